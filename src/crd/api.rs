@@ -1,0 +1,130 @@
+//! A CustomResourceDefinition as the rest of the program sees it.
+
+use indexmap::IndexMap;
+use operator_schema::Schema;
+use serde::Deserialize;
+
+/// One kind with all its versions, read from one document.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Api {
+    pub group: String,
+    pub names: Names,
+    pub scope: Scope,
+    /// In the order of the document.
+    pub versions: Vec<Version>,
+    pub conversion: Conversion,
+    pub annotations: IndexMap<String, String>,
+    pub labels: IndexMap<String, String>,
+    pub source: Source,
+    /// The document as it is installed: its own bytes, or YAML made of an item of a list or of JSON.
+    pub text: String,
+}
+
+/// Where a document stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// As the user named it; `-` is standard input.
+    pub path: String,
+    /// The document's first line, from 1.
+    pub line: usize,
+}
+
+/// `spec.names`, completed as the API server does it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Names {
+    pub plural: String,
+    pub singular: String,
+    pub kind: String,
+    pub list_kind: String,
+    pub short_names: Vec<String>,
+    pub categories: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    Namespaced,
+    Cluster,
+}
+
+/// `spec.conversion.strategy`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Conversion {
+    None,
+    Webhook,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub struct Version {
+    pub name: String,
+    pub served: bool,
+    pub storage: bool,
+    pub deprecated: Deprecation,
+    pub schema: Schema,
+    pub status_subresource: bool,
+    pub scale: Option<Scale>,
+    pub printer_columns: Vec<PrinterColumn>,
+    /// JSON paths.
+    pub selectable_fields: Vec<String>,
+    /// The version's place in `spec.versions`, for JSON pointers.
+    pub index: usize,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Deprecation {
+    #[default]
+    No,
+    Yes,
+    WithWarning(String),
+}
+
+/// The scale subresource; the paths are JSON paths such as `.spec.replicas`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Scale {
+    pub spec_replicas_path: String,
+    pub status_replicas_path: String,
+    #[serde(default)]
+    pub label_selector_path: Option<String>,
+}
+
+/// A column of `kubectl get`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PrinterColumn {
+    pub name: String,
+    #[serde(rename = "type")]
+    pub type_: String,
+    #[serde(default)]
+    pub format: Option<String>,
+    #[serde(default)]
+    pub description: Option<String>,
+    #[serde(default)]
+    pub priority: Option<i32>,
+    pub json_path: String,
+}
+
+impl Api {
+    /// The CustomResourceDefinition's name, `<plural>.<group>`.
+    pub fn name(&self) -> String {
+        format!("{}.{}", self.names.plural, self.group)
+    }
+
+    /// The version in which objects are stored.
+    pub fn storage_version(&self) -> &Version {
+        self.versions
+            .iter()
+            .find(|version| version.storage)
+            .expect("read refuses a definition without a storage version")
+    }
+
+    pub fn version(&self, name: &str) -> Option<&Version> {
+        self.versions.iter().find(|version| version.name == name)
+    }
+}
+
+impl Version {
+    /// The JSON pointer of the version's schema within the document.
+    pub fn schema_pointer(&self) -> String {
+        format!("/spec/versions/{}/schema/openAPIV3Schema", self.index)
+    }
+}

@@ -1,0 +1,12 @@
+//! Reads CustomResourceDefinitions: text in, [`Api`] values or errors with file and line out. It opens no file.
+
+mod api;
+mod definition;
+mod document;
+mod position;
+mod read;
+mod yaml11;
+
+pub use api::{Api, Conversion, Deprecation, Names, PrinterColumn, Scale, Scope, Source, Version};
+pub use position::line_of;
+pub use read::{NameRule, Problem, ReadError, read};

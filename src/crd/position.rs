@@ -1,0 +1,112 @@
+//! The line of a JSON pointer in a YAML text. Positions are looked up again only when there is something to report.
+
+use granit_parser::{Event, Parser};
+
+/// The line, from 1, on which the value at `pointer` (RFC 6901) stands, or that of its nearest parent. Aliases are not followed.
+pub fn line_of(text: &str, pointer: &str) -> usize {
+    let wanted: Vec<String> = pointer
+        .split('/')
+        .skip(1)
+        .map(|token| token.replace("~1", "/").replace("~0", "~"))
+        .collect();
+    let mut best = (0, 1);
+    let mut open: Vec<Container> = vec![];
+    for (event, span) in Parser::new_from_str(text).map_while(Result::ok) {
+        let line = span.start.line();
+        match event {
+            Event::Scalar(scalar, ..) if open.last().is_some_and(Container::awaits_key) => {
+                let container = open.last_mut().expect("just seen");
+                container.key = Some(scalar.to_string());
+                if on_path(&open, &wanted) && open.len() > best.0 {
+                    best = (open.len(), line);
+                }
+                if open.len() == wanted.len() && best.0 == wanted.len() {
+                    return best.1;
+                }
+            }
+            Event::Scalar(..) | Event::Alias(..) => {
+                item(&mut open, &wanted, line, &mut best);
+                value_ends(&mut open);
+            }
+            Event::MappingStart(..) | Event::SequenceStart(..) => {
+                item(&mut open, &wanted, line, &mut best);
+                open.push(match event {
+                    Event::MappingStart(..) => Container {
+                        key: None,
+                        index: None,
+                    },
+                    _ => Container {
+                        key: None,
+                        index: Some(0),
+                    },
+                });
+            }
+            Event::MappingEnd | Event::SequenceEnd => {
+                open.pop();
+                value_ends(&mut open);
+            }
+            _ => {}
+        }
+    }
+    best.1
+}
+
+struct Container {
+    /// Of the mapping's value that comes next.
+    key: Option<String>,
+    /// Of the sequence's item that comes next.
+    index: Option<usize>,
+}
+
+impl Container {
+    fn awaits_key(&self) -> bool {
+        self.index.is_none() && self.key.is_none()
+    }
+
+    fn is_at(&self, token: &str) -> bool {
+        match (&self.key, self.index) {
+            (Some(key), _) => key == token,
+            (None, Some(index)) => index.to_string() == token,
+            (None, None) => false,
+        }
+    }
+}
+
+fn on_path(open: &[Container], wanted: &[String]) -> bool {
+    open.len() <= wanted.len() && open.iter().zip(wanted).all(|(at, token)| at.is_at(token))
+}
+
+/// Notes the line of a sequence's item that lies on the path.
+fn item(open: &mut [Container], wanted: &[String], line: usize, best: &mut (usize, usize)) {
+    let in_sequence = open.last().is_some_and(|at| at.index.is_some());
+    if in_sequence && on_path(open, wanted) && open.len() > best.0 {
+        *best = (open.len(), line);
+    }
+}
+
+fn value_ends(open: &mut [Container]) {
+    if let Some(container) = open.last_mut() {
+        container.key = None;
+        container.index = container.index.map(|index| index + 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pointer_finds_its_line_or_that_of_its_nearest_parent() {
+        let text = "a:\n  b:\n  - x: 1\n  - x: 2\n    y/z: 3\nc: {d: 4}\n";
+        for (pointer, line) in [
+            ("/a", 1),
+            ("/a/b/1/x", 4),
+            ("/a/b/1/y~1z", 5),
+            ("/c/d", 6),
+            ("/a/b/1/none", 4),
+            ("", 1),
+        ] {
+            assert_eq!(line_of(text, pointer), line, "{pointer}");
+        }
+    }
+}

@@ -1,0 +1,489 @@
+//! From text to [`Api`] values: finds the CustomResourceDefinitions among other objects, and checks what everything later relies on.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use super::{
+    api::{Api, Conversion, Deprecation, Names, Scope, Source, Version},
+    definition::{Definition, RawScope, RawVersion, Strategy},
+    document::{Document, documents},
+    position::line_of,
+    yaml11,
+};
+
+/// A text that can't be used, where, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{path}:{line}: {problem}")]
+pub struct ReadError {
+    pub path: String,
+    /// From 1.
+    pub line: usize,
+    pub problem: Problem,
+}
+
+/// What is wrong with a document.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Problem {
+    #[error("this is not YAML or JSON: {0}")]
+    Syntax(String),
+    #[error(
+        "a CustomResourceDefinition of apiextensions.k8s.io/v1beta1, which Kubernetes dropped in 1.22"
+    )]
+    Beta,
+    #[error("a CustomResourceDefinition of the unknown version `{0}`")]
+    UnknownVersion(String),
+    #[error("this is not a CustomResourceDefinition as the API server knows it: {0}")]
+    Shape(String),
+    #[error("`{0}` is not a valid {1}")]
+    Name(String, NameRule),
+    #[error("the definition is named `{found}`, but its plural and group make `{expected}`")]
+    Misnamed { found: String, expected: String },
+    #[error("the version `{0}` has no schema")]
+    NoSchema(String),
+    #[error("no version is served")]
+    NotServed,
+    #[error("{0} versions are marked as the storage version; there must be one")]
+    Storage(usize),
+    #[error("the version `{0}` stands there twice")]
+    TwiceVersion(String),
+    #[error("the bare scalar `{0}` is not text to kubectl and the API server, which read YAML 1.1")]
+    Ambiguous(String),
+}
+
+impl Problem {
+    /// What the user can do.
+    pub fn help(&self) -> String {
+        match self {
+            Self::Syntax(detail) if detail.contains("flow mapping") || detail.contains('{') => {
+                "if this is a Helm template, render it first: `helm template CHART | cargo operator ... -`".into()
+            }
+            Self::Syntax(_) => "mend the line, or give another file".into(),
+            Self::Beta => {
+                "convert it to apiextensions.k8s.io/v1: the schema moves to `spec.versions[].schema.openAPIV3Schema`".into()
+            }
+            Self::UnknownVersion(_) => "write `apiVersion: apiextensions.k8s.io/v1`".into(),
+            Self::Shape(_) => "`kubectl explain customresourcedefinition.spec` shows the fields".into(),
+            Self::Name(_, rule) => rule.help().into(),
+            Self::Misnamed { expected, .. } => format!("write `name: {expected}` under `metadata`"),
+            Self::NoSchema(_) => {
+                "add `schema.openAPIV3Schema`; the least is `type: object` with `x-kubernetes-preserve-unknown-fields: true`".into()
+            }
+            Self::NotServed => "set `served: true` on a version".into(),
+            Self::Storage(_) => "set `storage: true` on one version and `storage: false` on the others".into(),
+            Self::TwiceVersion(_) => "remove or rename one of them".into(),
+            Self::Ambiguous(scalar) => format!("write \"{scalar}\" in quotes, or the boolean or number that is meant"),
+        }
+    }
+}
+
+/// What a name must be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NameRule {
+    Group,
+    Plural,
+    Kind,
+    Version,
+}
+
+impl NameRule {
+    fn holds(self, name: &str) -> bool {
+        let label = |label: &str| {
+            !label.is_empty()
+                && label.len() <= 63
+                && label
+                    .bytes()
+                    .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+                && !label.starts_with('-')
+                && !label.ends_with('-')
+        };
+        let word = |name: &str| label(name) && name.starts_with(|c: char| c.is_ascii_lowercase());
+        match self {
+            Self::Group => name.contains('.') && name.len() <= 253 && name.split('.').all(label),
+            Self::Plural | Self::Version => word(name),
+            Self::Kind => word(&name.to_ascii_lowercase()),
+        }
+    }
+
+    fn help(self) -> &'static str {
+        match self {
+            Self::Group => "a group is a domain name such as `cache.example.com`",
+            Self::Plural => "a plural is lower case, such as `memcacheds`",
+            Self::Kind => "a kind is a word such as `Memcached`",
+            Self::Version => "a version is a word such as `v1alpha1`",
+        }
+    }
+}
+
+impl fmt::Display for NameRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Group => "API group",
+            Self::Plural => "plural name",
+            Self::Kind => "kind",
+            Self::Version => "version name",
+        })
+    }
+}
+
+/// Reads all CustomResourceDefinitions of `text`; other objects are passed over. All that is wrong is told, not just the first.
+pub fn read(path: &str, text: &str) -> Result<Vec<Api>, Vec<ReadError>> {
+    let (mut apis, mut errors) = (vec![], vec![]);
+    for document in documents(text) {
+        match read_document(path, document) {
+            Ok(found) => apis.extend(found),
+            Err(found) => errors.extend(found),
+        }
+    }
+    if errors.is_empty() {
+        Ok(apis)
+    } else {
+        Err(errors)
+    }
+}
+
+fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<ReadError>> {
+    let at = |line: usize, problem| ReadError {
+        path: path.into(),
+        line: document.line + line - 1,
+        problem,
+    };
+    let value: Value = match serde_yaml::from_str(document.text) {
+        Ok(value) => value,
+        Err(error) => {
+            let line = error.location().map_or(1, |location| location.line());
+            return Err(vec![at(
+                line,
+                Problem::Syntax(without_place(&error.to_string())),
+            )]);
+        }
+    };
+    let in_json = document.text.trim_start().starts_with(['{', '[']);
+    let mut found = vec![];
+    objects(&value, String::new(), &mut found);
+    let (mut apis, mut errors) = (vec![], vec![]);
+    for (pointer, object) in found {
+        let text = if pointer.is_empty() && !in_json {
+            document.text.to_owned()
+        } else {
+            serde_saphyr::to_string(object).expect("a JSON value can be written as YAML")
+        };
+        let read = read_api(object, text).map(|mut api| {
+            api.source = Source {
+                path: path.into(),
+                line: document.line + line_of(document.text, &pointer) - 1,
+            };
+            api
+        });
+        match read {
+            Ok(api) => apis.push(api),
+            Err((place, problem)) => {
+                errors.push(at(line_of(document.text, &(pointer + &place)), problem))
+            }
+        }
+    }
+    if !(apis.is_empty() && errors.is_empty()) && !in_json {
+        let ambiguous = yaml11::ambiguous(document.text);
+        errors.extend(
+            ambiguous
+                .into_iter()
+                .map(|found| at(found.line, Problem::Ambiguous(found.scalar))),
+        );
+    }
+    if errors.is_empty() {
+        Ok(apis)
+    } else {
+        Err(errors)
+    }
+}
+
+/// The CustomResourceDefinitions in a value, with their JSON pointers; looks into lists.
+fn objects<'a>(value: &'a Value, pointer: String, found: &mut Vec<(String, &'a Value)>) {
+    let kind = value
+        .get("kind")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    match (kind, value) {
+        ("CustomResourceDefinition", _) => found.push((pointer, value)),
+        (kind, _) if kind.ends_with("List") => {
+            let items = value
+                .get("items")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten();
+            for (index, item) in items.enumerate() {
+                objects(item, format!("{pointer}/items/{index}"), found);
+            }
+        }
+        (_, Value::Array(items)) => {
+            for (index, item) in items.iter().enumerate() {
+                objects(item, format!("{pointer}/{index}"), found);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// A problem and the JSON pointer of its place.
+type Found = (String, Problem);
+
+fn read_api(object: &Value, text: String) -> Result<Api, Found> {
+    match object.get("apiVersion").and_then(Value::as_str) {
+        Some("apiextensions.k8s.io/v1") => {}
+        Some("apiextensions.k8s.io/v1beta1") => return Err(("/apiVersion".into(), Problem::Beta)),
+        other => {
+            let version = other.unwrap_or("none").to_owned();
+            return Err(("/apiVersion".into(), Problem::UnknownVersion(version)));
+        }
+    }
+    let definition: Definition = serde_path_to_error::deserialize(object).map_err(|error| {
+        (
+            pointer(error.path()),
+            Problem::Shape(error.inner().to_string()),
+        )
+    })?;
+    let spec = definition.spec;
+    check("/spec/group", NameRule::Group, &spec.group)?;
+    check("/spec/names/plural", NameRule::Plural, &spec.names.plural)?;
+    check("/spec/names/kind", NameRule::Kind, &spec.names.kind)?;
+    let expected = format!("{}.{}", spec.names.plural, spec.group);
+    if definition.metadata.name != expected {
+        let problem = Problem::Misnamed {
+            found: definition.metadata.name,
+            expected,
+        };
+        return Err(("/metadata/name".into(), problem));
+    }
+    let kind = spec.names.kind;
+    Ok(Api {
+        names: Names {
+            singular: spec
+                .names
+                .singular
+                .filter(|name| !name.is_empty())
+                .unwrap_or_else(|| kind.to_lowercase()),
+            list_kind: spec
+                .names
+                .list_kind
+                .filter(|name| !name.is_empty())
+                .unwrap_or_else(|| format!("{kind}List")),
+            plural: spec.names.plural,
+            short_names: spec.names.short_names.unwrap_or_default(),
+            categories: spec.names.categories.unwrap_or_default(),
+            kind,
+        },
+        group: spec.group,
+        scope: match spec.scope {
+            RawScope::Namespaced => Scope::Namespaced,
+            RawScope::Cluster => Scope::Cluster,
+        },
+        versions: versions(spec.versions)?,
+        conversion: match spec.conversion.map(|conversion| conversion.strategy) {
+            Some(Strategy::Webhook) => Conversion::Webhook,
+            Some(Strategy::None) | None => Conversion::None,
+        },
+        annotations: definition.metadata.annotations.unwrap_or_default(),
+        labels: definition.metadata.labels.unwrap_or_default(),
+        source: Source {
+            path: String::new(),
+            line: 1,
+        },
+        text,
+    })
+}
+
+fn check(pointer: &str, rule: NameRule, name: &str) -> Result<(), Found> {
+    if rule.holds(name) {
+        Ok(())
+    } else {
+        Err((pointer.into(), Problem::Name(name.into(), rule)))
+    }
+}
+
+fn versions(raw: Vec<RawVersion>) -> Result<Vec<Version>, Found> {
+    let all = || "/spec/versions".to_owned();
+    let mut versions: Vec<Version> = vec![];
+    for (index, raw) in raw.into_iter().enumerate() {
+        let place = format!("/spec/versions/{index}");
+        check(&format!("{place}/name"), NameRule::Version, &raw.name)?;
+        if versions.iter().any(|version| version.name == raw.name) {
+            return Err((place, Problem::TwiceVersion(raw.name)));
+        }
+        let Some(schema) = raw.schema.and_then(|schema| schema.schema) else {
+            return Err((place, Problem::NoSchema(raw.name)));
+        };
+        let subresources = raw.subresources;
+        versions.push(Version {
+            name: raw.name,
+            served: raw.served,
+            storage: raw.storage,
+            deprecated: match (raw.deprecated, raw.deprecation_warning) {
+                (false, _) => Deprecation::No,
+                (true, None) => Deprecation::Yes,
+                (true, Some(warning)) => Deprecation::WithWarning(warning),
+            },
+            schema,
+            status_subresource: subresources
+                .as_ref()
+                .is_some_and(|sub| sub.status.is_some()),
+            scale: subresources.and_then(|sub| sub.scale),
+            printer_columns: raw.additional_printer_columns.unwrap_or_default(),
+            selectable_fields: raw
+                .selectable_fields
+                .unwrap_or_default()
+                .into_iter()
+                .map(|field| field.json_path)
+                .collect(),
+            index,
+        });
+    }
+    if !versions.iter().any(|version| version.served) {
+        return Err((all(), Problem::NotServed));
+    }
+    match versions.iter().filter(|version| version.storage).count() {
+        1 => Ok(versions),
+        count => Err((all(), Problem::Storage(count))),
+    }
+}
+
+fn pointer(path: &serde_path_to_error::Path) -> String {
+    use serde_path_to_error::Segment;
+    path.iter()
+        .map(|segment| match segment {
+            Segment::Seq { index } => format!("/{index}"),
+            Segment::Map { key } => format!("/{}", key.replace('~', "~0").replace('/', "~1")),
+            Segment::Enum { .. } | Segment::Unknown => String::new(),
+        })
+        .collect()
+}
+
+/// The message of a YAML error without the place, which is told with the file.
+fn without_place(message: &str) -> String {
+    message
+        .split(" at line ")
+        .next()
+        .unwrap_or(message)
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WIDGET: &str = r#"apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: widgets.example.com
+spec:
+  group: example.com
+  names: {kind: Widget, plural: widgets}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+"#;
+
+    fn problems(text: &str) -> Vec<String> {
+        let told = |error: ReadError| error.to_string();
+        read("x.yaml", text)
+            .err()
+            .into_iter()
+            .flatten()
+            .map(told)
+            .collect()
+    }
+
+    #[test]
+    fn names_are_completed_and_the_bytes_are_kept() {
+        let text = format!("kind: ConfigMap\n---\n{WIDGET}");
+        let apis = read("x.yaml", &text).unwrap();
+        assert_eq!(apis[0].names.list_kind, "WidgetList");
+        assert_eq!(apis[0].names.singular, "widget");
+        assert_eq!(apis[0].source.line, 3);
+        assert_eq!(apis[0].text, WIDGET);
+    }
+
+    #[test]
+    fn definitions_are_found_in_lists_and_in_json() {
+        let value: Value = serde_yaml::from_str(WIDGET).unwrap();
+        let list = serde_json::json!({"apiVersion": "v1", "kind": "List", "items": [{"kind": "Pod"}, value]});
+        let apis = read("-", &list.to_string()).unwrap();
+        assert_eq!(apis[0].name(), "widgets.example.com");
+        let again = read("-", &apis[0].text).unwrap();
+        assert_eq!(again[0].versions, apis[0].versions);
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_its_line() {
+        let cases: [(&str, &str, &str); 11] = [
+            (
+                "kind: CustomRes",
+                "kind: [CustomRes",
+                "x.yaml:3: this is not YAML or JSON: did not find expected ',' or ']'",
+            ),
+            (
+                "io/v1\n",
+                "io/v1beta1\n",
+                "x.yaml:1: a CustomResourceDefinition of apiextensions.k8s.io/v1beta1, which Kubernetes dropped in 1.22",
+            ),
+            (
+                "name: widgets.example.com",
+                "name: widget.example.com",
+                "x.yaml:4: the definition is named `widget.example.com`, but its plural and group make `widgets.example.com`",
+            ),
+            (
+                "group: example.com",
+                "group: ../../etc",
+                "x.yaml:6: `../../etc` is not a valid API group",
+            ),
+            (
+                "plural: widgets",
+                "plural: Widgets",
+                "x.yaml:7: `Widgets` is not a valid plural name",
+            ),
+            (
+                "scope: Namespaced",
+                "scope: Global",
+                "x.yaml:8: this is not a CustomResourceDefinition as the API server knows it: unknown variant `Global`, expected `Namespaced` or `Cluster`",
+            ),
+            (
+                "served: true",
+                "served: false",
+                "x.yaml:9: no version is served",
+            ),
+            (
+                "storage: true",
+                "storage: false",
+                "x.yaml:9: 0 versions are marked as the storage version; there must be one",
+            ),
+            (
+                "openAPIV3Schema:",
+                "openapi:",
+                "x.yaml:10: the version `v1` has no schema",
+            ),
+            (
+                "name: v1\n",
+                "name: v/1\n",
+                "x.yaml:10: `v/1` is not a valid version name",
+            ),
+            (
+                "type: object",
+                "type: object\n        description: on",
+                "x.yaml:16: the bare scalar `on` is not text to kubectl and the API server, which read YAML 1.1",
+            ),
+        ];
+        for (before, after, told) in cases {
+            assert_eq!(problems(&WIDGET.replace(before, after)), [told], "{after}");
+        }
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_told() {
+        let bad = WIDGET.replace("served: true", "served: false");
+        assert_eq!(problems(&format!("{bad}---\n{WIDGET}---\n{bad}")).len(), 2);
+    }
+}
