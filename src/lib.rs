@@ -5,3 +5,4 @@
 
 pub mod crd;
 pub mod diagnostic;
+pub mod manifests;

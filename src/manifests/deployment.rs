@@ -1,0 +1,207 @@
+//! The operator's Deployment: restricted, on a read-only root, with a short-lived token.
+//!
+//! One replica; leader election makes more of them, and a rolling update, safe.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec};
+use k8s_openapi::api::core::v1::{
+    Capabilities, ConfigMapProjection, Container, ContainerPort, DownwardAPIProjection,
+    DownwardAPIVolumeFile, EnvVar, EnvVarSource, HTTPGetAction, KeyToPath, ObjectFieldSelector,
+    PodSecurityContext, PodSpec, PodTemplateSpec, Probe, ProjectedVolumeSource,
+    ResourceRequirements, SeccompProfile, SecurityContext, ServiceAccountTokenProjection, Volume,
+    VolumeMount, VolumeProjection,
+};
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+use super::document::{Document, File};
+use super::{Namespaces, Operator};
+
+/// Health and metrics share a port, by the name that probes, Service and NetworkPolicy use.
+pub(super) const PORT_NAME: &str = "metrics";
+pub(super) const PORT: i32 = 8080;
+
+/// Distroless' user `nonroot`, the one that the Dockerfile names.
+const USER: i64 = 65532;
+
+/// Where client libraries look for the token.
+const TOKEN_FOLDER: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
+const TOKEN_SECONDS: i64 = 3600;
+const TOKEN_VOLUME: &str = "service-account";
+
+/// None without an image, as nothing could run.
+pub(super) fn file(operator: &Operator) -> Option<File> {
+    let image = operator.image.clone()?;
+    let deployment = Deployment {
+        metadata: operator.metadata(&operator.name),
+        spec: Some(DeploymentSpec {
+            replicas: Some(1),
+            selector: LabelSelector {
+                match_labels: Some(operator.labels()),
+                ..LabelSelector::default()
+            },
+            template: PodTemplateSpec {
+                metadata: Some(ObjectMeta {
+                    labels: Some(operator.labels()),
+                    ..ObjectMeta::default()
+                }),
+                spec: Some(pod(operator, image)),
+            },
+            ..DeploymentSpec::default()
+        }),
+        status: None,
+    };
+    Some(File::new(
+        "operator/deployment.yaml",
+        vec![Document::of(deployment)],
+    ))
+}
+
+fn pod(operator: &Operator, image: String) -> PodSpec {
+    PodSpec {
+        service_account_name: Some(operator.name.clone()),
+        automount_service_account_token: Some(false),
+        containers: vec![container(operator, image)],
+        security_context: Some(PodSecurityContext {
+            run_as_non_root: Some(true),
+            run_as_user: Some(USER),
+            run_as_group: Some(USER),
+            fs_group: Some(USER),
+            seccomp_profile: Some(SeccompProfile {
+                type_: "RuntimeDefault".to_owned(),
+                localhost_profile: None,
+            }),
+            ..PodSecurityContext::default()
+        }),
+        volumes: Some(vec![token()]),
+        ..PodSpec::default()
+    }
+}
+
+fn container(operator: &Operator, image: String) -> Container {
+    Container {
+        name: "operator".to_owned(),
+        image: Some(image),
+        // A tag may move; a digest costs one look at the registry.
+        image_pull_policy: Some("Always".to_owned()),
+        env: Some(environment(operator)),
+        ports: Some(vec![ContainerPort {
+            name: Some(PORT_NAME.to_owned()),
+            container_port: PORT,
+            ..ContainerPort::default()
+        }]),
+        liveness_probe: Some(probe("/healthz", 20)),
+        readiness_probe: Some(probe("/readyz", 10)),
+        resources: Some(ResourceRequirements {
+            requests: Some(quantities("10m", "32Mi")),
+            limits: Some(quantities("500m", "128Mi")),
+            claims: None,
+        }),
+        security_context: Some(SecurityContext {
+            allow_privilege_escalation: Some(false),
+            capabilities: Some(Capabilities {
+                drop: Some(vec!["ALL".to_owned()]),
+                add: None,
+            }),
+            read_only_root_filesystem: Some(true),
+            run_as_non_root: Some(true),
+            ..SecurityContext::default()
+        }),
+        volume_mounts: Some(vec![VolumeMount {
+            name: TOKEN_VOLUME.to_owned(),
+            mount_path: TOKEN_FOLDER.to_owned(),
+            read_only: Some(true),
+            ..VolumeMount::default()
+        }]),
+        ..Container::default()
+    }
+}
+
+/// The settings that the operator reads from its environment.
+fn environment(operator: &Operator) -> Vec<EnvVar> {
+    let own = EnvVarSource {
+        field_ref: Some(field("metadata.namespace")),
+        ..EnvVarSource::default()
+    };
+    let variable = |name: &str, value: Option<String>, value_from: Option<EnvVarSource>| EnvVar {
+        name: name.to_owned(),
+        value,
+        value_from,
+    };
+    let mut environment = vec![variable("POD_NAMESPACE", None, Some(own.clone()))];
+    environment.extend(match &operator.namespaces {
+        Namespaces::All => None,
+        Namespaces::Own => Some(variable("WATCH_NAMESPACE", None, Some(own))),
+        Namespaces::Listed(names) => Some(variable("WATCH_NAMESPACE", Some(names.join(",")), None)),
+    });
+    environment
+}
+
+fn probe(path: &str, seconds: i32) -> Probe {
+    Probe {
+        http_get: Some(HTTPGetAction {
+            path: Some(path.to_owned()),
+            port: IntOrString::String(PORT_NAME.to_owned()),
+            ..HTTPGetAction::default()
+        }),
+        period_seconds: Some(seconds),
+        ..Probe::default()
+    }
+}
+
+fn quantities(cpu: &str, memory: &str) -> BTreeMap<String, Quantity> {
+    [("cpu", cpu), ("memory", memory)]
+        .map(|(name, amount)| (name.to_owned(), Quantity(amount.to_owned())))
+        .into()
+}
+
+fn field(path: &str) -> ObjectFieldSelector {
+    ObjectFieldSelector {
+        field_path: path.to_owned(),
+        api_version: None,
+    }
+}
+
+/// What the kubelet would mount by itself, but in this pod only.
+fn token() -> Volume {
+    let token = VolumeProjection {
+        service_account_token: Some(ServiceAccountTokenProjection {
+            path: "token".to_owned(),
+            expiration_seconds: Some(TOKEN_SECONDS),
+            audience: None,
+        }),
+        ..VolumeProjection::default()
+    };
+    let certificates = VolumeProjection {
+        config_map: Some(ConfigMapProjection {
+            name: "kube-root-ca.crt".to_owned(),
+            items: Some(vec![KeyToPath {
+                key: "ca.crt".to_owned(),
+                path: "ca.crt".to_owned(),
+                mode: None,
+            }]),
+            optional: None,
+        }),
+        ..VolumeProjection::default()
+    };
+    let namespace = VolumeProjection {
+        downward_api: Some(DownwardAPIProjection {
+            items: Some(vec![DownwardAPIVolumeFile {
+                path: "namespace".to_owned(),
+                field_ref: Some(field("metadata.namespace")),
+                ..DownwardAPIVolumeFile::default()
+            }]),
+        }),
+        ..VolumeProjection::default()
+    };
+    Volume {
+        name: TOKEN_VOLUME.to_owned(),
+        projected: Some(ProjectedVolumeSource {
+            sources: Some(vec![token, certificates, namespace]),
+            default_mode: None,
+        }),
+        ..Volume::default()
+    }
+}

@@ -1,0 +1,166 @@
+//! Which rights the operator needs, and where: in the whole cluster, or in single namespaces.
+//!
+//! They follow from the kinds, from `owns`, `watches`, `reads` and `rules`, and from nothing else.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::rbac::v1::PolicyRule;
+
+use super::rule::{normalise, rule, split};
+use super::{Kind, Namespaces, Operator, ResourceType, Scope};
+
+/// Where a right holds.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Place {
+    Cluster,
+    Namespace(String),
+}
+
+/// Events about an object without a namespace are written to this one.
+const NAMESPACE_OF_CLUSTER_EVENTS: &str = "default";
+
+const SEEN: &[&str] = &["get", "list", "watch"];
+
+/// No `update`, as children are written by server-side apply alone (which needs `create` for an
+/// absent one), and no `delete`, as the garbage collector does it.
+const OWNED: &[&str] = &["get", "list", "watch", "create", "patch"];
+
+/// The rights of all controllers in normal form. Places without any are absent.
+pub(super) fn grants(operator: &Operator) -> BTreeMap<Place, Vec<PolicyRule>> {
+    let mut grants: BTreeMap<Place, Vec<PolicyRule>> = BTreeMap::new();
+    for kind in operator.controlled() {
+        for (places, rule) in needs(operator, kind) {
+            for place in places {
+                grants.entry(place).or_default().push(rule.clone());
+            }
+        }
+    }
+    grants
+        .into_iter()
+        .map(|(place, rules)| (place, normalise(rules)))
+        .collect()
+}
+
+fn needs(operator: &Operator, kind: &Kind) -> Vec<(Vec<Place>, PolicyRule)> {
+    let watched = watched(operator);
+    // A namespaced child of a cluster-scoped object lies beside the operator.
+    let (home, nursery, diary) = match (kind.scope, &operator.namespaces) {
+        (_, Namespaces::All) => (watched.clone(), watched.clone(), watched.clone()),
+        (Scope::Namespaced, _) => (watched.clone(), watched.clone(), watched.clone()),
+        (Scope::Cluster, _) => (
+            vec![Place::Cluster],
+            vec![Place::Namespace(operator.namespace().to_owned())],
+            vec![Place::Namespace(NAMESPACE_OF_CLUSTER_EVENTS.to_owned())],
+        ),
+    };
+    let mut needs = vec![
+        (home.clone(), rule(&kind.group, &[&kind.plural], SEEN)),
+        (
+            diary,
+            rule("events.k8s.io", &["events"], &["create", "patch"]),
+        ),
+    ];
+    if kind.finalizer {
+        needs.push((home.clone(), rule(&kind.group, &[&kind.plural], &["patch"])));
+    }
+    if kind.has_status {
+        let status = format!("{}/status", kind.plural);
+        needs.push((home.clone(), rule(&kind.group, &[&status], &["patch"])));
+    }
+    if !kind.owns.is_empty() {
+        // For owner references that block the owner's deletion, where
+        // OwnerReferencesPermissionEnforcement is on.
+        let finalizers = format!("{}/finalizers", kind.plural);
+        needs.push((home, rule(&kind.group, &[&finalizers], &["update"])));
+    }
+    let seen = kind
+        .watches
+        .iter()
+        .chain(&kind.reads)
+        .map(|seen| (seen, &watched, SEEN));
+    let owned = kind.owns.iter().map(|owned| (owned, &nursery, OWNED));
+    for (related, places, verbs) in owned.chain(seen) {
+        needs.push((
+            places_of(related, places),
+            rule(&related.group, &[&related.plural], verbs),
+        ));
+    }
+    for extra in kind.rules.iter().cloned().flat_map(split) {
+        let cluster = extra.non_resource_urls.is_some() || is_cluster_scoped(&extra);
+        needs.push((
+            if cluster {
+                vec![Place::Cluster]
+            } else {
+                watched.clone()
+            },
+            extra,
+        ));
+    }
+    needs
+}
+
+fn watched(operator: &Operator) -> Vec<Place> {
+    match &operator.namespaces {
+        Namespaces::All => vec![Place::Cluster],
+        Namespaces::Own => vec![Place::Namespace(operator.namespace().to_owned())],
+        Namespaces::Listed(names) => names.iter().cloned().map(Place::Namespace).collect(),
+    }
+}
+
+fn places_of(resource: &ResourceType, namespaced: &[Place]) -> Vec<Place> {
+    if resource.namespaced {
+        namespaced.to_vec()
+    } else {
+        vec![Place::Cluster]
+    }
+}
+
+/// Whether a rule on one resource is about a built-in kind without a namespace, so that a Role
+/// could not give it.
+fn is_cluster_scoped(rule: &PolicyRule) -> bool {
+    const GROUPS: &[(&str, &[&str])] = &[
+        ("", &["namespaces", "nodes", "persistentvolumes"]),
+        ("admissionregistration.k8s.io", &["*"]),
+        ("apiextensions.k8s.io", &["*"]),
+        ("apiregistration.k8s.io", &["*"]),
+        ("authentication.k8s.io", &["*"]),
+        (
+            "authorization.k8s.io",
+            &[
+                "selfsubjectaccessreviews",
+                "selfsubjectrulesreviews",
+                "subjectaccessreviews",
+            ],
+        ),
+        ("certificates.k8s.io", &["*"]),
+        ("flowcontrol.apiserver.k8s.io", &["*"]),
+        ("networking.k8s.io", &["ingressclasses"]),
+        ("node.k8s.io", &["*"]),
+        (
+            "rbac.authorization.k8s.io",
+            &["clusterroles", "clusterrolebindings"],
+        ),
+        ("scheduling.k8s.io", &["*"]),
+        (
+            "storage.k8s.io",
+            &[
+                "csidrivers",
+                "csinodes",
+                "storageclasses",
+                "volumeattachments",
+            ],
+        ),
+    ];
+    let group = rule.api_groups.iter().flatten().next();
+    let resource = rule.resources.iter().flatten().next();
+    let (Some(group), Some(resource)) = (group, resource) else {
+        return false;
+    };
+    let base = resource.split('/').next().unwrap_or(resource);
+    GROUPS.iter().any(|(name, plurals)| {
+        name == group
+            && plurals
+                .iter()
+                .any(|plural| *plural == base || *plural == "*")
+    })
+}

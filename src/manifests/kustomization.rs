@@ -1,0 +1,63 @@
+//! The three kustomizations: the CRDs, the base that installs them with the operator, the samples.
+
+use serde::Serialize;
+
+use super::document::{Document, File};
+use super::{Namespaces, Operator};
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Kustomization<'a> {
+    api_version: &'static str,
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    namespace: Option<&'a str>,
+    resources: Vec<&'a str>,
+}
+
+/// One that lists nothing is left out, as kustomize refuses an empty one.
+pub(super) fn files(operator: &Operator, base: &[File], samples: &[File]) -> Vec<File> {
+    let mut specs: Vec<_> = operator
+        .controlled()
+        .map(|kind| kind.crd_path.as_str())
+        .collect();
+    specs.sort_unstable();
+    specs.dedup();
+    let crds = specs
+        .iter()
+        .map(|path| path.strip_prefix("crds/").unwrap_or(path))
+        .collect();
+
+    let mut resources: Vec<_> = base.iter().map(|file| file.path.as_str()).collect();
+    resources.sort_unstable();
+    if !specs.is_empty() {
+        resources.insert(0, "../crds");
+    }
+    // A sample is of use only where the operator looks.
+    let watched = match &operator.namespaces {
+        Namespaces::All => None,
+        Namespaces::Own => Some(operator.namespace()),
+        Namespaces::Listed(names) => names.first().map(String::as_str),
+    };
+    let samples = samples.iter().map(|file| file.path.as_str()).collect();
+    [
+        file("crds", None, crds),
+        file("manifests", None, resources),
+        file("manifests/samples", watched, samples),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
+}
+
+fn file(folder: &str, namespace: Option<&str>, resources: Vec<&str>) -> Option<File> {
+    let kustomization = Kustomization {
+        api_version: "kustomize.config.k8s.io/v1beta1",
+        kind: "Kustomization",
+        namespace,
+        resources,
+    };
+    (!kustomization.resources.is_empty()).then(|| {
+        File::new("kustomization.yaml", vec![Document::plain(kustomization)]).under(folder)
+    })
+}

@@ -1,0 +1,183 @@
+//! From what a project is (`Operator`, a plain value) to the files of its kustomize base: paths
+//! from the project's root and YAML texts.
+//!
+//! Every object is a typed k8s-openapi value until it is serialised, so no text is pasted into
+//! YAML. Nothing here reads a file, knows `operator.toml` or invents a value: without an image
+//! there is no Deployment.
+
+mod deployment;
+mod document;
+mod grant;
+mod kustomization;
+mod network;
+mod rbac;
+mod rule;
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1::Namespace;
+use k8s_openapi::api::rbac::v1::PolicyRule;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+use serde_json::Value;
+
+use document::{Document, File};
+
+/// Where the operator's own objects live is named after it, and so is everything else it has.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Operator {
+    pub name: String,
+    /// `NAME[:TAG][@DIGEST]`, as `--image` gave it.
+    pub image: Option<String>,
+    pub namespaces: Namespaces,
+    pub kinds: Vec<Kind>,
+}
+
+/// The namespaces that the operator watches.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Namespaces {
+    All,
+    /// The one that it runs in.
+    Own,
+    Listed(Vec<String>),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    Namespaced,
+    Cluster,
+}
+
+/// A kind of the project, with what its controller needs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Kind {
+    pub group: String,
+    pub kind: String,
+    pub plural: String,
+    pub scope: Scope,
+    /// Its CRD's path from the project's root, inside `crds/`.
+    pub crd_path: String,
+    /// False for a kind of which the project has the types only: it is neither installed nor
+    /// served, and has no rights.
+    pub controlled: bool,
+    /// Whether its objects carry our finalizer, or may still carry an earlier version's.
+    pub finalizer: bool,
+    /// Whether the controller writes its status subresource.
+    pub has_status: bool,
+    pub owns: Vec<ResourceType>,
+    pub watches: Vec<ResourceType>,
+    pub reads: Vec<ResourceType>,
+    /// Rights beyond those that follow from the lists above.
+    pub rules: Vec<PolicyRule>,
+    /// An object that is valid by the schema.
+    pub sample: Option<Value>,
+}
+
+/// A kind of object as its API server addresses it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResourceType {
+    /// Empty for the core group.
+    pub group: String,
+    pub version: String,
+    pub kind: String,
+    pub plural: String,
+    pub namespaced: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("cannot write {path} as YAML: {source}")]
+    Yaml {
+        path: String,
+        source: serde_saphyr::ser::Error,
+    },
+}
+
+/// All files of `manifests/`, and `crds/kustomization.yaml`, ordered by path.
+pub fn manifests(operator: &Operator) -> Result<Vec<(String, String)>, Error> {
+    let mut base = vec![File::new("namespace.yaml", vec![namespace(operator)])];
+    base.extend(rbac::files(operator));
+    base.extend(deployment::file(operator));
+    base.push(network::policy(operator));
+    base.push(network::metrics(operator));
+
+    let samples = samples(operator);
+    let mut files = kustomization::files(operator, &base, &samples);
+    files.extend(base.into_iter().map(|file| file.under("manifests")));
+    files.extend(
+        samples
+            .into_iter()
+            .map(|file| file.under("manifests/samples")),
+    );
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    files.iter().map(File::to_yaml).collect()
+}
+
+impl Operator {
+    /// The namespace that the operator runs in.
+    pub fn namespace(&self) -> &str {
+        &self.name
+    }
+
+    fn controlled(&self) -> impl Iterator<Item = &Kind> {
+        self.kinds.iter().filter(|kind| kind.controlled)
+    }
+
+    fn labels(&self) -> BTreeMap<String, String> {
+        BTreeMap::from([("app.kubernetes.io/name".to_owned(), self.name.clone())])
+    }
+
+    /// Metadata of an object that lies beside the operator.
+    fn metadata(&self, name: impl Into<String>) -> ObjectMeta {
+        ObjectMeta {
+            name: Some(name.into()),
+            namespace: Some(self.namespace().to_owned()),
+            labels: Some(self.labels()),
+            ..ObjectMeta::default()
+        }
+    }
+
+    /// Metadata of an object that belongs to the whole cluster.
+    fn cluster_metadata(&self) -> ObjectMeta {
+        ObjectMeta {
+            namespace: None,
+            ..self.metadata(&self.name)
+        }
+    }
+}
+
+/// Only pods that meet the `restricted` standard are admitted beside the operator.
+/// <https://kubernetes.io/docs/concepts/security/pod-security-standards/>
+fn namespace(operator: &Operator) -> Document {
+    let mut metadata = ObjectMeta {
+        namespace: None,
+        ..operator.metadata(operator.namespace())
+    };
+    let restricted = ["enforce", "audit", "warn"].map(|mode| {
+        (
+            format!("pod-security.kubernetes.io/{mode}"),
+            "restricted".to_owned(),
+        )
+    });
+    metadata.labels.get_or_insert_default().extend(restricted);
+    Document::of(Namespace {
+        metadata,
+        ..Namespace::default()
+    })
+}
+
+/// One file a sample, named like its CRD.
+fn samples(operator: &Operator) -> Vec<File> {
+    operator
+        .controlled()
+        .filter_map(|kind| {
+            let sample = Document::from(kind.sample.clone()?);
+            Some(File::new(
+                format!("{}.{}.yaml", kind.plural, kind.group),
+                vec![sample],
+            ))
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,84 @@
+//! Who may reach the operator, whom it may reach, and the Service that shows its metrics.
+
+use k8s_openapi::api::core::v1::{Service, ServicePort, ServiceSpec};
+use k8s_openapi::api::networking::v1::{
+    NetworkPolicy, NetworkPolicyEgressRule, NetworkPolicyIngressRule, NetworkPolicyPeer,
+    NetworkPolicyPort, NetworkPolicySpec,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
+use super::Operator;
+use super::deployment::{PORT, PORT_NAME};
+use super::document::{Document, File};
+
+/// The API server's ports, as the `kubernetes` Service and its endpoints usually have them. Its
+/// address is the cluster's own affair.
+const API_SERVER_PORTS: [i32; 2] = [443, 6443];
+
+/// In: the metrics port, from pods. Out: names, and the API server.
+pub(super) fn policy(operator: &Operator) -> File {
+    let any_pod = NetworkPolicyPeer {
+        namespace_selector: Some(LabelSelector::default()),
+        ..NetworkPolicyPeer::default()
+    };
+    let policy = NetworkPolicy {
+        metadata: operator.metadata(&operator.name),
+        spec: Some(NetworkPolicySpec {
+            pod_selector: Some(LabelSelector {
+                match_labels: Some(operator.labels()),
+                ..LabelSelector::default()
+            }),
+            policy_types: Some(vec!["Ingress".to_owned(), "Egress".to_owned()]),
+            ingress: Some(vec![NetworkPolicyIngressRule {
+                from: Some(vec![any_pod.clone()]),
+                ports: Some(vec![port("TCP", IntOrString::String(PORT_NAME.to_owned()))]),
+            }]),
+            egress: Some(vec![
+                NetworkPolicyEgressRule {
+                    to: Some(vec![any_pod]),
+                    ports: Some(
+                        ["UDP", "TCP"]
+                            .map(|it| port(it, IntOrString::Int(53)))
+                            .into(),
+                    ),
+                },
+                NetworkPolicyEgressRule {
+                    to: None,
+                    ports: Some(
+                        API_SERVER_PORTS
+                            .map(|it| port("TCP", IntOrString::Int(it)))
+                            .into(),
+                    ),
+                },
+            ]),
+        }),
+    };
+    File::new("network/policy.yaml", vec![Document::of(policy)])
+}
+
+pub(super) fn metrics(operator: &Operator) -> File {
+    let service = Service {
+        metadata: operator.metadata(format!("{}-metrics", operator.name)),
+        spec: Some(ServiceSpec {
+            selector: Some(operator.labels()),
+            ports: Some(vec![ServicePort {
+                name: Some(PORT_NAME.to_owned()),
+                port: PORT,
+                target_port: Some(IntOrString::String(PORT_NAME.to_owned())),
+                ..ServicePort::default()
+            }]),
+            ..ServiceSpec::default()
+        }),
+        status: None,
+    };
+    File::new("monitoring/service.yaml", vec![Document::of(service)])
+}
+
+fn port(protocol: &str, port: IntOrString) -> NetworkPolicyPort {
+    NetworkPolicyPort {
+        protocol: Some(protocol.to_owned()),
+        port: Some(port),
+        end_port: None,
+    }
+}

@@ -1,0 +1,118 @@
+//! The service account, its roles and their bindings, a file for each reach.
+//!
+//! The account's token reaches no pod by itself; the operator's Deployment projects it.
+
+use k8s_openapi::api::core::v1::ServiceAccount;
+use k8s_openapi::api::rbac::v1::{
+    ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject,
+};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
+
+use super::Operator;
+use super::document::{Document, File};
+use super::grant::{Place, grants};
+use super::rule::{normalise, rule};
+
+pub(super) fn files(operator: &Operator) -> Vec<File> {
+    let mut files = vec![
+        File::new(
+            "rbac/service-account.yaml",
+            vec![Document::of(service_account(operator))],
+        ),
+        File::new("rbac/leader-election.yaml", leader_election(operator)),
+    ];
+    let mut namespaced = Vec::new();
+    for (place, rules) in grants(operator) {
+        match place {
+            Place::Cluster => {
+                files.push(File::new(
+                    "rbac/cluster-role.yaml",
+                    cluster_role(operator, rules),
+                ));
+            }
+            Place::Namespace(namespace) => {
+                let metadata = ObjectMeta {
+                    namespace: Some(namespace),
+                    ..operator.metadata(&operator.name)
+                };
+                namespaced.extend(role(operator, metadata, rules));
+            }
+        }
+    }
+    if !namespaced.is_empty() {
+        files.push(File::new("rbac/role.yaml", namespaced));
+    }
+    files
+}
+
+fn service_account(operator: &Operator) -> ServiceAccount {
+    ServiceAccount {
+        metadata: operator.metadata(&operator.name),
+        automount_service_account_token: Some(false),
+        ..ServiceAccount::default()
+    }
+}
+
+/// The one lease, named after the operator. A right to create cannot be limited to a name.
+/// <https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources>
+fn leader_election(operator: &Operator) -> Vec<Document> {
+    let group = "coordination.k8s.io";
+    let rules = normalise([
+        rule(group, &["leases"], &["create"]),
+        PolicyRule {
+            resource_names: Some(vec![operator.name.clone()]),
+            ..rule(group, &["leases"], &["get", "update"])
+        },
+    ]);
+    role(
+        operator,
+        operator.metadata(format!("{}-leader-election", operator.name)),
+        rules,
+    )
+}
+
+fn cluster_role(operator: &Operator, rules: Vec<PolicyRule>) -> Vec<Document> {
+    let metadata = operator.cluster_metadata();
+    let role = ClusterRole {
+        metadata: metadata.clone(),
+        rules: Some(rules),
+        aggregation_rule: None,
+    };
+    let binding = ClusterRoleBinding {
+        metadata,
+        role_ref: role_ref("ClusterRole", operator.name.clone()),
+        subjects: Some(vec![subject(operator)]),
+    };
+    vec![Document::of(role), Document::of(binding)]
+}
+
+fn role(operator: &Operator, metadata: ObjectMeta, rules: Vec<PolicyRule>) -> Vec<Document> {
+    let role_ref = role_ref("Role", metadata.name.clone().unwrap_or_default());
+    let role = Role {
+        metadata: metadata.clone(),
+        rules: Some(rules),
+    };
+    let binding = RoleBinding {
+        metadata,
+        role_ref,
+        subjects: Some(vec![subject(operator)]),
+    };
+    vec![Document::of(role), Document::of(binding)]
+}
+
+fn role_ref(kind: &str, name: String) -> RoleRef {
+    RoleRef {
+        api_group: "rbac.authorization.k8s.io".to_owned(),
+        kind: kind.to_owned(),
+        name,
+    }
+}
+
+fn subject(operator: &Operator) -> Subject {
+    Subject {
+        kind: "ServiceAccount".to_owned(),
+        name: operator.name.clone(),
+        namespace: Some(operator.namespace().to_owned()),
+        api_group: None,
+    }
+}

@@ -1,0 +1,275 @@
+use super::*;
+use k8s_openapi::api::rbac::v1::PolicyRule;
+use serde_json::json;
+
+use super::rule::{normalise, rule};
+
+fn resource(group: &str, kind: &str, plural: &str, namespaced: bool) -> ResourceType {
+    ResourceType {
+        group: group.to_owned(),
+        version: "v1".to_owned(),
+        kind: kind.to_owned(),
+        plural: plural.to_owned(),
+        namespaced,
+    }
+}
+
+fn memcached() -> Kind {
+    Kind {
+        group: "cache.example.com".to_owned(),
+        kind: "Memcached".to_owned(),
+        plural: "memcacheds".to_owned(),
+        scope: Scope::Namespaced,
+        crd_path: "crds/memcacheds.cache.example.com.yaml".to_owned(),
+        controlled: true,
+        finalizer: true,
+        has_status: true,
+        owns: vec![resource("apps", "Deployment", "deployments", true)],
+        watches: vec![],
+        reads: vec![],
+        rules: vec![],
+        sample: Some(json!({
+            "apiVersion": "cache.example.com/v1alpha1",
+            "kind": "Memcached",
+            "metadata": {"name": "memcached-sample"},
+            "spec": {"image": "on", "replicas": 1},
+        })),
+    }
+}
+
+fn zone() -> Kind {
+    Kind {
+        group: "dns.example.com".to_owned(),
+        kind: "Zone".to_owned(),
+        plural: "zones".to_owned(),
+        scope: Scope::Cluster,
+        crd_path: "crds/zones.dns.example.com.yaml".to_owned(),
+        finalizer: false,
+        has_status: false,
+        owns: vec![resource("", "ConfigMap", "configmaps", true)],
+        reads: vec![resource("", "Node", "nodes", false)],
+        sample: None,
+        ..memcached()
+    }
+}
+
+fn operator(namespaces: Namespaces, kinds: Vec<Kind>) -> Operator {
+    Operator {
+        name: "memcached-operator".to_owned(),
+        image: Some("ghcr.io/me/memcached-operator:0.1.0".to_owned()),
+        namespaces,
+        kinds,
+    }
+}
+
+fn files(operator: &Operator) -> BTreeMap<String, String> {
+    manifests(operator).unwrap().into_iter().collect()
+}
+
+/// Snapshots lie with the others of this package, one a subject.
+fn snapshot(name: &str, text: &str) {
+    insta::with_settings!({
+        snapshot_path => "../../tests/snapshots/manifests",
+        prepend_module_to_snapshot => false,
+        omit_expression => true,
+    }, { insta::assert_snapshot!(name, text) });
+}
+
+#[test]
+fn one_namespaced_kind_watched_everywhere() {
+    let files = files(&operator(Namespaces::All, vec![memcached()]));
+    snapshot(
+        "paths",
+        &files.keys().cloned().collect::<Vec<_>>().join("\n"),
+    );
+    for (path, name) in [
+        ("crds/kustomization.yaml", "crds"),
+        ("manifests/kustomization.yaml", "base"),
+        ("manifests/namespace.yaml", "namespace"),
+        ("manifests/rbac/service-account.yaml", "service-account"),
+        ("manifests/rbac/cluster-role.yaml", "cluster-role"),
+        ("manifests/rbac/leader-election.yaml", "leader-election"),
+        ("manifests/operator/deployment.yaml", "deployment"),
+        ("manifests/network/policy.yaml", "network-policy"),
+        ("manifests/monitoring/service.yaml", "metrics-service"),
+        (
+            "manifests/samples/memcacheds.cache.example.com.yaml",
+            "sample",
+        ),
+    ] {
+        snapshot(name, &files[path]);
+    }
+}
+
+#[test]
+fn a_list_of_namespaces_gives_a_role_in_each_and_a_cluster_role_for_what_has_none() {
+    let watched = Namespaces::Listed(vec!["blue".to_owned(), "green".to_owned()]);
+    let files = files(&operator(watched, vec![memcached(), zone()]));
+    snapshot(
+        "listed-cluster-role",
+        &rules_of(&files["manifests/rbac/cluster-role.yaml"]),
+    );
+    snapshot(
+        "listed-roles",
+        &rules_of(&files["manifests/rbac/role.yaml"]),
+    );
+    assert!(files["manifests/operator/deployment.yaml"].contains("value: blue,green"));
+    assert!(files["manifests/samples/kustomization.yaml"].contains("namespace: blue"));
+}
+
+/// Kind, namespace and rules of each role, without bindings and bookkeeping.
+fn rules_of(text: &str) -> String {
+    let mut lines = Vec::new();
+    for document in text.split("\n---\n") {
+        let role: Value = serde_yaml::from_str(document).unwrap();
+        for rule in role["rules"].as_array().into_iter().flatten() {
+            let namespace = role["metadata"]["namespace"].as_str().unwrap_or("*");
+            let part = |key: &str| rule.get(key).map(Value::to_string).unwrap_or_default();
+            lines.push(format!(
+                "{namespace}: {} {} {}",
+                part("apiGroups"),
+                part("resources"),
+                part("verbs")
+            ));
+        }
+    }
+    lines.join("\n")
+}
+
+#[test]
+fn the_own_namespace_needs_no_cluster_role() {
+    let files = files(&operator(Namespaces::Own, vec![memcached()]));
+    assert!(!files.contains_key("manifests/rbac/cluster-role.yaml"));
+    assert!(files["manifests/rbac/role.yaml"].contains("namespace: memcached-operator\n"));
+    assert!(files["manifests/operator/deployment.yaml"].contains("name: WATCH_NAMESPACE"));
+}
+
+#[test]
+fn an_empty_project_has_no_rights_beside_its_lease() {
+    let files = files(&operator(Namespaces::All, vec![]));
+    assert!(!files.contains_key("manifests/rbac/cluster-role.yaml"));
+    assert!(!files.contains_key("crds/kustomization.yaml"));
+    assert!(!files["manifests/kustomization.yaml"].contains("../crds"));
+}
+
+#[test]
+fn a_kind_with_types_only_is_not_installed_and_has_no_rights() {
+    let project = |kinds| files(&operator(Namespaces::All, kinds));
+    let types_only = Kind {
+        controlled: false,
+        ..zone()
+    };
+    assert_eq!(
+        project(vec![memcached(), types_only]),
+        project(vec![memcached()])
+    );
+}
+
+#[test]
+fn rights_follow_the_declarations() {
+    let rules = |kind| {
+        rules_of(&files(&operator(Namespaces::All, vec![kind]))["manifests/rbac/cluster-role.yaml"])
+    };
+    let all = rules(memcached());
+    assert!(all.contains("deployments") && all.contains("memcacheds/finalizers"));
+    let childless = rules(Kind {
+        owns: vec![],
+        ..memcached()
+    });
+    assert!(!childless.contains("deployments") && !childless.contains("memcacheds/finalizers"));
+    let own = r#"["cache.example.com"] ["memcacheds"] ["get","list","watch"]"#;
+    assert!(
+        rules(Kind {
+            finalizer: false,
+            ..memcached()
+        })
+        .contains(own)
+    );
+    assert!(!all.contains(own));
+    let statusless = rules(Kind {
+        has_status: false,
+        ..memcached()
+    });
+    assert!(!statusless.contains("memcacheds/status"));
+    assert!(!all.contains(r#""delete""#) && !all.contains(r#""*""#));
+}
+
+#[test]
+fn without_an_image_there_is_no_deployment() {
+    let files = files(&Operator {
+        image: None,
+        ..operator(Namespaces::All, vec![memcached()])
+    });
+    assert!(!files.contains_key("manifests/operator/deployment.yaml"));
+    assert!(!files["manifests/kustomization.yaml"].contains("deployment"));
+}
+
+#[test]
+fn every_file_names_its_command_and_ends_in_one_newline() {
+    for (path, text) in files(&operator(Namespaces::Own, vec![memcached(), zone()])) {
+        assert!(
+            text.starts_with("# Written by `cargo operator gen-manifests`"),
+            "{path}"
+        );
+        assert!(text.ends_with('\n') && !text.ends_with("\n\n"), "{path}");
+        assert!(
+            !text.contains("null") && !text.contains("status:"),
+            "{path}: {text}"
+        );
+    }
+}
+
+#[test]
+fn equal_rules_become_one() {
+    let once = vec![rule("", &["pods"], &["get", "list"])];
+    let twice = [
+        rule("", &["pods"], &["list"]),
+        rule("", &["pods", "pods"], &["get", "list"]),
+    ];
+    assert_eq!(normalise(twice), once);
+    assert_eq!(normalise(once.clone()), once);
+}
+
+#[test]
+fn resources_with_the_same_verbs_share_a_rule_within_their_group() {
+    let rules = [
+        rule("apps", &["deployments"], &["get"]),
+        rule("", &["secrets"], &["get"]),
+        rule("", &["configmaps"], &["get"]),
+        rule("", &["pods"], &["list"]),
+    ];
+    assert_eq!(
+        normalise(rules),
+        [
+            rule("", &["configmaps", "secrets"], &["get"]),
+            rule("", &["pods"], &["list"]),
+            rule("apps", &["deployments"], &["get"]),
+        ]
+    );
+}
+
+#[test]
+fn a_right_on_some_names_yields_to_the_same_right_on_all() {
+    let named = |verbs| PolicyRule {
+        resource_names: Some(vec!["ca".to_owned()]),
+        ..rule("", &["secrets"], verbs)
+    };
+    assert_eq!(
+        normalise([named(&["get", "delete"]), rule("", &["secrets"], &["get"])]),
+        [named(&["delete"]), rule("", &["secrets"], &["get"])]
+    );
+    assert_eq!(normalise([named(&["get"])]), [named(&["get"])]);
+}
+
+#[test]
+fn a_wildcard_verb_absorbs_the_others_and_urls_stay_apart() {
+    let url = PolicyRule {
+        non_resource_urls: Some(vec!["/metrics".to_owned()]),
+        verbs: vec!["get".to_owned()],
+        ..PolicyRule::default()
+    };
+    assert_eq!(
+        normalise([url.clone(), rule("", &["pods"], &["get", "*"])]),
+        [rule("", &["pods"], &["*"]), url]
+    );
+}
