@@ -19,7 +19,9 @@ pub(super) enum Place {
 /// Events about an object without a namespace are written to this one.
 const NAMESPACE_OF_CLUSTER_EVENTS: &str = "default";
 
-const SEEN: &[&str] = &["get", "list", "watch"];
+const WATCHED: &[&str] = &["get", "list", "watch"];
+
+const READ: &[&str] = &["get", "list"];
 
 /// No `update`, as children are written by server-side apply alone (which needs `create` for an
 /// absent one), and no `delete`, as the garbage collector does it.
@@ -54,7 +56,7 @@ fn needs(operator: &Operator, kind: &Kind) -> Vec<(Vec<Place>, PolicyRule)> {
         ),
     };
     let mut needs = vec![
-        (home.clone(), rule(&kind.group, &[&kind.plural], SEEN)),
+        (home.clone(), rule(&kind.group, &[&kind.plural], WATCHED)),
         (
             diary,
             rule("events.k8s.io", &["events"], &["create", "patch"]),
@@ -73,17 +75,16 @@ fn needs(operator: &Operator, kind: &Kind) -> Vec<(Vec<Place>, PolicyRule)> {
         let finalizers = format!("{}/finalizers", kind.plural);
         needs.push((home, rule(&kind.group, &[&finalizers], &["update"])));
     }
-    let seen = kind
-        .watches
-        .iter()
-        .chain(&kind.reads)
-        .map(|seen| (seen, &watched, SEEN));
-    let owned = kind.owns.iter().map(|owned| (owned, &nursery, OWNED));
-    for (related, places, verbs) in owned.chain(seen) {
-        needs.push((
-            places_of(related, places),
-            rule(&related.group, &[&related.plural], verbs),
-        ));
+    let related = [
+        (&kind.owns, &nursery, OWNED),
+        (&kind.watches, &watched, WATCHED),
+        (&kind.reads, &watched, READ),
+    ];
+    for (types, places, verbs) in related {
+        for found in types {
+            let right = rule(&found.group, &[&found.plural], verbs);
+            needs.push((places_of(found, places), right));
+        }
     }
     for extra in kind.rules.iter().cloned().flat_map(split) {
         let cluster = extra.non_resource_urls.is_some() || is_cluster_scoped(&extra);
