@@ -1,7 +1,26 @@
 //! Structural schemas as the Kubernetes API server treats them.
 //!
 //! In: a [`Schema`] and JSON values. Out: violations, defaulted and pruned values, samples. It does no io and knows no client.
+//!
+//! | question | function |
+//! |---|---|
+//! | what does the API server refuse in this object? | [`violations`] |
+//! | which fields does it drop, which does it add? | [`prune`], [`apply_defaults`] |
 
+mod default;
+mod embedded;
+mod format;
+mod go;
+mod list;
+mod number;
+mod pattern;
+mod prune;
 mod schema;
+mod validate;
+mod violation;
 
+pub use default::apply_defaults;
+pub use prune::prune;
 pub use schema::{Rule, Schema, SchemaOrBool};
+pub use validate::violations;
+pub use violation::{Reason, Violation};

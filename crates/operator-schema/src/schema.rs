@@ -79,21 +79,42 @@ pub struct Schema {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not: Option<Box<Schema>>,
 
-    #[serde(rename = "x-kubernetes-preserve-unknown-fields", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "x-kubernetes-preserve-unknown-fields",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub preserve_unknown_fields: Option<bool>,
-    #[serde(rename = "x-kubernetes-embedded-resource", skip_serializing_if = "std::ops::Not::not")]
+    #[serde(
+        rename = "x-kubernetes-embedded-resource",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
     pub embedded_resource: bool,
-    #[serde(rename = "x-kubernetes-int-or-string", skip_serializing_if = "std::ops::Not::not")]
+    #[serde(
+        rename = "x-kubernetes-int-or-string",
+        skip_serializing_if = "std::ops::Not::not"
+    )]
     pub int_or_string: bool,
     /// `atomic`, `set` or `map`.
-    #[serde(rename = "x-kubernetes-list-type", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "x-kubernetes-list-type",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub list_type: Option<String>,
-    #[serde(rename = "x-kubernetes-list-map-keys", skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        rename = "x-kubernetes-list-map-keys",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub list_map_keys: Vec<String>,
     /// `granular` or `atomic`.
-    #[serde(rename = "x-kubernetes-map-type", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "x-kubernetes-map-type",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub map_type: Option<String>,
-    #[serde(rename = "x-kubernetes-validations", skip_serializing_if = "Vec::is_empty")]
+    #[serde(
+        rename = "x-kubernetes-validations",
+        skip_serializing_if = "Vec::is_empty"
+    )]
     pub validations: Vec<Rule>,
 
     #[serde(rename = "externalDocs", skip_serializing_if = "Option::is_none")]

@@ -1,0 +1,133 @@
+//! How Go prints what stands in the API server's messages.
+
+use serde_json::{Number, Value};
+use std::fmt::Write;
+
+/// A number as the server holds it: whole numbers that fit are `int64`, all others `float64`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Num {
+    Int(i64),
+    Float(f64),
+}
+
+impl Num {
+    pub(crate) fn of(number: &Number) -> Self {
+        match number.as_i64() {
+            Some(int) => Num::Int(int),
+            None => Num::Float(number.as_f64().unwrap_or(f64::NAN)),
+        }
+    }
+
+    pub(crate) fn as_f64(self) -> f64 {
+        match self {
+            Num::Int(int) => int as f64,
+            Num::Float(float) => float,
+        }
+    }
+}
+
+impl std::fmt::Display for Num {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Num::Int(int) => write!(f, "{int}"),
+            Num::Float(number) => f.write_str(&float(*number)),
+        }
+    }
+}
+
+/// `%v` of a float: plain digits between 1e-4 and 1e21, an exponent of two digits or more beyond.
+pub(crate) fn float(number: f64) -> String {
+    let scientific = format!("{number:e}");
+    let Some((mantissa, exponent)) = scientific.split_once('e') else {
+        return scientific;
+    };
+    match exponent.parse::<i32>() {
+        Ok(power) if !(-4..21).contains(&power) => {
+            let sign = if power < 0 { '-' } else { '+' };
+            format!("{mantissa}e{sign}{:02}", power.abs())
+        }
+        _ => format!("{number}"),
+    }
+}
+
+/// `%q` of a string.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\u{7}' => out.push_str("\\a"),
+            '\u{8}' => out.push_str("\\b"),
+            '\u{b}' => out.push_str("\\v"),
+            '\u{c}' => out.push_str("\\f"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if c.is_ascii_control() => {
+                let _ = write!(out, "\\x{:02x}", c as u32);
+            }
+            c if c.is_control() => {
+                let _ = write!(out, "\\u{:04x}", c as u32);
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+/// A value as messages show it: text quoted, numbers plain, the rest as JSON with sorted keys.
+pub(crate) fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => quoted(text),
+        Value::Number(number) => Num::of(number).to_string(),
+        other => json(other),
+    }
+}
+
+/// JSON with sorted keys: equal for two values exactly if the server takes them for duplicates.
+pub(crate) fn json(value: &Value) -> String {
+    match value {
+        Value::Array(items) => {
+            let items: Vec<_> = items.iter().map(json).collect();
+            format!("[{}]", items.join(","))
+        }
+        Value::Object(map) => {
+            let mut entries: Vec<_> = map.iter().collect();
+            entries.sort_by_key(|(key, _)| *key);
+            let entries: Vec<_> = entries
+                .into_iter()
+                .map(|(key, value)| format!("{}:{}", Value::from(key.as_str()), json(value)))
+                .collect();
+            format!("{{{}}}", entries.join(","))
+        }
+        Value::Number(number) => Num::of(number).to_string(),
+        scalar => scalar.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn floats_print_as_in_go() {
+        for (number, text) in [
+            (1.0, "1"),
+            (0.5, "0.5"),
+            (1e20, "100000000000000000000"),
+            (1e21, "1e+21"),
+            (1.5e-7, "1.5e-07"),
+            (-64.0, "-64"),
+        ] {
+            assert_eq!(float(number), text);
+        }
+    }
+
+    #[test]
+    fn text_is_quoted_as_in_go() {
+        assert_eq!(quoted("a\"\\\u{1}\n\u{e9}"), "\"a\\\"\\\\\\x01\\n\u{e9}\"");
+    }
+}

@@ -1,0 +1,85 @@
+//! Lists that are sets or maps: no element, no key twice.
+
+use crate::default::field;
+use crate::go::{json, shown};
+use crate::validate::enter;
+use crate::{Reason, Schema, Violation};
+use serde_json::{Map, Value};
+use std::collections::{HashMap, HashSet};
+
+/// `found` gets the duplicates of all lists with `x-kubernetes-list-type` `set` or `map`.
+pub(crate) fn check(schema: &Schema, value: &Value, path: &mut String, found: &mut Vec<Violation>) {
+    let length = path.len();
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map {
+                let Some(field) = field(schema, key) else {
+                    continue;
+                };
+                enter(path, schema, key);
+                check(field, value, path, found);
+                path.truncate(length);
+            }
+        }
+        Value::Array(items) => {
+            match schema.list_type.as_deref() {
+                Some("set") => duplicates(items, path, found),
+                Some("map") => check_keys(schema, items, path, found),
+                _ => {}
+            }
+            let Some(schema) = &schema.items else { return };
+            for (index, item) in items.iter().enumerate() {
+                path.push_str(&format!("[{index}]"));
+                check(schema, item, path, found);
+                path.truncate(length);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Whether `uniqueItems` fails.
+pub(crate) fn has_equal_items(items: &[Value]) -> bool {
+    let mut seen = HashSet::new();
+    !items.iter().all(|item| seen.insert(identity(item)))
+}
+
+fn check_keys(schema: &Schema, items: &[Value], path: &str, found: &mut Vec<Violation>) {
+    if let Some((index, item)) = items
+        .iter()
+        .enumerate()
+        .find(|(_, item)| !item.is_object() && !item.is_null())
+    {
+        let text = "must be an object for an array of list-type map";
+        let path = format!("{path}[{index}]");
+        found.push(Violation::new(Reason::Invalid, &path, shown(item), text));
+        return;
+    }
+    let keys = items.iter().map(|item| {
+        let keys = schema.list_map_keys.iter();
+        let keys = keys.filter_map(|key| Some((key.clone(), item.get(key)?.clone())));
+        Value::Object(keys.collect::<Map<_, _>>())
+    });
+    duplicates(&keys.collect::<Vec<_>>(), path, found);
+}
+
+/// Reports the second of each group of equal items; a third is not news.
+fn duplicates(items: &[Value], path: &str, found: &mut Vec<Violation>) {
+    let mut times = HashMap::new();
+    for (index, item) in items.iter().enumerate() {
+        let times = times.entry(identity(item)).or_insert(0);
+        *times += 1;
+        if *times == 2 {
+            let path = format!("{path}[{index}]");
+            found.push(Violation::one(Reason::Duplicate, &path, shown(item)));
+        }
+    }
+}
+
+/// Equal for what the server takes for equal. A number that was written with a fraction is another than one without.
+fn identity(item: &Value) -> String {
+    match item {
+        Value::Number(number) if number.is_f64() => format!("float {}", json(item)),
+        _ => json(item),
+    }
+}

@@ -1,0 +1,169 @@
+//! Bounds, multiples and the range of formats.
+//!
+//! The server keeps bounds as floats, compares whole numbers with their whole part, and refuses every value of an integer
+//! field whose bound is no integer of its format (so with `maximum: 9223372036854775807`, which rounds up).
+
+use crate::go::Num;
+use crate::{Reason, Schema, Violation, format};
+
+/// `found` gets what the bounds of `schema` refuse in `value`.
+pub(crate) fn check(schema: &Schema, value: Num, path: &str, found: &mut Vec<Violation>) {
+    let range = Range::of(schema);
+    found.extend(range.excludes("Checked", value, path));
+    let bound = |bound: &Option<serde_json::Number>| bound.as_ref().and_then(|it| it.as_f64());
+
+    if let Some(factor) = bound(&schema.multiple_of) {
+        let out = range.excludes("MultipleOf", Num::Float(factor), path);
+        let (value, factor) = comparable(value, factor, out.is_none());
+        found.extend(out);
+        found.extend(multiple(value, factor, path));
+    }
+    if let Some(minimum) = bound(&schema.minimum) {
+        let out = range.excludes("Minimum boundary", Num::Float(minimum), path);
+        let (value, minimum) = comparable(value, minimum, out.is_none());
+        found.extend(out);
+        let (beyond, words) = match schema.exclusive_minimum {
+            true => (at_most(value, minimum), "greater than"),
+            false => (less(value, minimum), "greater than or equal to"),
+        };
+        found.extend(beyond.then(|| refused(value, words, minimum, path)));
+    }
+    if let Some(maximum) = bound(&schema.maximum) {
+        let out = range.excludes("Maximum boundary", Num::Float(maximum), path);
+        let (value, maximum) = comparable(value, maximum, out.is_none());
+        found.extend(out);
+        let (beyond, words) = match schema.exclusive_maximum {
+            true => (at_most(maximum, value), "less than"),
+            false => (less(maximum, value), "less than or equal to"),
+        };
+        found.extend(beyond.then(|| refused(value, words, maximum, path)));
+    }
+}
+
+/// Whether the server takes a float for an integer.
+pub(crate) fn is_whole(number: f64) -> bool {
+    const LARGEST: f64 = 9_007_199_254_740_991.0;
+    if !(-LARGEST..=LARGEST).contains(&number) {
+        return false;
+    }
+    // The server converts to unsigned first, where a negative fraction wraps to a large number and is not near.
+    let rounded = number.trunc();
+    number == rounded
+        || (number > 0.0 && rounded != 0.0 && (number - rounded) / (number + rounded) < 1e-9)
+}
+
+/// Whole numbers are compared as such if the bound is one of the schema's type, else both as floats.
+fn comparable(value: Num, bound: f64, native: bool) -> (Num, Num) {
+    match value {
+        Num::Int(_) if native => (value, Num::Int(bound as i64)),
+        _ => (Num::Float(value.as_f64()), Num::Float(bound)),
+    }
+}
+
+fn less(a: Num, b: Num) -> bool {
+    match (a, b) {
+        (Num::Int(a), Num::Int(b)) => a < b,
+        _ => a.as_f64() < b.as_f64(),
+    }
+}
+
+fn at_most(a: Num, b: Num) -> bool {
+    match (a, b) {
+        (Num::Int(a), Num::Int(b)) => a <= b,
+        _ => a.as_f64() <= b.as_f64(),
+    }
+}
+
+fn refused(value: Num, words: &str, bound: Num, path: &str) -> Violation {
+    let detail = format!("{path} in body should be {words} {bound}");
+    Violation::new(Reason::Invalid, path, value, detail)
+}
+
+fn multiple(value: Num, factor: Num, path: &str) -> Option<Violation> {
+    if factor.as_f64() <= 0.0 {
+        let detail = format!("factor MultipleOf declared for {path} must be positive: {factor}");
+        return Some(Violation::new(Reason::Invalid, path, factor, detail));
+    }
+    let is_multiple = match (value, factor) {
+        (Num::Int(value), Num::Int(factor)) => value % factor == 0,
+        _ => {
+            let (value, factor) = (value.as_f64(), factor.as_f64());
+            is_whole(if factor < 1.0 {
+                1.0 / factor * value
+            } else {
+                value / factor
+            })
+        }
+    };
+    (!is_multiple).then(|| refused(value, "a multiple of", factor, path))
+}
+
+/// The numbers that a type and its format can hold.
+enum Range {
+    Int32,
+    Int64 { format: &'static str },
+    Float32,
+    Any,
+}
+
+impl Range {
+    fn of(schema: &Schema) -> Self {
+        let type_ = if schema.int_or_string {
+            None
+        } else {
+            schema.type_.as_deref()
+        };
+        match (type_, format::effective(schema)) {
+            (Some("integer"), Some("int32")) => Range::Int32,
+            (Some("integer"), Some(_)) => Range::Int64 {
+                format: "with format int64",
+            },
+            (Some("integer"), None) => Range::Int64 {
+                format: "(default format)",
+            },
+            (Some("number"), Some("float")) => Range::Float32,
+            _ => Range::Any,
+        }
+    }
+
+    fn excludes(&self, what: &str, number: Num, path: &str) -> Option<Violation> {
+        let integer = match number {
+            Num::Int(int) => Some(int),
+            // Through the text, as the server does: 2^63 is out, -2^63 is in.
+            Num::Float(number) => format!("{number}").parse().ok(),
+        };
+        let wanted = match self {
+            Range::Int32 if integer.is_none_or(|int| i32::try_from(int).is_err()) => {
+                "integer with format int32"
+            }
+            Range::Int64 { format } if integer.is_none() => {
+                return Some(Violation::without_field(format_args!(
+                    "{what} value must be of type integer {format} in {path}"
+                )));
+            }
+            Range::Float32 if (number.as_f64() as f32).is_infinite() => "number with format float",
+            _ => return None,
+        };
+        let text = format!("{what} value must be of type {wanted} in {path}");
+        Some(Violation::without_field(text))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_floats_are_those_that_the_server_takes_for_integers() {
+        for whole in [0.0, 1.0, -3.0, 9_007_199_254_740_991.0, 1e9 + 1e-1] {
+            assert!(is_whole(whole), "{whole}");
+        }
+        for other in [0.5, -0.5, 9_007_199_254_740_993.0, f64::NAN, float("1e300")] {
+            assert!(!is_whole(other), "{other}");
+        }
+    }
+
+    fn float(text: &str) -> f64 {
+        text.parse().unwrap()
+    }
+}

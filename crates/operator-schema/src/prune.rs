@@ -1,0 +1,145 @@
+//! Pruning: the fields that the API server drops because the schema does not name them.
+
+use crate::{Schema, SchemaOrBool};
+use serde_json::Value;
+
+/// Drops from the object `value` what its schema does not specify and returns the paths of what went, sorted.
+///
+/// `schema` is the root of a version: `apiVersion`, `kind` and `metadata` stay untouched, as in embedded resources.
+/// `x-kubernetes-preserve-unknown-fields` keeps unknown fields of its own level; what is specified below is pruned again.
+/// A request with `fieldValidation: Strict` is refused with `unknown field "PATH"` for each path.
+///
+/// <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#field-pruning>
+pub fn prune(schema: &Schema, value: &mut Value) -> Vec<String> {
+    let mut pruning = Pruning {
+        path: String::new(),
+        dropped: Vec::new(),
+    };
+    pruning.known(schema, value, true);
+    pruning.dropped.sort();
+    pruning.dropped
+}
+
+/// Whether a resource has this field whatever its schema says.
+pub(crate) fn is_meta(key: &str) -> bool {
+    matches!(key, "apiVersion" | "kind" | "metadata")
+}
+
+struct Pruning {
+    path: String,
+    dropped: Vec<String>,
+}
+
+impl Pruning {
+    fn known(&mut self, schema: &Schema, value: &mut Value, resource: bool) {
+        if schema.preserve_unknown_fields == Some(true) {
+            return self.preserved(schema, value, resource);
+        }
+        match value {
+            Value::Object(map) => map.retain(|key, value| {
+                if resource && is_meta(key) {
+                    return true;
+                }
+                let keep = self.specified(schema, key, value);
+                if !keep {
+                    self.drop(key);
+                }
+                keep
+            }),
+            Value::Array(items) => self.each(items, |pruning, item| match &schema.items {
+                Some(schema) => pruning.known(schema, item, schema.embedded_resource),
+                None => pruning.unknown(item),
+            }),
+            _ => {}
+        }
+    }
+
+    /// Under preserved unknown fields, also in the items of a preserved list.
+    fn preserved(&mut self, schema: &Schema, value: &mut Value, resource: bool) {
+        match value {
+            Value::Object(map) => {
+                for (key, value) in map {
+                    if !(resource && is_meta(key)) {
+                        self.specified(schema, key, value);
+                    }
+                }
+            }
+            Value::Array(items) => {
+                if let Some(schema) = &schema.items {
+                    self.each(items, |pruning, item| {
+                        pruning.preserved(schema, item, schema.embedded_resource);
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether the schema names the member; if so its content is pruned.
+    fn specified(&mut self, schema: &Schema, key: &str, value: &mut Value) -> bool {
+        let length = self.path.len();
+        self.push(key);
+        let specified = match (schema.properties.get(key), &schema.additional_properties) {
+            (Some(field), _) => {
+                self.known(field, value, field.embedded_resource);
+                true
+            }
+            (None, Some(SchemaOrBool::Schema(field))) => {
+                self.known(field, value, field.embedded_resource);
+                true
+            }
+            (None, Some(SchemaOrBool::Bool(_))) => {
+                self.unknown(value);
+                true
+            }
+            (None, None) => false,
+        };
+        self.path.truncate(length);
+        specified
+    }
+
+    /// Where no schema stands, objects lose all members. Iterative, since no schema bounds the depth.
+    fn unknown(&mut self, value: &mut Value) {
+        let mut open = vec![(self.path.clone(), value)];
+        while let Some((path, value)) = open.pop() {
+            match value {
+                Value::Object(map) => {
+                    self.path = path;
+                    for (key, _) in std::mem::take(map) {
+                        self.drop(&key);
+                    }
+                }
+                Value::Array(items) => open.extend(
+                    items
+                        .iter_mut()
+                        .enumerate()
+                        .map(|(i, item)| (format!("{path}[{i}]"), item)),
+                ),
+                _ => {}
+            }
+        }
+    }
+
+    fn each(&mut self, items: &mut [Value], mut act: impl FnMut(&mut Self, &mut Value)) {
+        let length = self.path.len();
+        for (index, item) in items.iter_mut().enumerate() {
+            self.path.push_str(&format!("[{index}]"));
+            act(self, item);
+            self.path.truncate(length);
+        }
+    }
+
+    fn push(&mut self, key: &str) {
+        if !self.path.is_empty() {
+            self.path.push('.');
+        }
+        self.path.push_str(key);
+    }
+
+    fn drop(&mut self, key: &str) {
+        let length = self.path.len();
+        self.push(key);
+        self.dropped.push(self.path.clone());
+        self.path.truncate(length);
+    }
+}

@@ -1,0 +1,419 @@
+//! The value checks of a schema, in the order and the words of the API server's validator.
+//!
+//! Its quirks are kept where they decide what is accepted: `null` never satisfies an `enum`, a list passes where a string with a
+//! known format is wanted, bounds lose their fraction when the value is a whole number.
+
+use crate::go::{Num, quoted, shown};
+use crate::{Reason, Schema, SchemaOrBool, Violation, embedded, format, list, number, pattern};
+use serde_json::{Map, Value};
+use std::collections::HashSet;
+
+/// Everything for which the API server would refuse `value`, CEL rules apart (not evaluated yet).
+///
+/// `schema` is the root of a version and `value` a whole object, already pruned and defaulted; any part of both works too, with paths
+/// that start at the part. The checks of `metadata`, which all resources have, are not the schema's.
+///
+/// <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation>
+pub fn violations(schema: &Schema, value: &Value) -> Vec<Violation> {
+    let mut found = Validator::default().check(schema, value).violations;
+    embedded::check(schema, value, &mut String::new(), &mut found);
+    list::check(schema, value, &mut String::new(), &mut found);
+    let mut seen = HashSet::new();
+    found.retain(|violation| seen.insert(violation.clone()));
+    found
+}
+
+/// What one schema says of one value. The branch of a union with the most matches is the one that is reported.
+#[derive(Default)]
+struct Verdict {
+    violations: Vec<Violation>,
+    matches: usize,
+}
+
+impl Verdict {
+    fn is_valid(&self) -> bool {
+        self.violations.is_empty()
+    }
+
+    fn merge(&mut self, other: Verdict) {
+        self.violations.extend(other.violations);
+        self.matches += other.matches;
+    }
+
+    fn refuse(&mut self, violation: Violation) {
+        self.violations.push(violation);
+    }
+}
+
+#[derive(Default)]
+struct Validator {
+    path: String,
+}
+
+impl Validator {
+    fn check(&mut self, schema: &Schema, value: &Value) -> Verdict {
+        let mut verdict = Verdict::default();
+        self.type_(schema, value, &mut verdict);
+        if value.is_null() {
+            self.enum_(schema, value, &mut verdict);
+            return verdict;
+        }
+        self.combinations(schema, value, &mut verdict);
+        match value {
+            Value::String(text) => self.string(schema, text, &mut verdict),
+            Value::Number(value) => {
+                verdict.matches += 2;
+                number::check(schema, Num::of(value), &self.path, &mut verdict.violations);
+            }
+            Value::Array(items) => self.array(schema, items, &mut verdict),
+            _ => {}
+        }
+        self.enum_(schema, value, &mut verdict);
+        if let Value::Object(map) = value {
+            self.object(schema, map, &mut verdict);
+        }
+        verdict.matches += 2;
+        verdict
+    }
+
+    fn type_(&self, schema: &Schema, value: &Value, verdict: &mut Verdict) {
+        let wanted = types(schema);
+        let format = format::effective(schema);
+        if value.is_null() {
+            if !wanted.is_empty() && !schema.nullable {
+                verdict.refuse(self.wrong_type(wanted, "null"));
+            } else {
+                verdict.matches += 1;
+            }
+            return;
+        }
+        if wanted.is_empty() && format.is_none() {
+            return;
+        }
+        verdict.matches += 1;
+        let (found, found_format) = type_of(value);
+        let fits = allows(schema, found)
+            || (found == "integer" && allows(schema, "number"))
+            || (allows(schema, "integer") && is_whole(value));
+        let numeric = allows(schema, "number") || allows(schema, "integer");
+        let violation = match (format, found) {
+            (Some(_), "string" | "array") if !numeric => None,
+            (Some(format), "boolean" | "object" | "integer" | "number") if !fits => {
+                Some(self.wrong_type(format, found_format))
+            }
+            _ if !fits => Some(self.wrong_type(wanted, found)),
+            _ => None,
+        };
+        match violation {
+            Some(violation) => verdict.refuse(violation),
+            None => verdict.matches += 1,
+        }
+    }
+
+    fn wrong_type(&self, wanted: &str, found: &str) -> Violation {
+        let found = quoted(found);
+        let text = format!("{} in body must be of type {wanted}: {found}", self.path);
+        Violation::new(Reason::TypeInvalid, &self.path, found, text)
+    }
+
+    fn combinations(&mut self, schema: &Schema, value: &Value, verdict: &mut Verdict) {
+        verdict.matches += 2;
+        if !schema.any_of.is_empty() {
+            self.any_of(schema, value, verdict);
+        }
+        if !schema.one_of.is_empty() {
+            self.one_of(schema, value, verdict);
+        }
+        if !schema.all_of.is_empty() {
+            self.all_of(schema, value, verdict);
+        }
+        if let Some(not) = &schema.not
+            && self.check(not, value).is_valid()
+        {
+            self.refuse_union(verdict, "must not validate the schema (not)");
+        }
+    }
+
+    fn any_of(&mut self, schema: &Schema, value: &Value, verdict: &mut Verdict) {
+        let mut best: Option<Verdict> = None;
+        for branch in &schema.any_of {
+            let branch = self.check(branch, value);
+            if branch.is_valid() {
+                return verdict.merge(branch);
+            }
+            keep_best(&mut best, branch);
+        }
+        self.refuse_union(verdict, "must validate at least one schema (anyOf)");
+        best.into_iter().for_each(|best| verdict.merge(best));
+    }
+
+    fn one_of(&mut self, schema: &Schema, value: &Value, verdict: &mut Verdict) {
+        let (mut valid, mut best) = (Vec::new(), None);
+        for branch in &schema.one_of {
+            let branch = self.check(branch, value);
+            if branch.is_valid() {
+                valid.push(branch);
+            } else {
+                keep_best(&mut best, branch);
+            }
+        }
+        let only = "must validate one and only one schema (oneOf).";
+        match valid.len() {
+            0 => {
+                self.refuse_union(verdict, &format!("{only} Found none valid"));
+                best.into_iter().for_each(|best| verdict.merge(best));
+            }
+            1 => valid.into_iter().for_each(|valid| verdict.merge(valid)),
+            n => self.refuse_union(verdict, &format!("{only} Found {n} valid alternatives")),
+        }
+    }
+
+    fn all_of(&mut self, schema: &Schema, value: &Value, verdict: &mut Verdict) {
+        let mut valid = 0;
+        for branch in &schema.all_of {
+            let branch = self.check(branch, value);
+            valid += usize::from(branch.is_valid());
+            verdict.merge(branch);
+        }
+        if valid < schema.all_of.len() {
+            let none = if valid == 0 { ". None validated" } else { "" };
+            self.refuse_union(
+                verdict,
+                &format!("must validate all the schemas (allOf){none}"),
+            );
+        }
+    }
+
+    fn refuse_union(&self, verdict: &mut Verdict, text: &str) {
+        verdict.refuse(Violation::without_field(format_args!(
+            "{} {text}",
+            quoted(&self.path)
+        )));
+    }
+
+    fn string(&self, schema: &Schema, text: &str, verdict: &mut Verdict) {
+        let path = &self.path;
+        verdict.matches += 1;
+        let length = i64::try_from(text.chars().count()).unwrap_or(i64::MAX);
+        if let Some(max) = schema.max_length.filter(|max| length > *max) {
+            let bytes = if max == 1 { "byte" } else { "bytes" };
+            let text = match max {
+                0.. => format!("may not be more than {max} {bytes}"),
+                _ => "value is too long".to_owned(),
+            };
+            verdict.refuse(Violation::one(Reason::TooLong, path, text));
+        } else if let Some(min) = schema.min_length.filter(|min| length < *min) {
+            let detail = format!("{path} in body should be at least {min} chars long");
+            verdict.refuse(Violation::new(Reason::Invalid, path, quoted(text), detail));
+        } else if let Some(pattern) = schema.pattern.as_deref().filter(|it| !it.is_empty()) {
+            let detail = match pattern::compiled(pattern) {
+                Ok(regex) if regex.is_match(text) => None,
+                Ok(_) => Some(format!("{path} in body should match '{pattern}'")),
+                Err(error) => Some(format!(
+                    "{path} in body should match '{pattern}, but pattern is invalid: {error}'"
+                )),
+            };
+            if let Some(detail) = detail {
+                verdict.refuse(Violation::new(Reason::Invalid, path, quoted(text), detail));
+            }
+        }
+        if let Some((name, accepts)) = format::text(schema) {
+            verdict.matches += 1;
+            if !accepts(text) {
+                verdict.refuse(self.wrong_type(name, text));
+            }
+        }
+    }
+
+    fn array(&mut self, schema: &Schema, items: &[Value], verdict: &mut Verdict) {
+        if let Some(schema) = &schema.items {
+            let length = self.path.len();
+            for (index, item) in items.iter().enumerate() {
+                self.path.push_str(&format!("[{index}]"));
+                verdict.merge(self.check(schema, item));
+                self.path.truncate(length);
+            }
+        }
+        verdict.matches += 2;
+        self.count(
+            items.len(),
+            schema.min_items,
+            schema.max_items,
+            "items",
+            verdict,
+        );
+        if schema.unique_items && list::has_equal_items(items) {
+            let detail = format!("{} in body shouldn't contain duplicates", self.path);
+            verdict.refuse(Violation::new(Reason::Invalid, &self.path, "\"\"", detail));
+        }
+    }
+
+    fn object(&mut self, schema: &Schema, map: &Map<String, Value>, verdict: &mut Verdict) {
+        verdict.matches += 1;
+        self.count(
+            map.len(),
+            schema.min_properties,
+            schema.max_properties,
+            "properties",
+            verdict,
+        );
+        for (key, value) in map {
+            match (schema.properties.get(key), &schema.additional_properties) {
+                (Some(field), _) => self.member(key, field, value, verdict),
+                (None, Some(SchemaOrBool::Schema(field))) => {
+                    self.member(key, field, value, verdict);
+                }
+                (None, Some(SchemaOrBool::Bool(false))) => {
+                    let detail = format!("{}.{key} in body is a forbidden property", self.path);
+                    let violation =
+                        Violation::new(Reason::Invalid, &self.path, quoted(key), detail);
+                    verdict.refuse(violation);
+                }
+                (None, _) => {}
+            }
+        }
+        for key in schema.required.iter().filter(|key| !map.contains_key(*key)) {
+            verdict.refuse(Violation::bare(Reason::Required, &child(&self.path, key)));
+        }
+    }
+
+    fn member(&mut self, key: &str, schema: &Schema, value: &Value, verdict: &mut Verdict) {
+        let length = self.path.len();
+        self.path = child(&self.path, key);
+        verdict.merge(self.check(schema, value));
+        self.path.truncate(length);
+    }
+
+    fn count(&self, n: usize, min: Option<i64>, max: Option<i64>, of: &str, verdict: &mut Verdict) {
+        let n = i64::try_from(n).unwrap_or(i64::MAX);
+        if let Some(min) = min.filter(|min| n < *min) {
+            let detail = format!("{} in body should have at least {min} {of}", self.path);
+            verdict.refuse(Violation::new(Reason::Invalid, &self.path, n, detail));
+        }
+        if let Some(max) = max.filter(|max| n > *max) {
+            let items = if max == 1 { "item" } else { "items" };
+            let detail = match max {
+                0.. => format!("must have at most {max} {items}"),
+                _ => "has too many items".to_owned(),
+            };
+            verdict.refuse(Violation::new(Reason::TooMany, &self.path, n, detail));
+        }
+    }
+
+    fn enum_(&self, schema: &Schema, value: &Value, verdict: &mut Verdict) {
+        let Some(allowed) = schema.enum_.as_deref().filter(|it| !it.is_empty()) else {
+            return;
+        };
+        if allowed.iter().any(|allowed| is_same(value, allowed)) {
+            return;
+        }
+        let names: Vec<_> = allowed
+            .iter()
+            .map(|allowed| {
+                quoted(
+                    &allowed
+                        .as_str()
+                        .map_or_else(|| allowed.to_string(), Into::into),
+                )
+            })
+            .collect();
+        let detail = format!("supported values: {}", names.join(", "));
+        verdict.refuse(Violation::new(
+            Reason::NotSupported,
+            &self.path,
+            shown(value),
+            detail,
+        ));
+    }
+}
+
+fn keep_best(best: &mut Option<Verdict>, branch: Verdict) {
+    if best
+        .as_ref()
+        .is_none_or(|best| branch.matches > best.matches)
+    {
+        *best = Some(branch);
+    }
+}
+
+/// Goes to a member: `spec.ports` for a property, `labels[app]` for what `additionalProperties` describe.
+pub(crate) fn enter(path: &mut String, schema: &Schema, key: &str) {
+    if schema.properties.contains_key(key) {
+        *path = child(path, key);
+    } else {
+        path.push_str(&format!("[{key}]"));
+    }
+}
+
+/// The path of a member of the object at `path`.
+pub(crate) fn child(path: &str, key: &str) -> String {
+    if path.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{path}.{key}")
+    }
+}
+
+/// What the schema wants, as messages name it.
+fn types(schema: &Schema) -> &str {
+    if schema.int_or_string {
+        "integer,string"
+    } else {
+        schema.type_.as_deref().unwrap_or("")
+    }
+}
+
+fn allows(schema: &Schema, type_: &str) -> bool {
+    if schema.int_or_string {
+        matches!(type_, "integer" | "string")
+    } else {
+        schema.type_.as_deref() == Some(type_)
+    }
+}
+
+/// Type and format of a value in the words of the server's validator.
+fn type_of(value: &Value) -> (&'static str, &'static str) {
+    match value {
+        Value::Null => ("null", ""),
+        Value::Bool(_) => ("boolean", ""),
+        Value::Number(number) => match Num::of(number) {
+            Num::Int(_) => ("integer", "int64"),
+            Num::Float(_) => ("number", "float64"),
+        },
+        Value::String(_) => ("string", ""),
+        Value::Array(_) => ("array", ""),
+        Value::Object(_) => ("object", ""),
+    }
+}
+
+fn is_whole(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number::is_whole(Num::of(number).as_f64()),
+        _ => false,
+    }
+}
+
+/// Equality as the enum check has it: the value is converted to the type of the allowed one first, as Go converts.
+fn is_same(value: &Value, allowed: &Value) -> bool {
+    match (value, allowed) {
+        (Value::Null, _) | (_, Value::Null) => false,
+        (Value::Number(value), Value::Number(allowed)) => {
+            match (Num::of(value), Num::of(allowed)) {
+                (Num::Float(value), Num::Int(allowed)) => value as i64 == allowed,
+                (value, Num::Float(allowed)) => value.as_f64() == allowed,
+                (value, allowed) => value == allowed,
+            }
+        }
+        (Value::Number(value), Value::String(allowed)) => match Num::of(value) {
+            Num::Int(code) => {
+                let c = u32::try_from(code)
+                    .ok()
+                    .and_then(char::from_u32)
+                    .unwrap_or('\u{fffd}');
+                allowed.chars().eq([c])
+            }
+            Num::Float(_) => false,
+        },
+        (value, allowed) => value == allowed,
+    }
+}

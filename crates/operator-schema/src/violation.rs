@@ -1,0 +1,108 @@
+//! What is wrong with a value, in the words of the API server.
+
+use std::fmt;
+
+/// One reason why the API server would refuse a value.
+///
+/// It prints as the server does: `spec.replicas: Invalid value: -1: spec.replicas in body should be greater than or equal to 0`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Violation {
+    /// The field, as in `spec.ports[0].name`; `<nil>` where the server names none (the root, and all of `anyOf`, `oneOf`, `allOf`, `not`).
+    pub path: String,
+    pub reason: Reason,
+    /// What the server prints after the path.
+    pub detail: String,
+}
+
+/// The machine-readable sort of a violation, as in the causes of a `Status`.
+///
+/// <https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/>
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reason {
+    Duplicate,
+    Invalid,
+    NotSupported,
+    Required,
+    TooLong,
+    TooMany,
+    TypeInvalid,
+}
+
+impl Reason {
+    /// The value of `reason` in a `StatusCause`.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Reason::Duplicate => "FieldValueDuplicate",
+            Reason::Invalid => "FieldValueInvalid",
+            Reason::NotSupported => "FieldValueNotSupported",
+            Reason::Required => "FieldValueRequired",
+            Reason::TooLong => "FieldValueTooLong",
+            Reason::TooMany => "FieldValueTooMany",
+            Reason::TypeInvalid => "FieldValueTypeInvalid",
+        }
+    }
+
+    fn words(self) -> &'static str {
+        match self {
+            Reason::Duplicate => "Duplicate value",
+            Reason::Invalid | Reason::TypeInvalid => "Invalid value",
+            Reason::NotSupported => "Unsupported value",
+            Reason::Required => "Required value",
+            Reason::TooLong => "Too long",
+            Reason::TooMany => "Too many",
+        }
+    }
+}
+
+impl Violation {
+    /// A violation that shows neither value nor explanation.
+    pub(crate) fn bare(reason: Reason, path: &str) -> Self {
+        Self {
+            path: shown(path),
+            reason,
+            detail: reason.words().to_owned(),
+        }
+    }
+
+    /// A violation that shows the value (already printed) or an explanation.
+    pub(crate) fn one(reason: Reason, path: &str, text: impl fmt::Display) -> Self {
+        Self {
+            path: shown(path),
+            reason,
+            detail: format!("{}: {text}", reason.words()),
+        }
+    }
+
+    /// A violation that shows the value (already printed) and an explanation.
+    pub(crate) fn new(
+        reason: Reason,
+        path: &str,
+        value: impl fmt::Display,
+        text: impl fmt::Display,
+    ) -> Self {
+        Self {
+            path: shown(path),
+            reason,
+            detail: format!("{}: {value}: {text}", reason.words()),
+        }
+    }
+
+    /// The server gives no field to what its validator reports as plain text.
+    pub(crate) fn without_field(text: impl fmt::Display) -> Self {
+        Self::new(Reason::Invalid, "", "\"\"", text)
+    }
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.path, self.detail)
+    }
+}
+
+fn shown(path: &str) -> String {
+    if path.is_empty() {
+        "<nil>".to_owned()
+    } else {
+        path.to_owned()
+    }
+}
