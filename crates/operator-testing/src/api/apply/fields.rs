@@ -1,0 +1,93 @@
+//! The set of fields that a value has.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::path::Step;
+use super::set::FieldSet;
+use super::shape::{Form, Node};
+
+/// All fields of a value, down to its leaves.
+pub(crate) fn fields_of(value: &Value, node: Node<'_>) -> FieldSet {
+    let mut set = FieldSet::default();
+    walk(value, node, &mut Vec::new(), &mut set);
+    set
+}
+
+fn walk(value: &Value, node: Node<'_>, path: &mut Vec<Step>, set: &mut FieldSet) {
+    match (node.form(value), value) {
+        (Form::Leaf, _) => set.insert(path),
+        (Form::Fields, Value::Object(fields)) => {
+            for (name, field) in fields {
+                path.push(Step::field(name));
+                walk(field, node.field(name), path, set);
+                let empty = field.is_null() || field.as_object().is_some_and(|f| f.is_empty());
+                if empty || !node.declares(name) {
+                    set.insert(path);
+                }
+                path.pop();
+            }
+        }
+        (Form::Items(items), Value::Array(list)) => {
+            let steps: Vec<Step> = list
+                .iter()
+                .filter_map(|item| items.step(item).ok())
+                .collect();
+            let repeated: BTreeSet<&Step> = steps
+                .iter()
+                .enumerate()
+                .filter(|(at, step)| steps[..*at].contains(step))
+                .map(|(_, step)| step)
+                .collect();
+            for item in list {
+                let Ok(step) = items.step(item) else {
+                    continue;
+                };
+                let unique = !repeated.contains(&step);
+                let below = node.at(&step);
+                path.push(step);
+                if unique {
+                    walk(item, below, path, set);
+                }
+                set.insert(path);
+                path.pop();
+            }
+        }
+        _ => {}
+    }
+}
+
+/// What in an applied object is not described by its schema, as the server says it: `.spec.x: field not declared in schema`.
+pub(crate) fn undeclared(value: &Value, node: Node<'_>) -> Option<String> {
+    fn walk(value: &Value, node: Node<'_>, path: &str) -> Option<String> {
+        match (node.form(value), value) {
+            (Form::Fields, Value::Object(fields)) => fields.iter().find_map(|(name, field)| {
+                let path = format!("{path}.{name}");
+                if !node.knows(name) {
+                    return Some(format!("{path}: field not declared in schema"));
+                }
+                walk(field, node.field(name), &path)
+            }),
+            (Form::Items(items), Value::Array(list)) => {
+                let mut seen = BTreeSet::new();
+                list.iter()
+                    .enumerate()
+                    .find_map(|(at, item)| match items.step(item) {
+                        Err(why) => Some(format!("{path}: element {at}: {why}")),
+                        Ok(step) => {
+                            let below = node.at(&step);
+                            let path = format!("{path}{step}");
+                            if !seen.insert(step.clone()) {
+                                let parent = path.strip_suffix(&step.to_string()).unwrap_or(&path);
+                                return Some(format!("{parent}: duplicate entries for key {step}"));
+                            }
+                            walk(item, below, &path)
+                        }
+                    })
+            }
+            _ => None,
+        }
+    }
+    walk(value, node, "")
+}

@@ -1,0 +1,144 @@
+//! Who owns which fields of an object: [`metadata.managedFields`] read into sets and written back.
+//!
+//! [`metadata.managedFields`]: https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management
+
+use std::collections::BTreeMap;
+
+use serde_json::{Map, Value};
+
+use super::set::FieldSet;
+
+/// What tells one entry of `managedFields` from another.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ManagerId {
+    /// The field manager's name.
+    pub name: String,
+    pub operation: Operation,
+    /// Empty for applies: a manager applies as one, whatever the version.
+    pub api_version: String,
+    pub subresource: String,
+}
+
+/// How an entry came to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Operation {
+    Apply,
+    Update,
+}
+
+/// The fields of one manager.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Owned {
+    pub fields: FieldSet,
+    pub api_version: String,
+    /// When the set last changed.
+    pub time: Option<String>,
+}
+
+/// All entries of an object.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Managers(pub BTreeMap<ManagerId, Owned>);
+
+impl ManagerId {
+    /// As conflicts name it.
+    pub fn describe(&self) -> String {
+        let mut text = format!("{:?}", self.name);
+        if !self.subresource.is_empty() {
+            text += &format!(" with subresource {:?}", self.subresource);
+        }
+        if self.operation == Operation::Update {
+            text += &format!(" using {}", self.api_version);
+        }
+        text
+    }
+}
+
+impl Managers {
+    /// Reads `managedFields`; `None` when an entry is not of the form that the server writes.
+    pub fn read(entries: &Value) -> Option<Self> {
+        let mut managers = Self::default();
+        for entry in entries.as_array().into_iter().flatten() {
+            let text = |key: &str| entry[key].as_str().unwrap_or_default().to_owned();
+            let operation = match text("operation").as_str() {
+                "Apply" => Operation::Apply,
+                "Update" => Operation::Update,
+                _ => return None,
+            };
+            let api_version = text("apiVersion");
+            if api_version.is_empty() || text("fieldsType") != "FieldsV1" {
+                return None;
+            }
+            let id = ManagerId {
+                name: text("manager"),
+                operation,
+                api_version: match operation {
+                    Operation::Apply => String::new(),
+                    Operation::Update => api_version.clone(),
+                },
+                subresource: text("subresource"),
+            };
+            let fields = FieldSet::from_fields(&entry["fieldsV1"]);
+            let time = entry["time"].as_str().map(str::to_owned);
+            managers.0.insert(
+                id,
+                Owned {
+                    fields,
+                    api_version,
+                    time,
+                },
+            );
+        }
+        Some(managers)
+    }
+
+    /// Whether the two differ in nothing but times.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.0.len() == other.0.len()
+            && self.0.iter().all(|(id, owned)| {
+                other.0.get(id).is_some_and(|theirs| {
+                    owned.fields == theirs.fields && owned.api_version == theirs.api_version
+                })
+            })
+    }
+
+    /// The value of `managedFields`, in the server's order: applies first, then by time and name.
+    pub fn write(&self) -> Value {
+        let mut entries: Vec<(&ManagerId, &Owned)> = self.0.iter().collect();
+        entries.sort_by(|(a, x), (b, y)| {
+            (
+                a.operation,
+                &x.time,
+                &a.name,
+                &x.api_version,
+                &a.subresource,
+            )
+                .cmp(&(
+                    b.operation,
+                    &y.time,
+                    &b.name,
+                    &y.api_version,
+                    &b.subresource,
+                ))
+        });
+        let entries = entries.into_iter().map(|(id, owned)| {
+            let mut entry = Map::new();
+            let operation = match id.operation {
+                Operation::Apply => "Apply",
+                Operation::Update => "Update",
+            };
+            entry.insert("manager".into(), id.name.as_str().into());
+            entry.insert("operation".into(), operation.into());
+            entry.insert("apiVersion".into(), owned.api_version.as_str().into());
+            if let Some(time) = &owned.time {
+                entry.insert("time".into(), time.as_str().into());
+            }
+            entry.insert("fieldsType".into(), "FieldsV1".into());
+            entry.insert("fieldsV1".into(), owned.fields.to_fields());
+            if !id.subresource.is_empty() {
+                entry.insert("subresource".into(), id.subresource.as_str().into());
+            }
+            Value::Object(entry)
+        });
+        Value::Array(entries.collect())
+    }
+}

@@ -1,0 +1,83 @@
+//! One step of the path to a field, in the three notations that the API server has for it: `fieldsV1`'s keys, messages, and JSON.
+
+use std::fmt;
+
+use serde_json::{Map, Value};
+
+/// A step from a value into one of its parts. The order is that of structured-merge-diff, which messages show.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Step {
+    /// A field of an object.
+    Field(String),
+    /// An item of a list by its key fields, as canonical JSON text.
+    Key(String),
+    /// An item of a set, as JSON text.
+    Value(String),
+    /// An item of a list by its place.
+    Index(u64),
+}
+
+impl Step {
+    pub fn field(name: &str) -> Self {
+        Self::Field(name.to_owned())
+    }
+
+    /// The step to the item that has these key fields.
+    pub fn key(mut fields: Vec<(&str, Value)>) -> Self {
+        fields.sort_by(|a, b| a.0.cmp(b.0));
+        let fields: Map<String, Value> = fields
+            .into_iter()
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect();
+        Self::Key(Value::Object(fields).to_string())
+    }
+
+    /// Reads a key of `fieldsV1`, such as `f:spec` or `k:{"name":"x"}`.
+    pub fn parse(text: &str) -> Option<Self> {
+        let (sort, rest) = text.split_once(':')?;
+        match sort {
+            "f" => Some(Self::field(rest)),
+            "k" => {
+                let fields: Map<String, Value> = serde_json::from_str(rest).ok()?;
+                let fields = fields
+                    .iter()
+                    .map(|(name, value)| (name.as_str(), value.clone()));
+                Some(Self::key(fields.collect()))
+            }
+            "v" => Some(Self::Value(
+                serde_json::from_str::<Value>(rest).ok()?.to_string(),
+            )),
+            "i" => rest.parse().ok().map(Self::Index),
+            _ => None,
+        }
+    }
+
+    /// The key of `fieldsV1`.
+    pub fn to_key(&self) -> String {
+        match self {
+            Self::Field(name) => format!("f:{name}"),
+            Self::Key(fields) => format!("k:{fields}"),
+            Self::Value(value) => format!("v:{value}"),
+            Self::Index(index) => format!("i:{index}"),
+        }
+    }
+}
+
+/// As in messages: `.spec`, `[name="x"]`, `[="x"]`, `[0]`.
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Field(name) => write!(f, ".{name}"),
+            Self::Key(fields) => {
+                let fields: Map<String, Value> = serde_json::from_str(fields).unwrap_or_default();
+                let parts: Vec<String> = fields
+                    .iter()
+                    .map(|(name, value)| format!("{name}={value}"))
+                    .collect();
+                write!(f, "[{}]", parts.join(","))
+            }
+            Self::Value(value) => write!(f, "[={value}]"),
+            Self::Index(index) => write!(f, "[{index}]"),
+        }
+    }
+}

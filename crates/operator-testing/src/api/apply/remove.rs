@@ -1,0 +1,51 @@
+//! Removing a set of fields from a value.
+
+use serde_json::{Map, Value};
+
+use super::path::Step;
+use super::set::FieldSet;
+use super::shape::{Form, Node};
+
+/// The value without those fields; null when nothing is left of an object or list that had something.
+pub(crate) fn remove(value: &Value, fields: &FieldSet, node: Node<'_>) -> Value {
+    match (node.form(value), value) {
+        (Form::Fields, Value::Object(object)) => {
+            let mut left = Map::new();
+            for (name, value) in object {
+                let step = Step::field(name);
+                if !fields.has(&step) {
+                    left.insert(name.clone(), below(value, fields, &step, node));
+                }
+            }
+            if left.is_empty() {
+                Value::Null
+            } else {
+                left.into()
+            }
+        }
+        (Form::Items(items), Value::Array(list)) => {
+            let mut left = Vec::new();
+            for item in list {
+                match items.step(item) {
+                    Ok(step) if fields.has(&step) => {}
+                    Ok(step) => left.push(below(item, fields, &step, node)),
+                    Err(_) => left.push(item.clone()),
+                }
+            }
+            if left.is_empty() {
+                Value::Null
+            } else {
+                left.into()
+            }
+        }
+        (Form::Leaf, Value::Object(_) | Value::Array(_)) => Value::Null,
+        _ => value.clone(),
+    }
+}
+
+fn below(value: &Value, fields: &FieldSet, step: &Step, node: Node<'_>) -> Value {
+    match fields.below(step) {
+        Some(fields) => remove(value, fields, node.at(step)),
+        None => value.clone(),
+    }
+}

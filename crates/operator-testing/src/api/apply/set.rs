@@ -1,0 +1,177 @@
+//! Sets of field paths, as trees, with the operations of structured-merge-diff and the form `fieldsV1`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Map, Value};
+
+use super::path::Step;
+use super::shape::Node;
+
+/// The fields that a manager owns. A path may be a member without its children being so, and the other way round.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FieldSet {
+    members: BTreeSet<Step>,
+    children: BTreeMap<Step, FieldSet>,
+}
+
+impl FieldSet {
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty() && self.children.values().all(Self::is_empty)
+    }
+
+    pub fn insert(&mut self, path: &[Step]) {
+        match path {
+            [] => {}
+            [last] => {
+                self.members.insert(last.clone());
+            }
+            [first, rest @ ..] => self.children.entry(first.clone()).or_default().insert(rest),
+        }
+    }
+
+    /// Whether the step leads to a member.
+    pub fn has(&self, step: &Step) -> bool {
+        self.members.contains(step)
+    }
+
+    /// The members below a step, if there are any.
+    pub fn below(&self, step: &Step) -> Option<&FieldSet> {
+        self.children.get(step).filter(|set| !set.is_empty())
+    }
+
+    pub fn union(&self, other: &Self) -> Self {
+        let mut union = self.clone();
+        union.members.extend(other.members.iter().cloned());
+        for (step, set) in &other.children {
+            let merged = match union.children.get(step) {
+                Some(mine) => mine.union(set),
+                None => set.clone(),
+            };
+            union.children.insert(step.clone(), merged);
+        }
+        union
+    }
+
+    pub fn intersection(&self, other: &Self) -> Self {
+        Self {
+            members: self.members.intersection(&other.members).cloned().collect(),
+            children: self
+                .children
+                .iter()
+                .filter_map(|(step, set)| Some((step, set.intersection(other.children.get(step)?))))
+                .filter(|(_, set)| !set.is_empty())
+                .map(|(step, set)| (step.clone(), set))
+                .collect(),
+        }
+    }
+
+    /// The members that the other lacks; a parent in the other takes nothing from its children here.
+    pub fn difference(&self, other: &Self) -> Self {
+        self.subtract(other, Reach::Exact)
+    }
+
+    /// The members that the other lacks, where its members stand for everything below them too.
+    pub fn recursive_difference(&self, other: &Self) -> Self {
+        self.subtract(other, Reach::Below)
+    }
+
+    fn subtract(&self, other: &Self, reach: Reach) -> Self {
+        let mut left = Self {
+            members: self.members.difference(&other.members).cloned().collect(),
+            children: BTreeMap::new(),
+        };
+        for (step, set) in &self.children {
+            if reach == Reach::Below && other.members.contains(step) {
+                continue;
+            }
+            let set = match other.children.get(step) {
+                Some(theirs) => set.subtract(theirs, reach),
+                None => set.clone(),
+            };
+            if !set.is_empty() {
+                left.children.insert(step.clone(), set);
+            }
+        }
+        left
+    }
+
+    /// With each declared field on the way to a member as a member itself: an object that is there only for its fields goes with them.
+    pub fn with_declared_parents(&self, node: Node<'_>) -> Self {
+        let mut set = Self {
+            members: self.members.clone(),
+            children: BTreeMap::new(),
+        };
+        for (step, below) in &self.children {
+            if let Step::Field(name) = step
+                && node.declares(name)
+            {
+                set.members.insert(step.clone());
+            }
+            set.children
+                .insert(step.clone(), below.with_declared_parents(node.at(step)));
+        }
+        set
+    }
+
+    /// Every member, parents before children.
+    pub fn paths(&self) -> Vec<Vec<Step>> {
+        let mut paths: Vec<Vec<Step>> =
+            self.members.iter().map(|step| vec![step.clone()]).collect();
+        for (step, set) in &self.children {
+            for mut path in set.paths() {
+                path.insert(0, step.clone());
+                paths.push(path);
+            }
+        }
+        paths
+    }
+
+    /// Reads [`fieldsV1`]; an entry that is no path is left out.
+    ///
+    /// [`fieldsV1`]: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/object-meta/#System
+    pub fn from_fields(fields: &Value) -> Self {
+        let mut set = Self::default();
+        for (key, value) in fields.as_object().into_iter().flatten() {
+            let Some(step) = Step::parse(key) else {
+                continue;
+            };
+            let below = value.as_object();
+            if below.is_none_or(|below| below.is_empty() || below.contains_key(".")) {
+                set.members.insert(step.clone());
+            }
+            let below = Self::from_fields(value);
+            if !below.is_empty() {
+                set.children.insert(step, below);
+            }
+        }
+        set
+    }
+
+    /// Writes `fieldsV1`.
+    pub fn to_fields(&self) -> Value {
+        let mut fields = Map::new();
+        let steps: BTreeSet<&Step> = self.members.iter().chain(self.children.keys()).collect();
+        for step in steps {
+            let mut value = Map::new();
+            if let Some(below) = self.below(step) {
+                if self.has(step) {
+                    value.insert(".".into(), Map::new().into());
+                }
+                if let Value::Object(below) = below.to_fields() {
+                    value.extend(below);
+                }
+            } else if !self.has(step) {
+                continue;
+            }
+            fields.insert(step.to_key(), value.into());
+        }
+        fields.into()
+    }
+}
+
+/// What a member of the set to be taken away stands for.
+#[derive(Clone, Copy, PartialEq)]
+enum Reach {
+    Exact,
+    Below,
+}

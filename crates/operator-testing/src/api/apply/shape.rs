@@ -1,0 +1,179 @@
+//! How server-side apply sees a value: as one leaf, as fields, or as a list whose items have identities.
+//!
+//! Built-in types come from the recorded data, custom ones from their schema; what no schema describes is deduced from the value.
+
+use operator_schema::{Schema, SchemaOrBool};
+use serde_json::Value;
+
+use super::path::Step;
+use crate::api::builtin::resolve;
+
+/// The place in a schema that describes a value.
+#[derive(Clone, Copy)]
+pub(crate) enum Node<'a> {
+    Schema(&'a Schema),
+    /// Objects are fields, all else is a leaf.
+    Deduced,
+}
+
+/// What a value is to the merge.
+#[derive(Clone, Copy)]
+pub(crate) enum Form<'a> {
+    /// Owned and replaced as a whole.
+    Leaf,
+    /// Owned field by field.
+    Fields,
+    /// Owned item by item.
+    Items(Items<'a>),
+}
+
+/// How the items of a list are told apart.
+#[derive(Clone, Copy)]
+pub(crate) enum Items<'a> {
+    /// By their value.
+    Set,
+    /// By key fields.
+    Map(&'a [String], Node<'a>),
+}
+
+impl<'a> Node<'a> {
+    /// What a value is here. A null takes the schema's form.
+    pub fn form(self, value: &Value) -> Form<'a> {
+        let Self::Schema(schema) = self else {
+            return match value {
+                Value::Object(_) | Value::Null => Form::Fields,
+                _ => Form::Leaf,
+            };
+        };
+        let target = resolve(schema);
+        let is = |type_: &str| value.is_null() && target.type_.as_deref() == Some(type_);
+        if value.is_object() || is("object") {
+            let atomic = [schema, target]
+                .iter()
+                .any(|s| s.map_type.as_deref() == Some("atomic"));
+            return if atomic { Form::Leaf } else { Form::Fields };
+        }
+        if value.is_array() || is("array") {
+            return match target.list_type.as_deref() {
+                Some("set") => Form::Items(Items::Set),
+                Some("map") => Form::Items(Items::Map(&target.list_map_keys, self.item())),
+                _ => Form::Leaf,
+            };
+        }
+        Form::Leaf
+    }
+
+    /// The node of a field of an object.
+    pub fn field(self, name: &str) -> Node<'a> {
+        let Self::Schema(schema) = self else {
+            return self;
+        };
+        let schema = resolve(schema);
+        match (schema.properties.get(name), &schema.additional_properties) {
+            (Some(property), _) => Node::Schema(property),
+            (None, Some(SchemaOrBool::Schema(element))) => Node::Schema(element),
+            _ => Node::Deduced,
+        }
+    }
+
+    /// The node of a list's items.
+    pub fn item(self) -> Node<'a> {
+        match self {
+            Self::Schema(schema) => match &resolve(schema).items {
+                Some(items) => Node::Schema(items),
+                None => Node::Deduced,
+            },
+            Self::Deduced => self,
+        }
+    }
+
+    /// The node at the end of a step.
+    pub fn at(self, step: &Step) -> Node<'a> {
+        match step {
+            Step::Field(name) => self.field(name),
+            _ => self.item(),
+        }
+    }
+
+    /// Whether the schema names this field, rather than allowing any.
+    pub fn declares(self, name: &str) -> bool {
+        matches!(self, Self::Schema(schema) if resolve(schema).properties.contains_key(name))
+    }
+
+    /// Whether an object here may have this field.
+    pub fn knows(self, name: &str) -> bool {
+        let Self::Schema(schema) = self else {
+            return true;
+        };
+        let schema = resolve(schema);
+        schema.properties.is_empty()
+            || schema.properties.contains_key(name)
+            || schema.additional_properties.is_some()
+            || schema.preserve_unknown_fields == Some(true)
+    }
+
+    /// Whether a strategic merge patch merges the list here, rather than replacing it.
+    pub fn merges_lists(self) -> bool {
+        let strategy = self
+            .keyword("x-kubernetes-patch-strategy")
+            .unwrap_or_default();
+        strategy.split(',').any(|part| part == "merge")
+    }
+
+    /// The field by which a strategic merge patch tells items apart.
+    pub fn merge_key(self) -> Option<&'a str> {
+        self.keyword("x-kubernetes-patch-merge-key")
+    }
+
+    fn keyword(self, name: &str) -> Option<&'a str> {
+        match self {
+            Self::Schema(schema) => schema.unknown.get(name)?.as_str(),
+            Self::Deduced => None,
+        }
+    }
+
+    fn default_of(self, field: &str) -> Option<&'a Value> {
+        match self {
+            Self::Schema(schema) => resolve(schema).properties.get(field)?.default.as_ref(),
+            Self::Deduced => None,
+        }
+    }
+}
+
+impl Items<'_> {
+    /// The step to an item, or what is wrong with the item.
+    pub fn step(self, item: &Value) -> Result<Step, String> {
+        let Self::Map(keys, element) = self else {
+            return match item {
+                Value::Object(_) => {
+                    Err("associative list without keys has an element that's a map type".into())
+                }
+                Value::Array(_) => {
+                    Err("not supported: associative list with lists as elements".into())
+                }
+                Value::Null => Err(
+                    "associative list without keys has an element that's an explicit null".into(),
+                ),
+                value => Ok(Step::Value(value.to_string())),
+            };
+        };
+        let Value::Object(item) = item else {
+            return Err("associative list with keys may not have non-map elements".into());
+        };
+        let fields: Vec<(&str, Value)> = keys
+            .iter()
+            .filter_map(|key| {
+                let value = item.get(key).or_else(|| element.default_of(key))?;
+                Some((key.as_str(), value.clone()))
+            })
+            .collect();
+        if fields.is_empty() {
+            let keys: Vec<String> = keys.iter().map(|key| format!("{key:?}")).collect();
+            return Err(format!(
+                "associative list with keys has an element that omits all key fields [{}] (and doesn't have default values for any key fields)",
+                keys.join(" ")
+            ));
+        }
+        Ok(Step::key(fields))
+    }
+}

@@ -1,0 +1,306 @@
+//! [CustomResourceDefinitions]: what the server makes of one, and the kinds that it registers.
+//!
+//! [CustomResourceDefinitions]: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use operator_schema::Schema;
+use serde_json::{Value, json};
+
+use super::State;
+use super::builtin::OBJECT_META;
+use super::delete::Options;
+use super::gc::unfinalize;
+use super::kind::{Custom, Kind};
+use super::metadata::{self, finalizers, is_deleting, name};
+use super::status::Cause;
+use super::store::Key;
+
+pub(crate) const GROUP: &str = "apiextensions.k8s.io";
+pub(crate) const PLURAL: &str = "customresourcedefinitions";
+const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
+const VERBS: [&str; 8] = [
+    "delete",
+    "deletecollection",
+    "get",
+    "list",
+    "patch",
+    "create",
+    "update",
+    "watch",
+];
+
+pub(crate) fn is_definition(kind: &Kind) -> bool {
+    kind.is(GROUP, PLURAL)
+}
+
+/// Fills in names and conversion, and accepts the definition at once.
+pub(crate) fn prepare(object: &mut Value, live: Option<&Value>) {
+    let kind = object["spec"]["names"]["kind"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    if !object["spec"].is_object() || !object["spec"]["names"].is_object() {
+        return;
+    }
+    let names = &mut object["spec"]["names"];
+    for (field, value) in [
+        ("singular", kind.to_lowercase()),
+        ("listKind", format!("{kind}List")),
+    ] {
+        if names[field].as_str().unwrap_or_default().is_empty() {
+            names[field] = value.into();
+        }
+    }
+    if object["spec"]["conversion"].is_null() {
+        object["spec"]["conversion"] = json!({"strategy": "None"});
+    }
+    let storage = versions(object)
+        .iter()
+        .find(|version| version["storage"] == true);
+    let storage = storage
+        .map(|version| version["name"].clone())
+        .unwrap_or_default();
+    let since = live.map_or_else(metadata::now, |live| {
+        let since = live["status"]["conditions"][0]["lastTransitionTime"].as_str();
+        since.map_or_else(metadata::now, str::to_owned)
+    });
+    let mut stored: Vec<Value> = live
+        .and_then(|live| live["status"]["storedVersions"].as_array().cloned())
+        .unwrap_or_default();
+    if !stored.contains(&storage) {
+        stored.push(storage);
+    }
+    let condition = |type_: &str, reason: &str, message: &str| {
+        json!({
+            "type": type_,
+            "status": "True",
+            "lastTransitionTime": since,
+            "reason": reason,
+            "message": message,
+        })
+    };
+    let mut conditions = vec![
+        condition("NamesAccepted", "NoConflicts", "no conflicts found"),
+        condition(
+            "Established",
+            "InitialNamesAccepted",
+            "the initial names have been accepted",
+        ),
+    ];
+    if is_deleting(object) {
+        conditions.push(condition(
+            "Terminating",
+            "InstanceDeletionInProgress",
+            "CustomResource deletion is in progress",
+        ));
+    }
+    object["status"] = json!({
+        "acceptedNames": object["spec"]["names"],
+        "conditions": conditions,
+        "storedVersions": stored,
+    });
+}
+
+fn versions(definition: &Value) -> &[Value] {
+    definition["spec"]["versions"]
+        .as_array()
+        .map_or(&[], Vec::as_slice)
+}
+
+/// What is wrong with a definition.
+pub(crate) fn definition_violations(object: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let spec = &object["spec"];
+    let (group, plural) = (text(&spec["group"]), text(&spec["names"]["plural"]));
+    for (field, value) in [
+        ("spec.group", &group),
+        ("spec.names.plural", &plural),
+        ("spec.names.kind", &text(&spec["names"]["kind"])),
+        ("spec.scope", &text(&spec["scope"])),
+    ] {
+        if value.is_empty() {
+            causes.push(Cause::required(field, ""));
+        }
+    }
+    let expected = format!("{plural}.{group}");
+    if name(object) != expected {
+        let text = format!(
+            "Invalid value: {:?}: must be spec.names.plural+\".\"+spec.group",
+            name(object)
+        );
+        causes.push(Cause::invalid("metadata.name", text));
+    }
+    let versions = versions(object);
+    if versions
+        .iter()
+        .filter(|version| version["storage"] == true)
+        .count()
+        != 1
+    {
+        let text = "Invalid value: must have exactly one version marked as storage version";
+        causes.push(Cause::invalid("spec.versions", text));
+    }
+    for (at, version) in versions.iter().enumerate() {
+        let field = format!("spec.versions[{at}].schema.openAPIV3Schema");
+        let schema = &version["schema"]["openAPIV3Schema"];
+        if schema.is_null() {
+            causes.push(Cause::required(field, "schemas are required"));
+        } else if let Err(error) = serde_json::from_value::<Schema>(schema.clone()) {
+            let text = format!("Invalid value: {error}");
+            causes.push(Cause::invalid(field, text));
+        }
+    }
+    causes
+}
+
+/// What in a custom object breaks its schema.
+pub(crate) fn violations(custom: &Custom, object: &Value) -> Vec<Cause> {
+    let _ = (custom, object);
+    Vec::new()
+}
+
+/// The kinds that a definition registers: one a served version.
+pub(crate) fn kinds(definition: &Value) -> Vec<Arc<Kind>> {
+    let served = versions(definition)
+        .iter()
+        .filter(|version| version["served"] == true);
+    served
+        .filter_map(|version| kind(definition, version))
+        .map(Arc::new)
+        .collect()
+}
+
+fn kind(definition: &Value, version: &Value) -> Option<Kind> {
+    let spec = &definition["spec"];
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let list = |value: &Value| -> Vec<String> {
+        value.as_array().into_iter().flatten().map(text).collect()
+    };
+    let names = &spec["names"];
+    let schema: Schema =
+        serde_json::from_value(version["schema"]["openAPIV3Schema"].clone()).ok()?;
+    let subresource = |name: &str| {
+        version["subresources"]
+            .get(name)
+            .filter(|sub| !sub.is_null())
+    };
+    let writes = || ["get", "patch", "update"].map(str::to_owned).to_vec();
+    let subresources: BTreeMap<String, Vec<String>> = ["status", "scale"]
+        .into_iter()
+        .filter(|name| subresource(name).is_some())
+        .map(|name| (name.to_owned(), writes()))
+        .collect();
+    let custom = Custom {
+        list_kind: text(&names["listKind"]),
+        shape: shape(&schema),
+        scale: subresource("scale").and_then(|scale| serde_json::from_value(scale.clone()).ok()),
+        selectable_fields: list_of(&version["selectableFields"], "jsonPath"),
+        schema,
+    };
+    Some(Kind {
+        group: text(&spec["group"]),
+        version: text(&version["name"]),
+        kind: text(&names["kind"]),
+        plural: text(&names["plural"]),
+        singular: text(&names["singular"]),
+        short_names: list(&names["shortNames"]),
+        categories: list(&names["categories"]),
+        namespaced: spec["scope"] == "Namespaced",
+        verbs: VERBS.map(str::to_owned).to_vec(),
+        subresources,
+        type_name: None,
+        custom: Some(Arc::new(custom)),
+    })
+}
+
+fn list_of(items: &Value, field: &str) -> Vec<String> {
+    let items = items.as_array().into_iter().flatten();
+    items
+        .filter_map(|item| Some(item[field].as_str()?.to_owned()))
+        .collect()
+}
+
+/// The schema with the types of `apiVersion`, `kind` and `metadata` as the server knows them, at the root and in embedded resources.
+fn shape(schema: &Schema) -> Schema {
+    let mut shape = schema.clone();
+    identify(&mut shape);
+    embed(&mut shape);
+    shape
+}
+
+fn embed(schema: &mut Schema) {
+    if schema.embedded_resource {
+        identify(schema);
+    }
+    let below = schema
+        .properties
+        .values_mut()
+        .chain(schema.items.as_deref_mut());
+    below.for_each(embed);
+    if let Some(operator_schema::SchemaOrBool::Schema(element)) = &mut schema.additional_properties
+    {
+        embed(element);
+    }
+}
+
+fn identify(schema: &mut Schema) {
+    let text = || Schema {
+        type_: Some("string".into()),
+        ..Schema::default()
+    };
+    let mut metadata = Schema::default();
+    metadata.unknown.insert("$ref".into(), OBJECT_META.into());
+    schema.properties.insert("apiVersion".into(), text());
+    schema.properties.insert("kind".into(), text());
+    schema.properties.insert("metadata".into(), metadata);
+}
+
+impl State {
+    /// What a `DELETE` adds to a definition that still has objects.
+    pub(crate) fn terminate_definition(&mut self, object: &mut Value) {
+        let has_objects = !self.objects_of(object).is_empty();
+        if has_objects && !finalizers(object).contains(&CLEANUP) {
+            let mut names: Vec<Value> = finalizers(object).into_iter().map(Value::from).collect();
+            names.push(CLEANUP.into());
+            metadata::set(object, "finalizers", names);
+        }
+    }
+
+    fn objects_of(&self, definition: &Value) -> Vec<Key> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let spec = &definition["spec"];
+        let (group, plural) = (text(&spec["group"]), text(&spec["names"]["plural"]));
+        self.store
+            .of_kind(&group, &plural, "")
+            .map(|(key, _)| key.clone())
+            .collect()
+    }
+
+    /// Deletes the objects of the definitions that are being deleted, and ends those that have none left.
+    pub(crate) fn sweep_definitions(&mut self) {
+        let ending: Vec<(Key, Arc<Value>)> = self
+            .store
+            .of_kind(GROUP, PLURAL, "")
+            .filter(|(_, object)| is_deleting(object))
+            .map(|(key, object)| (key.clone(), object.clone()))
+            .collect();
+        for (definition, object) in ending {
+            for key in self.objects_of(&object) {
+                let deleting = self
+                    .store
+                    .find(&key)
+                    .is_none_or(|object| is_deleting(&object));
+                if !deleting && let Some(kind) = self.registry.by_key(&key) {
+                    // A vanished object is what was wanted.
+                    let _gone = self.delete_one(&kind, &key, &Options::default());
+                }
+            }
+            if self.objects_of(&object).is_empty() {
+                self.edit(&definition, |object| unfinalize(object, CLEANUP));
+            }
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! `DELETE` of one object and of collections: preconditions, propagation, finalizers.
+
+use serde_json::{Value, json};
+
+use super::kind::Kind;
+use super::metadata::{self, finalizers, is_deleting, name, text};
+use super::selector::Selector;
+use super::status::{Failure, Result};
+use super::store::Key;
+use super::{Reply, Request, State, crd, namespace, request};
+
+/// [DeleteOptions], from the body or the query.
+///
+/// [DeleteOptions]: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/delete-options/
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Options {
+    pub propagation: Option<Propagation>,
+    pub grace: Option<i64>,
+    pub dry_run: bool,
+    pub uid: Option<String>,
+    pub resource_version: Option<String>,
+}
+
+/// What happens to the objects that an object owns.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Propagation {
+    Background,
+    Foreground,
+    Orphan,
+}
+
+pub(crate) const FOREGROUND: &str = "foregroundDeletion";
+pub(crate) const ORPHAN: &str = "orphan";
+
+/// What became of an object.
+pub(crate) struct Deleted {
+    pub object: Value,
+    pub is_gone: bool,
+}
+
+impl Options {
+    /// Without waiting for anything but finalizers.
+    pub fn now() -> Self {
+        Self {
+            grace: Some(0),
+            ..Self::default()
+        }
+    }
+
+    fn read(request: &Request<'_>) -> Result<Self> {
+        let call = request.call;
+        let body = match call.body.is_empty() {
+            true => Value::Null,
+            false => request::json(&call.body)?,
+        };
+        let text = |name: &str| {
+            let value = body[name].as_str().unwrap_or_default();
+            if value.is_empty() {
+                call.param(name).to_owned()
+            } else {
+                value.to_owned()
+            }
+        };
+        let propagation = match text("propagationPolicy").as_str() {
+            "" if body["orphanDependents"] == true => Some(Propagation::Orphan),
+            "" => None,
+            "Background" => Some(Propagation::Background),
+            "Foreground" => Some(Propagation::Foreground),
+            "Orphan" => Some(Propagation::Orphan),
+            other => {
+                let cause = super::status::Cause {
+                    reason: "FieldValueNotSupported",
+                    message: format!(
+                        "Unsupported value: {other:?}: supported values: \"Background\", \"Foreground\", \"Orphan\""
+                    ),
+                    field: "propagationPolicy".into(),
+                };
+                return Err(Failure::invalid_options("DeleteOptions", vec![cause]));
+            }
+        };
+        let precondition = |name: &str| body["preconditions"][name].as_str().map(str::to_owned);
+        let grace = &body["gracePeriodSeconds"];
+        Ok(Self {
+            propagation,
+            grace: grace
+                .as_i64()
+                .or_else(|| call.param("gracePeriodSeconds").parse().ok()),
+            dry_run: call.is_dry_run() || body["dryRun"] == json!(["All"]),
+            uid: precondition("uid"),
+            resource_version: precondition("resourceVersion"),
+        })
+    }
+}
+
+impl State {
+    pub(crate) fn delete(&mut self, request: &Request<'_>) -> Result<Reply> {
+        let options = Options::read(request)?;
+        let (kind, name) = (request.kind, &request.path.name);
+        let deleted = self.delete_one(kind, &request.key(name), &options)?;
+        if !deleted.is_gone || returns_object(kind) {
+            return Ok(Reply::ok(self.present(kind, &deleted.object)));
+        }
+        let mut details = json!({"name": name});
+        if !kind.group.is_empty() {
+            details["group"] = kind.group.as_str().into();
+        }
+        details["kind"] = kind.plural.as_str().into();
+        details["uid"] = text(&deleted.object, "uid").into();
+        Ok(Reply::ok(json!({
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Success",
+            "details": details,
+        })))
+    }
+
+    pub(crate) fn delete_collection(&mut self, request: &Request<'_>) -> Result<Reply> {
+        let options = Options::read(request)?;
+        let kind = request.kind;
+        let selector = Selector::read(request.call, kind)?;
+        let group = super::event::storage_group(kind);
+        let keys: Vec<Key> = self
+            .store
+            .of_kind(group, &kind.plural, &request.path.namespace)
+            .filter(|(_, stored)| selector.matches(&self.present(kind, stored)))
+            .map(|(key, _)| key.clone())
+            .collect();
+        let mut items = Vec::new();
+        for key in keys {
+            let deleted = self.delete_one(kind, &key, &options)?;
+            items.push(self.present(kind, &deleted.object));
+        }
+        Ok(Reply::ok(json!({
+            "kind": kind.list_kind(),
+            "apiVersion": kind.api_version(),
+            "metadata": {"resourceVersion": self.store.version().to_string()},
+            "items": items,
+        })))
+    }
+
+    /// Removes an object, or marks it as being deleted when something holds it.
+    pub(crate) fn delete_one(
+        &mut self,
+        kind: &Kind,
+        key: &Key,
+        options: &Options,
+    ) -> Result<Deleted> {
+        let Some(live) = self.store.find(key) else {
+            return Err(Failure::not_found(kind, &key.name));
+        };
+        check_preconditions(kind, &live, options)?;
+        let mut object = Value::clone(&live);
+        propagate(&mut object, options.propagation);
+        if kind.is("", "namespaces") {
+            namespace::terminate(&mut object);
+        }
+        if crd::is_definition(kind) {
+            self.terminate_definition(&mut object);
+        }
+        let grace = grace(kind, &object, options);
+        let is_held = !finalizers(&object).is_empty() || self.holds(kind, &object);
+        if !is_held && grace == 0 {
+            if !options.dry_run {
+                self.remove(key);
+            }
+            return Ok(Deleted {
+                object,
+                is_gone: true,
+            });
+        }
+        if !is_deleting(&object) {
+            metadata::set(&mut object, "deletionTimestamp", metadata::after(grace));
+            metadata::set(&mut object, "deletionGracePeriodSeconds", grace);
+            if let Some(generation) = object["metadata"]["generation"].as_i64() {
+                metadata::set(&mut object, "generation", generation + 1);
+            }
+        }
+        if object != *live && !options.dry_run {
+            object = Value::clone(&*self.put(key.clone(), object)?);
+            self.unsettled = true;
+        }
+        Ok(Deleted {
+            object,
+            is_gone: false,
+        })
+    }
+
+    /// Whether something else than `metadata.finalizers` keeps an object that is being deleted.
+    pub(crate) fn holds(&self, kind: &Kind, object: &Value) -> bool {
+        kind.is("", "namespaces")
+            && object["spec"]["finalizers"]
+                .as_array()
+                .is_some_and(|list| !list.is_empty())
+    }
+}
+
+/// Writes the choice of propagation into the finalizers, where the garbage collector finds it.
+fn propagate(object: &mut Value, propagation: Option<Propagation>) {
+    let Some(propagation) = propagation else {
+        return;
+    };
+    let mut names: Vec<String> = finalizers(object)
+        .into_iter()
+        .filter(|name| ![FOREGROUND, ORPHAN].contains(name))
+        .map(str::to_owned)
+        .collect();
+    match propagation {
+        Propagation::Background => {}
+        Propagation::Foreground => names.push(FOREGROUND.to_owned()),
+        Propagation::Orphan => names.push(ORPHAN.to_owned()),
+    }
+    let value = if names.is_empty() {
+        Value::Null
+    } else {
+        names.into()
+    };
+    metadata::set(object, "finalizers", value);
+}
+
+/// Only a pod that runs somewhere is given time.
+fn grace(kind: &Kind, object: &Value, options: &Options) -> i64 {
+    let is_running = kind.is("", "pods")
+        && object["spec"]["nodeName"]
+            .as_str()
+            .is_some_and(|node| !node.is_empty())
+        && !matches!(
+            object["status"]["phase"].as_str(),
+            Some("Failed" | "Succeeded")
+        );
+    if !is_running {
+        return 0;
+    }
+    let own = object["spec"]["terminationGracePeriodSeconds"].as_i64();
+    options.grace.or(own).unwrap_or(30).max(0)
+}
+
+fn check_preconditions(kind: &Kind, live: &Value, options: &Options) -> Result<()> {
+    let refuse = |why: String| Err(Failure::precondition(kind, name(live), &why));
+    if let Some(uid) = &options.uid
+        && uid != text(live, "uid")
+    {
+        return refuse(format!(
+            "the UID in the precondition ({uid}) does not match the UID in record ({}). The object might have been deleted and then recreated",
+            text(live, "uid")
+        ));
+    }
+    if let Some(version) = &options.resource_version
+        && version != text(live, "resourceVersion")
+    {
+        return refuse(format!(
+            "the ResourceVersion in the precondition ({version}) does not match the ResourceVersion in record ({}). The object might have been modified",
+            text(live, "resourceVersion")
+        ));
+    }
+    Ok(())
+}
+
+/// The built-in kinds that answer with the deleted object instead of a Status.
+fn returns_object(kind: &Kind) -> bool {
+    match kind.group.as_str() {
+        "" => [
+            "namespaces",
+            "persistentvolumeclaims",
+            "persistentvolumes",
+            "pods",
+            "podtemplates",
+            "resourcequotas",
+            "serviceaccounts",
+            "services",
+        ]
+        .contains(&kind.plural.as_str()),
+        "storage.k8s.io" => kind.plural != "csistoragecapacities",
+        "resource.k8s.io" => true,
+        _ => false,
+    }
+}

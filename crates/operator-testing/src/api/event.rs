@@ -1,0 +1,66 @@
+//! Events have one store and two forms: `v1` and `events.k8s.io/v1`. They are stored as `v1`.
+//!
+//! See the [Event](https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/) of `events.k8s.io`.
+
+use serde_json::{Map, Value};
+
+use super::kind::Kind;
+
+/// Fields of `events.k8s.io/v1` and of `v1`.
+const NAMES: &[(&str, &str)] = &[
+    ("regarding", "involvedObject"),
+    ("note", "message"),
+    ("reportingController", "reportingComponent"),
+    ("deprecatedSource", "source"),
+    ("deprecatedFirstTimestamp", "firstTimestamp"),
+    ("deprecatedLastTimestamp", "lastTimestamp"),
+    ("deprecatedCount", "count"),
+];
+
+fn is_new_event(kind: &Kind) -> bool {
+    kind.is("events.k8s.io", "events")
+}
+
+/// The group under which objects of a kind are stored.
+pub(crate) fn storage_group(kind: &Kind) -> &str {
+    if is_new_event(kind) { "" } else { &kind.group }
+}
+
+pub(crate) fn to_storage(kind: &Kind, object: Value) -> Value {
+    match object {
+        Value::Object(fields) if is_new_event(kind) => renamed(fields, "v1", |name| {
+            NAMES
+                .iter()
+                .find(|(new, _)| *new == name)
+                .map(|(_, old)| *old)
+        }),
+        other => other,
+    }
+}
+
+pub(crate) fn from_storage(kind: &Kind, object: Value) -> Value {
+    match object {
+        Value::Object(fields) if is_new_event(kind) => {
+            renamed(fields, "events.k8s.io/v1", |name| {
+                NAMES
+                    .iter()
+                    .find(|(_, old)| *old == name)
+                    .map(|(new, _)| *new)
+            })
+        }
+        other => other,
+    }
+}
+
+fn renamed(
+    fields: Map<String, Value>,
+    api_version: &str,
+    name: impl Fn(&str) -> Option<&'static str>,
+) -> Value {
+    let mut object: Map<String, Value> = fields
+        .into_iter()
+        .map(|(field, value)| (name(&field).map_or(field, str::to_owned), value))
+        .collect();
+    object.insert("apiVersion".into(), api_version.into());
+    object.into()
+}

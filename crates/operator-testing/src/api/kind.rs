@@ -1,0 +1,116 @@
+//! A kind as the server knows it: its names, scope and verbs, and the schema that shapes its objects.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use operator_schema::Schema;
+use serde::Deserialize;
+
+/// One kind in one version, built in or registered by a CustomResourceDefinition.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Kind {
+    pub group: String,
+    pub version: String,
+    pub kind: String,
+    pub plural: String,
+    pub singular: String,
+    pub short_names: Vec<String>,
+    pub categories: Vec<String>,
+    pub namespaced: bool,
+    pub verbs: Vec<String>,
+    /// Each subresource with its verbs.
+    pub subresources: BTreeMap<String, Vec<String>>,
+    /// The built-in type's name.
+    #[serde(rename = "type")]
+    pub type_name: Option<String>,
+    /// What a CustomResourceDefinition says of this version; absent for built-in kinds.
+    #[serde(skip)]
+    pub custom: Option<Arc<Custom>>,
+}
+
+/// One version of a CustomResourceDefinition.
+#[derive(Clone, Debug)]
+pub(crate) struct Custom {
+    pub list_kind: String,
+    /// As written, for validation, defaults and pruning.
+    pub schema: Schema,
+    /// With the types of `apiVersion`, `kind` and `metadata` filled in, for field ownership.
+    pub shape: Schema,
+    pub scale: Option<Scale>,
+    /// The JSON paths that field selectors may name, such as `.spec.color`.
+    pub selectable_fields: Vec<String>,
+}
+
+/// The paths of a [scale subresource].
+///
+/// [scale subresource]: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#scale-subresource
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Scale {
+    pub spec_replicas_path: String,
+    pub status_replicas_path: String,
+    pub label_selector_path: Option<String>,
+}
+
+impl Kind {
+    /// A kind of which only the resource is known, for messages.
+    pub fn named(group: &str, plural: &str) -> Self {
+        Self {
+            group: group.to_owned(),
+            plural: plural.to_owned(),
+            ..Self::default()
+        }
+    }
+
+    /// `apps/v1`, or `v1` for the core group.
+    pub fn api_version(&self) -> String {
+        api_version(&self.group, &self.version)
+    }
+
+    /// As messages name the resource: `deployments.apps`, or `pods` for the core group.
+    pub fn qualified(&self) -> String {
+        match self.group.as_str() {
+            "" => self.plural.clone(),
+            group => format!("{}.{group}", self.plural),
+        }
+    }
+
+    pub fn list_kind(&self) -> String {
+        match &self.custom {
+            Some(custom) => custom.list_kind.clone(),
+            None => format!("{}List", self.kind),
+        }
+    }
+
+    pub fn is(&self, group: &str, plural: &str) -> bool {
+        self.group == group && self.plural == plural
+    }
+
+    /// Whether `status` is written through its own path only.
+    pub fn has_status(&self) -> bool {
+        self.subresources.contains_key("status")
+    }
+
+    pub fn allows(&self, subresource: Option<&str>, verb: &str) -> bool {
+        match subresource {
+            None => self.verbs.iter().any(|allowed| allowed == verb),
+            Some(name) => self
+                .subresources
+                .get(name)
+                .is_some_and(|verbs| verbs.iter().any(|allowed| allowed == verb)),
+        }
+    }
+}
+
+pub(crate) fn api_version(group: &str, version: &str) -> String {
+    match group {
+        "" => version.to_owned(),
+        group => format!("{group}/{version}"),
+    }
+}
+
+/// The group and version of an `apiVersion`.
+pub(crate) fn group_version(api_version: &str) -> (&str, &str) {
+    api_version.split_once('/').unwrap_or(("", api_version))
+}

@@ -1,0 +1,192 @@
+//! `metadata`: reading it, the fields that the server itself writes, and the rules for names.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use k8s_openapi::jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use super::kind::Kind;
+use super::status::Cause;
+
+/// A field of `metadata` as text; empty when it is absent.
+pub(crate) fn text<'a>(object: &'a Value, field: &str) -> &'a str {
+    object["metadata"][field].as_str().unwrap_or_default()
+}
+
+pub(crate) fn name(object: &Value) -> &str {
+    text(object, "name")
+}
+
+pub(crate) fn is_deleting(object: &Value) -> bool {
+    !object["metadata"]["deletionTimestamp"].is_null()
+}
+
+pub(crate) fn finalizers(object: &Value) -> Vec<&str> {
+    let list = object["metadata"]["finalizers"].as_array();
+    list.into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect()
+}
+
+/// Sets a field of `metadata`, or removes it when the value is null.
+pub(crate) fn set(object: &mut Value, field: &str, value: impl Into<Value>) {
+    if let Some(metadata) = metadata(object) {
+        match value.into() {
+            Value::Null => metadata.shift_remove(field),
+            value => metadata.insert(field.to_owned(), value),
+        };
+    }
+}
+
+/// `metadata` as a map, made when it is absent.
+pub(crate) fn metadata(object: &mut Value) -> Option<&mut Map<String, Value>> {
+    let metadata = object
+        .as_object_mut()?
+        .entry("metadata")
+        .or_insert_with(|| Map::new().into());
+    if metadata.is_null() {
+        *metadata = Map::new().into();
+    }
+    metadata.as_object_mut()
+}
+
+/// Now, as Kubernetes writes times: in UTC, to the second.
+pub(crate) fn now() -> String {
+    Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// That many seconds from now.
+pub(crate) fn after(seconds: i64) -> String {
+    let now = Timestamp::now();
+    let then = Timestamp::from_second(now.as_second().saturating_add(seconds)).unwrap_or(now);
+    then.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
+/// A new version 4 UUID.
+pub(crate) fn uid() -> String {
+    let (a, b) = (random(), random());
+    format!(
+        "{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}",
+        a >> 32,
+        (a >> 16) & 0xffff,
+        a & 0xfff,
+        0x8000 | ((b >> 48) & 0x3fff),
+        b & 0xffff_ffff_ffff
+    )
+}
+
+/// The five letters that [`generateName`] adds.
+///
+/// [`generateName`]: https://kubernetes.io/docs/reference/using-api/api-concepts/#generated-values
+pub(crate) fn suffix() -> String {
+    const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+    let mut number = random();
+    let mut letters = String::new();
+    for _ in 0..5 {
+        letters.push(char::from(
+            LETTERS[(number % LETTERS.len() as u64) as usize],
+        ));
+        number /= LETTERS.len() as u64;
+    }
+    letters
+}
+
+/// Unlike any other of this process, and very likely of others: the standard library's random hasher keys over a counter.
+fn random() -> u64 {
+    use std::hash::{BuildHasher, RandomState};
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    RandomState::new().hash_one(COUNTER.fetch_add(1, Ordering::Relaxed))
+}
+
+/// What is wrong with the `metadata` of an object to be stored.
+pub(crate) fn violations(kind: &Kind, object: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let name = name(object);
+    if name.is_empty() {
+        causes.push(Cause::required(
+            "metadata.name",
+            "name or generateName is required",
+        ));
+    } else if let Some(message) = bad_name(kind, name) {
+        causes.push(Cause::invalid(
+            "metadata.name",
+            format!("Invalid value: {name:?}: {message}"),
+        ));
+    }
+    for (at, finalizer) in finalizers(object).into_iter().enumerate() {
+        if kind.group.is_empty() || finalizer.contains('/') || is_standard_finalizer(finalizer) {
+            continue;
+        }
+        if !finalizer.contains('.') {
+            let text = "name is neither a standard finalizer name nor is it fully qualified";
+            let field = format!("metadata.finalizers[{at}]");
+            causes.push(Cause::invalid(
+                field,
+                format!("Invalid value: {finalizer:?}: {text}"),
+            ));
+        }
+    }
+    let owners = object["metadata"]["ownerReferences"].as_array();
+    let owners: Vec<&Value> = owners.into_iter().flatten().collect();
+    for (at, owner) in owners.iter().enumerate() {
+        for field in ["apiVersion", "kind", "name", "uid"] {
+            if owner[field].as_str().unwrap_or_default().is_empty() {
+                let place = format!("metadata.ownerReferences[{at}].{field}");
+                let value = owner[field].as_str().unwrap_or_default();
+                let text = match field {
+                    "apiVersion" => "version must not be empty",
+                    _ => "must not be empty",
+                };
+                causes.push(Cause::invalid(
+                    place,
+                    format!("Invalid value: {value:?}: {text}"),
+                ));
+            }
+        }
+    }
+    let controllers = owners.iter().filter(|owner| owner["controller"] == true);
+    let controllers: Vec<&&Value> = controllers.collect();
+    if let [first, second, ..] = controllers.as_slice() {
+        let text = format!(
+            "Only one reference can have Controller set to true. Found \"true\" in references for {} and {}",
+            first["kind"].as_str().unwrap_or_default(),
+            second["kind"].as_str().unwrap_or_default(),
+        );
+        causes.push(Cause::invalid(
+            "metadata.ownerReferences",
+            format!("Invalid value: {text}"),
+        ));
+    }
+    causes
+}
+
+fn is_standard_finalizer(name: &str) -> bool {
+    matches!(name, "kubernetes" | "orphan" | "foregroundDeletion")
+}
+
+fn bad_name(kind: &Kind, name: &str) -> Option<String> {
+    const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+    const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+    let fits_label = |part: &str| {
+        let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        !part.is_empty()
+            && part.chars().all(inner)
+            && !part.starts_with('-')
+            && !part.ends_with('-')
+    };
+    if kind.group == "rbac.authorization.k8s.io" {
+        let bad = matches!(name, "." | "..") || name.contains(['/', '%']);
+        return bad.then(|| "may not contain '/' or '%'".to_owned());
+    }
+    if kind.is("", "namespaces") || kind.is("", "services") {
+        return match name.len() {
+            64.. => Some("must be no more than 63 characters".to_owned()),
+            _ => (!fits_label(name)).then(|| LABEL.to_owned()),
+        };
+    }
+    match name.len() {
+        254.. => Some("must be no more than 253 characters".to_owned()),
+        _ => (!name.split('.').all(fits_label)).then(|| SUBDOMAIN.to_owned()),
+    }
+}

@@ -1,0 +1,196 @@
+//! The API server in memory: a tower service over one locked state. Requests are answered one at a time, and what follows from a
+//! write (garbage collection, the end of a namespace) is done before its answer.
+
+mod apply;
+mod builtin;
+mod crd;
+mod decode;
+mod defaults;
+mod delete;
+mod discovery;
+mod event;
+mod gc;
+mod kind;
+mod metadata;
+mod namespace;
+mod patch;
+mod rbac;
+mod read;
+mod registry;
+mod request;
+mod review;
+mod scale;
+mod selector;
+mod service;
+mod status;
+mod store;
+mod strategic;
+mod watch;
+mod write;
+
+use serde_json::Value;
+
+pub use self::service::{ApiServer, Body};
+
+use self::kind::Kind;
+use self::registry::Registry;
+use self::request::{Call, ResourcePath, Target};
+use self::status::{Failure, Result};
+use self::store::{Key, Store};
+use self::watch::Subscription;
+
+/// The verb and the target of a request, for records; the path is empty for anything but a resource.
+pub(crate) fn target(method: &http::Method, uri: &http::Uri) -> (&'static str, ResourcePath) {
+    let query = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
+    let is_watch = query
+        .into_iter()
+        .any(|(k, v)| k == "watch" && (v == "true" || v == "1"));
+    match Target::read(uri.path()) {
+        Target::Resource(path) => (request::verb(method, is_watch, &path), path),
+        Target::Other(_) => ("get", ResourcePath::default()),
+    }
+}
+
+/// Everything that the server knows.
+pub(crate) struct State {
+    registry: Registry,
+    store: Store,
+    /// Whether owners or namespaces may have something to be cleaned up after.
+    unsettled: bool,
+}
+
+/// A call to a resource of a known kind.
+pub(crate) struct Request<'a> {
+    call: &'a Call,
+    path: &'a ResourcePath,
+    kind: &'a Kind,
+}
+
+/// What a call is answered with, other than a [`Failure`].
+pub(crate) enum Reply {
+    Object { code: u16, object: Value },
+    Text(&'static str),
+    Watch(Box<Subscription>),
+}
+
+impl Reply {
+    fn ok(object: Value) -> Self {
+        Self::Object { code: 200, object }
+    }
+
+    fn created(object: Value) -> Self {
+        Self::Object { code: 201, object }
+    }
+}
+
+impl Request<'_> {
+    /// Where the object of that name is stored.
+    fn key(&self, name: &str) -> Key {
+        Key {
+            group: event::storage_group(self.kind).to_owned(),
+            plural: self.kind.plural.clone(),
+            namespace: self.path.namespace.clone(),
+            name: name.to_owned(),
+        }
+    }
+
+    /// The object in the form that is stored.
+    fn stored(&self, object: Value) -> Value {
+        event::to_storage(self.kind, object)
+    }
+}
+
+impl State {
+    fn new() -> Self {
+        let mut state = Self {
+            registry: Registry::default(),
+            store: Store::default(),
+            unsettled: false,
+        };
+        state.found_namespaces();
+        state.found_roles();
+        state
+    }
+
+    fn serve(&mut self, call: &Call) -> Result<Reply> {
+        let reply = match Target::read(&call.path) {
+            Target::Other(path) => self.serve_other(call, &path),
+            Target::Resource(path) => self.serve_resource(call, &path),
+        };
+        if self.unsettled {
+            self.settle_dependents();
+        }
+        reply
+    }
+
+    fn serve_resource(&mut self, call: &Call, path: &ResourcePath) -> Result<Reply> {
+        let verb = call.verb(path);
+        self.authorize(call, verb, path)?;
+        let Some(kind) = self.registry.kind(&path.group, &path.version, &path.plural) else {
+            return Err(Failure::no_such_path());
+        };
+        if kind.namespaced && path.namespace.is_empty() && !matches!(verb, "list" | "watch")
+            || !kind.namespaced && !path.namespace.is_empty()
+        {
+            return Err(Failure::no_such_path());
+        }
+        let request = Request {
+            call,
+            path,
+            kind: &kind,
+        };
+        if let Some(subresource) = path.subresource.as_deref() {
+            if !kind.subresources.contains_key(subresource) {
+                return Err(Failure::no_such_path());
+            }
+            return match (subresource, verb) {
+                (_, verb) if !kind.allows(Some(subresource), verb) => {
+                    Err(Failure::method_not_allowed(&kind))
+                }
+                ("scale", _) => self.serve_scale(&request, verb),
+                ("status", _) | ("finalize", "update") => self.serve_object(&request, verb),
+                _ => Err(Failure::not_implemented(format!(
+                    "{}/{subresource}",
+                    kind.qualified()
+                ))),
+            };
+        }
+        if !kind.allows(None, verb) {
+            return Err(Failure::method_not_allowed(&kind));
+        }
+        match review::answer(self, &request) {
+            Some(answer) => answer,
+            None => self.serve_object(&request, verb),
+        }
+    }
+
+    fn serve_object(&mut self, request: &Request<'_>, verb: &str) -> Result<Reply> {
+        match verb {
+            "get" => self.get(request),
+            "list" => self.list(request),
+            "watch" => self.watch(request),
+            "create" => self.create(request),
+            "update" => self.replace(request),
+            "patch" => self.patch(request),
+            "delete" => self.delete(request),
+            "deletecollection" => self.delete_collection(request),
+            _ => Err(Failure::method_not_allowed(request.kind)),
+        }
+    }
+
+    /// Stores an object, and does what follows at once.
+    fn put(&mut self, key: Key, object: Value) -> Result<std::sync::Arc<Value>> {
+        let stored = self.store.put(key.clone(), object);
+        self.unsettled |= gc::concerns(&stored);
+        self.after_put(&key, &stored);
+        Ok(stored)
+    }
+
+    /// Removes an object, and does what follows at once.
+    fn remove(&mut self, key: &Key) {
+        if self.store.remove(key).is_some() {
+            self.unsettled = true;
+            self.after_remove(key);
+        }
+    }
+}

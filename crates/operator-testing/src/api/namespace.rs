@@ -1,0 +1,144 @@
+//! Namespaces: what every cluster has, what each is furnished with, and how one ends.
+
+use serde_json::{Value, json};
+
+use super::State;
+use super::delete::Options;
+use super::kind::Kind;
+use super::metadata::{self, is_deleting, name};
+use super::status::{Cause, Failure, Result};
+use super::store::Key;
+
+/// What the server adds to a new namespace.
+pub(crate) fn prepare(object: &mut Value) {
+    object["spec"]["finalizers"] = json!(["kubernetes"]);
+    object["status"] = json!({"phase": "Active"});
+}
+
+/// What a `DELETE` adds to a namespace.
+pub(crate) fn terminate(object: &mut Value) {
+    object["status"]["phase"] = "Terminating".into();
+}
+
+fn key(name: &str) -> Key {
+    Key {
+        plural: "namespaces".into(),
+        name: name.to_owned(),
+        ..Key::default()
+    }
+}
+
+impl State {
+    pub(crate) fn found_namespaces(&mut self) {
+        for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
+            let mut object = json!({
+                "kind": "Namespace",
+                "apiVersion": "v1",
+                "metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}},
+            });
+            prepare(&mut object);
+            self.found(key(name), object);
+        }
+    }
+
+    /// Stores an object of the server's own.
+    pub(crate) fn found(&mut self, key: Key, mut object: Value) {
+        metadata::set(&mut object, "uid", metadata::uid());
+        metadata::set(&mut object, "creationTimestamp", metadata::now());
+        // Only a request's object can be refused.
+        let _stored = self.put(key, object);
+    }
+
+    /// Gives a new namespace what controllers of a real cluster put into it.
+    pub(crate) fn furnish_namespace(&mut self, namespace: &Value) {
+        if is_deleting(namespace) {
+            return;
+        }
+        let namespace = name(namespace).to_owned();
+        for (plural, kind, name, data) in [
+            ("serviceaccounts", "ServiceAccount", "default", None),
+            (
+                "configmaps",
+                "ConfigMap",
+                "kube-root-ca.crt",
+                Some(json!({"ca.crt": ""})),
+            ),
+        ] {
+            let key = Key {
+                plural: plural.into(),
+                namespace: namespace.clone(),
+                name: name.into(),
+                ..Key::default()
+            };
+            if self.store.find(&key).is_some() {
+                continue;
+            }
+            let metadata = json!({"name": name, "namespace": namespace});
+            let mut object = json!({"kind": kind, "apiVersion": "v1", "metadata": metadata});
+            if let Some(data) = data {
+                object["data"] = data;
+            }
+            self.found(key, object);
+        }
+    }
+
+    /// An object is made in a namespace that is there and stays.
+    pub(crate) fn check_namespace(&self, kind: &Kind, at: &Key) -> Result<()> {
+        if !kind.namespaced {
+            return Ok(());
+        }
+        let namespace = &at.namespace;
+        match self.store.find(&key(namespace)) {
+            None => Err(Failure::no_namespace(namespace)),
+            Some(found) if is_deleting(&found) => {
+                let text = format!(
+                    "{} {:?} is forbidden: unable to create new content in namespace {namespace} because it is being terminated",
+                    kind.qualified(),
+                    at.name
+                );
+                let cause = Cause {
+                    reason: "NamespaceTerminating",
+                    message: format!("namespace {namespace} is being terminated"),
+                    field: "metadata.namespace".into(),
+                };
+                Err(Failure::forbidden(kind, &at.name, text).with_causes(vec![cause]))
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    /// Empties the namespaces that are being deleted, and ends the empty ones.
+    pub(crate) fn sweep_namespaces(&mut self) {
+        let ending: Vec<String> = self
+            .store
+            .of_kind("", "namespaces", "")
+            .filter(|(_, object)| is_deleting(object))
+            .map(|(key, _)| key.name.clone())
+            .collect();
+        for namespace in ending {
+            let inside = |state: &Self| -> Vec<Key> {
+                let all = state.store.all().map(|(key, _)| key);
+                all.filter(|key| key.namespace == namespace)
+                    .cloned()
+                    .collect()
+            };
+            for key in inside(self) {
+                let deleting = self
+                    .store
+                    .find(&key)
+                    .is_none_or(|object| is_deleting(&object));
+                if !deleting && let Some(kind) = self.registry.by_key(&key) {
+                    // A vanished object is what was wanted.
+                    let _gone = self.delete_one(&kind, &key, &Options::now());
+                }
+            }
+            if inside(self).is_empty() {
+                self.edit(&key(&namespace), |object| {
+                    if let Some(spec) = object["spec"].as_object_mut() {
+                        spec.shift_remove("finalizers");
+                    }
+                });
+            }
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! `PATCH` in its four forms: [JSON patch, merge patch, strategic merge patch and apply].
+//!
+//! [JSON patch, merge patch, strategic merge patch and apply]: https://kubernetes.io/docs/reference/using-api/api-concepts/#patch-and-apply
+
+use json_patch::{Patch, PatchOperation};
+use serde_json::Value;
+
+use super::apply::{Conflict, Managers, Operation, undeclared};
+use super::metadata::{self, name, text};
+use super::request;
+use super::status::{Cause, Failure, Result};
+use super::write::{Draft, node, without_managers};
+use super::{Reply, Request, State, decode, strategic};
+
+const JSON: &str = "application/json-patch+json";
+const MERGE: &str = "application/merge-patch+json";
+const STRATEGIC: &str = "application/strategic-merge-patch+json";
+const APPLY: &str = "application/apply-patch+yaml";
+
+impl State {
+    pub(crate) fn patch(&mut self, request: &Request<'_>) -> Result<Reply> {
+        let kind = request.kind;
+        let content_type = request.call.content_type.as_str();
+        if content_type == APPLY {
+            return self.apply(request);
+        }
+        if request.call.query.contains_key("force") {
+            let cause = Cause {
+                reason: "FieldValueForbidden",
+                message: "Forbidden: may not be specified for non-apply patch".into(),
+                field: "force".into(),
+            };
+            return Err(Failure::invalid_options("PatchOptions", vec![cause]));
+        }
+        if content_type == STRATEGIC && kind.custom.is_some()
+            || ![JSON, MERGE, STRATEGIC].contains(&content_type)
+        {
+            let accepted: &[&str] = match kind.custom {
+                Some(_) => &[JSON, MERGE, APPLY],
+                None => &[JSON, MERGE, STRATEGIC, APPLY],
+            };
+            return Err(Failure::unsupported_media_type(content_type, accepted));
+        }
+        let live = self
+            .live(request)
+            .ok_or_else(|| Failure::not_found(kind, &request.path.name))?;
+        let patch = request::json(&request.call.body)?;
+        let mut object = match content_type {
+            JSON => json_patched(&live, patch)?,
+            STRATEGIC => strategic::merge(&live, &patch, node(kind))?,
+            _ => {
+                let mut object = live.clone();
+                json_patch::merge(&mut object, &patch);
+                object
+            }
+        };
+        decode::identify(kind, &mut object)?;
+        if name(&object) != request.path.name
+            || text(&object, "namespace") != text(&live, "namespace")
+        {
+            return Err(Failure::bad_request(format!(
+                "the name of the object ({}) does not match the name on the URL ({})",
+                name(&object),
+                request.path.name
+            )));
+        }
+        request.settle(&mut object)?;
+        self.update(request, live, object)
+    }
+
+    /// [Server-side apply](https://kubernetes.io/docs/reference/using-api/server-side-apply/).
+    fn apply(&mut self, request: &Request<'_>) -> Result<Reply> {
+        let kind = request.kind;
+        if request.call.param("fieldManager").is_empty() {
+            let cause = Cause::required("fieldManager", "is required for apply patch");
+            return Err(Failure::invalid_options("PatchOptions", vec![cause]));
+        }
+        let mut applied = request::yaml(&request.call.body)?;
+        self.check_applied(request, &mut applied)?;
+        let live = self.live(request);
+        if live.is_none() {
+            if request.path.subresource.is_some() {
+                return Err(Failure::not_found(kind, &request.path.name));
+            }
+            self.authorize_create_on_apply(request)?;
+            let uid = text(&applied, "uid");
+            if !uid.is_empty() {
+                let why = format!(
+                    "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+                );
+                return Err(Failure::conflict(kind, &request.path.name, &why));
+            }
+        }
+        if let Some(what) = undeclared(&applied, node(kind)) {
+            return Err(Failure::internal(format!(
+                "failed to create typed patch object ({}/{}; {}, Kind={}): {what}",
+                request.path.namespace,
+                request.path.name,
+                kind.api_version(),
+                kind.kind
+            )));
+        }
+        let base = live.clone().unwrap_or_else(|| request.blank());
+        let before = Managers::read(&base["metadata"]["managedFields"]).unwrap_or_default();
+        let writer = request.writer(Operation::Apply);
+        let force = request.call.flag("force");
+        let (mut object, managers) = writer
+            .apply(&without_managers(&base), &applied, &before, force)
+            .map_err(conflict)?;
+        request.settle(&mut object)?;
+        let draft = Draft { object, managers };
+        match live {
+            Some(live) => self.admit_changed(request, live, draft),
+            None => self.admit_new(request, draft),
+        }
+    }
+
+    fn check_applied(&self, request: &Request<'_>, applied: &mut Value) -> Result<()> {
+        for field in ["apiVersion", "kind"] {
+            if applied[field].as_str().unwrap_or_default().is_empty() {
+                let text = format!("error decoding the applied object: {field} must be set");
+                return Err(Failure::bad_request(text));
+            }
+        }
+        decode::identify(request.kind, applied)?;
+        if !applied["metadata"]["managedFields"].is_null() {
+            return Err(Failure::bad_request("metadata.managedFields must be nil"));
+        }
+        let (expected, found) = (&request.path.name, name(applied));
+        if !found.is_empty() && found != expected {
+            return Err(Failure::bad_request(format!(
+                "the name of the object ({found}) does not match the name on the URL ({expected})"
+            )));
+        }
+        let (expected, found) = (&request.path.namespace, text(applied, "namespace"));
+        if !found.is_empty() && found != expected {
+            return Err(Failure::bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request",
+            ));
+        }
+        metadata::set(applied, "name", request.path.name.as_str());
+        if request.kind.namespaced {
+            metadata::set(applied, "namespace", request.path.namespace.as_str());
+        }
+        if applied["metadata"]["creationTimestamp"].is_null() {
+            metadata::set(applied, "creationTimestamp", Value::Null);
+        }
+        Ok(())
+    }
+}
+
+fn json_patched(live: &Value, patch: Value) -> Result<Value> {
+    let mut patch: Patch = serde_json::from_value(patch)
+        .map_err(|error| Failure::bad_request(format!("error decoding patch: {error}")))?;
+    let mut object = live.clone();
+    for operation in patch.0.drain(..) {
+        // To the API server, a path that is absent has the value null.
+        if let PatchOperation::Test(test) = &operation
+            && test.value.is_null()
+            && object.pointer(test.path.as_str()).is_none()
+        {
+            continue;
+        }
+        json_patch::patch(&mut object, &[operation]).map_err(|error| {
+            Failure::unprocessable(format!(
+                "the server rejected our request due to an error in our request: {error}"
+            ))
+        })?;
+    }
+    Ok(object)
+}
+
+fn conflict(conflicts: Vec<Conflict>) -> Failure {
+    let path =
+        |conflict: &Conflict| -> String { conflict.path.iter().map(ToString::to_string).collect() };
+    let causes = conflicts.iter().map(|conflict| Cause {
+        reason: "FieldManagerConflict",
+        message: format!("conflict with {}", conflict.manager.describe()),
+        field: path(conflict),
+    });
+    let causes = causes.collect();
+    let message = match conflicts.as_slice() {
+        [one] => format!(
+            "Apply failed with 1 conflict: conflict with {}: {}",
+            one.manager.describe(),
+            path(one)
+        ),
+        many => {
+            let mut lines = Vec::new();
+            let mut last = None;
+            for conflict in many {
+                if last != Some(&conflict.manager) {
+                    lines.push(format!("conflicts with {}:", conflict.manager.describe()));
+                    last = Some(&conflict.manager);
+                }
+                lines.push(format!("- {}", path(conflict)));
+            }
+            format!(
+                "Apply failed with {} conflicts: {}",
+                many.len(),
+                lines.join("\n")
+            )
+        }
+    };
+    Failure::apply_conflict(message, causes)
+}

@@ -1,0 +1,254 @@
+//! [Authorization] of impersonated users by the Roles, ClusterRoles and bindings in the store. The administrator may do anything.
+//!
+//! [Authorization]: https://kubernetes.io/docs/reference/access-authn-authz/rbac/
+
+use serde_json::{Value, json};
+
+use super::kind::Kind;
+use super::request::{Call, ResourcePath, User};
+use super::status::{Failure, Result};
+use super::store::Key;
+use super::{Request, State};
+
+const GROUP: &str = "rbac.authorization.k8s.io";
+
+/// What someone wants to do.
+#[derive(Clone, Debug)]
+pub(crate) enum Attempt<'a> {
+    Resource {
+        verb: &'a str,
+        path: &'a ResourcePath,
+    },
+    Path {
+        verb: &'a str,
+        path: &'a str,
+    },
+}
+
+impl State {
+    /// The roles that every cluster has, as far as operators meet them.
+    pub(crate) fn found_roles(&mut self) {
+        let all = json!(["*"]);
+        let anything = json!([
+            {"apiGroups": all, "resources": all, "verbs": all},
+            {"nonResourceURLs": all, "verbs": all},
+        ]);
+        let discovery = json!([{
+            "nonResourceURLs": ["/api", "/api/*", "/apis", "/apis/*", "/healthz", "/livez", "/openapi", "/openapi/*", "/readyz", "/version", "/version/"],
+            "verbs": ["get"],
+        }]);
+        let reviews = json!([{
+            "apiGroups": ["authorization.k8s.io"],
+            "resources": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"],
+            "verbs": ["create"],
+        }]);
+        for (name, rules, subjects) in [
+            ("cluster-admin", anything, "system:masters"),
+            ("system:discovery", discovery, "system:authenticated"),
+            ("system:basic-user", reviews, "system:authenticated"),
+        ] {
+            let object = |kind: &str| json!({"kind": kind, "apiVersion": format!("{GROUP}/v1"), "metadata": {"name": name, "labels": {"kubernetes.io/bootstrapping": "rbac-defaults"}}});
+            let key = |plural: &str| Key {
+                group: GROUP.into(),
+                plural: plural.into(),
+                name: name.into(),
+                ..Key::default()
+            };
+            let mut role = object("ClusterRole");
+            role["rules"] = rules;
+            self.found(key("clusterroles"), role);
+            let mut binding = object("ClusterRoleBinding");
+            binding["roleRef"] = json!({"apiGroup": GROUP, "kind": "ClusterRole", "name": name});
+            binding["subjects"] = json!([{"kind": "Group", "apiGroup": GROUP, "name": subjects}]);
+            self.found(key("clusterrolebindings"), binding);
+        }
+    }
+
+    /// Refuses what the caller may not do.
+    pub(crate) fn authorize(&self, call: &Call, verb: &str, path: &ResourcePath) -> Result<()> {
+        let Some(user) = &call.user else {
+            return Ok(());
+        };
+        match self.allows(user, &Attempt::Resource { verb, path }) {
+            true => Ok(()),
+            false => Err(refusal(user, verb, path)),
+        }
+    }
+
+    pub(crate) fn authorize_path(&self, call: &Call) -> Result<()> {
+        let Some(user) = &call.user else {
+            return Ok(());
+        };
+        let verb = call.method.as_str().to_lowercase();
+        match self.allows(
+            user,
+            &Attempt::Path {
+                verb: &verb,
+                path: &call.path,
+            },
+        ) {
+            true => Ok(()),
+            false => Err(Failure::forbidden_path(format!(
+                "forbidden: User {:?} cannot {verb} path {:?}",
+                user.name, call.path
+            ))),
+        }
+    }
+
+    /// An apply that makes a new object needs `create` too.
+    pub(crate) fn authorize_create_on_apply(&self, request: &Request<'_>) -> Result<()> {
+        let path = ResourcePath {
+            name: String::new(),
+            ..request.path.clone()
+        };
+        let Some(user) = &request.call.user else {
+            return Ok(());
+        };
+        match self.allows(
+            user,
+            &Attempt::Resource {
+                verb: "create",
+                path: &path,
+            },
+        ) {
+            true => Ok(()),
+            false => Err(refusal(user, "create", request.path)),
+        }
+    }
+
+    /// Whether any rule that is bound to the user covers the attempt.
+    pub(crate) fn allows(&self, user: &User, attempt: &Attempt<'_>) -> bool {
+        if user.groups.iter().any(|group| group == "system:masters") {
+            return true;
+        }
+        let namespace = match attempt {
+            Attempt::Resource { path, .. } => path.namespace.as_str(),
+            Attempt::Path { .. } => "",
+        };
+        let cluster = self.store.of_kind(GROUP, "clusterrolebindings", "");
+        let mut bindings: Vec<(&Value, &str)> =
+            cluster.map(|(_, binding)| (&**binding, "")).collect();
+        if !namespace.is_empty() {
+            let local = self.store.of_kind(GROUP, "rolebindings", namespace);
+            bindings.extend(local.map(|(_, binding)| (&**binding, namespace)));
+        }
+        bindings.into_iter().any(|(binding, namespace)| {
+            let subjects = binding["subjects"].as_array().into_iter().flatten();
+            let mut subjects = subjects.filter(|subject| is_subject(subject, user, namespace));
+            subjects.next().is_some()
+                && self
+                    .rules(binding, namespace)
+                    .iter()
+                    .any(|rule| covers(rule, attempt))
+        })
+    }
+
+    fn rules(&self, binding: &Value, namespace: &str) -> Vec<Value> {
+        let role = &binding["roleRef"];
+        let (plural, namespace) = match role["kind"].as_str() {
+            Some("Role") => ("roles", namespace),
+            _ => ("clusterroles", ""),
+        };
+        let key = Key {
+            group: GROUP.into(),
+            plural: plural.into(),
+            namespace: namespace.into(),
+            name: role["name"].as_str().unwrap_or_default().into(),
+        };
+        let Some(role) = self.store.find(&key) else {
+            return Vec::new();
+        };
+        let selectors = role["aggregationRule"]["clusterRoleSelectors"].as_array();
+        let mut rules = role["rules"].as_array().cloned().unwrap_or_default();
+        for selector in selectors.into_iter().flatten() {
+            for (_, other) in self.store.of_kind(GROUP, "clusterroles", "") {
+                let labels = &other["metadata"]["labels"];
+                let wanted = selector["matchLabels"].as_object();
+                if wanted.is_some_and(|wanted| wanted.iter().all(|(k, v)| labels[k.as_str()] == *v))
+                {
+                    rules.extend(other["rules"].as_array().cloned().unwrap_or_default());
+                }
+            }
+        }
+        rules
+    }
+}
+
+fn is_subject(subject: &Value, user: &User, binding_namespace: &str) -> bool {
+    let name = subject["name"].as_str().unwrap_or_default();
+    match subject["kind"].as_str() {
+        Some("User") => user.name == name,
+        Some("Group") => user.groups.iter().any(|group| group == name),
+        Some("ServiceAccount") => {
+            let namespace = subject["namespace"].as_str().unwrap_or(binding_namespace);
+            user.name == format!("system:serviceaccount:{namespace}:{name}")
+        }
+        _ => false,
+    }
+}
+
+fn covers(rule: &Value, attempt: &Attempt<'_>) -> bool {
+    let list = |field: &str| -> Vec<&str> {
+        rule[field]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .filter_map(Value::as_str)
+            .collect()
+    };
+    let has = |field: &str, wanted: &str| {
+        list(field)
+            .iter()
+            .any(|found| *found == "*" || *found == wanted)
+    };
+    match attempt {
+        Attempt::Path { verb, path } => {
+            has("verbs", verb)
+                && list("nonResourceURLs")
+                    .iter()
+                    .any(|url| match url.strip_suffix('*') {
+                        Some(prefix) => path.starts_with(prefix),
+                        None => url == path,
+                    })
+        }
+        Attempt::Resource { verb, path } => {
+            let resource = with_subresource(path);
+            let wildcard = path.subresource.as_ref().map(|name| format!("*/{name}"));
+            let names = list("resourceNames");
+            has("verbs", verb)
+                && has("apiGroups", &path.group)
+                && (has("resources", &resource)
+                    || wildcard
+                        .is_some_and(|wildcard| list("resources").contains(&wildcard.as_str())))
+                && (names.is_empty() || names.contains(&path.name.as_str()))
+        }
+    }
+}
+
+fn with_subresource(path: &ResourcePath) -> String {
+    match &path.subresource {
+        Some(subresource) => format!("{}/{subresource}", path.plural),
+        None => path.plural.clone(),
+    }
+}
+
+/// The words of the real server.
+fn refusal(user: &User, verb: &str, path: &ResourcePath) -> Failure {
+    let kind = Kind::named(&path.group, &path.plural);
+    let name = match path.name.as_str() {
+        "" => String::new(),
+        name => format!(" {name:?}"),
+    };
+    let place = match path.namespace.as_str() {
+        "" => "at the cluster scope".to_owned(),
+        namespace => format!("in the namespace {namespace:?}"),
+    };
+    let message = format!(
+        "{}{name} is forbidden: User {:?} cannot {verb} resource {:?} in API group {:?} {place}",
+        kind.qualified(),
+        user.name,
+        with_subresource(path),
+        path.group,
+    );
+    Failure::forbidden(&kind, &path.name, message)
+}

@@ -1,0 +1,167 @@
+//! `GET` of one object and of lists.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::selector::Selector;
+use super::status::{Failure, Result};
+use super::store::Key;
+use super::{Reply, Request, State, event};
+
+impl State {
+    pub(crate) fn get(&self, request: &Request<'_>) -> Result<Reply> {
+        let object = self.live(request);
+        object
+            .map(Reply::ok)
+            .ok_or_else(|| Failure::not_found(request.kind, &request.path.name))
+    }
+
+    /// A list at the newest version, or at the one that the query wants; in pages when it has a `limit`.
+    pub(crate) fn list(&self, request: &Request<'_>) -> Result<Reply> {
+        let (kind, call) = (request.kind, request.call);
+        let selector = Selector::read(call, kind)?;
+        let limit: usize = match call.param("limit") {
+            "" => 0,
+            text => text.parse().map_err(|_| {
+                Failure::bad_request(format!(
+                    "strconv.ParseInt: parsing {text:?}: invalid syntax"
+                ))
+            })?,
+        };
+        let token = Continue::read(call.param("continue"))?;
+        let version = match &token {
+            Some(token) => token.version,
+            None => self.version_to_list(request)?,
+        };
+        if version < self.store.horizon() {
+            return Err(Failure::expired(match token {
+                Some(_) => "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.".to_owned(),
+                None => format!("The resourceVersion for the provided list is too old: {version}"),
+            }));
+        }
+        let after = token.map(|token| (token.namespace, token.name));
+        let mut items = Vec::new();
+        let mut next = None;
+        let mut remaining = 0;
+        for (key, stored) in self.objects_at(request, version) {
+            let place = (key.namespace.clone(), key.name.clone());
+            if after.as_ref().is_some_and(|after| place <= *after) {
+                continue;
+            }
+            let object = self.present(kind, &stored);
+            if !selector.matches(&object) {
+                continue;
+            }
+            if limit > 0 && items.len() == limit {
+                remaining += 1;
+                continue;
+            }
+            if limit > 0 && items.len() + 1 == limit {
+                next = Some(Continue {
+                    version,
+                    namespace: place.0,
+                    name: place.1,
+                });
+            }
+            items.push(object);
+        }
+        let mut metadata = json!({"resourceVersion": version.to_string()});
+        if remaining > 0
+            && let Some(next) = next
+        {
+            metadata["continue"] = next.write().into();
+            if selector.is_empty() {
+                metadata["remainingItemCount"] = remaining.into();
+            }
+        }
+        Ok(Reply::ok(json!({
+            "kind": kind.list_kind(),
+            "apiVersion": kind.api_version(),
+            "metadata": metadata,
+            "items": items,
+        })))
+    }
+
+    fn objects_at(&self, request: &Request<'_>, version: u64) -> BTreeMap<Key, Arc<Value>> {
+        let group = event::storage_group(request.kind);
+        let (plural, namespace) = (&request.kind.plural, &request.path.namespace);
+        if version == self.store.version() {
+            let objects = self.store.of_kind(group, plural, namespace);
+            return objects
+                .map(|(key, object)| (key.clone(), object.clone()))
+                .collect();
+        }
+        let mut objects = self.store.at_version(version, group, plural);
+        objects.retain(|key, _| namespace.is_empty() || key.namespace == *namespace);
+        objects
+    }
+
+    fn version_to_list(&self, request: &Request<'_>) -> Result<u64> {
+        let newest = self.store.version();
+        let wanted = match request.call.param("resourceVersion") {
+            "" | "0" => return Ok(newest),
+            text => parse_version(text)?,
+        };
+        if wanted > newest {
+            return Err(too_large(wanted, newest));
+        }
+        match request.call.param("resourceVersionMatch") {
+            "Exact" => Ok(wanted),
+            _ => Ok(newest),
+        }
+    }
+}
+
+pub(crate) fn parse_version(text: &str) -> Result<u64> {
+    text.parse().map_err(|_| {
+        Failure::bad_request(format!(
+            "Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
+        ))
+    })
+}
+
+pub(crate) fn too_large(wanted: u64, newest: u64) -> Failure {
+    Failure::timeout(format!(
+        "Too large resource version: {wanted}, current: {newest}"
+    ))
+}
+
+/// Where a page ended.
+struct Continue {
+    version: u64,
+    namespace: String,
+    name: String,
+}
+
+impl Continue {
+    /// Opaque to clients; hexadecimal JSON.
+    fn write(&self) -> String {
+        let text = json!([self.version, self.namespace, self.name]).to_string();
+        text.bytes().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    fn read(text: &str) -> Result<Option<Self>> {
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let bytes = (0..text.len()).step_by(2).map(|at| {
+            text.get(at..at + 2)
+                .and_then(|digits| u8::from_str_radix(digits, 16).ok())
+        });
+        let token = bytes
+            .collect::<Option<Vec<u8>>>()
+            .and_then(|bytes| serde_json::from_slice::<(u64, String, String)>(&bytes).ok());
+        match token {
+            Some((version, namespace, name)) => Ok(Some(Self {
+                version,
+                namespace,
+                name,
+            })),
+            None => Err(Failure::bad_request(
+                "continue key is not valid: it was not made by this server",
+            )),
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! A request taken apart: what its path, query, headers and body say.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use http::request::Parts;
+use serde_json::Value;
+
+use super::status::{Failure, Result};
+
+/// One request.
+pub(crate) struct Call {
+    pub method: http::Method,
+    pub path: String,
+    pub query: BTreeMap<String, String>,
+    /// The media type of the body, without parameters.
+    pub content_type: String,
+    pub accept: String,
+    pub agent: String,
+    /// Whom the client speaks for; `None` is the administrator.
+    pub user: Option<User>,
+    pub body: Bytes,
+}
+
+/// An [impersonated] user.
+///
+/// [impersonated]: https://kubernetes.io/docs/reference/access-authn-authz/user-impersonation/
+#[derive(Clone, Debug)]
+pub(crate) struct User {
+    pub name: String,
+    pub groups: Vec<String>,
+}
+
+/// What a path points at.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Target {
+    Resource(ResourcePath),
+    /// `/version`, `/apis/apps`, and the like.
+    Other(String),
+}
+
+/// `/apis/GROUP/VERSION/namespaces/NAMESPACE/PLURAL/NAME/SUBRESOURCE`, with what is absent left empty.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct ResourcePath {
+    pub group: String,
+    pub version: String,
+    pub plural: String,
+    pub namespace: String,
+    pub name: String,
+    pub subresource: Option<String>,
+}
+
+impl Call {
+    pub fn read(parts: &Parts, body: Bytes) -> Self {
+        let header = |name: &str| {
+            let value = parts
+                .headers
+                .get(name)
+                .and_then(|value| value.to_str().ok());
+            value.unwrap_or_default().to_owned()
+        };
+        let query = parts.uri.query().unwrap_or_default();
+        let content_type = header("content-type");
+        let content_type = content_type.split(';').next().unwrap_or_default().trim();
+        Self {
+            method: parts.method.clone(),
+            path: parts.uri.path().to_owned(),
+            query: form_urlencoded::parse(query.as_bytes())
+                .into_owned()
+                .collect(),
+            content_type: content_type.to_owned(),
+            accept: header("accept"),
+            agent: header("user-agent"),
+            user: User::read(&parts.headers),
+            body,
+        }
+    }
+
+    pub fn param(&self, name: &str) -> &str {
+        self.query.get(name).map(String::as_str).unwrap_or_default()
+    }
+
+    pub fn flag(&self, name: &str) -> bool {
+        matches!(self.param(name), "true" | "1")
+    }
+
+    pub fn is_dry_run(&self) -> bool {
+        self.param("dryRun") == "All"
+    }
+
+    pub fn verb(&self, path: &ResourcePath) -> &'static str {
+        verb(&self.method, self.flag("watch"), path)
+    }
+
+    /// The body of a create or update.
+    pub fn object(&self) -> Result<Value> {
+        const ACCEPTED: &[&str] = &["application/json", "application/yaml"];
+        match self.content_type.as_str() {
+            "" | "application/json" => json(&self.body),
+            "application/yaml" => yaml(&self.body),
+            other => Err(Failure::unsupported_media_type(other, ACCEPTED)),
+        }
+    }
+
+    /// The field manager's name: the one given, or the program's.
+    pub fn manager(&self) -> String {
+        match self.param("fieldManager") {
+            "" => match self.agent.split('/').next().unwrap_or_default() {
+                "" => "unknown".to_owned(),
+                agent => agent.chars().take(128).collect(),
+            },
+            given => given.to_owned(),
+        }
+    }
+}
+
+/// The verb that rules and records know.
+pub(crate) fn verb(method: &http::Method, is_watch: bool, path: &ResourcePath) -> &'static str {
+    match method.as_str() {
+        "GET" | "HEAD" if is_watch => "watch",
+        "GET" | "HEAD" if path.name.is_empty() => "list",
+        "GET" | "HEAD" => "get",
+        "POST" => "create",
+        "PUT" => "update",
+        "PATCH" => "patch",
+        "DELETE" if path.name.is_empty() => "deletecollection",
+        "DELETE" => "delete",
+        _ => "",
+    }
+}
+
+impl User {
+    fn read(headers: &http::HeaderMap) -> Option<Self> {
+        let name = headers.get("impersonate-user")?.to_str().ok()?.to_owned();
+        let groups = headers.get_all("impersonate-group").iter();
+        let mut groups: Vec<String> = groups
+            .filter_map(|group| Some(group.to_str().ok()?.to_owned()))
+            .collect();
+        let account = name
+            .strip_prefix("system:serviceaccount:")
+            .and_then(|a| a.split_once(':'));
+        if let (Some((namespace, _)), true) = (account, groups.is_empty()) {
+            groups.push("system:serviceaccounts".into());
+            groups.push(format!("system:serviceaccounts:{namespace}"));
+        }
+        if name != "system:anonymous" && !groups.iter().any(|g| g == "system:authenticated") {
+            groups.push("system:authenticated".into());
+        }
+        Some(Self { name, groups })
+    }
+}
+
+impl Target {
+    /// Reads a path; segments are not percent-encoded in any name that Kubernetes allows, so none are decoded but `%3A` of role names.
+    pub fn read(path: &str) -> Self {
+        let decoded = path.replace("%3A", ":").replace("%3a", ":");
+        let parts: Vec<&str> = decoded.trim_matches('/').split('/').collect();
+        let (group, version, rest) = match parts.as_slice() {
+            ["api", version, rest @ ..] => ("", *version, rest),
+            ["apis", group, version, rest @ ..] => (*group, *version, rest),
+            _ => return Self::Other(decoded),
+        };
+        let (namespace, rest) = match rest {
+            ["namespaces", name, plural, rest @ ..]
+                if !(matches!(*plural, "status" | "finalize") && rest.is_empty()) =>
+            {
+                (*name, [&[*plural], rest].concat())
+            }
+            rest => ("", rest.to_vec()),
+        };
+        let (plural, name, subresource) = match rest.as_slice() {
+            [plural] => (*plural, "", None),
+            [plural, name] => (*plural, *name, None),
+            [plural, name, subresource @ ..] => (*plural, *name, Some(subresource.join("/"))),
+            [] => return Self::Other(decoded),
+        };
+        Self::Resource(ResourcePath {
+            group: group.to_owned(),
+            version: version.to_owned(),
+            plural: plural.to_owned(),
+            namespace: namespace.to_owned(),
+            name: name.to_owned(),
+            subresource,
+        })
+    }
+}
+
+pub(crate) fn json(body: &[u8]) -> Result<Value> {
+    serde_json::from_slice(body)
+        .map_err(|error| Failure::bad_request(format!("error decoding the body as JSON: {error}")))
+}
+
+/// YAML, of which JSON is a part.
+pub(crate) fn yaml(body: &[u8]) -> Result<Value> {
+    serde_json::from_slice(body).or_else(|_| {
+        serde_yaml::from_slice(body)
+            .map_err(|error| Failure::bad_request(format!("error decoding YAML: {error}")))
+    })
+}

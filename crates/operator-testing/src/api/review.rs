@@ -1,0 +1,75 @@
+//! The kinds that are questions rather than objects: [access reviews], answered from the stored roles.
+//!
+//! [access reviews]: https://kubernetes.io/docs/reference/access-authn-authz/authorization/#checking-api-access
+
+use serde_json::{Value, json};
+
+use super::rbac::Attempt;
+use super::request::{ResourcePath, User};
+use super::status::{Failure, Result};
+use super::{Reply, Request, State, decode};
+
+/// The answer, when the kind is a question.
+pub(crate) fn answer(state: &State, request: &Request<'_>) -> Option<Result<Reply>> {
+    let kind = request.kind;
+    if kind.verbs.iter().any(|verb| verb == "get") {
+        return None;
+    }
+    Some(match (kind.group.as_str(), kind.plural.as_str()) {
+        (
+            "authorization.k8s.io",
+            "selfsubjectaccessreviews" | "subjectaccessreviews" | "localsubjectaccessreviews",
+        ) => access(state, request),
+        _ => Err(Failure::not_implemented(kind.qualified())),
+    })
+}
+
+fn access(state: &State, request: &Request<'_>) -> Result<Reply> {
+    let mut review = request.call.object()?;
+    decode::identify(request.kind, &mut review)?;
+    let spec = &review["spec"];
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let user = match request.kind.plural.as_str() {
+        "selfsubjectaccessreviews" => request.call.user.clone(),
+        _ => Some(User {
+            name: text(&spec["user"]),
+            groups: spec["groups"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(text)
+                .collect(),
+        }),
+    };
+    let resource = &spec["resourceAttributes"];
+    let path = &spec["nonResourceAttributes"];
+    let allowed = user.is_none_or(|user| {
+        if resource.is_null() {
+            let (verb, path) = (text(&path["verb"]), text(&path["path"]));
+            return state.allows(
+                &user,
+                &Attempt::Path {
+                    verb: &verb,
+                    path: &path,
+                },
+            );
+        }
+        let target = ResourcePath {
+            group: text(&resource["group"]),
+            version: text(&resource["version"]),
+            plural: text(&resource["resource"]),
+            namespace: text(&resource["namespace"]),
+            name: text(&resource["name"]),
+            subresource: Some(text(&resource["subresource"])).filter(|name| !name.is_empty()),
+        };
+        state.allows(
+            &user,
+            &Attempt::Resource {
+                verb: &text(&resource["verb"]),
+                path: &target,
+            },
+        )
+    });
+    review["status"] = json!({"allowed": allowed});
+    Ok(Reply::created(review))
+}

@@ -1,0 +1,129 @@
+//! The [scale] subresource of custom kinds and of Deployments, ReplicaSets, StatefulSets.
+//!
+//! [scale]: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/scale-v1/
+
+use serde_json::{Value, json};
+
+use super::kind::{Kind, Scale};
+use super::metadata::{self, text};
+use super::request;
+use super::status::{Failure, Result};
+use super::{Reply, Request, State};
+
+impl State {
+    pub(crate) fn serve_scale(&mut self, request: &Request<'_>, verb: &str) -> Result<Reply> {
+        let kind = request.kind;
+        let paths = paths(kind)?;
+        let live = self
+            .live(request)
+            .ok_or_else(|| Failure::not_found(kind, &request.path.name))?;
+        let scale = show(&live, &paths);
+        let wanted = match verb {
+            "get" => return Ok(Reply::ok(scale)),
+            "update" => request.call.object()?,
+            _ => match request.call.content_type.as_str() {
+                "application/merge-patch+json" | "application/strategic-merge-patch+json" => {
+                    let mut wanted = scale;
+                    json_patch::merge(&mut wanted, &request::json(&request.call.body)?);
+                    wanted
+                }
+                other => return Err(Failure::not_implemented(format!("{other} of scale"))),
+            },
+        };
+        let mut object = live.clone();
+        let version = text(&wanted, "resourceVersion");
+        if !version.is_empty() {
+            metadata::set(&mut object, "resourceVersion", version);
+        }
+        let replicas = match &wanted["spec"]["replicas"] {
+            Value::Null => json!(0),
+            number if number.is_i64() => number.clone(),
+            other => {
+                let text = format!(
+                    "json: cannot unmarshal {other} into Go struct field ScaleSpec.spec.replicas of type int32"
+                );
+                return Err(Failure::bad_request(text));
+            }
+        };
+        write(&mut object, &paths.spec_replicas_path, replicas);
+        match self.update(request, live, object)? {
+            Reply::Object { code, object } => Ok(Reply::Object {
+                code,
+                object: show(&object, &paths),
+            }),
+            other => Ok(other),
+        }
+    }
+}
+
+fn paths(kind: &Kind) -> Result<Scale> {
+    if let Some(scale) = kind.custom.as_ref().and_then(|custom| custom.scale.clone()) {
+        return Ok(scale);
+    }
+    match (kind.group.as_str(), kind.plural.as_str()) {
+        ("apps", "deployments" | "replicasets" | "statefulsets") => Ok(Scale {
+            spec_replicas_path: ".spec.replicas".into(),
+            status_replicas_path: ".status.replicas".into(),
+            label_selector_path: Some(".spec.selector.matchLabels".into()),
+        }),
+        _ => Err(Failure::not_implemented(format!(
+            "{}/scale",
+            kind.qualified()
+        ))),
+    }
+}
+
+fn show(object: &Value, paths: &Scale) -> Value {
+    let mut scale = json!({
+        "kind": "Scale",
+        "apiVersion": "autoscaling/v1",
+        "metadata": {},
+        "spec": {},
+        "status": {"replicas": read(object, &paths.status_replicas_path).as_i64().unwrap_or(0)},
+    });
+    for field in [
+        "name",
+        "namespace",
+        "uid",
+        "resourceVersion",
+        "creationTimestamp",
+    ] {
+        metadata::set(&mut scale, field, object["metadata"][field].clone());
+    }
+    if let Some(replicas) = read(object, &paths.spec_replicas_path).as_i64() {
+        scale["spec"]["replicas"] = replicas.into();
+    }
+    if let Some(path) = &paths.label_selector_path {
+        match read(object, path) {
+            Value::String(selector) => scale["status"]["selector"] = selector.as_str().into(),
+            Value::Object(labels) => {
+                let mut terms: Vec<String> = labels
+                    .iter()
+                    .map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default()))
+                    .collect();
+                terms.sort();
+                scale["status"]["selector"] = terms.join(",").into();
+            }
+            _ => {}
+        }
+    }
+    scale
+}
+
+/// The value at a path such as `.spec.replicas`.
+fn read<'a>(object: &'a Value, path: &str) -> &'a Value {
+    path.trim_start_matches('.')
+        .split('.')
+        .fold(object, |value, part| &value[part])
+}
+
+fn write(object: &mut Value, path: &str, value: Value) {
+    let mut place = object;
+    for part in path.trim_start_matches('.').split('.') {
+        if !place.is_object() {
+            *place = json!({});
+        }
+        place = &mut place[part];
+    }
+    *place = value;
+}

@@ -1,0 +1,258 @@
+//! The failures that the API server answers with, as [`Status`] objects in its own words.
+//!
+//! [`Status`]: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/
+
+use serde_json::{Map, Value, json};
+
+use super::kind::Kind;
+
+/// A request that was refused, and why.
+#[derive(Clone, Debug)]
+pub(crate) struct Failure {
+    pub code: u16,
+    reason: &'static str,
+    message: String,
+    details: Map<String, Value>,
+}
+
+pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
+
+/// One entry of `details.causes`.
+#[derive(Clone, Debug)]
+pub(crate) struct Cause {
+    pub reason: &'static str,
+    pub message: String,
+    pub field: String,
+}
+
+impl Failure {
+    fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            reason,
+            message: message.into(),
+            details: Map::new(),
+        }
+    }
+
+    fn about(mut self, kind: &Kind, name: &str) -> Self {
+        if !name.is_empty() {
+            self.details.insert("name".into(), name.into());
+        }
+        if !kind.group.is_empty() {
+            self.details
+                .insert("group".into(), kind.group.as_str().into());
+        }
+        self.details
+            .insert("kind".into(), kind.plural.as_str().into());
+        self
+    }
+
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(400, "BadRequest", message)
+    }
+
+    pub fn forbidden(kind: &Kind, name: &str, message: impl Into<String>) -> Self {
+        Self::new(403, "Forbidden", message).about(kind, name)
+    }
+
+    pub fn forbidden_path(message: impl Into<String>) -> Self {
+        Self::new(403, "Forbidden", message)
+    }
+
+    /// The object is not there.
+    pub fn not_found(kind: &Kind, name: &str) -> Self {
+        let message = format!("{} {name:?} not found", kind.qualified());
+        Self::new(404, "NotFound", message).about(kind, name)
+    }
+
+    pub fn no_namespace(name: &str) -> Self {
+        let kind = Kind::named("", "namespaces");
+        Self::not_found(&kind, name)
+    }
+
+    /// The path leads nowhere, as for a kind that is not registered.
+    pub fn no_such_path() -> Self {
+        Self::new(
+            404,
+            "NotFound",
+            "the server could not find the requested resource",
+        )
+    }
+
+    pub fn method_not_allowed(kind: &Kind) -> Self {
+        let message = "the server does not allow this method on the requested resource";
+        Self::new(405, "MethodNotAllowed", message).about(kind, "")
+    }
+
+    pub fn not_acceptable(accept: &str) -> Self {
+        let message = format!(
+            "only the following media types are accepted: application/json (operator-testing has no {accept})"
+        );
+        Self::new(406, "NotAcceptable", message)
+    }
+
+    pub fn already_exists(kind: &Kind, name: &str) -> Self {
+        let message = format!("{} {name:?} already exists", kind.qualified());
+        Self::new(409, "AlreadyExists", message).about(kind, name)
+    }
+
+    /// The object was changed since the version that the request builds on.
+    pub fn modified(kind: &Kind, name: &str) -> Self {
+        Self::conflict(
+            kind,
+            name,
+            "the object has been modified; please apply your changes to the latest version and try again",
+        )
+    }
+
+    /// As [`Self::conflict`], but the deleter names the kind where others name the resource.
+    pub fn precondition(kind: &Kind, name: &str, why: &str) -> Self {
+        let named = Kind {
+            plural: kind.kind.clone(),
+            ..kind.clone()
+        };
+        Self::conflict(&named, name, why)
+    }
+
+    pub fn conflict(kind: &Kind, name: &str, why: &str) -> Self {
+        let message = format!(
+            "Operation cannot be fulfilled on {} {name:?}: {why}",
+            kind.qualified()
+        );
+        Self::new(409, "Conflict", message).about(kind, name)
+    }
+
+    /// Server-side apply met fields of other managers.
+    pub fn apply_conflict(message: String, causes: Vec<Cause>) -> Self {
+        Self::new(409, "Conflict", message).with_causes(causes)
+    }
+
+    /// What a request builds on is older than what is kept.
+    pub fn expired(message: impl Into<String>) -> Self {
+        Self::new(410, "Expired", message)
+    }
+
+    pub fn unsupported_media_type(found: &str, accepted: &[&str]) -> Self {
+        let message = format!(
+            "the body of the request was in an unknown format - accepted media types include: {}",
+            accepted.join(", ")
+        );
+        let message = if found.is_empty() {
+            message
+        } else {
+            format!("{message} (it is {found})")
+        };
+        Self::new(415, "UnsupportedMediaType", message)
+    }
+
+    /// The object breaks rules of its kind; one cause each.
+    pub fn invalid(kind: &Kind, name: &str, causes: Vec<Cause>) -> Self {
+        let texts: Vec<String> = causes
+            .iter()
+            .map(|cause| format!("{}: {}", cause.field, cause.message))
+            .collect();
+        let list = match texts.as_slice() {
+            [one] => one.clone(),
+            many => format!("[{}]", many.join(", ")),
+        };
+        let of = match kind.group.as_str() {
+            "" => kind.kind.clone(),
+            group => format!("{}.{group}", kind.kind),
+        };
+        let mut failure = Self::new(422, "Invalid", format!("{of} {name:?} is invalid: {list}"))
+            .about(kind, name);
+        failure
+            .details
+            .insert("kind".into(), kind.kind.as_str().into());
+        failure.with_causes(causes)
+    }
+
+    /// The query's options are wrong.
+    pub fn invalid_options(options: &str, causes: Vec<Cause>) -> Self {
+        let texts = causes
+            .iter()
+            .map(|cause| format!("{}: {}", cause.field, cause.message));
+        let list = texts.collect::<Vec<_>>().join(", ");
+        let message = format!("{options}.meta.k8s.io \"\" is invalid: {list}");
+        let mut failure = Self::new(422, "Invalid", message);
+        failure.details.insert("group".into(), "meta.k8s.io".into());
+        failure.details.insert("kind".into(), options.into());
+        failure.with_causes(causes)
+    }
+
+    /// What the real server calls an internal error too.
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(500, "InternalError", message)
+    }
+
+    /// A patch that cannot be carried out on the object.
+    pub fn unprocessable(message: impl Into<String>) -> Self {
+        Self::new(422, "Invalid", message)
+    }
+
+    pub fn timeout(message: impl Into<String>) -> Self {
+        Self::new(504, "Timeout", message)
+    }
+
+    /// This server lacks it; the real one has it.
+    pub fn not_implemented(what: impl std::fmt::Display) -> Self {
+        let message = format!("operator-testing does not implement {what}");
+        Self::new(501, "NotImplemented", message)
+    }
+
+    pub fn with_causes(mut self, causes: Vec<Cause>) -> Self {
+        let causes: Vec<Value> = causes
+            .into_iter()
+            .map(|cause| {
+                let mut entry = Map::new();
+                entry.insert("reason".into(), cause.reason.into());
+                entry.insert("message".into(), cause.message.into());
+                if !cause.field.is_empty() {
+                    entry.insert("field".into(), cause.field.into());
+                }
+                Value::Object(entry)
+            })
+            .collect();
+        self.details.insert("causes".into(), causes.into());
+        self
+    }
+
+    pub fn to_json(&self) -> Value {
+        let mut status = json!({
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+            "reason": self.reason,
+        });
+        if !self.details.is_empty() {
+            status["details"] = Value::Object(self.details.clone());
+        }
+        status["code"] = self.code.into();
+        status
+    }
+}
+
+impl Cause {
+    pub fn invalid(field: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            reason: "FieldValueInvalid",
+            message: message.into(),
+            field: field.into(),
+        }
+    }
+
+    pub fn required(field: impl Into<String>, message: &str) -> Self {
+        let message = match message {
+            "" => "Required value".to_owned(),
+            message => format!("Required value: {message}"),
+        };
+        Self {
+            reason: "FieldValueRequired",
+            message,
+            field: field.into(),
+        }
+    }
+}

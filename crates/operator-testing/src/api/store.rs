@@ -1,0 +1,169 @@
+//! The objects, their versions, and the log of changes that watches and old lists are answered from.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+use serde_json::Value;
+
+/// Where an object is stored; its version is not part of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key {
+    pub group: String,
+    pub plural: String,
+    /// Empty for cluster-scoped objects.
+    pub namespace: String,
+    pub name: String,
+}
+
+/// What happened to an object.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Change {
+    Added,
+    Modified,
+    Deleted,
+}
+
+/// One entry of the log.
+#[derive(Clone, Debug)]
+pub(crate) struct Event {
+    pub version: u64,
+    pub change: Change,
+    pub key: Key,
+    pub object: Arc<Value>,
+    pub previous: Option<Arc<Value>>,
+}
+
+/// The state of the server at its newest version.
+#[derive(Default)]
+pub(crate) struct Store {
+    objects: BTreeMap<Key, Arc<Value>>,
+    log: VecDeque<Event>,
+    version: u64,
+    /// What happened up to this version is forgotten.
+    horizon: u64,
+}
+
+/// How many changes are remembered.
+const REMEMBERED: usize = 20_000;
+
+impl Store {
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    pub fn horizon(&self) -> u64 {
+        self.horizon
+    }
+
+    pub fn find(&self, key: &Key) -> Option<Arc<Value>> {
+        self.objects.get(key).cloned()
+    }
+
+    /// All objects of a kind, in one namespace or (empty) in all.
+    pub fn of_kind<'a>(
+        &'a self,
+        group: &'a str,
+        plural: &'a str,
+        namespace: &'a str,
+    ) -> impl Iterator<Item = (&'a Key, &'a Arc<Value>)> {
+        let first = Key {
+            group: group.to_owned(),
+            plural: plural.to_owned(),
+            namespace: namespace.to_owned(),
+            name: String::new(),
+        };
+        self.objects.range(first..).take_while(move |(key, _)| {
+            key.group == group
+                && key.plural == plural
+                && (namespace.is_empty() || key.namespace == namespace)
+        })
+    }
+
+    pub fn all(&self) -> impl Iterator<Item = (&Key, &Arc<Value>)> {
+        self.objects.iter()
+    }
+
+    /// The objects of a kind as they were at a version that is still remembered.
+    pub fn at_version(&self, version: u64, group: &str, plural: &str) -> BTreeMap<Key, Arc<Value>> {
+        let mut objects: BTreeMap<Key, Arc<Value>> = self
+            .of_kind(group, plural, "")
+            .map(|(k, v)| (k.clone(), v.clone()))
+            .collect();
+        let later = self
+            .log
+            .iter()
+            .rev()
+            .take_while(|event| event.version > version);
+        for event in later.filter(|event| event.key.group == group && event.key.plural == plural) {
+            match &event.previous {
+                Some(previous) => objects.insert(event.key.clone(), previous.clone()),
+                None => objects.remove(&event.key),
+            };
+        }
+        objects
+    }
+
+    /// What happened after a version.
+    pub fn since(&self, version: u64) -> impl Iterator<Item = &Event> {
+        let first = self.log.partition_point(|event| event.version <= version);
+        self.log.range(first..)
+    }
+
+    /// Stores an object under the next version, which is written into it.
+    pub fn put(&mut self, key: Key, mut object: Value) -> Arc<Value> {
+        self.version += 1;
+        stamp(&mut object, self.version);
+        let object = Arc::new(object);
+        let previous = self.objects.insert(key.clone(), object.clone());
+        let change = if previous.is_some() {
+            Change::Modified
+        } else {
+            Change::Added
+        };
+        self.remember(change, key, object.clone(), previous);
+        object
+    }
+
+    /// Removes an object; the log shows it as it last was, under the next version.
+    pub fn remove(&mut self, key: &Key) -> Option<Arc<Value>> {
+        let previous = self.objects.remove(key)?;
+        self.version += 1;
+        let mut last = Value::clone(&previous);
+        stamp(&mut last, self.version);
+        let last = Arc::new(last);
+        self.remember(Change::Deleted, key.clone(), last.clone(), Some(previous));
+        Some(last)
+    }
+
+    /// Forgets the log, so that no watch can go on from what it has seen.
+    pub fn compact(&mut self) {
+        self.version += 1;
+        self.horizon = self.version;
+        self.log.clear();
+    }
+
+    fn remember(
+        &mut self,
+        change: Change,
+        key: Key,
+        object: Arc<Value>,
+        previous: Option<Arc<Value>>,
+    ) {
+        self.log.push_back(Event {
+            version: self.version,
+            change,
+            key,
+            object,
+            previous,
+        });
+        if self.log.len() > REMEMBERED
+            && let Some(forgotten) = self.log.pop_front()
+        {
+            self.horizon = forgotten.version;
+        }
+    }
+}
+
+fn stamp(object: &mut Value, version: u64) {
+    object["metadata"]["resourceVersion"] = version.to_string().into();
+}

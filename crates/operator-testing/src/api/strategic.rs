@@ -1,0 +1,100 @@
+//! [Strategic merge patch] of built-in kinds, with the keys that were recorded from the real server.
+//!
+//! [Strategic merge patch]: https://kubernetes.io/docs/tasks/manage-kubernetes-objects/update-api-object-kubectl-patch/
+
+use serde_json::{Map, Value};
+
+use super::apply::Node;
+use super::status::{Failure, Result};
+
+/// The live object with the patch laid over it.
+pub(crate) fn merge(live: &Value, patch: &Value, node: Node<'_>) -> Result<Value> {
+    match (live, patch) {
+        (Value::Object(live), Value::Object(patch)) => merge_fields(live, patch, node),
+        (_, Value::Object(patch)) => merge_fields(&Map::new(), patch, node),
+        (_, patch) => Ok(patch.clone()),
+    }
+}
+
+fn merge_fields(
+    live: &Map<String, Value>,
+    patch: &Map<String, Value>,
+    node: Node<'_>,
+) -> Result<Value> {
+    let mut merged = live.clone();
+    match patch.get("$patch").and_then(Value::as_str) {
+        Some("replace") => {
+            let fields = patch.iter().filter(|(name, _)| *name != "$patch");
+            return Ok(Value::Object(
+                fields.map(|(k, v)| (k.clone(), v.clone())).collect(),
+            ));
+        }
+        Some("delete") => return Ok(Value::Object(Map::new())),
+        Some("merge") | None => {}
+        Some(other) => {
+            let text = format!("Unknown patch type found: {other}");
+            return Err(Failure::bad_request(text));
+        }
+    }
+    if let Some(kept) = patch.get("$retainKeys").and_then(Value::as_array) {
+        merged.retain(|name, _| kept.iter().any(|kept| kept == name));
+    }
+    for (name, value) in patch {
+        if let Some(list) = name.strip_prefix("$deleteFromPrimitiveList/") {
+            let gone = value.as_array().map_or(&[][..], Vec::as_slice);
+            if let Some(Value::Array(items)) = merged.get_mut(list) {
+                items.retain(|item| !gone.contains(item));
+            }
+            continue;
+        }
+        if name.starts_with('$') {
+            continue;
+        }
+        let below = node.field(name);
+        let live = merged.get(name).unwrap_or(&Value::Null);
+        let new = match (live, value) {
+            (_, Value::Null) => {
+                merged.shift_remove(name);
+                continue;
+            }
+            (_, Value::Array(items)) if below.merges_lists() => {
+                let live = live.as_array().map_or(&[][..], Vec::as_slice);
+                merge_items(live, items, below)?
+            }
+            (live, value) => merge(live, value, below)?,
+        };
+        merged.insert(name.clone(), new);
+    }
+    Ok(Value::Object(merged))
+}
+
+fn merge_items(live: &[Value], patch: &[Value], node: Node<'_>) -> Result<Value> {
+    let mut merged = live.to_vec();
+    let Some(key) = node.merge_key() else {
+        for item in patch {
+            if !merged.contains(item) {
+                merged.push(item.clone());
+            }
+        }
+        return Ok(Value::Array(merged));
+    };
+    let directive = |item: &Value| item["$patch"].as_str().unwrap_or_default().to_owned();
+    if patch.iter().any(|item| directive(item) == "replace") {
+        let kept = patch.iter().filter(|item| directive(item) != "replace");
+        return Ok(Value::Array(kept.cloned().collect()));
+    }
+    for item in patch {
+        let Some(id) = item.get(key) else {
+            let text = format!("map: {item} does not contain declared merge key: {key}");
+            return Err(Failure::bad_request(text));
+        };
+        let place = merged.iter().position(|other| other.get(key) == Some(id));
+        match (place, directive(item).as_str()) {
+            (Some(place), "delete") => drop(merged.remove(place)),
+            (None, "delete") => {}
+            (Some(place), _) => merged[place] = merge(&merged[place], item, node.item())?,
+            (None, _) => merged.push(merge(&Value::Null, item, node.item())?),
+        }
+    }
+    Ok(Value::Array(merged))
+}

@@ -1,0 +1,257 @@
+//! [Watches]: changes after a version, as a stream of lines.
+//!
+//! [Watches]: https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::{Stream, stream};
+use serde_json::{Value, json};
+use tokio::sync::watch::Receiver;
+use tokio::time::{Instant, sleep_until};
+
+use super::kind::Kind;
+use super::read::{parse_version, too_large};
+use super::selector::Selector;
+use super::service::{ApiServer, Form};
+use super::status::{Failure, Result};
+use super::store::{Change, Event};
+use super::{Reply, Request, State, event};
+
+/// What watches wait for.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Tick {
+    /// The newest version of the store.
+    pub version: u64,
+    /// Rises when all watches are to end.
+    pub epoch: u64,
+}
+
+/// A watch before its stream begins.
+pub(crate) struct Subscription {
+    kind: Arc<Kind>,
+    namespace: String,
+    /// One object only; empty for all.
+    name: String,
+    selector: Selector,
+    /// What was seen.
+    version: u64,
+    /// Lines to begin with.
+    first: Vec<Value>,
+    bookmarks: bool,
+    timeout: Duration,
+}
+
+/// The real server picks a random time between 30 and 60 minutes.
+const LONGEST: u64 = 1800;
+
+impl State {
+    pub(crate) fn watch(&self, request: &Request<'_>) -> Result<Reply> {
+        let (kind, call) = (request.kind, request.call);
+        let selector = Selector::read(call, kind)?;
+        let Some(kind) = self.registry.kind(&kind.group, &kind.version, &kind.plural) else {
+            return Err(Failure::no_such_path());
+        };
+        let newest = self.store.version();
+        let timeout = call.param("timeoutSeconds").parse().unwrap_or(LONGEST);
+        let mut subscription = Subscription {
+            kind,
+            namespace: request.path.namespace.clone(),
+            name: request.path.name.clone(),
+            selector,
+            version: newest,
+            first: Vec::new(),
+            bookmarks: call.flag("allowWatchBookmarks"),
+            timeout: Duration::from_secs(timeout),
+        };
+        let from = match call.param("resourceVersion") {
+            "" => 0,
+            text => parse_version(text)?,
+        };
+        if call.flag("sendInitialEvents") {
+            if call.param("resourceVersionMatch") != "NotOlderThan" {
+                let cause = super::status::Cause {
+                    reason: "FieldValueForbidden",
+                    message: "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan".into(),
+                    field: "resourceVersionMatch".into(),
+                };
+                return Err(Failure::invalid_options("ListOptions", vec![cause]));
+            }
+            subscription.first = self.present_all(&subscription);
+            if subscription.bookmarks {
+                let annotations = json!({"k8s.io/initial-events-end": "true"});
+                subscription
+                    .first
+                    .push(subscription.bookmark(newest, Some(annotations)));
+            }
+        } else if from == 0 {
+            subscription.first = self.present_all(&subscription);
+        } else if from > newest {
+            return Err(too_large(from, newest));
+        } else {
+            subscription.version = from;
+        }
+        Ok(Reply::Watch(Box::new(subscription)))
+    }
+
+    fn present_all(&self, subscription: &Subscription) -> Vec<Value> {
+        let kind = &subscription.kind;
+        self.store
+            .of_kind(
+                event::storage_group(kind),
+                &kind.plural,
+                &subscription.namespace,
+            )
+            .filter(|(key, _)| subscription.name.is_empty() || key.name == subscription.name)
+            .map(|(_, stored)| self.present(kind, stored))
+            .filter(|object| subscription.selector.matches(object))
+            .map(|object| json!({"type": "ADDED", "object": object}))
+            .collect()
+    }
+
+    /// What a watch has not seen yet, and whether it may go on.
+    fn news(&self, subscription: &Subscription) -> (Vec<Value>, bool) {
+        if subscription.version < self.store.horizon() {
+            let failure = Failure::expired(format!(
+                "too old resource version: {} ({})",
+                subscription.version,
+                self.store.horizon()
+            ));
+            return (
+                vec![json!({"type": "ERROR", "object": failure.to_json()})],
+                false,
+            );
+        }
+        let events = self.store.since(subscription.version);
+        (
+            events
+                .filter_map(|event| self.line(subscription, event))
+                .collect(),
+            true,
+        )
+    }
+
+    /// The event as this watch sees it: an object that leaves its selection is deleted to it, one that enters is added.
+    fn line(&self, subscription: &Subscription, event: &Event) -> Option<Value> {
+        let (kind, key) = (&subscription.kind, &event.key);
+        let is_meant = key.plural == kind.plural
+            && key.group == event::storage_group(kind)
+            && (subscription.namespace.is_empty() || key.namespace == subscription.namespace)
+            && (subscription.name.is_empty() || key.name == subscription.name);
+        if !is_meant {
+            return None;
+        }
+        let object = self.present(kind, &event.object);
+        let selected = |object: &Value| subscription.selector.matches(object);
+        let was = event
+            .previous
+            .as_ref()
+            .is_some_and(|old| selected(&self.present(kind, old)));
+        let is = event.change != Change::Deleted && selected(&object);
+        let type_ = match (was, is) {
+            (false, true) => "ADDED",
+            (true, true) => "MODIFIED",
+            (true, false) => "DELETED",
+            (false, false) => return None,
+        };
+        Some(json!({"type": type_, "object": object}))
+    }
+}
+
+impl Subscription {
+    /// The stream; it ends after the timeout, with a bookmark if these are wanted.
+    pub(crate) fn stream(
+        self: Box<Self>,
+        server: ApiServer,
+        form: Form,
+    ) -> impl Stream<Item = Bytes> + Send + 'static {
+        let ticks = server.ticks();
+        let epoch = ticks.borrow().epoch;
+        let deadline = Instant::now() + self.timeout;
+        let watch = Watch {
+            subscription: self,
+            server,
+            form,
+            ticks,
+            epoch,
+            deadline,
+            is_over: false,
+        };
+        stream::unfold(watch, |mut watch| async move {
+            let lines = watch.next().await?;
+            Some((lines, watch))
+        })
+    }
+
+    fn bookmark(&self, version: u64, annotations: Option<Value>) -> Value {
+        let mut metadata = json!({"resourceVersion": version.to_string()});
+        if let Some(annotations) = annotations {
+            metadata["annotations"] = annotations;
+        }
+        json!({
+            "type": "BOOKMARK",
+            "object": {
+                "kind": self.kind.kind,
+                "apiVersion": self.kind.api_version(),
+                "metadata": metadata,
+            },
+        })
+    }
+}
+
+/// A running watch.
+struct Watch {
+    subscription: Box<Subscription>,
+    server: ApiServer,
+    form: Form,
+    ticks: Receiver<Tick>,
+    epoch: u64,
+    deadline: Instant,
+    is_over: bool,
+}
+
+impl Watch {
+    async fn next(&mut self) -> Option<Bytes> {
+        let first = std::mem::take(&mut self.subscription.first);
+        if !first.is_empty() {
+            return Some(self.write(first));
+        }
+        loop {
+            if self.is_over || self.ticks.borrow_and_update().epoch != self.epoch {
+                return None;
+            }
+            let lines = {
+                let state = self.server.state();
+                let (lines, may_go_on) = state.news(&self.subscription);
+                self.subscription.version = state.store.version();
+                self.is_over = !may_go_on;
+                lines
+            };
+            if !lines.is_empty() {
+                return Some(self.write(lines));
+            }
+            tokio::select! {
+                changed = self.ticks.changed() => changed.ok()?,
+                () = sleep_until(self.deadline) => {
+                    self.is_over = true;
+                    if self.subscription.bookmarks {
+                        let version = self.subscription.version;
+                        let bookmark = self.subscription.bookmark(version, None);
+                        return Some(self.write(vec![bookmark]));
+                    }
+                }
+            }
+        }
+    }
+
+    fn write(&self, lines: Vec<Value>) -> Bytes {
+        let mut text = String::new();
+        for mut line in lines {
+            let object = line["object"].take();
+            line["object"] = self.form.show(object);
+            text += &format!("{line}\n");
+        }
+        text.into()
+    }
+}

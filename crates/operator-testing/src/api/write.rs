@@ -1,0 +1,430 @@
+//! Creating and updating: the way of an object from a decoded body to the store.
+
+use serde_json::{Value, json};
+
+use super::apply::{FieldSet, ManagerId, Managers, Node, Operation, Step, Writer};
+use super::builtin::{builtin, has_generation};
+use super::kind::Kind;
+use super::metadata::{self, finalizers, is_deleting, name, text};
+use super::status::{Cause, Failure, Result};
+use super::store::Key;
+use super::{Reply, Request, State, decode};
+
+/// An object about to be stored, with its field managers.
+pub(crate) struct Draft {
+    pub object: Value,
+    pub managers: Managers,
+}
+
+impl State {
+    /// `POST`.
+    pub(crate) fn create(&mut self, request: &Request<'_>) -> Result<Reply> {
+        let kind = request.kind;
+        let mut object = request.call.object()?;
+        decode::identify(kind, &mut object)?;
+        check_place(request, &mut object)?;
+        if name(&object).is_empty() {
+            let prefix = text(&object, "generateName").to_owned();
+            if !prefix.is_empty() {
+                let name = format!("{prefix}{}", metadata::suffix());
+                metadata::set(&mut object, "name", name);
+            }
+        }
+        if !text(&object, "resourceVersion").is_empty() {
+            return Err(Failure::bad_request(
+                "resourceVersion should not be set on objects to be created",
+            ));
+        }
+        request.settle(&mut object)?;
+        let writer = request.writer(Operation::Update);
+        let managers = writer.update(&request.blank(), &object, &Managers::default());
+        self.admit_new(request, Draft { object, managers })
+    }
+
+    /// Stores a new object.
+    pub(crate) fn admit_new(&mut self, request: &Request<'_>, draft: Draft) -> Result<Reply> {
+        let kind = request.kind;
+        let Draft {
+            mut object,
+            managers,
+        } = draft;
+        let name = name(&object).to_owned();
+        let key = request.key(&name);
+        self.check_namespace(kind, &key)?;
+        let meta = &mut object;
+        for field in [
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+            "selfLink",
+            "generation",
+        ] {
+            metadata::set(meta, field, Value::Null);
+        }
+        metadata::set(meta, "uid", metadata::uid());
+        metadata::set(meta, "creationTimestamp", metadata::now());
+        if has_generation(kind) {
+            metadata::set(meta, "generation", 1);
+        }
+        metadata::set(meta, "managedFields", managers.write());
+        if kind.has_status()
+            && let Some(fields) = object.as_object_mut()
+        {
+            fields.shift_remove("status");
+        }
+        self.before_create(kind, &mut object)?;
+        self.check(kind, &object)?;
+        if self.store.find(&key).is_some() {
+            return Err(Failure::already_exists(kind, &name));
+        }
+        let object = self.keep(request, key, object)?;
+        Ok(Reply::created(object))
+    }
+
+    /// `PUT`.
+    pub(crate) fn replace(&mut self, request: &Request<'_>) -> Result<Reply> {
+        let kind = request.kind;
+        let mut object = request.call.object()?;
+        decode::identify(kind, &mut object)?;
+        check_place(request, &mut object)?;
+        match name(&object) {
+            "" => {
+                return Err(Failure::bad_request(
+                    "name must be provided: the name of the object is empty",
+                ));
+            }
+            found if found != request.path.name => {
+                return Err(Failure::bad_request(format!(
+                    "the name of the object ({found}) does not match the name on the URL ({})",
+                    request.path.name
+                )));
+            }
+            _ => {}
+        }
+        let Some(live) = self.live(request) else {
+            if creates_on_update(kind) && request.path.subresource.is_none() {
+                request.settle(&mut object)?;
+                let writer = request.writer(Operation::Update);
+                let managers = writer.update(&request.blank(), &object, &Managers::default());
+                return self.admit_new(request, Draft { object, managers });
+            }
+            return Err(Failure::not_found(kind, &request.path.name));
+        };
+        request.settle(&mut object)?;
+        if text(&object, "resourceVersion").is_empty() && needs_version(kind) {
+            let cause = Cause::invalid(
+                "metadata.resourceVersion",
+                "Invalid value: 0: must be specified for an update",
+            );
+            return Err(Failure::invalid(kind, name(&object), vec![cause]));
+        }
+        self.update(request, live, object)
+    }
+
+    /// Goes from the live object to the new one on behalf of an updater.
+    pub(crate) fn update(
+        &mut self,
+        request: &Request<'_>,
+        live: Value,
+        object: Value,
+    ) -> Result<Reply> {
+        let sent = &object["metadata"]["managedFields"];
+        let before = match Managers::read(sent) {
+            Some(sent) if !sent.0.is_empty() => sent,
+            _ if is_reset(sent) => Managers::default(),
+            _ => Managers::read(&live["metadata"]["managedFields"]).unwrap_or_default(),
+        };
+        let writer = request.writer(Operation::Update);
+        let (bare_live, bare) = (without_managers(&live), without_managers(&object));
+        let managers = writer.update(&bare_live, &bare, &before);
+        self.admit_changed(request, live, Draft { object, managers })
+    }
+
+    /// Stores a changed object.
+    pub(crate) fn admit_changed(
+        &mut self,
+        request: &Request<'_>,
+        live: Value,
+        draft: Draft,
+    ) -> Result<Reply> {
+        let kind = request.kind;
+        let Draft {
+            mut object,
+            managers,
+        } = draft;
+        self.check_unchanged(kind, &live, &object)?;
+        restrict(
+            kind,
+            request.path.subresource.as_deref(),
+            &live,
+            &mut object,
+        );
+        for field in [
+            "uid",
+            "creationTimestamp",
+            "generation",
+            "resourceVersion",
+            "namespace",
+            "name",
+        ] {
+            metadata::set(&mut object, field, live["metadata"][field].clone());
+        }
+        for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
+            metadata::set(&mut object, field, live["metadata"][field].clone());
+        }
+        self.before_update(kind, &live, &mut object)?;
+        if has_generation(kind) && desired(kind, &live) != desired(kind, &object) {
+            let generation = live["metadata"]["generation"].as_i64().unwrap_or_default() + 1;
+            metadata::set(&mut object, "generation", generation);
+        }
+        let mut managers = managers;
+        let before = Managers::read(&live["metadata"]["managedFields"]).unwrap_or_default();
+        if without_managers(&live) == without_managers(&object) && managers.is_same(&before) {
+            managers = before;
+        }
+        metadata::set(
+            &mut object,
+            "managedFields",
+            match managers.0.is_empty() {
+                true => Value::Null,
+                false => managers.write(),
+            },
+        );
+        self.check(kind, &object)?;
+        check_finalizers(kind, &live, &object)?;
+        let key = request.key(name(&live));
+        if is_deleting(&live) && finalizers(&object).is_empty() && !self.holds(kind, &object) {
+            if !request.call.is_dry_run() {
+                self.remove(&key);
+            }
+            return Ok(Reply::ok(object));
+        }
+        if object == live {
+            return Ok(Reply::ok(object));
+        }
+        let object = self.keep(request, key, object)?;
+        Ok(Reply::ok(object))
+    }
+
+    fn keep(&mut self, request: &Request<'_>, key: Key, object: Value) -> Result<Value> {
+        if request.call.is_dry_run() {
+            return Ok(object);
+        }
+        let stored = self.put(key, request.stored(object))?;
+        Ok(self.present(request.kind, &stored))
+    }
+
+    /// The object of the request's path, in the form of the request's version.
+    pub(crate) fn live(&self, request: &Request<'_>) -> Option<Value> {
+        let stored = self.store.find(&request.key(&request.path.name))?;
+        Some(self.present(request.kind, &stored))
+    }
+
+    fn check_unchanged(&self, kind: &Kind, live: &Value, object: &Value) -> Result<()> {
+        let (version, uid) = (text(object, "resourceVersion"), text(object, "uid"));
+        if !uid.is_empty() && uid != text(live, "uid") {
+            let why = format!(
+                "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
+                text(live, "uid")
+            );
+            return Err(Failure::conflict(kind, name(live), &why));
+        }
+        if !version.is_empty() && version != "0" && version != text(live, "resourceVersion") {
+            return Err(Failure::modified(kind, name(live)));
+        }
+        Ok(())
+    }
+
+    /// Refuses an object that breaks a rule of its kind.
+    fn check(&self, kind: &Kind, object: &Value) -> Result<()> {
+        let mut causes = metadata::violations(kind, object);
+        causes.extend(self.kind_violations(kind, object));
+        match causes.is_empty() {
+            true => Ok(()),
+            false => Err(Failure::invalid(kind, name(object), causes)),
+        }
+    }
+}
+
+impl<'a> Request<'a> {
+    /// Types, defaults and pruning.
+    pub(crate) fn settle(&self, object: &mut Value) -> Result<()> {
+        decode::settle(self.kind, object)?;
+        Ok(())
+    }
+
+    /// An object of the kind with nothing in it.
+    pub(crate) fn blank(&self) -> Value {
+        json!({"apiVersion": self.kind.api_version(), "kind": self.kind.kind})
+    }
+
+    pub(crate) fn writer(&self, operation: Operation) -> Writer<'a> {
+        let api_version = self.kind.api_version();
+        let id = ManagerId {
+            name: self.call.manager(),
+            operation,
+            api_version: match operation {
+                Operation::Apply => String::new(),
+                Operation::Update => api_version.clone(),
+            },
+            subresource: self.path.subresource.clone().unwrap_or_default(),
+        };
+        Writer {
+            id,
+            api_version,
+            node: node(self.kind),
+            ignored: ignored(self.kind, self.path.subresource.as_deref()),
+            now: metadata::now(),
+        }
+    }
+}
+
+/// The schema of a kind's objects for field ownership.
+pub(crate) fn node(kind: &Kind) -> Node<'_> {
+    match (&kind.custom, &kind.type_name) {
+        (Some(custom), _) => Node::Schema(&custom.shape),
+        (None, Some(name)) => builtin()
+            .types
+            .get(name)
+            .map_or(Node::Deduced, Node::Schema),
+        (None, None) => Node::Deduced,
+    }
+}
+
+/// The fields that a write through this path cannot change, and so cannot own.
+fn ignored(kind: &Kind, subresource: Option<&str>) -> FieldSet {
+    let fields: &[&str] = match subresource {
+        None if kind.has_status() => &["status"],
+        Some("status") if kind.custom.is_some() => &["metadata", "spec"],
+        Some("status") => &["spec"],
+        _ => &[],
+    };
+    let mut set = FieldSet::default();
+    for field in fields {
+        set.insert(&[Step::field(field)]);
+    }
+    set
+}
+
+/// Puts back what a write through this path may not change.
+fn restrict(kind: &Kind, subresource: Option<&str>, live: &Value, object: &mut Value) {
+    match subresource {
+        None if kind.has_status() => put_back(object, live, "status"),
+        Some("status") if kind.custom.is_some() => {
+            let status = object.get("status").cloned();
+            *object = live.clone();
+            match (status, object.as_object_mut()) {
+                (Some(status), Some(fields)) => drop(fields.insert("status".into(), status)),
+                (None, Some(fields)) => drop(fields.shift_remove("status")),
+                _ => {}
+            }
+        }
+        Some("status") => {
+            put_back(object, live, "spec");
+            metadata::set(object, "labels", live["metadata"]["labels"].clone());
+        }
+        _ => {}
+    }
+}
+
+fn put_back(object: &mut Value, live: &Value, field: &str) {
+    let Some(fields) = object.as_object_mut() else {
+        return;
+    };
+    match live.get(field) {
+        Some(value) => drop(fields.insert(field.to_owned(), value.clone())),
+        None => drop(fields.shift_remove(field)),
+    }
+}
+
+/// What `generation` counts changes of.
+fn desired(kind: &Kind, object: &Value) -> Value {
+    let mut object = object.clone();
+    if let Some(fields) = object.as_object_mut() {
+        fields.shift_remove("metadata");
+        if kind.has_status() {
+            fields.shift_remove("status");
+        }
+    }
+    object
+}
+
+pub(crate) fn without_managers(object: &Value) -> Value {
+    let mut object = object.clone();
+    metadata::set(&mut object, "managedFields", Value::Null);
+    object
+}
+
+/// `[{}]` gives up all ownership.
+fn is_reset(entries: &Value) -> bool {
+    *entries == json!([{}])
+}
+
+/// The namespace in the body is that of the path.
+fn check_place(request: &Request<'_>, object: &mut Value) -> Result<()> {
+    let namespace = text(object, "namespace").to_owned();
+    let expected = &request.path.namespace;
+    if !namespace.is_empty() && namespace != *expected {
+        return Err(Failure::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ));
+    }
+    if request.kind.namespaced {
+        metadata::set(object, "namespace", expected.as_str());
+    }
+    Ok(())
+}
+
+fn check_finalizers(kind: &Kind, live: &Value, object: &Value) -> Result<()> {
+    if !is_deleting(live) {
+        return Ok(());
+    }
+    let before = finalizers(live);
+    let added: Vec<String> = finalizers(object)
+        .into_iter()
+        .filter(|finalizer| !before.contains(finalizer))
+        .map(|finalizer| format!("{finalizer:?}"))
+        .collect();
+    if added.is_empty() {
+        return Ok(());
+    }
+    let cause = Cause {
+        reason: "FieldValueForbidden",
+        message: format!(
+            "Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
+            added.join(", ")
+        ),
+        field: "metadata.finalizers".into(),
+    };
+    Err(Failure::invalid(kind, name(live), vec![cause]))
+}
+
+/// The kinds whose `PUT` creates what is absent.
+fn creates_on_update(kind: &Kind) -> bool {
+    kind.group == "rbac.authorization.k8s.io"
+        || [
+            ("coordination.k8s.io", "leases"),
+            ("node.k8s.io", "runtimeclasses"),
+            ("", "endpoints"),
+            ("", "events"),
+            ("", "limitranges"),
+            ("", "services"),
+            ("events.k8s.io", "events"),
+        ]
+        .contains(&(kind.group.as_str(), kind.plural.as_str()))
+}
+
+/// The kinds whose `PUT` must name the version that it builds on.
+fn needs_version(kind: &Kind) -> bool {
+    kind.custom.is_some()
+        || kind.group == "admissionregistration.k8s.io"
+        || [
+            ("coordination.k8s.io", "leases"),
+            ("node.k8s.io", "runtimeclasses"),
+            ("policy", "poddisruptionbudgets"),
+            ("storage.k8s.io", "csidrivers"),
+            ("storage.k8s.io", "csinodes"),
+            ("storage.k8s.io", "csistoragecapacities"),
+            ("storage.k8s.io", "volumeattachments"),
+        ]
+        .contains(&(kind.group.as_str(), kind.plural.as_str()))
+}

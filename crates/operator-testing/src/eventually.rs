@@ -1,0 +1,97 @@
+//! Waiting for what happens in the background.
+
+use std::fmt::Write as _;
+use std::future::Future;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::server::Server;
+
+impl Server {
+    /// Asks again and again until there is an answer, for 10 seconds at most (30 on a real server).
+    ///
+    /// # Panics
+    ///
+    /// When the time is up, with the description, the last requests that were refused, and the Warning events of the cluster.
+    pub async fn eventually<T, F, A>(&self, description: &str, mut probe: F) -> T
+    where
+        F: FnMut() -> A,
+        A: Future<Output = Option<T>>,
+    {
+        let (patience, pause) = match self.is_real() {
+            true => (Duration::from_secs(30), Duration::from_millis(100)),
+            false => (Duration::from_secs(10), Duration::from_millis(10)),
+        };
+        let deadline = tokio::time::Instant::now() + patience;
+        loop {
+            if let Some(answer) = probe().await {
+                return answer;
+            }
+            if tokio::time::Instant::now() >= deadline {
+                let findings = self.findings().await;
+                panic!(
+                    "not within {} s: {description}\n{findings}",
+                    patience.as_secs()
+                );
+            }
+            tokio::time::sleep(pause).await;
+        }
+    }
+
+    /// What may tell why nothing happened.
+    async fn findings(&self) -> String {
+        let mut text = String::new();
+        let requests = self.requests();
+        let refused = requests
+            .iter()
+            .filter(|request| request.code >= 400)
+            .rev()
+            .take(8);
+        for request in refused.collect::<Vec<_>>().into_iter().rev() {
+            // Writing to a String cannot fail.
+            let _ = writeln!(
+                text,
+                "  refused: {} {} {}{} {}/{} by {} {}",
+                request.code,
+                request.verb,
+                request.resource,
+                match request.subresource.as_str() {
+                    "" => String::new(),
+                    name => format!("/{name}"),
+                },
+                request.namespace,
+                request.name,
+                request.agent,
+                request.user,
+            );
+        }
+        let events = "/api/v1/events?fieldSelector=type%3DWarning";
+        let events = match http::Request::get(events).body(Vec::new()) {
+            Ok(request) => self
+                .own_client()
+                .request::<Value>(request)
+                .await
+                .unwrap_or_default(),
+            Err(_) => Value::Null,
+        };
+        for event in events["items"].as_array().into_iter().flatten() {
+            let field = |name: &str| event[name].as_str().unwrap_or_default();
+            let about = &event["involvedObject"];
+            let _ = writeln!(
+                text,
+                "  event: {} {}/{}: {}: {}",
+                about["kind"].as_str().unwrap_or_default(),
+                about["namespace"].as_str().unwrap_or_default(),
+                about["name"].as_str().unwrap_or_default(),
+                field("reason"),
+                field("message"),
+            );
+        }
+        if text.is_empty() {
+            let count = requests.len();
+            text = format!("  no request of {count} was refused, and there is no Warning event");
+        }
+        text
+    }
+}

@@ -1,0 +1,242 @@
+//! Bringing manifests onto the server, as `kubectl apply --server-side` would.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use http::Request;
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::server::Server;
+
+const MANAGER: &str = "fieldManager=operator-testing&force=true";
+
+impl Server {
+    /// Applies every document of a YAML text; definitions and namespaces first. Objects that name no namespace go into
+    /// [`namespace`](Self::namespace). Definitions are established when this returns.
+    pub async fn install(&self, yaml: &str) -> Result<()> {
+        self.apply_all(documents(yaml)?).await
+    }
+
+    /// Applies what a kustomization lists under `resources`, and the kustomizations in it. Of other keys it knows `namespace`;
+    /// `labels`, `images` and `commonAnnotations` change nothing that a test sees and are passed over.
+    pub async fn install_kustomization(&self, path: impl AsRef<Path>) -> Result<()> {
+        let mut objects = Vec::new();
+        read_kustomization(path.as_ref(), &mut objects)?;
+        self.apply_all(objects).await
+    }
+
+    async fn apply_all(&self, mut objects: Vec<Value>) -> Result<()> {
+        objects.sort_by_key(|object| match object["kind"].as_str() {
+            Some("CustomResourceDefinition") => 0,
+            Some("Namespace") => 1,
+            Some("ServiceAccount") => 2,
+            Some("ClusterRole" | "Role") => 3,
+            _ => 4,
+        });
+        for object in objects {
+            self.apply_one(object).await?;
+        }
+        Ok(())
+    }
+
+    async fn apply_one(&self, mut object: Value) -> Result<()> {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
+        let name = text(&object["metadata"]["name"]);
+        for (field, value) in [
+            ("apiVersion", &api_version),
+            ("kind", &kind),
+            ("metadata.name", &name),
+        ] {
+            if value.is_empty() {
+                return Err(Error::Document(
+                    field,
+                    object.to_string().chars().take(200).collect(),
+                ));
+            }
+        }
+        let root = match api_version.contains('/') {
+            true => format!("/apis/{api_version}"),
+            false => format!("/api/{api_version}"),
+        };
+        let resources = self.fetch(&root).await?.unwrap_or_default();
+        let resource = resources["resources"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .find(|resource| resource["kind"] == *kind && !text(&resource["name"]).contains('/'));
+        let Some(resource) = resource else {
+            return Err(Error::Kind { api_version, kind });
+        };
+        let plural = text(&resource["name"]);
+        let path = if resource["namespaced"] == true {
+            let namespace = match object["metadata"]["namespace"].as_str() {
+                Some(namespace) => namespace.to_owned(),
+                None => self.namespace().to_owned(),
+            };
+            object["metadata"]["namespace"] = namespace.as_str().into();
+            format!("{root}/namespaces/{namespace}/{plural}/{name}")
+        } else {
+            format!("{root}/{plural}/{name}")
+        };
+        if let Some(real) = self.real() {
+            let is_new = self.fetch(&path).await?.is_none();
+            real.note(&path, is_new)?;
+        }
+        let request = Request::patch(format!("{path}?{MANAGER}"))
+            .header("content-type", "application/apply-patch+yaml")
+            .body(object.to_string().into_bytes())
+            .map_err(|error| Error::Document("usable name", error.to_string()))?;
+        self.own_client().request::<Value>(request).await?;
+        if kind == "CustomResourceDefinition" {
+            self.await_established(&path, &object).await?;
+        }
+        Ok(())
+    }
+
+    async fn await_established(&self, path: &str, definition: &Value) -> Result<()> {
+        let group = definition["spec"]["group"].as_str().unwrap_or_default();
+        let versions = definition["spec"]["versions"].as_array();
+        let served = versions
+            .into_iter()
+            .flatten()
+            .find(|version| version["served"] == true);
+        let version = served.and_then(|version| version["name"].as_str());
+        for _ in 0..300 {
+            let found = self.fetch(path).await?.unwrap_or_default();
+            let conditions = found["status"]["conditions"].as_array();
+            let established = conditions.into_iter().flatten().any(|condition| {
+                condition["type"] == "Established" && condition["status"] == "True"
+            });
+            let resources = match version {
+                Some(version) => self.fetch(&format!("/apis/{group}/{version}")).await?,
+                None => Some(Value::Null),
+            };
+            let listed = resources.is_some_and(|resources| {
+                let plural = &definition["spec"]["names"]["plural"];
+                let all = resources["resources"].as_array();
+                all.is_none_or(|all| all.iter().any(|resource| resource["name"] == *plural))
+            });
+            if established && listed {
+                return Ok(());
+            }
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        Err(Error::NotEstablished(
+            path.rsplit('/').next().unwrap_or_default().to_owned(),
+        ))
+    }
+
+    /// The object at a path, if there is one.
+    async fn fetch(&self, path: &str) -> Result<Option<Value>> {
+        let request = Request::get(path)
+            .body(Vec::new())
+            .map_err(|error| Error::Document("usable name", error.to_string()))?;
+        match self.own_client().request::<Value>(request).await {
+            Ok(object) => Ok(Some(object)),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// The objects of a YAML text; lists are taken apart.
+fn documents(yaml: &str) -> Result<Vec<Value>> {
+    let mut objects = Vec::new();
+    for document in serde_yaml::Deserializer::from_str(yaml) {
+        let document = Value::deserialize(document)?;
+        match document["items"].as_array() {
+            Some(items) if document["kind"] == "List" => objects.extend(items.iter().cloned()),
+            _ if document.is_null() => {}
+            _ => objects.push(document),
+        }
+    }
+    Ok(objects)
+}
+
+fn read_kustomization(folder: &Path, objects: &mut Vec<Value>) -> Result<()> {
+    const PASSED_OVER: [&str; 6] = [
+        "apiVersion",
+        "kind",
+        "metadata",
+        "labels",
+        "images",
+        "commonAnnotations",
+    ];
+    let names = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+    let path = match folder.is_dir() {
+        true => names
+            .map(|name| folder.join(name))
+            .into_iter()
+            .find(|path| path.exists()),
+        false => None,
+    };
+    let path = path.unwrap_or_else(|| folder.to_owned());
+    let text = read(&path)?;
+    let kustomization: Value = serde_yaml::from_str(&text)?;
+    let mut found = Vec::new();
+    for (key, value) in kustomization.as_object().into_iter().flatten() {
+        match key.as_str() {
+            "resources" => {
+                let resources = value
+                    .as_array()
+                    .into_iter()
+                    .flatten()
+                    .filter_map(Value::as_str);
+                let base = path.parent().unwrap_or(Path::new("."));
+                for resource in resources.map(|resource| base.join(resource)) {
+                    if resource.is_dir() {
+                        read_kustomization(&resource, &mut found)?;
+                    } else {
+                        found.extend(documents(&read(&resource)?)?);
+                    }
+                }
+            }
+            "namespace" => {}
+            key if PASSED_OVER.contains(&key) => {}
+            key => {
+                return Err(Error::Kustomization {
+                    path,
+                    key: key.to_owned(),
+                });
+            }
+        }
+    }
+    if let Some(namespace) = kustomization["namespace"].as_str() {
+        found
+            .iter_mut()
+            .for_each(|object| move_to(object, namespace));
+    }
+    objects.extend(found);
+    Ok(())
+}
+
+/// Puts an object into a namespace, and lets bindings name the accounts there. Cluster-scoped kinds that are known stay as they are.
+fn move_to(object: &mut Value, namespace: &str) {
+    let kind = object["kind"].as_str().unwrap_or_default();
+    if kind == "Namespace" {
+        object["metadata"]["name"] = namespace.into();
+        return;
+    }
+    if let Some(subjects) = object["subjects"].as_array_mut() {
+        for subject in subjects
+            .iter_mut()
+            .filter(|s| s["kind"] == "ServiceAccount")
+        {
+            subject["namespace"] = namespace.into();
+        }
+    }
+    let kind = object["kind"].as_str().unwrap_or_default();
+    if !kind.starts_with("Cluster") && kind != "CustomResourceDefinition" {
+        object["metadata"]["namespace"] = namespace.into();
+    }
+}
+
+fn read(path: &PathBuf) -> Result<String> {
+    std::fs::read_to_string(path).map_err(|source| Error::File {
+        path: path.clone(),
+        source,
+    })
+}

@@ -1,0 +1,164 @@
+//! A layer in the client that notes every request and what it was answered with, on any server.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+
+use http::{HeaderValue, Response, header};
+use tower::{Layer, Service};
+
+use crate::api::target;
+
+/// One request, as the server saw it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Request {
+    /// The `User-Agent`; `operator-testing` for a client that sends none.
+    pub agent: String,
+    /// Whom the client speaks for: the name given to `client_as`, or empty for the administrator.
+    pub user: String,
+    /// As in [RBAC rules]: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`.
+    ///
+    /// [RBAC rules]: https://kubernetes.io/docs/reference/access-authn-authz/authorization/#determine-the-request-verb
+    pub verb: &'static str,
+    /// The API group; empty for the core one.
+    pub group: String,
+    /// The plural, such as `deployments`; for requests of other paths, the path.
+    pub resource: String,
+    /// `status`, `scale`, ... or empty.
+    pub subresource: String,
+    /// Empty for cluster-scoped objects, and for lists and watches of all namespaces.
+    pub namespace: String,
+    /// Empty for lists, watches of many and creations.
+    pub name: String,
+    /// The HTTP status of the answer.
+    pub code: u16,
+}
+
+impl Request {
+    /// Whether it was to change something.
+    pub fn is_write(&self) -> bool {
+        !matches!(self.verb, "get" | "list" | "watch" | "")
+    }
+}
+
+/// The requests so far.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Record {
+    requests: Arc<Mutex<Vec<Request>>>,
+}
+
+impl Record {
+    pub fn requests(&self) -> Vec<Request> {
+        self.requests
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+    }
+
+    fn push(&self, request: Request) {
+        self.requests
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(request);
+    }
+
+    /// The layer for clients that speak for a user, or (empty) for the administrator.
+    pub fn layer(&self, user: &str) -> RecordLayer {
+        RecordLayer {
+            record: Some(self.clone()),
+            user: user.to_owned(),
+        }
+    }
+}
+
+/// Sets the user and notes the request.
+#[derive(Clone)]
+pub(crate) struct RecordLayer {
+    record: Option<Record>,
+    user: String,
+}
+
+impl<S> Layer<S> for RecordLayer {
+    type Service = Recorded<S>;
+
+    fn layer(&self, inner: S) -> Recorded<S> {
+        Recorded {
+            inner,
+            layer: self.clone(),
+        }
+    }
+}
+
+/// A service behind a [`RecordLayer`].
+#[derive(Clone)]
+pub(crate) struct Recorded<S> {
+    inner: S,
+    layer: RecordLayer,
+}
+
+impl<S, A, B> Service<http::Request<A>> for Recorded<S>
+where
+    S: Service<http::Request<A>, Response = Response<B>>,
+    S::Future: Send + 'static,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<S::Response, S::Error>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, mut request: http::Request<A>) -> Self::Future {
+        let headers = request.headers_mut();
+        if !headers.contains_key(header::USER_AGENT) {
+            let agent = HeaderValue::from_static(env!("CARGO_PKG_NAME"));
+            headers.insert(header::USER_AGENT, agent);
+        }
+        if !self.layer.user.is_empty()
+            && let Ok(user) = HeaderValue::from_str(&self.layer.user)
+        {
+            headers.insert("impersonate-user", user);
+        }
+        let mut noted = describe(&request);
+        let record = self.layer.record.clone();
+        let answer = self.inner.call(request);
+        Box::pin(async move {
+            let response = answer.await?;
+            noted.code = response.status().as_u16();
+            if let Some(record) = record {
+                record.push(noted);
+            }
+            Ok(response)
+        })
+    }
+}
+
+fn describe<B>(request: &http::Request<B>) -> Request {
+    let header = |name: &str| {
+        let value = request
+            .headers()
+            .get(name)
+            .and_then(|value| value.to_str().ok());
+        value.unwrap_or_default().to_owned()
+    };
+    let (verb, path) = target(request.method(), request.uri());
+    let resource = if path.plural.is_empty() {
+        request.uri().path().to_owned()
+    } else {
+        path.plural
+    };
+    Request {
+        agent: header("user-agent"),
+        user: header("impersonate-user"),
+        verb,
+        group: path.group,
+        resource,
+        subresource: path.subresource.unwrap_or_default(),
+        namespace: path.namespace,
+        name: path.name,
+        code: 0,
+    }
+}

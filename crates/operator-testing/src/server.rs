@@ -1,0 +1,139 @@
+//! The server that a test talks to: in memory, or a real one when the environment says so.
+
+use std::sync::Arc;
+
+use kube::Client;
+use kube::client::ClientBuilder;
+
+use crate::api::ApiServer;
+use crate::error::{Error, Result};
+use crate::real::Real;
+use crate::record::{Record, Request};
+
+/// A Kubernetes API server for one test.
+///
+/// In memory by default. The environment variable `OPERATOR_TEST_SERVER` takes the same test to a real server:
+/// - `assets` starts etcd, kube-apiserver and kube-controller-manager from the folder `KUBEBUILDER_ASSETS`, for this test alone;
+/// - `kubeconfig` uses the current context (and prints it), works in a fresh namespace, and deletes what it made.
+///
+/// `KUBECONFIG` alone changes nothing.
+#[derive(Clone)]
+pub struct Server {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    backend: Backend,
+    record: Record,
+    namespace: String,
+}
+
+enum Backend {
+    Memory(ApiServer),
+    Real(Real),
+}
+
+impl Server {
+    /// Starts the server that `OPERATOR_TEST_SERVER` names.
+    pub async fn start() -> Result<Self> {
+        match std::env::var("OPERATOR_TEST_SERVER")
+            .unwrap_or_default()
+            .as_str()
+        {
+            "" | "memory" => Ok(Self::in_memory()),
+            "assets" => Ok(Self::on(Real::from_assets().await?)),
+            "kubeconfig" => Ok(Self::on(Real::from_kubeconfig().await?)),
+            other => Err(Error::Mode(other.to_owned())),
+        }
+    }
+
+    /// A server in memory, whatever the environment says.
+    pub fn in_memory() -> Self {
+        let backend = Backend::Memory(ApiServer::new());
+        let inner = Inner {
+            backend,
+            record: Record::default(),
+            namespace: "default".into(),
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    fn on(real: Real) -> Self {
+        let namespace = real.namespace().to_owned();
+        let inner = Inner {
+            backend: Backend::Real(real),
+            record: Record::default(),
+            namespace,
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+
+    /// A client with an administrator's rights.
+    pub fn client(&self) -> Client {
+        self.client_as("")
+    }
+
+    /// A client with the rights of a user, such as `system:serviceaccount:NAMESPACE:NAME`, by [impersonation].
+    ///
+    /// [impersonation]: https://kubernetes.io/docs/reference/access-authn-authz/user-impersonation/
+    pub fn client_as(&self, user: &str) -> Client {
+        let layer = self.inner.record.layer(user);
+        match &self.inner.backend {
+            Backend::Memory(server) => ClientBuilder::new(server.clone(), self.namespace())
+                .with_layer(&layer)
+                .build(),
+            Backend::Real(real) => real.client(&layer),
+        }
+    }
+
+    /// A client whose requests are not recorded.
+    pub(crate) fn own_client(&self) -> Client {
+        match &self.inner.backend {
+            Backend::Memory(server) => Client::new(server.clone(), self.namespace()),
+            Backend::Real(real) => real.own_client(),
+        }
+    }
+
+    /// The namespace to work in: the default of all clients.
+    pub fn namespace(&self) -> &str {
+        &self.inner.namespace
+    }
+
+    /// What this server's clients asked so far, in the order of the answers. What [`install`](Self::install) does is not among it.
+    pub fn requests(&self) -> Vec<Request> {
+        self.inner.record.requests()
+    }
+
+    /// Whether this is a real server, which is slower, and where controllers act on what is stored.
+    pub fn is_real(&self) -> bool {
+        matches!(self.inner.backend, Backend::Real(_))
+    }
+
+    /// The server in memory, to serve it to other programs or to disturb its watches.
+    pub fn service(&self) -> Option<ApiServer> {
+        match &self.inner.backend {
+            Backend::Memory(server) => Some(server.clone()),
+            Backend::Real(_) => None,
+        }
+    }
+
+    pub(crate) fn real(&self) -> Option<&Real> {
+        match &self.inner.backend {
+            Backend::Memory(_) => None,
+            Backend::Real(real) => Some(real),
+        }
+    }
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server")
+            .field("is_real", &self.is_real())
+            .field("namespace", &self.namespace())
+            .finish_non_exhaustive()
+    }
+}
