@@ -30,7 +30,7 @@ struct Inner {
 
 enum Backend {
     Memory(ApiServer),
-    Real(Real),
+    Real(Box<Real>),
 }
 
 impl Server {

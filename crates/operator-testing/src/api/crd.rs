@@ -158,8 +158,14 @@ pub(crate) fn definition_violations(object: &Value) -> Vec<Cause> {
 
 /// What in a custom object breaks its schema.
 pub(crate) fn violations(custom: &Custom, object: &Value) -> Vec<Cause> {
-    let _ = (custom, object);
-    Vec::new()
+    operator_schema::violations(&custom.schema, object)
+        .into_iter()
+        .map(|violation| Cause {
+            reason: violation.reason.as_str(),
+            message: violation.detail,
+            field: violation.path,
+        })
+        .collect()
 }
 
 /// The kinds that a definition registers: one a served version.

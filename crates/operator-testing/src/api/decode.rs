@@ -52,7 +52,10 @@ pub(crate) fn settle(kind: &Kind, object: &mut Value) -> Result<Vec<String>> {
         settle_builtin(kind, metadata, type_, "metadata", &mut dropped)?;
     }
     match (&kind.custom, &kind.type_name) {
-        (Some(_), _) => {}
+        (Some(custom), _) => {
+            dropped.extend(operator_schema::prune(&custom.schema, object));
+            operator_schema::apply_defaults(&custom.schema, object);
+        }
         (None, Some(name)) => {
             if let Some(type_) = builtin().types.get(name) {
                 settle_builtin(kind, object, type_, "", &mut dropped)?;

@@ -246,10 +246,23 @@ impl State {
 }
 
 impl<'a> Request<'a> {
-    /// Types, defaults and pruning.
+    /// Types, defaults and pruning. With [`fieldValidation=Strict`] an unknown field is refused instead of dropped.
+    ///
+    /// [`fieldValidation=Strict`]: https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation
     pub(crate) fn settle(&self, object: &mut Value) -> Result<()> {
-        decode::settle(self.kind, object)?;
-        Ok(())
+        let dropped = decode::settle(self.kind, object)?;
+        if dropped.is_empty() || self.call.param("fieldValidation") != "Strict" {
+            return Ok(());
+        }
+        let Kind { kind, version, .. } = self.kind;
+        let unknown: Vec<String> = dropped
+            .iter()
+            .map(|path| format!("unknown field {path:?}"))
+            .collect();
+        Err(Failure::bad_request(format!(
+            "{kind} in version {version:?} cannot be handled as a {kind}: strict decoding error: {}",
+            unknown.join(", ")
+        )))
     }
 
     /// An object of the kind with nothing in it.
