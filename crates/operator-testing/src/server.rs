@@ -63,7 +63,7 @@ impl Server {
     fn on(real: Real) -> Self {
         let namespace = real.namespace().to_owned();
         let inner = Inner {
-            backend: Backend::Real(real),
+            backend: Backend::Real(Box::new(real)),
             record: Record::default(),
             namespace,
         };
