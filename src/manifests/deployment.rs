@@ -86,7 +86,7 @@ fn container(operator: &Operator, image: String) -> Container {
         image: Some(image),
         // A tag may move; a digest costs one look at the registry.
         image_pull_policy: Some("Always".to_owned()),
-        env: Some(environment(operator)),
+        env: environment(operator),
         ports: Some(vec![ContainerPort {
             name: Some(PORT_NAME.to_owned()),
             container_port: PORT,
@@ -119,24 +119,27 @@ fn container(operator: &Operator, image: String) -> Container {
     }
 }
 
-/// The settings that the operator reads from its environment.
-fn environment(operator: &Operator) -> Vec<EnvVar> {
-    let own = EnvVarSource {
-        field_ref: Some(field("metadata.namespace")),
-        ..EnvVarSource::default()
+/// The settings that the operator reads from its environment; without any it watches everything.
+fn environment(operator: &Operator) -> Option<Vec<EnvVar>> {
+    let (value, value_from) = match &operator.namespaces {
+        Namespaces::All => return None,
+        Namespaces::Own => {
+            let field_ref = Some(field("metadata.namespace"));
+            (
+                None,
+                Some(EnvVarSource {
+                    field_ref,
+                    ..EnvVarSource::default()
+                }),
+            )
+        }
+        Namespaces::Listed(names) => (Some(names.join(",")), None),
     };
-    let variable = |name: &str, value: Option<String>, value_from: Option<EnvVarSource>| EnvVar {
-        name: name.to_owned(),
+    Some(vec![EnvVar {
+        name: "WATCH_NAMESPACE".to_owned(),
         value,
         value_from,
-    };
-    let mut environment = vec![variable("POD_NAMESPACE", None, Some(own.clone()))];
-    environment.extend(match &operator.namespaces {
-        Namespaces::All => None,
-        Namespaces::Own => Some(variable("WATCH_NAMESPACE", None, Some(own))),
-        Namespaces::Listed(names) => Some(variable("WATCH_NAMESPACE", Some(names.join(",")), None)),
-    });
-    environment
+    }])
 }
 
 fn probe(path: &str, seconds: i32) -> Probe {

@@ -2,7 +2,7 @@
 //!
 //! They follow from the kinds, from `owns`, `watches`, `reads` and `rules`, and from nothing else.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::rbac::v1::PolicyRule;
 
@@ -45,15 +45,17 @@ pub(super) fn grants(operator: &Operator) -> BTreeMap<Place, Vec<PolicyRule>> {
 
 fn needs(operator: &Operator, kind: &Kind) -> Vec<(Vec<Place>, PolicyRule)> {
     let watched = watched(operator);
-    // A namespaced child of a cluster-scoped object lies beside the operator.
+    let cluster = vec![Place::Cluster];
+    // Children of a cluster-scoped object lie beside the operator unless the reconciler says where.
+    let own = Place::Namespace(operator.namespace().to_owned());
+    let diary = Place::Namespace(NAMESPACE_OF_CLUSTER_EVENTS.to_owned());
     let (home, nursery, diary) = match (kind.scope, &operator.namespaces) {
-        (_, Namespaces::All) => (watched.clone(), watched.clone(), watched.clone()),
         (Scope::Namespaced, _) => (watched.clone(), watched.clone(), watched.clone()),
-        (Scope::Cluster, _) => (
-            vec![Place::Cluster],
-            vec![Place::Namespace(operator.namespace().to_owned())],
-            vec![Place::Namespace(NAMESPACE_OF_CLUSTER_EVENTS.to_owned())],
-        ),
+        (Scope::Cluster, Namespaces::All) => (cluster.clone(), cluster.clone(), cluster.clone()),
+        (Scope::Cluster, _) => {
+            let nursery = BTreeSet::from_iter(watched.iter().cloned().chain([own]));
+            (cluster, nursery.into_iter().collect(), vec![diary])
+        }
     };
     let mut needs = vec![
         (home.clone(), rule(&kind.group, &[&kind.plural], WATCHED)),
