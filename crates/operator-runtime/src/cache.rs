@@ -1,0 +1,310 @@
+//! The cache of a controller's objects, fed by one watch for each namespace.
+//!
+//! In: watch events of decoded and undecodable objects. Out: which objects to reconcile, and a
+//! [`Store`] that has only objects that decode. No io.
+
+use std::{
+    collections::{HashMap, HashSet},
+    fmt::Debug,
+};
+
+use kube::{
+    Resource,
+    runtime::{
+        reflector::{ObjectRef, Store, store::Writer},
+        watcher::Event,
+    },
+};
+
+use crate::decode::{Decoded, Undecodable};
+
+/// What an event means for the controller.
+#[derive(Debug)]
+pub(crate) enum Change<K: Resource<DynamicType = ()>> {
+    /// Nothing that anyone must know.
+    Nothing,
+    /// These are to be reconciled: one that changed, or all when the cache is complete.
+    Reconcile(Vec<ObjectRef<K>>),
+    /// This one left the cache, as its newest version does not decode.
+    Undecodable(ObjectRef<K>, Box<Undecodable>),
+    /// These are gone.
+    Gone(Vec<ObjectRef<K>>),
+}
+
+/// One watch's share in the cache.
+#[derive(Default)]
+struct Source {
+    namespace: Option<String>,
+    /// The names that a list in progress has told so far.
+    listed: HashSet<(Option<String>, String)>,
+    synced: bool,
+}
+
+/// Several watches, one store.
+pub(crate) struct Cache<K: Resource<DynamicType = ()> + Clone + 'static> {
+    writer: Writer<K>,
+    store: Store<K>,
+    sources: Vec<Source>,
+    /// Objects from before all watches had listed theirs: nothing is reconciled on half a cache.
+    early: HashMap<ObjectRef<K>, K>,
+    /// The version of each object that does not decode, so that each is reported once.
+    bad: HashMap<ObjectRef<K>, Option<String>>,
+    complete: bool,
+}
+
+impl<K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static> Cache<K> {
+    /// `namespaces` has an entry for each watch; `None` is a watch of all namespaces.
+    pub fn new(namespaces: &[Option<String>]) -> Self {
+        let writer = Writer::new(());
+        let source = |namespace: &Option<String>| Source {
+            namespace: namespace.clone(),
+            ..Source::default()
+        };
+        Self {
+            store: writer.as_reader(),
+            writer,
+            sources: namespaces.iter().map(source).collect(),
+            early: HashMap::new(),
+            bad: HashMap::new(),
+            complete: false,
+        }
+    }
+
+    pub fn store(&self) -> Store<K> {
+        self.store.clone()
+    }
+
+    /// How many objects do not decode at present.
+    pub fn undecodable(&self) -> usize {
+        self.bad.len()
+    }
+
+    pub fn is_complete(&self) -> bool {
+        self.complete
+    }
+
+    /// Takes an event of the watch with this index.
+    pub fn take(&mut self, source: usize, event: Event<Decoded<K>>) -> Change<K> {
+        match event {
+            Event::Init => {
+                self.sources[source].listed.clear();
+                Change::Nothing
+            }
+            Event::InitApply(object) => {
+                let meta = object.meta();
+                let name = (
+                    meta.namespace.clone(),
+                    meta.name.clone().unwrap_or_default(),
+                );
+                self.sources[source].listed.insert(name);
+                self.put(object)
+            }
+            Event::InitDone => self.listed(source),
+            Event::Apply(object) => self.put(object),
+            Event::Delete(object) => {
+                let key = key(&object);
+                self.remove(&key);
+                self.bad.remove(&key);
+                Change::Gone(vec![key])
+            }
+        }
+    }
+
+    fn put(&mut self, object: Decoded<K>) -> Change<K> {
+        let key = key(&object);
+        match object {
+            Decoded::Good(object) => {
+                self.bad.remove(&key);
+                if self.complete {
+                    self.writer.apply_watcher_event(&Event::Apply(object));
+                    Change::Reconcile(vec![key])
+                } else {
+                    self.early.insert(key, object);
+                    Change::Nothing
+                }
+            }
+            Decoded::Bad(object) => {
+                self.remove(&key);
+                let version = object.metadata.resource_version.clone();
+                match self.bad.insert(key.clone(), version.clone()) {
+                    Some(reported) if reported == version => Change::Nothing,
+                    _ => Change::Undecodable(key, object),
+                }
+            }
+        }
+    }
+
+    fn remove(&mut self, key: &ObjectRef<K>) {
+        self.early.remove(key);
+        if let Some(object) = self.store.get(key) {
+            self.writer
+                .apply_watcher_event(&Event::Delete((*object).clone()));
+        }
+    }
+
+    /// A watch has listed all its objects; what it did not list is gone.
+    fn listed(&mut self, source: usize) -> Change<K> {
+        let source = &mut self.sources[source];
+        let listed = std::mem::take(&mut source.listed);
+        source.synced = true;
+        let namespace = source.namespace.clone();
+        if !self.complete {
+            return self.completed();
+        }
+        let known = self.store.state();
+        let known = known.iter().map(|object| ObjectRef::from_obj(&**object));
+        let gone: Vec<_> = known
+            .chain(self.bad.keys().cloned())
+            .filter(|key| namespace.is_none() || key.namespace == namespace)
+            .filter(|key| !listed.contains(&(key.namespace.clone(), key.name.clone())))
+            .collect();
+        for key in &gone {
+            self.remove(key);
+            self.bad.remove(key);
+        }
+        if gone.is_empty() {
+            Change::Nothing
+        } else {
+            Change::Gone(gone)
+        }
+    }
+
+    /// Opens the store once the last watch has listed.
+    fn completed(&mut self) -> Change<K> {
+        if !self.sources.iter().all(|source| source.synced) {
+            return Change::Nothing;
+        }
+        self.complete = true;
+        self.writer.apply_watcher_event(&Event::Init);
+        let early = std::mem::take(&mut self.early);
+        let mut keys = Vec::with_capacity(early.len());
+        for (key, object) in early {
+            self.writer.apply_watcher_event(&Event::InitApply(object));
+            keys.push(key);
+        }
+        self.writer.apply_watcher_event(&Event::InitDone);
+        Change::Reconcile(keys)
+    }
+}
+
+fn key<K: Resource<DynamicType = ()> + 'static>(object: &impl Resource) -> ObjectRef<K> {
+    let meta = object.meta();
+    let key = ObjectRef::new(meta.name.as_deref().unwrap_or_default());
+    match &meta.namespace {
+        Some(namespace) => key.within(namespace),
+        None => key,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use serde_json::json;
+
+    fn object(namespace: &str, name: &str, version: &str, decodes: bool) -> Decoded<ConfigMap> {
+        let data = if decodes { json!({}) } else { json!("no map") };
+        serde_json::from_value(json!({
+            "metadata": { "name": name, "namespace": namespace, "resourceVersion": version },
+            "data": data,
+        }))
+        .unwrap()
+    }
+
+    fn names(change: &Change<ConfigMap>) -> (&'static str, Vec<String>) {
+        let sorted = |keys: &[ObjectRef<ConfigMap>]| {
+            let mut names: Vec<_> = keys.iter().map(|key| key.name.clone()).collect();
+            names.sort();
+            names
+        };
+        match change {
+            Change::Nothing => ("nothing", vec![]),
+            Change::Reconcile(keys) => ("reconcile", sorted(keys)),
+            Change::Gone(keys) => ("gone", sorted(keys)),
+            Change::Undecodable(key, _) => ("undecodable", vec![key.name.clone()]),
+        }
+    }
+
+    fn cached(cache: &Cache<ConfigMap>) -> Vec<String> {
+        let mut names: Vec<_> = cache
+            .store()
+            .state()
+            .iter()
+            .filter_map(|object| object.metadata.name.clone())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn nothing_is_reconciled_before_every_watch_has_listed() {
+        let mut cache = Cache::new(&[Some("a".into()), Some("b".into())]);
+        cache.take(0, Event::Init);
+        cache.take(0, Event::InitApply(object("a", "one", "1", true)));
+        assert_eq!(names(&cache.take(0, Event::InitDone)).0, "nothing");
+        cache.take(0, Event::Apply(object("a", "two", "2", true)));
+        assert!(!cache.is_complete());
+        cache.take(1, Event::Init);
+        cache.take(1, Event::InitApply(object("b", "three", "3", true)));
+        let all = cache.take(1, Event::InitDone);
+        assert_eq!(
+            names(&all),
+            (
+                "reconcile",
+                vec!["one".into(), "three".into(), "two".into()]
+            )
+        );
+        assert_eq!(cached(&cache), ["one", "three", "two"]);
+    }
+
+    #[test]
+    fn a_new_list_of_one_namespace_removes_what_is_gone_there_only() {
+        let mut cache = Cache::new(&[Some("a".into()), Some("b".into())]);
+        for (source, namespace, name) in [(0, "a", "one"), (0, "a", "two"), (1, "b", "three")] {
+            cache.take(source, Event::InitApply(object(namespace, name, "1", true)));
+        }
+        cache.take(0, Event::InitDone);
+        cache.take(1, Event::InitDone);
+        cache.take(0, Event::Init);
+        cache.take(0, Event::InitApply(object("a", "two", "1", true)));
+        assert_eq!(
+            names(&cache.take(0, Event::InitDone)),
+            ("gone", vec!["one".into()])
+        );
+        assert_eq!(cached(&cache), ["three", "two"]);
+    }
+
+    #[test]
+    fn an_object_that_stops_decoding_leaves_the_cache_and_is_reported_once_a_version() {
+        let mut cache = Cache::new(&[None]);
+        cache.take(0, Event::InitApply(object("a", "one", "1", true)));
+        cache.take(0, Event::InitDone);
+        let report = cache.take(0, Event::Apply(object("a", "one", "2", false)));
+        assert_eq!(names(&report), ("undecodable", vec!["one".into()]));
+        assert_eq!((cached(&cache).len(), cache.undecodable()), (0, 1));
+        cache.take(0, Event::Init);
+        let again = cache.take(0, Event::InitApply(object("a", "one", "2", false)));
+        assert_eq!(names(&again).0, "nothing");
+        cache.take(0, Event::InitDone);
+        assert_eq!(cache.undecodable(), 1, "it is still there");
+        let mended = cache.take(0, Event::Apply(object("a", "one", "3", true)));
+        assert_eq!(names(&mended), ("reconcile", vec!["one".into()]));
+        assert_eq!(cache.undecodable(), 0);
+    }
+
+    #[test]
+    fn an_undecodable_object_that_goes_is_forgotten() {
+        let mut cache = Cache::new(&[None]);
+        cache.take(0, Event::InitApply(object("a", "one", "1", false)));
+        cache.take(0, Event::InitApply(object("a", "two", "1", false)));
+        cache.take(0, Event::InitDone);
+        cache.take(0, Event::Delete(object("a", "one", "2", false)));
+        assert_eq!(cache.undecodable(), 1);
+        cache.take(0, Event::Init);
+        assert_eq!(
+            names(&cache.take(0, Event::InitDone)),
+            ("gone", vec!["two".into()])
+        );
+        assert_eq!(cache.undecodable(), 0);
+    }
+}

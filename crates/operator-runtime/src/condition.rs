@@ -1,0 +1,199 @@
+//! Conditions of a status, for any item type that has the fields of `metav1.Condition`.
+
+use k8s_openapi::{apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Map, Value};
+
+use crate::Result;
+
+/// What is known about a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Truth {
+    /// It holds.
+    True,
+    /// It does not hold.
+    False,
+    /// Neither is known.
+    Unknown,
+}
+
+impl Truth {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::True => "True",
+            Self::False => "False",
+            Self::Unknown => "Unknown",
+        }
+    }
+}
+
+impl From<bool> for Truth {
+    fn from(holds: bool) -> Self {
+        if holds { Self::True } else { Self::False }
+    }
+}
+
+/// One [condition](https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md#typical-status-properties)
+/// of an object.
+///
+/// ```
+/// use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition as MetaV1;
+/// use operator_runtime::Condition;
+///
+/// let mut conditions: Vec<MetaV1> = vec![];
+/// Condition::new("Ready", true, "AllUp", "3 of 3 replicas are up").set_in(&mut conditions, Some(7))?;
+/// assert_eq!(conditions[0].status, "True");
+/// # operator_runtime::Result::Ok(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Condition {
+    type_: String,
+    status: Truth,
+    reason: String,
+    message: String,
+}
+
+impl Condition {
+    /// `reason` is one word in CamelCase, for programs; `message` is for people.
+    pub fn new(
+        type_: impl Into<String>,
+        status: impl Into<Truth>,
+        reason: impl Into<String>,
+        message: impl Into<String>,
+    ) -> Self {
+        Self {
+            type_: type_.into(),
+            status: status.into(),
+            reason: reason.into(),
+            message: message.into(),
+        }
+    }
+
+    /// Puts the condition in place of the one of its type, or at the end.
+    ///
+    /// `lastTransitionTime` moves only when `status` does, so that setting the same condition again
+    /// changes nothing. `generation` is the `metadata.generation` that the condition speaks of.
+    /// Fields that `C` does not have are left out; those that only `C` has are kept.
+    pub fn set_in<C: Serialize + DeserializeOwned>(
+        self,
+        conditions: &mut Vec<C>,
+        generation: Option<i64>,
+    ) -> Result<()> {
+        self.set_at(conditions, generation, Timestamp::now())
+    }
+
+    fn set_at<C: Serialize + DeserializeOwned>(
+        self,
+        conditions: &mut Vec<C>,
+        generation: Option<i64>,
+        now: Timestamp,
+    ) -> Result<()> {
+        let mut place = None;
+        let mut item = Map::new();
+        for (index, condition) in conditions.iter().enumerate() {
+            if let Value::Object(fields) = serde_json::to_value(condition)?
+                && fields.get("type").and_then(Value::as_str) == Some(&self.type_)
+            {
+                (place, item) = (Some(index), fields);
+                break;
+            }
+        }
+        let status = Value::from(self.status.as_str());
+        if item.get("status") != Some(&status) || !item.contains_key("lastTransitionTime") {
+            item.insert(
+                "lastTransitionTime".into(),
+                serde_json::to_value(Time(now))?,
+            );
+        }
+        item.insert("type".into(), self.type_.into());
+        item.insert("status".into(), status);
+        item.insert("reason".into(), self.reason.into());
+        item.insert("message".into(), self.message.into());
+        match generation {
+            Some(generation) => item.insert("observedGeneration".into(), generation.into()),
+            None => item.remove("observedGeneration"),
+        };
+        let item = serde_json::from_value(Value::Object(item))?;
+        match place {
+            Some(index) => conditions[index] = item,
+            None => conditions.push(item),
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition as MetaV1;
+    use serde::Deserialize;
+
+    fn at(second: i64) -> Timestamp {
+        Timestamp::from_second(second).unwrap()
+    }
+
+    fn ready(status: bool, message: &str) -> Condition {
+        Condition::new("Ready", status, "Because", message)
+    }
+
+    #[test]
+    fn the_time_moves_only_with_the_status() {
+        let mut conditions: Vec<MetaV1> = vec![];
+        ready(false, "starting")
+            .set_at(&mut conditions, Some(1), at(1))
+            .unwrap();
+        ready(false, "still starting")
+            .set_at(&mut conditions, Some(2), at(2))
+            .unwrap();
+        assert_eq!(conditions.len(), 1);
+        assert_eq!(conditions[0].last_transition_time.0, at(1));
+        assert_eq!(conditions[0].message, "still starting");
+        assert_eq!(conditions[0].observed_generation, Some(2));
+        ready(true, "up")
+            .set_at(&mut conditions, Some(2), at(3))
+            .unwrap();
+        assert_eq!(conditions[0].last_transition_time.0, at(3));
+    }
+
+    #[test]
+    fn other_conditions_stay_as_they_are() {
+        let mut conditions: Vec<MetaV1> = vec![];
+        Condition::new("Other", Truth::Unknown, "R", "")
+            .set_at(&mut conditions, None, at(1))
+            .unwrap();
+        ready(true, "up")
+            .set_at(&mut conditions, None, at(2))
+            .unwrap();
+        let types: Vec<_> = conditions
+            .iter()
+            .map(|condition| &*condition.type_)
+            .collect();
+        assert_eq!(types, ["Other", "Ready"]);
+        assert_eq!(conditions[0].status, "Unknown");
+    }
+
+    #[test]
+    fn a_schema_s_own_condition_takes_what_it_knows_and_keeps_its_own() {
+        #[derive(Serialize, Deserialize, Debug, PartialEq)]
+        struct Own {
+            r#type: String,
+            status: String,
+            #[serde(default)]
+            severity: Option<String>,
+        }
+        let mut conditions = vec![Own {
+            r#type: "Ready".into(),
+            status: "True".into(),
+            severity: Some("low".into()),
+        }];
+        ready(false, "down")
+            .set_in(&mut conditions, Some(1))
+            .unwrap();
+        let expected = Own {
+            r#type: "Ready".into(),
+            status: "False".into(),
+            severity: Some("low".into()),
+        };
+        assert_eq!(conditions, [expected]);
+    }
+}

@@ -1,0 +1,329 @@
+//! Children: applied when they differ from what is wanted, and never taken from another owner.
+
+use std::{
+    collections::HashMap,
+    hash::{DefaultHasher, Hash, Hasher},
+    sync::{Mutex, PoisonError},
+};
+
+use kube::{
+    Resource,
+    api::{DeleteParams, GetParams, ObjectMeta, Patch, PatchParams, Preconditions},
+    core::ApiResource,
+};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+
+use super::{Context, Controlling, drop_nulls, ownership, requests};
+use crate::{
+    Result,
+    error::Error,
+    kind::{Kind, Scope},
+};
+
+/// For children that the API server stores otherwise than they were sent (`1000m` as `1`): hashes of what was
+/// sent and of what we owned afterwards, by kind and place. Empty for most operators.
+pub(crate) type Applied = Mutex<HashMap<String, (u64, u64)>>;
+
+/// What to do with an object that has no controller.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Uncontrolled {
+    Refuse,
+    Adopt,
+}
+
+impl Context {
+    /// Creates or updates a child, and returns it as it is in the cluster.
+    ///
+    /// This is a [server-side apply](https://kubernetes.io/docs/reference/using-api/server-side-apply/) with the
+    /// operator's name as field manager: fields that others set stay, fields that we no longer set go. The child
+    /// gets an owner reference to the reconciled object if it has none, and that object's namespace. Nothing is
+    /// written if nothing would change.
+    ///
+    /// # Errors
+    /// [`Error::Undeclared`] if the controller does not declare that it owns this kind, [`Error::Taken`] if there
+    /// is such an object that the reconciled object does not control, [`Error::Unownable`] if it cannot.
+    pub async fn apply<K>(&self, child: &K) -> Result<K>
+    where
+        K: Resource<DynamicType = (), Scope: 'static> + Serialize + DeserializeOwned,
+    {
+        self.apply_child(child, Uncontrolled::Refuse).await
+    }
+
+    /// As [`apply`](Self::apply), and takes over an object that no other controls.
+    pub async fn adopt<K>(&self, child: &K) -> Result<K>
+    where
+        K: Resource<DynamicType = (), Scope: 'static> + Serialize + DeserializeOwned,
+    {
+        self.apply_child(child, Uncontrolled::Adopt).await
+    }
+
+    /// Deletes a child, if there is one that the reconciled object controls.
+    ///
+    /// # Errors
+    /// [`Error::Undeclared`] and [`Error::Taken`], as for [`apply`](Self::apply).
+    pub async fn delete<K>(&self, child: &K) -> Result<()>
+    where
+        K: Resource<DynamicType = (), Scope: 'static> + Serialize,
+    {
+        let kind = self.declared::<K>()?;
+        let place = self.place(child);
+        let requests = requests::<K>(place.namespace.as_deref());
+        let Some(live) = self.live::<K>(&place).await? else {
+            return Ok(());
+        };
+        self.check_control(kind, &place.name, &live, Uncontrolled::Refuse)?;
+        if !live["metadata"]["deletionTimestamp"].is_null() {
+            return Ok(());
+        }
+        let uid = live["metadata"]["uid"].as_str().map(str::to_owned);
+        let parameters = DeleteParams {
+            preconditions: Some(Preconditions {
+                uid,
+                resource_version: None,
+            }),
+            ..DeleteParams::background()
+        };
+        let request = requests
+            .delete(&place.name, &parameters)
+            .map_err(kube::Error::BuildRequest)?;
+        match self.controller.client.request::<Value>(request).await {
+            Ok(_) => Ok(()),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn apply_child<K>(&self, child: &K, uncontrolled: Uncontrolled) -> Result<K>
+    where
+        K: Resource<DynamicType = (), Scope: 'static> + Serialize + DeserializeOwned,
+    {
+        let kind = self.declared::<K>()?;
+        let place = self.place(child);
+        if Scope::of::<K>() == Scope::Cluster && self.owner.namespace.is_some()
+            || self.owner.namespace.is_some() && place.namespace != self.owner.namespace
+        {
+            return Err(Error::Unownable {
+                kind: kind.to_string(),
+                name: place.name,
+                owner: format!("{} {}", self.controller.kind, self.owner.name),
+            });
+        }
+        let desired = self.desired(child, &place)?;
+        if let Some(live) = self.live::<K>(&place).await? {
+            self.check_control(kind, &place.name, &live, uncontrolled)?;
+            if self.is_applied(&place, &desired, &live) {
+                return Ok(serde_json::from_value(live)?);
+            }
+        }
+        let parameters = PatchParams::apply(self.operator()).force();
+        let request = requests::<K>(place.namespace.as_deref())
+            .patch(&place.name, &parameters, &Patch::Apply(&desired))
+            .map_err(kube::Error::BuildRequest)?;
+        let live: Value = self.controller.client.request(request).await?;
+        self.remember(&place, &desired, &live);
+        Ok(serde_json::from_value(live)?)
+    }
+
+    fn declared<K: Resource<DynamicType = ()>>(&self) -> Result<&Kind> {
+        let owns = &self.controller.owns;
+        if let Some(kind) = owns.iter().find(|kind| kind.is::<K>()) {
+            return Ok(kind);
+        }
+        let kind = format!("{}/{}", K::api_version(&()), K::kind(&()));
+        let kinds = owns.iter().map(ToString::to_string).chain([kind.clone()]);
+        let owns = kinds
+            .map(|kind| format!("{kind:?}"))
+            .collect::<Vec<_>>()
+            .join(", ");
+        Err(Error::Undeclared {
+            kind,
+            owner: self.controller.kind.clone(),
+            owns,
+        })
+    }
+
+    fn place<K: Resource<DynamicType = (), Scope: 'static>>(&self, child: &K) -> Place {
+        let meta = child.meta();
+        let namespace = match Scope::of::<K>() {
+            Scope::Cluster => None,
+            Scope::Namespaced => meta
+                .namespace
+                .clone()
+                .or_else(|| self.owner.namespace.clone())
+                .or_else(|| Some(self.namespace().to_owned())),
+        };
+        Place {
+            group: K::group(&()).into_owned(),
+            kind: K::kind(&()).into_owned(),
+            namespace,
+            name: meta.name.clone().unwrap_or_default(),
+        }
+    }
+
+    async fn live<K: Resource<DynamicType = ()>>(&self, place: &Place) -> Result<Option<Value>> {
+        let request = requests::<K>(place.namespace.as_deref())
+            .get(&place.name, &GetParams::default())
+            .map_err(kube::Error::BuildRequest)?;
+        match self.controller.client.request(request).await {
+            Ok(live) => Ok(Some(live)),
+            Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The child as it is sent: with what an apply needs, without what it must not have.
+    fn desired<K>(&self, child: &K, place: &Place) -> Result<Value>
+    where
+        K: Resource<DynamicType = ()> + Serialize,
+    {
+        let mut desired = serde_json::to_value(child)?;
+        drop_nulls(&mut desired);
+        desired["apiVersion"] = K::api_version(&()).into();
+        desired["kind"] = K::kind(&()).into();
+        if let Some(object) = desired.as_object_mut() {
+            object.remove("status");
+        }
+        let metadata = &mut desired["metadata"];
+        if let Some(metadata) = metadata.as_object_mut() {
+            for read_only in [
+                "managedFields",
+                "resourceVersion",
+                "uid",
+                "generation",
+                "creationTimestamp",
+            ] {
+                metadata.remove(read_only);
+            }
+        }
+        if let Some(namespace) = &place.namespace {
+            metadata["namespace"] = json!(namespace);
+        }
+        if let Some(owner) = &self.owner.reference {
+            let owners = metadata["ownerReferences"]
+                .as_array()
+                .cloned()
+                .unwrap_or_default();
+            if !owners
+                .iter()
+                .any(|reference| reference["uid"] == *owner.uid)
+            {
+                let owners: Vec<_> = owners
+                    .into_iter()
+                    .chain([serde_json::to_value(owner)?])
+                    .collect();
+                metadata["ownerReferences"] = Value::Array(owners);
+            }
+        }
+        Ok(desired)
+    }
+
+    fn check_control(
+        &self,
+        kind: &Kind,
+        name: &str,
+        live: &Value,
+        uncontrolled: Uncontrolled,
+    ) -> Result<()> {
+        let owners = live["metadata"]["ownerReferences"]
+            .as_array()
+            .map_or(&[][..], Vec::as_slice);
+        let holder = owners.iter().find(|owner| owner["controller"] == true);
+        let ours = self
+            .owner
+            .reference
+            .as_ref()
+            .map(|owner| owner.uid.as_str());
+        match holder {
+            Some(holder) if holder["uid"].as_str() == ours => Ok(()),
+            None if uncontrolled == Uncontrolled::Adopt => Ok(()),
+            holder => Err(Error::Taken {
+                kind: kind.to_string(),
+                name: name.to_owned(),
+                holder: holder.map(|holder| {
+                    let text = |key: &str| holder[key].as_str().unwrap_or_default();
+                    format!("{} {}", text("kind"), text("name"))
+                }),
+            }),
+        }
+    }
+
+    /// Whether applying `desired` would change nothing. What we own is exactly what we applied last: whoever
+    /// changes one of our fields takes it from us.
+    fn is_applied(&self, place: &Place, desired: &Value, live: &Value) -> bool {
+        let Some(owned) = ownership::owned(live, self.operator()) else {
+            return false;
+        };
+        if ownership::is_same(desired, owned, live) {
+            return true;
+        }
+        let applied = self
+            .controller
+            .applied
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        applied.get(&place.key()) == Some(&(hash(desired), hash(owned)))
+    }
+
+    fn remember(&self, place: &Place, desired: &Value, live: &Value) {
+        let mut applied = self
+            .controller
+            .applied
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        match ownership::owned(live, self.operator()) {
+            Some(owned) if !ownership::is_same(desired, owned, live) => {
+                applied.insert(place.key(), (hash(desired), hash(owned)));
+            }
+            _ => {
+                applied.remove(&place.key());
+            }
+        }
+    }
+}
+
+/// Where a child is.
+struct Place {
+    group: String,
+    kind: String,
+    namespace: Option<String>,
+    name: String,
+}
+
+impl Place {
+    fn key(&self) -> String {
+        child_key(
+            &self.group,
+            &self.kind,
+            self.namespace.as_deref(),
+            &self.name,
+        )
+    }
+}
+
+fn child_key(group: &str, kind: &str, namespace: Option<&str>, name: &str) -> String {
+    format!("{group}/{kind}/{}/{name}", namespace.unwrap_or_default())
+}
+
+impl Controlling {
+    /// A child is gone, and with it what is remembered of it.
+    pub fn forget_child(&self, resource: &ApiResource, child: &ObjectMeta) {
+        let name = child.name.as_deref().unwrap_or_default();
+        let key = child_key(
+            &resource.group,
+            &resource.kind,
+            child.namespace.as_deref(),
+            name,
+        );
+        self.applied
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(&key);
+    }
+}
+
+fn hash(value: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.to_string().hash(&mut hasher);
+    hasher.finish()
+}

@@ -1,0 +1,79 @@
+//! Events, which `kubectl describe` shows with the object.
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::{
+    Resource,
+    runtime::events::{Event, EventType},
+};
+use tracing::warn;
+
+use super::{Context, Controlling};
+use crate::error::client_message;
+
+/// The API server refuses longer ones.
+const LONGEST_NOTE: usize = 1024;
+
+impl Context {
+    /// Tells something about `object` in an [event](https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/).
+    ///
+    /// `reason` is one word in CamelCase. The same event again is counted up, not written again. That an event
+    /// cannot be written is logged, and no error.
+    pub async fn event<K>(
+        &self,
+        object: &K,
+        type_: EventType,
+        reason: &str,
+        note: impl Into<String>,
+    ) where
+        K: Resource<DynamicType = ()>,
+    {
+        self.controller
+            .event(&object.object_ref(&()), type_, reason, note.into())
+            .await;
+    }
+}
+
+impl Controlling {
+    pub async fn event(
+        &self,
+        object: &ObjectReference,
+        type_: EventType,
+        reason: &str,
+        note: String,
+    ) {
+        let event = Event {
+            type_,
+            reason: reason.into(),
+            note: Some(shortened(note)),
+            action: "Reconcile".into(),
+            secondary: None,
+        };
+        if let Err(error) = self.recorder.publish(&event, object).await {
+            warn!(reason, "event not written: {}", client_message(&error));
+        }
+    }
+}
+
+fn shortened(mut note: String) -> String {
+    if note.len() > LONGEST_NOTE {
+        let mut end = LONGEST_NOTE - 3;
+        while !note.is_char_boundary(end) {
+            end -= 1;
+        }
+        note.truncate(end);
+        note.push_str("...");
+    }
+    note
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_note_is_cut_between_characters() {
+        let cut = shortened("\u{e9}".repeat(1000));
+        assert!(cut.len() <= LONGEST_NOTE && cut.ends_with("\u{e9}..."));
+        assert_eq!(shortened("short".into()), "short");
+    }
+}

@@ -1,0 +1,197 @@
+//! What a reconciler works with: the client, and what it does to the object, its status and its children.
+
+mod apply;
+mod event;
+mod ownership;
+mod status;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::{
+    Client, Resource, ResourceExt,
+    api::ObjectMeta,
+    core::Request,
+    runtime::{
+        events::{Recorder, Reporter},
+        reflector::ObjectRef,
+    },
+};
+use serde_json::Value;
+
+use crate::kind::Kind;
+
+pub(crate) use apply::Applied;
+
+/// What a [`Reconciler`](crate::Reconciler) works with, made for each call of it.
+pub struct Context {
+    controller: Arc<Controlling>,
+    owner: Owner,
+    /// The reconciled object as the API server answered our last write of it.
+    written: Mutex<Option<Value>>,
+}
+
+/// What is the same for all objects of a controller.
+pub(crate) struct Controlling {
+    pub client: Client,
+    pub operator: String,
+    pub recorder: Recorder,
+    /// The kind that is reconciled.
+    pub kind: String,
+    pub owns: Vec<Kind>,
+    pub applied: Applied,
+}
+
+/// The reconciled object as its children refer to it.
+struct Owner {
+    reference: Option<OwnerReference>,
+    namespace: Option<String>,
+    name: String,
+}
+
+impl Controlling {
+    pub fn new<K>(client: Client, operator: &str, owns: Vec<Kind>) -> Arc<Self>
+    where
+        K: Resource<DynamicType = ()>,
+    {
+        let instance = hostname::get()
+            .ok()
+            .and_then(|host| host.into_string().ok());
+        let reporter = Reporter {
+            controller: operator.into(),
+            instance,
+        };
+        Arc::new(Self {
+            recorder: Recorder::new(client.clone(), reporter),
+            client,
+            operator: operator.into(),
+            kind: K::kind(&()).into_owned(),
+            owns,
+            applied: Mutex::new(HashMap::new()),
+        })
+    }
+}
+
+impl Context {
+    pub(crate) fn new<K: Resource<DynamicType = ()>>(
+        controller: Arc<Controlling>,
+        object: &K,
+    ) -> Self {
+        let owner = Owner {
+            reference: object.controller_owner_ref(&()),
+            namespace: object.namespace(),
+            name: object.name_any(),
+        };
+        Self {
+            controller,
+            owner,
+            written: Mutex::default(),
+        }
+    }
+
+    /// The client of the operator.
+    pub fn client(&self) -> Client {
+        self.controller.client.clone()
+    }
+
+    /// The operator's name, which is also the field manager of all that it applies.
+    pub fn operator(&self) -> &str {
+        &self.controller.operator
+    }
+
+    /// The namespace that the operator itself runs in.
+    pub fn namespace(&self) -> &str {
+        self.controller.client.default_namespace()
+    }
+
+    /// Metadata for a child of `owner`: in its namespace (in the operator's own, if `owner` has none),
+    /// with the owner reference by which it is collected, and the
+    /// [recommended labels](https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/)
+    /// `app.kubernetes.io/instance` and `app.kubernetes.io/managed-by`.
+    pub fn child_metadata<K>(&self, owner: &K, name: impl Into<String>) -> ObjectMeta
+    where
+        K: Resource<DynamicType = ()>,
+    {
+        let labels = [
+            (
+                "app.kubernetes.io/instance".to_owned(),
+                label_value(&owner.name_any()),
+            ),
+            (
+                "app.kubernetes.io/managed-by".to_owned(),
+                label_value(self.operator()),
+            ),
+        ];
+        ObjectMeta {
+            name: Some(name.into()),
+            namespace: owner
+                .namespace()
+                .or_else(|| Some(self.namespace().to_owned())),
+            labels: Some(labels.into()),
+            owner_references: owner
+                .controller_owner_ref(&())
+                .map(|reference| vec![reference]),
+            ..ObjectMeta::default()
+        }
+    }
+
+    /// The object as our last write left it, if there was one in this reconciliation.
+    pub(crate) fn written(&self) -> MutexGuard<'_, Option<Value>> {
+        self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A label's value has at most 63 characters, a name 253: the end of a longer one gives way to its hash.
+fn label_value(name: &str) -> String {
+    if name.len() <= 63 {
+        return name.to_owned();
+    }
+    // FNV-1a: the value must be the same in every process, for ever.
+    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let start: String = name.chars().take(46).collect();
+    format!("{start}-{hash:016x}")
+}
+
+/// Requests for objects of a kind whose scope is not known to the type system.
+pub(crate) fn requests<K: Resource<DynamicType = ()>>(namespace: Option<&str>) -> Request {
+    Request::new(K::url_path(&(), namespace))
+}
+
+/// A key as people read it: `namespace/name`.
+pub(crate) fn place<K: Resource<DynamicType = ()>>(key: &ObjectRef<K>) -> String {
+    match &key.namespace {
+        Some(namespace) => format!("{namespace}/{}", key.name),
+        None => key.name.clone(),
+    }
+}
+
+/// Takes out the nulls of objects: typed values write them for fields that are not set.
+fn drop_nulls(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, value| !value.is_null());
+            fields.values_mut().for_each(drop_nulls);
+        }
+        Value::Array(items) => items.iter_mut().for_each(drop_nulls),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_name_becomes_a_label_of_its_own() {
+        let long = "a".repeat(100);
+        let value = label_value(&long);
+        assert_eq!(value.len(), 63);
+        assert_ne!(value, label_value(&"a".repeat(101)));
+        assert_eq!(label_value("short"), "short");
+    }
+}

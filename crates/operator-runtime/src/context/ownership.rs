@@ -1,0 +1,232 @@
+//! Whether an apply would change anything, from the live object's
+//! [managed fields](https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management).
+//!
+//! Our entry there lists what we applied last, less what others have changed since. If that is
+//! exactly what is wanted now, with the same values, an apply is of no use. No io.
+
+use serde_json::{Map, Value};
+
+/// The fields that `manager` owns by applying the main resource; `None` if it owns none.
+pub(super) fn owned<'a>(live: &'a Value, manager: &str) -> Option<&'a Value> {
+    let entries = live["metadata"]["managedFields"].as_array()?;
+    let entry = entries.iter().find(|entry| {
+        entry["manager"] == manager
+            && entry["operation"] == "Apply"
+            && entry["subresource"].as_str().unwrap_or_default().is_empty()
+    })?;
+    entry.get("fieldsV1")
+}
+
+/// Whether we own exactly the fields of `desired`, and `live` has their values.
+pub(super) fn is_same(desired: &Value, owned: &Value, live: &Value) -> bool {
+    let mut desired = desired.clone();
+    if let Some(object) = desired.as_object_mut() {
+        // These name the object; nobody owns them.
+        object.remove("apiVersion");
+        object.remove("kind");
+        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.remove("name");
+            metadata.remove("namespace");
+            if metadata.is_empty() {
+                object.remove("metadata");
+            }
+        }
+    }
+    same(&desired, owned, live)
+}
+
+fn same(desired: &Value, owned: &Value, live: &Value) -> bool {
+    let Some(owned) = owned.as_object() else {
+        return false;
+    };
+    let parts: Vec<_> = owned.iter().filter(|(path, _)| *path != ".").collect();
+    match desired {
+        // A field without parts is owned as a whole: a scalar, an atomic list or map, or an empty one.
+        _ if parts.is_empty() => is_within(desired, live),
+        Value::Object(fields) => {
+            fields.len() == parts.len()
+                && fields.iter().all(|(name, value)| {
+                    owned
+                        .get(&format!("f:{name}"))
+                        .is_some_and(|owned| same(value, owned, &live[name]))
+                })
+        }
+        Value::Array(items) => {
+            items.len() == parts.len()
+                && parts
+                    .iter()
+                    .all(|(path, owned)| has_item(items, path, owned, live))
+        }
+        _ => false,
+    }
+}
+
+/// Whether the item that `path` names is among `items`, and the same in the live list.
+fn has_item(items: &[Value], path: &str, owned: &Value, live: &Value) -> bool {
+    let live = live.as_array().map_or(&[][..], Vec::as_slice);
+    if let Some(value) = path.strip_prefix("v:") {
+        let Ok(value) = serde_json::from_str::<Value>(value) else {
+            return false;
+        };
+        return items.contains(&value) && live.contains(&value);
+    }
+    let Some(Ok(key)) = path
+        .strip_prefix("k:")
+        .map(serde_json::from_str::<Map<String, Value>>)
+    else {
+        return false;
+    };
+    // A key that has a default, as a port's protocol, may be absent from what was sent.
+    let wanted = items.iter().find(|item| {
+        key.iter()
+            .all(|(name, value)| item.get(name).is_none_or(|sent| sent == value))
+    });
+    let there = live
+        .iter()
+        .find(|item| key.iter().all(|(name, value)| item[name] == *value));
+    match (wanted, there) {
+        (Some(wanted), Some(there)) => same(wanted, owned, there),
+        _ => false,
+    }
+}
+
+/// Whether `live` is `desired`, but for fields that the API server added.
+fn is_within(desired: &Value, live: &Value) -> bool {
+    match (desired, live) {
+        (Value::Object(desired), Value::Object(live)) => desired
+            .iter()
+            .all(|(name, value)| live.get(name).is_some_and(|live| is_within(value, live))),
+        (Value::Array(desired), Value::Array(live)) => {
+            desired.len() == live.len()
+                && desired
+                    .iter()
+                    .zip(live)
+                    .all(|(desired, live)| is_within(desired, live))
+        }
+        (Value::Number(desired), Value::Number(live)) => desired.as_f64() == live.as_f64(),
+        _ => desired == live,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// As the API server has it after an apply of [`desired`]: with defaults, a sidecar and a status.
+    fn live() -> Value {
+        json!({
+            "apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {
+                "name": "a", "namespace": "b", "resourceVersion": "7",
+                "labels": { "app": "a", "added": "by another" },
+                "annotations": { "deployment.kubernetes.io/revision": "1" },
+                "managedFields": [
+                    { "manager": "operator", "operation": "Apply", "subresource": "status", "fieldsV1": {} },
+                    { "manager": "operator", "operation": "Apply", "fieldsV1": {
+                        "f:metadata": { "f:labels": { "f:app": {} }, "f:ownerReferences": { "k:{\"uid\":\"1\"}": {} } },
+                        "f:spec": {
+                            "f:replicas": {},
+                            "f:selector": {},
+                            "f:template": { "f:spec": { "f:containers": { "k:{\"name\":\"main\"}": {
+                                ".": {}, "f:name": {}, "f:args": {},
+                                "f:ports": { "k:{\"containerPort\":80,\"protocol\":\"TCP\"}": { ".": {}, "f:containerPort": {} } },
+                            } } } },
+                        },
+                    } },
+                ],
+            },
+            "spec": {
+                "replicas": 2, "strategy": { "type": "RollingUpdate" },
+                "selector": { "matchLabels": { "app": "a" } },
+                "template": { "spec": { "restartPolicy": "Always", "containers": [
+                    { "name": "sidecar", "image": "x" },
+                    { "name": "main", "args": ["-v"], "imagePullPolicy": "Always",
+                      "ports": [{ "containerPort": 80, "protocol": "TCP" }] },
+                ] } },
+            },
+            "status": { "replicas": 2 },
+        })
+        .pipe(|mut live: Value| {
+            live["metadata"]["ownerReferences"] = json!([{ "uid": "1", "name": "o" }]);
+            live
+        })
+    }
+
+    trait Pipe: Sized {
+        fn pipe(self, change: impl FnOnce(Self) -> Self) -> Self {
+            change(self)
+        }
+    }
+    impl Pipe for Value {}
+
+    fn desired() -> Value {
+        json!({
+            "apiVersion": "apps/v1", "kind": "Deployment",
+            "metadata": {
+                "name": "a", "namespace": "b", "labels": { "app": "a" },
+                "ownerReferences": [{ "uid": "1", "name": "o" }],
+            },
+            "spec": {
+                "replicas": 2,
+                "selector": { "matchLabels": { "app": "a" } },
+                "template": { "spec": { "containers": [
+                    { "name": "main", "args": ["-v"], "ports": [{ "containerPort": 80 }] },
+                ] } },
+            },
+        })
+    }
+
+    fn unchanged(desired: &Value, live: &Value) -> bool {
+        is_same(desired, owned(live, "operator").unwrap(), live)
+    }
+
+    #[test]
+    fn what_was_applied_and_is_still_ours_needs_no_apply() {
+        assert!(unchanged(&desired(), &live()));
+        assert_eq!(owned(&live(), "another"), None);
+    }
+
+    #[test]
+    fn a_new_value_a_new_field_and_a_dropped_field_need_one() {
+        type Edit = fn(&mut Value);
+        let edits: [(&str, Edit); 7] = [
+            ("new value", |d| d["spec"]["replicas"] = json!(3)),
+            ("new field", |d| d["spec"]["paused"] = json!(true)),
+            ("new label", |d| {
+                d["metadata"]["labels"]["tier"] = json!("x")
+            }),
+            ("dropped field", |d| {
+                d["spec"].as_object_mut().unwrap().remove("replicas");
+            }),
+            ("another item", |d| {
+                d["spec"]["template"]["spec"]["containers"]
+                    .as_array_mut()
+                    .unwrap()
+                    .push(json!({ "name": "b" }));
+            }),
+            ("a longer atomic list", |d| {
+                d["spec"]["template"]["spec"]["containers"][0]["args"] = json!(["-v", "-x"]);
+            }),
+            ("a value deep in an atomic map", |d| {
+                d["spec"]["selector"]["matchLabels"]["app"] = json!("b");
+            }),
+        ];
+        for (edit, change) in edits {
+            let mut desired = desired();
+            change(&mut desired);
+            assert!(!unchanged(&desired, &live()), "{edit}");
+        }
+    }
+
+    #[test]
+    fn a_field_that_another_took_needs_one() {
+        let mut live = live();
+        live["spec"]["replicas"] = json!(5);
+        assert!(!unchanged(&desired(), &live), "the value differs");
+        let owned = &mut live["metadata"]["managedFields"][1]["fieldsV1"]["f:spec"];
+        owned.as_object_mut().unwrap().remove("f:replicas");
+        live["spec"]["replicas"] = json!(2);
+        assert!(!unchanged(&desired(), &live), "it is no longer ours");
+    }
+}

@@ -1,0 +1,109 @@
+//! One controller: its watches, and the turn that each object gets.
+
+use std::{future::Future, sync::Arc};
+
+use futures::{StreamExt, future::BoxFuture, stream};
+use kube::{
+    Client,
+    runtime::{Controller, controller::Config},
+};
+use tokio_util::sync::CancellationToken;
+use tracing::debug;
+
+use crate::{
+    backoff::Backoffs,
+    context::Controlling,
+    finalizer,
+    health::Health,
+    kind::Scope,
+    metrics::Metrics,
+    own_writes::OwnWrites,
+    reconciler::Reconciler,
+    settings::Settings,
+    setup::Watches,
+    turn::{self, Turns},
+    watch,
+};
+
+/// What a controller is connected to.
+#[derive(Clone)]
+pub(crate) struct Wiring {
+    pub client: Client,
+    pub operator: String,
+    pub settings: Arc<Settings>,
+    pub metrics: Arc<Metrics>,
+    pub health: Arc<Health>,
+    pub stop: CancellationToken,
+}
+
+/// A controller at work; it ends after the request to stop, when nothing is in flight.
+pub(crate) type Running = BoxFuture<'static, ()>;
+
+pub(crate) fn run<R: Reconciler>(reconciler: R, watches: Watches, wiring: Wiring) -> Running {
+    Box::pin(work(reconciler, watches, wiring))
+}
+
+fn work<R: Reconciler>(
+    reconciler: R,
+    watches: Watches,
+    wiring: Wiring,
+) -> impl Future<Output = ()> + Send {
+    let Wiring {
+        client,
+        operator,
+        settings,
+        metrics,
+        health,
+        stop,
+    } = wiring;
+    let controlling =
+        Controlling::new::<R::Resource>(client.clone(), &operator, watches.owns.clone());
+    let metrics = metrics.of_kind(&controlling.kind);
+    let reconciler = Arc::new(reconciler);
+    let namespaces = settings.namespaces();
+    let primary = Scope::of::<R::Resource>().watched(&namespaces);
+
+    let turns = Arc::new(Turns {
+        reconciler: reconciler.clone(),
+        controlling: controlling.clone(),
+        metrics: metrics.clone(),
+        backoffs: Backoffs::new(settings.growth()),
+        own_writes: OwnWrites::default(),
+        derived: finalizer::derived_name::<R::Resource>(&operator),
+    });
+
+    let source = watch::Source {
+        client,
+        settings: settings.clone(),
+        metrics,
+    };
+    let (objects, store) = watch::objects(&source, &primary, turns.clone(), health);
+    let mut triggers = vec![objects.boxed()];
+    for kind in &watches.owns {
+        for namespace in kind.scope.watched(&namespaces) {
+            triggers.push(
+                watch::children(&source, kind, namespace, controlling.clone(), store.clone())
+                    .boxed(),
+            );
+        }
+    }
+    for kind in &watches.watches {
+        for namespace in kind.scope.watched(&namespaces) {
+            let (reconciler, cache) = (reconciler.clone(), store.clone());
+            let parents = move |changed| reconciler.parents(&changed, &cache);
+            triggers.push(watch::others(&source, kind, namespace, parents, store.clone()).boxed());
+        }
+    }
+
+    Controller::for_stream(stream::pending(), store)
+        .reconcile_on(stream::select_all(triggers))
+        .with_config(Config::default().concurrency(settings.concurrency.get()))
+        .graceful_shutdown_on(stop.cancelled_owned())
+        .run(turn::reconcile::<R>, |_, never, _| match *never {}, turns)
+        .for_each(|done| async move {
+            // An object may go between its trigger and its turn.
+            if let Err(error) = done {
+                debug!("{error}");
+            }
+        })
+}

@@ -1,0 +1,137 @@
+//! Objects as a watch delivers them: decoded, or with the field that does not decode.
+//!
+//! In: the JSON of one object. Out: the object without `managedFields`, or its metadata and what is
+//! wrong. A bad object never fails the list or the watch that carries it.
+
+use kube::{
+    Resource,
+    core::{DynamicResourceScope, ObjectMeta},
+};
+use serde::{Deserialize, Deserializer, de::DeserializeOwned};
+use serde_json::Value;
+use std::borrow::Cow;
+
+/// An object of kind `K`, or what can be said of one that does not decode.
+#[derive(Clone, Debug)]
+pub(crate) enum Decoded<K> {
+    Good(K),
+    Bad(Box<Undecodable>),
+}
+
+/// An object that is not as its type says.
+#[derive(Clone, Debug)]
+pub(crate) struct Undecodable {
+    pub metadata: ObjectMeta,
+    /// Where, as `spec.replicas`.
+    pub path: String,
+    /// What is wrong there.
+    pub error: String,
+}
+
+impl<'de, K: DeserializeOwned> Deserialize<'de> for Decoded<K> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let mut object = Value::deserialize(deserializer)?;
+        forget_managers(&mut object);
+        let error = match serde_path_to_error::deserialize::<_, K>(&object) {
+            Ok(object) => return Ok(Self::Good(object)),
+            Err(error) => error,
+        };
+        let metadata = object
+            .get_mut("metadata")
+            .map(Value::take)
+            .unwrap_or_default();
+        Ok(Self::Bad(Box::new(Undecodable {
+            metadata: serde_json::from_value(metadata).map_err(serde::de::Error::custom)?,
+            path: error.path().to_string(),
+            error: error.inner().to_string(),
+        })))
+    }
+}
+
+/// They are half of a small object's size, and of use to nobody who reads it from the cache.
+pub(crate) fn forget_managers(object: &mut Value) {
+    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+        metadata.remove("managedFields");
+    }
+}
+
+/// The scope is left open, so that one code path watches kinds of either scope.
+impl<K: Resource<DynamicType = ()>> Resource for Decoded<K> {
+    type DynamicType = ();
+    type Scope = DynamicResourceScope;
+
+    fn kind(_: &()) -> Cow<'_, str> {
+        K::kind(&())
+    }
+
+    fn group(_: &()) -> Cow<'_, str> {
+        K::group(&())
+    }
+
+    fn version(_: &()) -> Cow<'_, str> {
+        K::version(&())
+    }
+
+    fn plural(_: &()) -> Cow<'_, str> {
+        K::plural(&())
+    }
+
+    fn meta(&self) -> &ObjectMeta {
+        match self {
+            Self::Good(object) => object.meta(),
+            Self::Bad(object) => &object.metadata,
+        }
+    }
+
+    fn meta_mut(&mut self) -> &mut ObjectMeta {
+        match self {
+            Self::Good(object) => object.meta_mut(),
+            Self::Bad(object) => &mut object.metadata,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use k8s_openapi::api::core::v1::Service;
+    use serde_json::json;
+
+    #[test]
+    fn a_bad_object_tells_the_path_and_keeps_its_name() {
+        let object = json!({
+            "apiVersion": "v1", "kind": "Service",
+            "metadata": { "name": "a", "namespace": "b", "resourceVersion": "7", "finalizers": ["x/y"] },
+            "spec": { "ports": [{ "port": 80 }, { "port": "http" }] },
+        });
+        let Decoded::Bad(bad) = serde_json::from_value::<Decoded<Service>>(object).unwrap() else {
+            panic!("decoded");
+        };
+        assert_eq!(bad.path, "spec.ports[1].port");
+        assert!(
+            bad.error.contains("invalid type: string \"http\""),
+            "{}",
+            bad.error
+        );
+        assert_eq!(bad.metadata.name.as_deref(), Some("a"));
+        assert_eq!(bad.metadata.resource_version.as_deref(), Some("7"));
+        assert_eq!(
+            bad.metadata.finalizers.as_deref(),
+            Some(&["x/y".to_owned()][..])
+        );
+    }
+
+    #[test]
+    fn a_bad_object_spoils_no_list() {
+        let list = json!([
+            { "metadata": { "name": "bad" }, "spec": 1 },
+            { "metadata": { "name": "good", "managedFields": [{ "manager": "kubectl" }] } },
+        ]);
+        let list: Vec<Decoded<Service>> = serde_json::from_value(list).unwrap();
+        assert!(matches!(&list[0], Decoded::Bad(_)));
+        let Decoded::Good(good) = &list[1] else {
+            panic!("not decoded")
+        };
+        assert_eq!(good.metadata.managed_fields, None);
+    }
+}

@@ -1,0 +1,103 @@
+//! The one finalizer of a controller: what to do about it for an object, decided without io.
+
+use kube::{Resource, ResourceExt};
+
+/// What comes before, or in place of, reconciling.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Write these finalizers (if any are given), then reconcile.
+    Reconcile(Option<Vec<String>>),
+    /// Clean up, then write these finalizers.
+    Cleanup(Vec<String>),
+    /// The object is going, and not ours to hold: write these finalizers (if any are given).
+    LetGo(Option<Vec<String>>),
+}
+
+/// `finalizer` is the one that the reconciler wants; `derived` is the conventional one, which an earlier
+/// version may have left.
+pub(crate) fn step<K: Resource>(object: &K, finalizer: Option<&str>, derived: &str) -> Step {
+    let present = object.finalizers();
+    let stale = |name: &String| name == derived && finalizer != Some(derived);
+    let ours = |name: &String| Some(name.as_str()) == finalizer;
+    let has_stale = present.iter().any(stale);
+    let has_ours = present.iter().any(ours);
+    let others = || {
+        present
+            .iter()
+            .filter(|name| !stale(name) && !ours(name))
+            .cloned()
+    };
+    if object.meta().deletion_timestamp.is_some() {
+        return match has_ours {
+            true => Step::Cleanup(others().collect()),
+            false => Step::LetGo(has_stale.then(|| others().collect())),
+        };
+    }
+    let missing = finalizer.is_some() && !has_ours;
+    let wanted = || others().chain(finalizer.map(str::to_owned)).collect();
+    Step::Reconcile((has_stale || missing).then(wanted))
+}
+
+/// The conventional name.
+pub(crate) fn derived_name<K: Resource<DynamicType = ()>>(operator: &str) -> String {
+    format!("{}/{operator}", K::group(&()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use k8s_openapi::{
+        api::core::v1::ConfigMap, apimachinery::pkg::apis::meta::v1::Time, jiff::Timestamp,
+    };
+    use kube::core::ObjectMeta;
+
+    const OURS: &str = "example.com/operator";
+
+    fn object(finalizers: &[&str], deleted: bool) -> ConfigMap {
+        let finalizers = finalizers.iter().map(ToString::to_string).collect();
+        let metadata = ObjectMeta {
+            finalizers: Some(finalizers),
+            deletion_timestamp: deleted.then_some(Time(Timestamp::UNIX_EPOCH)),
+            ..ObjectMeta::default()
+        };
+        ConfigMap {
+            metadata,
+            ..ConfigMap::default()
+        }
+    }
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_wanted_finalizer_is_added_once() {
+        let step = |present: &[&str]| step(&object(present, false), Some(OURS), OURS);
+        assert_eq!(step(&["x/y"]), Step::Reconcile(Some(names(&["x/y", OURS]))));
+        assert_eq!(step(&[OURS, "x/y"]), Step::Reconcile(None));
+    }
+
+    #[test]
+    fn a_finalizer_of_an_earlier_version_goes_and_others_stay() {
+        let step_without = |present: &[&str], deleted| step(&object(present, deleted), None, OURS);
+        assert_eq!(step_without(&["x/y"], false), Step::Reconcile(None));
+        assert_eq!(
+            step_without(&[OURS, "x/y"], false),
+            Step::Reconcile(Some(names(&["x/y"])))
+        );
+        assert_eq!(step_without(&[OURS], true), Step::LetGo(Some(vec![])));
+        let renamed = step(&object(&[OURS], false), Some("new/name"), OURS);
+        assert_eq!(renamed, Step::Reconcile(Some(names(&["new/name"]))));
+    }
+
+    #[test]
+    fn cleanup_comes_only_with_our_finalizer() {
+        let deleted = |present: &[&str]| step(&object(present, true), Some(OURS), OURS);
+        assert_eq!(deleted(&["x/y", OURS]), Step::Cleanup(names(&["x/y"])));
+        assert_eq!(
+            deleted(&["x/y"]),
+            Step::LetGo(None),
+            "never reconciled on the way out"
+        );
+    }
+}

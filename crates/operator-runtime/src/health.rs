@@ -1,0 +1,170 @@
+//! Whether the operator is alive and ready. It is never unhealthy for want of an API server: a restart
+//! would not bring that back.
+
+use std::{
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::time::{Instant, interval};
+
+use crate::progress::Progress;
+
+/// An executor whose tasks wait longer than this for their turn is stalled.
+const BEAT_WITHIN: Duration = Duration::from_secs(30);
+
+/// What this replica does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    Starting,
+    Standby,
+    Working,
+    Stopping,
+}
+
+/// What `/healthz` and `/readyz` answer from.
+pub(crate) struct Health {
+    progress: Arc<Progress>,
+    lease_duration: Duration,
+    state: Mutex<State>,
+}
+
+struct State {
+    role: Role,
+    beat: Instant,
+    lease_seen: Option<Instant>,
+    /// The caches that are still being filled, by kind.
+    filling: Vec<String>,
+}
+
+impl Health {
+    pub fn new(progress: Arc<Progress>, lease_duration: Duration) -> Arc<Self> {
+        let state = State {
+            role: Role::Starting,
+            beat: Instant::now(),
+            lease_seen: None,
+            filling: vec![],
+        };
+        Arc::new(Self {
+            progress,
+            lease_duration,
+            state: Mutex::new(state),
+        })
+    }
+
+    /// Never ends: a sign of life from the executor each second.
+    pub async fn beat(self: Arc<Self>) {
+        let mut ticks = interval(Duration::from_secs(1));
+        loop {
+            ticks.tick().await;
+            self.lock().beat = Instant::now();
+        }
+    }
+
+    /// Nothing leads from stopping back to work.
+    pub fn set_role(&self, role: Role) {
+        let mut state = self.lock();
+        if state.role != Role::Stopping {
+            state.role = role;
+        }
+    }
+
+    pub fn lease_seen(&self) {
+        self.lock().lease_seen = Some(Instant::now());
+    }
+
+    pub fn filling(&self, cache: String) {
+        self.lock().filling.push(cache);
+    }
+
+    pub fn filled(&self, cache: &str) {
+        self.lock().filling.retain(|name| name != cache);
+    }
+
+    /// Why the process should be restarted.
+    pub fn unhealthy(&self) -> Option<String> {
+        if self.lock().beat.elapsed() > BEAT_WITHIN {
+            return Some("the executor is stalled".into());
+        }
+        self.progress
+            .stalled()
+            .map(|path| format!("the watch of {path} is stalled"))
+    }
+
+    /// Why this replica is not to be counted on.
+    pub fn unready(&self) -> Option<String> {
+        let state = self.lock();
+        match state.role {
+            Role::Starting => Some("starting".into()),
+            Role::Stopping => Some("stopping".into()),
+            Role::Standby => match state.lease_seen {
+                Some(seen) if seen.elapsed() <= self.lease_duration => None,
+                _ => Some("cannot reach the lease".into()),
+            },
+            Role::Working if state.filling.is_empty() => None,
+            Role::Working => Some(format!(
+                "waiting for the lists of {}",
+                state.filling.join(", ")
+            )),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metrics::Metrics;
+    use tokio::time::advance;
+
+    fn health() -> Arc<Health> {
+        let progress = Progress::new(Duration::from_secs(10), Arc::new(Metrics::new("test")));
+        Health::new(progress, Duration::from_secs(15))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_stalled_executor_is_unhealthy() {
+        let health = health();
+        advance(BEAT_WITHIN + Duration::from_secs(1)).await;
+        assert_eq!(
+            health.unhealthy().as_deref(),
+            Some("the executor is stalled")
+        );
+        let beat = tokio::spawn(health.clone().beat());
+        tokio::task::yield_now().await;
+        assert_eq!(health.unhealthy(), None);
+        beat.abort();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_standby_is_ready_while_it_sees_the_lease() {
+        let health = health();
+        assert_eq!(health.unready().as_deref(), Some("starting"));
+        health.set_role(Role::Standby);
+        assert!(health.unready().is_some());
+        health.lease_seen();
+        assert_eq!(health.unready(), None);
+        advance(Duration::from_secs(16)).await;
+        assert_eq!(health.unready().as_deref(), Some("cannot reach the lease"));
+        assert_eq!(health.unhealthy(), None, "that is no reason to restart");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_worker_is_ready_with_full_caches_and_never_again_after_stopping() {
+        let health = health();
+        health.filling("Memcached".into());
+        health.set_role(Role::Working);
+        assert_eq!(
+            health.unready().as_deref(),
+            Some("waiting for the lists of Memcached")
+        );
+        health.filled("Memcached");
+        assert_eq!(health.unready(), None);
+        health.set_role(Role::Stopping);
+        health.set_role(Role::Working);
+        assert_eq!(health.unready().as_deref(), Some("stopping"));
+    }
+}

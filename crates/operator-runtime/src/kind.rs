@@ -1,0 +1,94 @@
+//! A kind of the API given by strings, so that built-in and foreign kinds are alike, and where it is watched.
+
+use k8s_openapi::ClusterResourceScope;
+use kube::{Resource, core::ApiResource};
+use std::{any::TypeId, fmt};
+
+/// Whether the objects of a kind live in a namespace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    Namespaced,
+    Cluster,
+}
+
+impl Scope {
+    /// The scope that the type `K` declares; one that is known only at run time counts as namespaced.
+    pub fn of<K: Resource<Scope: 'static>>() -> Self {
+        if TypeId::of::<K::Scope>() == TypeId::of::<ClusterResourceScope>() {
+            Self::Cluster
+        } else {
+            Self::Namespaced
+        }
+    }
+
+    /// The namespaces to watch, where `None` stands for all of them.
+    pub fn watched(self, namespaces: &[String]) -> Vec<Option<String>> {
+        match self {
+            Self::Namespaced if !namespaces.is_empty() => {
+                namespaces.iter().cloned().map(Some).collect()
+            }
+            _ => vec![None],
+        }
+    }
+}
+
+/// A kind by its names.
+#[derive(Clone, Debug)]
+pub(crate) struct Kind {
+    pub resource: ApiResource,
+    pub scope: Scope,
+}
+
+impl Kind {
+    pub fn new(group: &str, version: &str, kind: &str, plural: &str, scope: Scope) -> Self {
+        let api_version = if group.is_empty() {
+            version.into()
+        } else {
+            format!("{group}/{version}")
+        };
+        let resource = ApiResource {
+            group: group.into(),
+            version: version.into(),
+            api_version,
+            kind: kind.into(),
+            plural: plural.into(),
+        };
+        Self { resource, scope }
+    }
+
+    /// Versions do not matter: an object is the same in each version of its kind.
+    pub fn is<K: Resource<DynamicType = ()>>(&self) -> bool {
+        self.resource.group == K::group(&()) && self.resource.kind == K::kind(&())
+    }
+}
+
+/// As `operator.toml` writes it: `apps/v1/Deployment`, `v1/ConfigMap`.
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.resource.api_version, self.resource.kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+
+    #[test]
+    fn a_cluster_scoped_kind_is_watched_once_whatever_the_namespaces() {
+        let namespaces = ["a".to_owned(), "b".to_owned()];
+        assert_eq!(Scope::of::<Namespace>().watched(&namespaces), [None]);
+        assert_eq!(
+            Scope::of::<ConfigMap>().watched(&namespaces),
+            [Some("a".to_owned()), Some("b".to_owned())]
+        );
+        assert_eq!(Scope::of::<ConfigMap>().watched(&[]), [None]);
+    }
+
+    #[test]
+    fn a_kind_reads_as_in_operator_toml() {
+        let kind = |group, kind| Kind::new(group, "v1", kind, "", Scope::Namespaced).to_string();
+        assert_eq!(kind("apps", "Deployment"), "apps/v1/Deployment");
+        assert_eq!(kind("", "ConfigMap"), "v1/ConfigMap");
+    }
+}

@@ -1,0 +1,35 @@
+//! Logs on standard error, for people or as JSON, with the object that they are about.
+
+use tracing_subscriber::{EnvFilter, layer::SubscriberExt, util::SubscriberInitExt};
+
+use crate::{
+    error::{Fatal, panic_message},
+    settings::{LogFormat, Settings},
+};
+
+/// Sets up logs, unless the program has done that already.
+pub(crate) fn init(settings: &Settings) -> Result<(), Fatal> {
+    let invalid = |error: tracing_subscriber::filter::ParseError| Fatal::LogFilter {
+        filter: settings.log.clone(),
+        reason: error.to_string(),
+    };
+    let filter = EnvFilter::try_new(&settings.log).map_err(invalid)?;
+    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let registry = tracing_subscriber::registry().with(filter);
+    let set = match settings.log_format {
+        LogFormat::Human => registry.with(lines.with_target(false)).try_init(),
+        LogFormat::Json => registry
+            .with(lines.json().flatten_event(true).with_span_list(false))
+            .try_init(),
+    };
+    if set.is_ok() {
+        std::panic::set_hook(Box::new(|panic| {
+            let place = panic
+                .location()
+                .map(ToString::to_string)
+                .unwrap_or_default();
+            tracing::error!(place, "panicked: {}", panic_message(panic.payload()));
+        }));
+    }
+    Ok(())
+}

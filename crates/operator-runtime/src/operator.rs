@@ -1,0 +1,329 @@
+//! The process: it sets up, waits to lead, runs the controllers, and stops in order.
+
+use std::{collections::HashMap, sync::Arc};
+
+use kube::{Client, Config};
+use tokio::{net::TcpListener, task::JoinSet, time::timeout};
+use tokio_util::sync::CancellationToken;
+use tracing::{info, warn};
+
+use crate::{
+    controller::Wiring,
+    error::Fatal,
+    health::{Health, Role},
+    leader::Election,
+    log,
+    metrics::Metrics,
+    progress::Progress,
+    server,
+    settings::Settings,
+    setup::{Build, Controllers, Setup, value},
+};
+
+/// A program that runs controllers, one replica of it at a time.
+pub struct Operator {
+    client: Client,
+    controllers: Controllers,
+    listener: Option<TcpListener>,
+    metrics: Arc<Metrics>,
+    name: String,
+    settings: Settings,
+    stop: CancellationToken,
+    values: HashMap<std::any::TypeId, Arc<dyn std::any::Any + Send + Sync>>,
+}
+
+/// Asks an operator to stop; see [`Operator::shutdown_handle`].
+#[derive(Clone, Debug)]
+pub struct ShutdownHandle(CancellationToken);
+
+impl ShutdownHandle {
+    /// Lets reconciliations in flight finish, releases the lease, and ends [`Operator::run`].
+    pub fn shutdown(&self) {
+        self.0.cancel();
+    }
+}
+
+impl Operator {
+    /// Sets up logs, unless the program has, and connects to the cluster that the process runs in, or that the
+    /// kubeconfig names. The name is also the field manager of all that is applied, and the user agent.
+    pub async fn connect(name: impl Into<String>, settings: Settings) -> Result<Self, Fatal> {
+        let name = name.into();
+        log::init(&settings)?;
+        let mut config = Config::infer()
+            .await
+            .map_err(|error| Fatal::NoCluster(error.into()))?;
+        if let Ok(agent) = http::HeaderValue::from_str(&name) {
+            config.headers.push((http::header::USER_AGENT, agent));
+        }
+        let client = Client::try_from(config).map_err(|error| Fatal::Client(error.into()))?;
+        Ok(Self::new(name, settings, client))
+    }
+
+    /// An operator on a client of your own; the namespace of the client is the operator's.
+    pub fn new(name: impl Into<String>, settings: Settings, client: Client) -> Self {
+        let name = name.into();
+        Self {
+            client,
+            controllers: Controllers::new(),
+            listener: None,
+            metrics: Arc::new(Metrics::new(&name)),
+            name,
+            settings,
+            stop: CancellationToken::new(),
+            values: HashMap::new(),
+        }
+    }
+
+    /// Gives a value to the setup functions, which find it with [`Setup::get`]; one for each type.
+    #[must_use]
+    pub fn provide<T: Send + Sync + 'static>(mut self, provided: T) -> Self {
+        value(&mut self.values, provided);
+        self
+    }
+
+    /// Adds controllers.
+    #[must_use]
+    pub fn register(mut self, controllers: Controllers) -> Self {
+        self.controllers = self.controllers.and(controllers);
+        self
+    }
+
+    /// Serves health and metrics on this listener, and not on the address in the settings.
+    #[must_use]
+    pub fn listener(mut self, listener: TcpListener) -> Self {
+        self.listener = Some(listener);
+        self
+    }
+
+    /// What ends [`run`](Self::run) from another task.
+    pub fn shutdown_handle(&self) -> ShutdownHandle {
+        ShutdownHandle(self.stop.clone())
+    }
+
+    /// Runs until SIGTERM, SIGINT or [`ShutdownHandle::shutdown`]; an error if the lease is lost, or the operator
+    /// cannot work. Reconciliations in flight finish first, within the time that the settings give them, and then
+    /// the lease is released. A second signal ends it at once.
+    pub async fn run(self) -> Result<(), Fatal> {
+        let Self {
+            client,
+            controllers,
+            listener,
+            metrics,
+            name,
+            settings,
+            stop,
+            values,
+        } = self;
+        settings.check()?;
+        let listener = match listener {
+            Some(listener) => listener,
+            None => server::listen(settings.http_address).await?,
+        };
+        let progress = Progress::new(settings.watch_timeout, metrics.clone());
+        let client = progress.observe(client);
+        let health = Health::new(progress, settings.lease_duration);
+        let settings = Arc::new(settings);
+
+        let mut background = JoinSet::new();
+        background.spawn(health.clone().beat());
+        background.spawn({
+            let (health, metrics) = (health.clone(), metrics.clone());
+            async move {
+                if let Err(error) = server::serve(listener, health, metrics).await {
+                    warn!("health and metrics are no longer served: {error}");
+                }
+            }
+        });
+        background.spawn({
+            let (health, stop) = (health.clone(), stop.clone());
+            async move {
+                stop.cancelled().await;
+                info!("stopping");
+                health.set_role(Role::Stopping);
+                std::future::pending().await
+            }
+        });
+        let interrupted = CancellationToken::new();
+        if settings.handle_signals {
+            background.spawn(signals(stop.clone(), interrupted.clone()));
+        }
+
+        let setup = Setup {
+            client: client.clone(),
+            operator: name.clone(),
+            settings: settings.clone(),
+            values: Arc::new(values),
+            metrics: metrics.clone(),
+        };
+        let wiring = Wiring {
+            client,
+            operator: name,
+            settings,
+            metrics,
+            health,
+            stop,
+        };
+        let work = async {
+            let mut builds = vec![];
+            for start in controllers.starts {
+                builds.push(
+                    start(setup.clone())
+                        .await
+                        .map_err(|error| Fatal::Setup(error.into()))?,
+                );
+            }
+            lead(wiring, builds).await
+        };
+        tokio::select! {
+            done = work => done,
+            Some(_) = background.join_next() => Err(Fatal::Task("background".into())),
+            () = interrupted.cancelled() => Err(Fatal::Interrupted),
+        }
+    }
+}
+
+/// Works while this replica holds the lease, or at once if there is no election.
+async fn lead(wiring: Wiring, builds: Vec<Build>) -> Result<(), Fatal> {
+    let Wiring {
+        client,
+        operator,
+        settings,
+        health,
+        stop,
+        ..
+    } = wiring.clone();
+    if !settings.leader_election {
+        return work(wiring, builds).await;
+    }
+    health.set_role(Role::Standby);
+    let mut election = Election::new(client, &operator, &settings, health);
+    let Some(held) = election.acquire(&stop).await else {
+        return Ok(());
+    };
+    let done = CancellationToken::new();
+    let mut keeping = JoinSet::new();
+    // In a task of its own, so that no reconciler's long computation delays a renewal.
+    keeping.spawn(election.keep(held, done.clone()));
+    let worked = tokio::select! {
+        worked = work(wiring, builds) => worked,
+        Some(lost) = keeping.join_next() => return lost.unwrap_or_else(|error| Err(Fatal::Task(error.to_string()))),
+    };
+    done.cancel();
+    while keeping.join_next().await.is_some() {}
+    worked
+}
+
+/// Runs the controllers until they are asked to stop, and what is in flight then until its time is up.
+async fn work(wiring: Wiring, builds: Vec<Build>) -> Result<(), Fatal> {
+    let Wiring {
+        settings,
+        metrics,
+        health,
+        stop,
+        ..
+    } = wiring.clone();
+    let mut controllers = JoinSet::new();
+    for build in builds {
+        controllers.spawn(build(wiring.clone()));
+    }
+    health.set_role(Role::Working);
+    let _leading = Leading::new(metrics);
+    let ended = async |controllers: &mut JoinSet<()>| match controllers.join_next().await {
+        Some(Err(error)) => Err(Fatal::Task(error.to_string())),
+        Some(Ok(())) => Ok(()),
+        None => std::future::pending().await,
+    };
+    tokio::select! {
+        () = stop.cancelled() => {}
+        early = ended(&mut controllers) => {
+            if !stop.is_cancelled() {
+                early?;
+                return Err(Fatal::Task("a controller".into()));
+            }
+        }
+    }
+    let drained = async { while controllers.join_next().await.is_some() {} };
+    if timeout(settings.shutdown_timeout, drained).await.is_err() {
+        warn!(after = ?settings.shutdown_timeout, "giving up reconciliations in flight");
+        controllers.shutdown().await;
+    }
+    Ok(())
+}
+
+/// Shows in the metrics that this replica works, for as long as it is held.
+struct Leading(Arc<Metrics>);
+
+impl Leading {
+    fn new(metrics: Arc<Metrics>) -> Self {
+        metrics.leader.set(1);
+        Self(metrics)
+    }
+}
+
+impl Drop for Leading {
+    fn drop(&mut self) {
+        self.0.leader.set(0);
+    }
+}
+
+/// The first signal asks to stop, the second to stop at once.
+async fn signals(stop: CancellationToken, interrupted: CancellationToken) {
+    let mut next = Signals::new();
+    next.recv().await;
+    stop.cancel();
+    next.recv().await;
+    interrupted.cancel();
+    std::future::pending().await
+}
+
+#[cfg(unix)]
+struct Signals {
+    terminate: Option<tokio::signal::unix::Signal>,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn new() -> Self {
+        use tokio::signal::unix::{SignalKind, signal};
+        let terminate = signal(SignalKind::terminate());
+        let terminate = terminate.inspect_err(|error| warn!("SIGTERM is not handled: {error}"));
+        Self {
+            terminate: terminate.ok(),
+        }
+    }
+
+    async fn recv(&mut self) {
+        let terminate = async {
+            match &mut self.terminate {
+                Some(terminate) => terminate.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = terminate => {}
+            () = interrupt() => {}
+        }
+    }
+}
+
+#[cfg(not(unix))]
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn new() -> Self {
+        Self
+    }
+
+    async fn recv(&mut self) {
+        interrupt().await;
+    }
+}
+
+/// SIGINT, or Ctrl-C; never if it cannot be handled.
+async fn interrupt() {
+    if let Err(error) = tokio::signal::ctrl_c().await {
+        warn!("SIGINT is not handled: {error}");
+        std::future::pending::<()>().await;
+    }
+}

@@ -1,0 +1,288 @@
+//! Watches as seen from below: a layer on the client that notes when each last delivered, ended or erred.
+//!
+//! Bookmarks and reconnects do not show at kube's watch streams, so a quiet watch and a dead one
+//! look alike there. The layer also bounds the wait for an answer: a server that accepts a request
+//! and then falls silent is an error, not a hang.
+
+use std::{
+    collections::HashMap,
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::{Body as HttpBody, Frame, SizeHint};
+use kube::{Client, client::Body};
+use tokio::time::{Instant, timeout};
+use tower::{BoxError, service_fn};
+
+use crate::metrics::Metrics;
+
+/// The API server itself gives up on a request after one minute.
+const ANSWER_WITHIN: Duration = Duration::from_secs(90);
+
+/// The watches under way.
+pub(crate) struct Progress {
+    watch_timeout: Duration,
+    metrics: Arc<Metrics>,
+    watches: Mutex<Watches>,
+}
+
+#[derive(Default)]
+struct Watches {
+    next: u64,
+    open: HashMap<u64, Watch>,
+}
+
+struct Watch {
+    path: String,
+    last: Instant,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the API server did not answer within {0:?}")]
+struct Silent(Duration);
+
+impl Progress {
+    pub fn new(watch_timeout: Duration, metrics: Arc<Metrics>) -> Arc<Self> {
+        Arc::new(Self {
+            watch_timeout,
+            metrics,
+            watches: Mutex::default(),
+        })
+    }
+
+    /// The path of a watch that has been silent for more than twice its timeout.
+    pub fn stalled(&self) -> Option<String> {
+        let limit = self.watch_timeout * 2;
+        let watches = self.lock();
+        let stalled = watches
+            .open
+            .values()
+            .find(|watch| watch.last.elapsed() > limit);
+        stalled.map(|watch| watch.path.clone())
+    }
+
+    /// A client that sends through `client` and is observed.
+    pub fn observe(self: &Arc<Self>, client: Client) -> Client {
+        let namespace = client.default_namespace().to_owned();
+        let valid_until = *client.valid_until();
+        let progress = self.clone();
+        let service = service_fn(move |request: Request<Body>| {
+            let (progress, client) = (progress.clone(), client.clone());
+            async move { progress.send(client, request).await }
+        });
+        Client::new(service, namespace).with_valid_until(valid_until)
+    }
+
+    async fn send(
+        self: Arc<Self>,
+        client: Client,
+        request: Request<Body>,
+    ) -> Result<Response<Observed>, BoxError> {
+        let watch = is_watch(request.uri()).then(|| self.clone().opened(request.uri().path()));
+        let limit = if watch.is_some() {
+            self.watch_timeout
+        } else {
+            ANSWER_WITHIN
+        };
+        let response = if waits_long(request.uri()) {
+            client.send(request).await
+        } else {
+            timeout(limit, client.send(request))
+                .await
+                .map_err(|_| Silent(limit))?
+        };
+        Ok(response?.map(|body| Observed { body, watch }))
+    }
+
+    fn opened(self: Arc<Self>, path: &str) -> OpenWatch {
+        self.metrics.watch_started(path);
+        let mut watches = self.lock();
+        watches.next += 1;
+        let id = watches.next;
+        watches.open.insert(
+            id,
+            Watch {
+                path: path.to_owned(),
+                last: Instant::now(),
+            },
+        );
+        drop(watches);
+        OpenWatch { id, progress: self }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Watches> {
+        self.watches.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn is_watch(uri: &http::Uri) -> bool {
+    let query = uri.query().unwrap_or_default();
+    query
+        .split('&')
+        .any(|pair| pair == "watch=true" || pair == "watch=1")
+}
+
+/// Requests whose answer may rightly begin late, such as the log of a silent container.
+fn waits_long(uri: &http::Uri) -> bool {
+    let path = uri.path();
+    let last = path.rsplit('/').next().unwrap_or_default();
+    ["log", "exec", "attach", "portforward"].contains(&last) || path.contains("/proxy")
+}
+
+/// A watch from its request to the end of its body.
+struct OpenWatch {
+    id: u64,
+    progress: Arc<Progress>,
+}
+
+impl OpenWatch {
+    fn moved(&self) {
+        if let Some(watch) = self.progress.lock().open.get_mut(&self.id) {
+            watch.last = Instant::now();
+        }
+    }
+}
+
+impl Drop for OpenWatch {
+    fn drop(&mut self) {
+        self.progress.lock().open.remove(&self.id);
+    }
+}
+
+pin_project_lite::pin_project! {
+    /// A response's body that tells when it moves.
+    struct Observed {
+        #[pin]
+        body: Body,
+        watch: Option<OpenWatch>,
+    }
+}
+
+impl HttpBody for Observed {
+    type Data = Bytes;
+    type Error = <Body as HttpBody>::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        let this = self.project();
+        let frame = this.body.poll_frame(cx);
+        if let (Poll::Ready(_), Some(watch)) = (&frame, this.watch) {
+            watch.moved();
+        }
+        frame
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::StreamExt;
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::{Api, api::WatchParams};
+
+    /// A server that answers a watch with what arrives in `events`, and other requests never.
+    fn client(events: tokio::sync::mpsc::Receiver<&'static str>) -> Client {
+        let events = Arc::new(Mutex::new(Some(events)));
+        let service = service_fn(move |request: Request<Body>| {
+            let events = events.clone();
+            async move {
+                if !is_watch(request.uri()) {
+                    std::future::pending::<()>().await;
+                }
+                let events = events.lock().unwrap().take().expect("one watch");
+                let frames = futures::stream::unfold(events, async |mut events| {
+                    let event = events.recv().await?;
+                    Some((Ok::<_, BoxError>(Frame::data(Bytes::from(event))), events))
+                });
+                Ok::<_, BoxError>(Response::new(Frames(Box::pin(frames))))
+            }
+        });
+        Client::new(service, "default")
+    }
+
+    type Delivered = Result<Frame<Bytes>, BoxError>;
+    struct Frames(Pin<Box<dyn futures::Stream<Item = Delivered> + Send>>);
+
+    impl HttpBody for Frames {
+        type Data = Bytes;
+        type Error = BoxError;
+        fn poll_frame(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Delivered>> {
+            self.0.poll_next_unpin(cx)
+        }
+    }
+
+    const BOOKMARK: &str = concat!(
+        r#"{"type":"BOOKMARK","object":{"kind":"ConfigMap","apiVersion":"v1","metadata":{"resourceVersion":"9"}}}"#,
+        "\n"
+    );
+
+    fn progress() -> Arc<Progress> {
+        Progress::new(Duration::from_secs(10), Arc::new(Metrics::new("test")))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_that_is_not_read_stalls_and_a_bookmark_is_progress() {
+        let (events, receiver) = tokio::sync::mpsc::channel(8);
+        let progress = progress();
+        let api: Api<ConfigMap> = Api::all(progress.observe(client(receiver)));
+        let mut watch = api
+            .watch(&WatchParams::default(), "0")
+            .await
+            .unwrap()
+            .boxed();
+        tokio::time::advance(Duration::from_secs(15)).await;
+        events.send(BOOKMARK).await.unwrap();
+        watch.next().await.unwrap().unwrap();
+        tokio::time::advance(Duration::from_secs(15)).await;
+        assert_eq!(progress.stalled(), None, "the bookmark was 15 s ago");
+        events.send(BOOKMARK).await.unwrap();
+        tokio::time::advance(Duration::from_secs(6)).await;
+        assert_eq!(
+            progress.stalled().as_deref(),
+            Some("/api/v1/configmaps"),
+            "nobody reads it"
+        );
+        drop(watch);
+        assert_eq!(
+            progress.stalled(),
+            None,
+            "an ended watch is not a stalled one"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_that_never_answers_is_an_error() {
+        let (_events, receiver) = tokio::sync::mpsc::channel(1);
+        let progress = progress();
+        let api: Api<ConfigMap> = Api::default_namespaced(progress.observe(client(receiver)));
+        let error = api.get("a").await.unwrap_err().to_string();
+        assert!(error.contains("did not answer within 90s"), "{error}");
+    }
+
+    #[test]
+    fn a_log_may_begin_late() {
+        let uri = |text: &'static str| http::Uri::from_static(text);
+        assert!(waits_long(&uri(
+            "/api/v1/namespaces/a/pods/b/log?follow=true"
+        )));
+        assert!(waits_long(&uri(
+            "/api/v1/namespaces/a/services/b/proxy/metrics"
+        )));
+        assert!(!waits_long(&uri("/api/v1/namespaces/a/pods/b")));
+    }
+}

@@ -1,0 +1,65 @@
+//! The trait that an operator's author implements.
+
+use std::{fmt::Debug, future::Future, sync::Arc};
+
+use kube::{
+    Resource,
+    runtime::{
+        controller::Action,
+        reflector::{ObjectRef, Store},
+    },
+};
+use serde::{Serialize, de::DeserializeOwned};
+
+use crate::{Result, context::Context, related::Changed};
+
+/// Brings the cluster to the state that an object of one kind asks for.
+pub trait Reconciler: Send + Sync + 'static {
+    /// The kind, namespaced or cluster-scoped: a derived `CustomResource`, a plain struct that implements
+    /// [`Resource`], or a type of `k8s-openapi`.
+    type Resource: Resource<DynamicType = (), Scope: 'static>
+        + Clone
+        + Debug
+        + DeserializeOwned
+        + Serialize
+        + Send
+        + Sync
+        + 'static;
+
+    /// The [finalizer](https://kubernetes.io/docs/concepts/overview/working-with-objects/finalizers/) that keeps
+    /// an object until [`cleanup`](Self::cleanup) is done; `None` if there is nothing to clean up.
+    ///
+    /// By convention it is `<group of the kind>/<name of the operator>`. A finalizer of that name is removed from
+    /// objects when it is not this one any more, so that a version of the operator without cleanup does not leave
+    /// them undeletable. One of any other name is yours to remove.
+    const FINALIZER: Option<&'static str> = None;
+
+    /// Makes the world match `object`.
+    ///
+    /// It is called after the start, and after every change to the object or to what it owns, but not on an
+    /// object that is being deleted; and never twice at once for one object.
+    fn reconcile(
+        &self,
+        object: Arc<Self::Resource>,
+        cx: &Context,
+    ) -> impl Future<Output = Result<Action>> + Send;
+
+    /// Undoes what the garbage collector cannot, before the object goes. It may be called again after it
+    /// succeeded, and is called only if there is a [`FINALIZER`](Self::FINALIZER).
+    fn cleanup(
+        &self,
+        _object: Arc<Self::Resource>,
+        _cx: &Context,
+    ) -> impl Future<Output = Result<()>> + Send {
+        async { Ok(()) }
+    }
+
+    /// The objects to reconcile because one of a kind that is watched, but not owned, changed.
+    fn parents(
+        &self,
+        _changed: &Changed,
+        _cache: &Store<Self::Resource>,
+    ) -> Vec<ObjectRef<Self::Resource>> {
+        vec![]
+    }
+}

@@ -1,0 +1,285 @@
+//! What can be set from the outside: each a flag and an environment variable of the operator's binary.
+
+use std::{net::SocketAddr, num::NonZeroU16, time::Duration};
+
+use clap::{Args, ValueEnum};
+
+use crate::{backoff::Growth, error::Fatal};
+
+/// The runtime's settings; put them into your own arguments with `#[command(flatten)]`.
+///
+/// Durations are written as `500ms`, `15s` or `5m`.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Operator")]
+#[non_exhaustive]
+pub struct Settings {
+    /// Namespaces to watch, separated by commas; all of them if empty. Kinds of cluster scope are always watched
+    #[arg(
+        long = "namespace",
+        env = "WATCH_NAMESPACE",
+        value_delimiter = ',',
+        default_value = "",
+        hide_default_value = true,
+        value_name = "NAMESPACE"
+    )]
+    pub namespaces: Vec<String>,
+
+    /// Work only while holding a lease, so that one replica works at a time
+    #[arg(long, env = "LEADER_ELECTION", action = clap::ArgAction::Set, default_value_t = true, value_name = "BOOL")]
+    pub leader_election: bool,
+
+    /// Name of the lease; the operator's name if absent
+    #[arg(long, env = "LEASE_NAME", value_name = "NAME")]
+    pub lease_name: Option<String>,
+
+    /// Namespace of the lease; the operator's own if absent
+    #[arg(long, env = "LEASE_NAMESPACE", value_name = "NAMESPACE")]
+    pub lease_namespace: Option<String>,
+
+    /// How long a standby waits for a leader that does not renew
+    #[arg(long, env = "LEASE_DURATION", value_parser = duration, default_value = "15s", value_name = "TIME")]
+    pub lease_duration: Duration,
+
+    /// How long a leader tries to renew before it stops; shorter than the lease's duration
+    #[arg(long, env = "RENEW_DEADLINE", value_parser = duration, default_value = "10s", value_name = "TIME")]
+    pub renew_deadline: Duration,
+
+    /// How often the lease is renewed, or tried for
+    #[arg(long, env = "RETRY_PERIOD", value_parser = duration, default_value = "2s", value_name = "TIME")]
+    pub retry_period: Duration,
+
+    /// Where /healthz, /readyz and /metrics are served
+    #[arg(
+        long,
+        env = "HTTP_ADDRESS",
+        default_value = "0.0.0.0:8080",
+        value_name = "ADDRESS"
+    )]
+    pub http_address: SocketAddr,
+
+    /// How logs are written to standard error
+    #[arg(long, env = "LOG_FORMAT", value_enum, default_value = "human")]
+    pub log_format: LogFormat,
+
+    /// What is logged, as for tracing's EnvFilter: `debug`, or `info,my_operator=trace`
+    #[arg(long, env = "RUST_LOG", default_value = DEFAULT_LOG, hide_default_value = true, value_name = "FILTER")]
+    pub log: String,
+
+    /// How many objects of a kind are reconciled at once, at most
+    #[arg(long, env = "CONCURRENCY", default_value = "16", value_name = "NUMBER")]
+    pub concurrency: NonZeroU16,
+
+    /// Delay after an object's first failure; it doubles with each further one
+    #[arg(long, env = "BACKOFF_FIRST", value_parser = duration, default_value = "1s", value_name = "TIME")]
+    pub backoff_first: Duration,
+
+    /// Longest delay between two tries of an object that fails
+    #[arg(long, env = "BACKOFF_LAST", value_parser = duration, default_value = "5m", value_name = "TIME")]
+    pub backoff_last: Duration,
+
+    /// After how long a watch is renewed; /healthz fails when one is silent for more than twice that
+    #[arg(long, env = "WATCH_TIMEOUT", value_parser = duration, default_value = "290s", value_name = "TIME")]
+    pub watch_timeout: Duration,
+
+    /// How long reconciliations in flight may take to finish after a request to stop
+    #[arg(long, env = "SHUTDOWN_TIMEOUT", value_parser = duration, default_value = "20s", value_name = "TIME")]
+    pub shutdown_timeout: Duration,
+
+    /// Whether [`Operator::run`](crate::Operator::run) ends on SIGTERM and SIGINT; a program that embeds
+    /// the operator turns it off, and uses [`Operator::shutdown_handle`](crate::Operator::shutdown_handle)
+    #[arg(skip = true)]
+    pub handle_signals: bool,
+}
+
+/// Kube's own messages repeat the errors that the runtime reports, so only ours are on by default.
+const DEFAULT_LOG: &str = "info,kube_client=error,kube_client::client::builder=off,kube_runtime=error,kube_runtime::watcher=off";
+
+/// How logs are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// A line for people.
+    Human,
+    /// A JSON object on each line.
+    Json,
+}
+
+impl Default for Settings {
+    /// The same as for a program that is started without flags or environment.
+    fn default() -> Self {
+        Self {
+            namespaces: vec![],
+            leader_election: true,
+            lease_name: None,
+            lease_namespace: None,
+            lease_duration: Duration::from_secs(15),
+            renew_deadline: Duration::from_secs(10),
+            retry_period: Duration::from_secs(2),
+            http_address: ([0, 0, 0, 0], 8080).into(),
+            log_format: LogFormat::Human,
+            log: DEFAULT_LOG.into(),
+            concurrency: const { NonZeroU16::new(16).expect("16 is not 0") },
+            backoff_first: Duration::from_secs(1),
+            backoff_last: Duration::from_secs(300),
+            watch_timeout: Duration::from_secs(290),
+            shutdown_timeout: Duration::from_secs(20),
+            handle_signals: true,
+        }
+    }
+}
+
+impl Settings {
+    /// For tests: any free port of the loopback, no leader election, quick retries, signals left alone.
+    pub fn for_tests() -> Self {
+        Self {
+            leader_election: false,
+            lease_duration: Duration::from_secs(3),
+            renew_deadline: Duration::from_secs(2),
+            retry_period: Duration::from_millis(100),
+            http_address: ([127, 0, 0, 1], 0).into(),
+            backoff_first: Duration::from_millis(20),
+            backoff_last: Duration::from_secs(1),
+            shutdown_timeout: Duration::from_secs(5),
+            handle_signals: false,
+            ..Self::default()
+        }
+    }
+
+    /// The namespaces to watch, without the empty name that stands for all of them.
+    pub(crate) fn namespaces(&self) -> Vec<String> {
+        let mut names: Vec<_> = self
+            .namespaces
+            .iter()
+            .map(|name| name.trim().to_owned())
+            .collect();
+        names.retain(|name| !name.is_empty());
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    pub(crate) fn growth(&self) -> Growth {
+        Growth {
+            first: self.backoff_first,
+            last: self.backoff_last,
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), Fatal> {
+        let (duration, deadline, period) =
+            (self.lease_duration, self.renew_deadline, self.retry_period);
+        if duration > deadline && deadline > period {
+            Ok(())
+        } else {
+            Err(Fatal::LeaseTimes {
+                duration,
+                deadline,
+                period,
+            })
+        }
+    }
+}
+
+/// `500ms`, `15s`, `5m`, `1h`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let number: u64 = digits
+        .parse()
+        .map_err(|_| "expected a number and ms, s, m or h, as in 15s".to_owned())?;
+    let millis = match &text[digits.len()..] {
+        "ms" => Some(number),
+        "s" => number.checked_mul(1_000),
+        "m" => number.checked_mul(60_000),
+        "h" => number.checked_mul(3_600_000),
+        _ => return Err("the unit must be ms, s, m or h".to_owned()),
+    };
+    match millis {
+        Some(0) => Err("must be more than nothing".to_owned()),
+        Some(millis) => Ok(Duration::from_millis(millis)),
+        None => Err("too long".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Program {
+        #[command(flatten)]
+        settings: Settings,
+    }
+
+    fn parse(arguments: &[&str]) -> Settings {
+        Program::try_parse_from([&["operator"], arguments].concat())
+            .unwrap()
+            .settings
+    }
+
+    #[test]
+    fn without_flags_the_settings_are_the_default() {
+        let normal = |settings: Settings| {
+            let namespaces = settings.namespaces();
+            format!(
+                "{:?}",
+                Settings {
+                    namespaces,
+                    ..settings
+                }
+            )
+        };
+        assert_eq!(normal(parse(&[])), normal(Settings::default()));
+    }
+
+    #[test]
+    fn namespaces_are_a_list_and_none_means_all() {
+        assert_eq!(parse(&["--namespace", "b, a,b"]).namespaces(), ["a", "b"]);
+        assert!(parse(&["--namespace", ""]).namespaces().is_empty());
+    }
+
+    #[test]
+    fn times_have_units_and_are_never_nothing() {
+        assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
+        for wrong in [
+            "",
+            "5",
+            "5x",
+            "-1s",
+            "0s",
+            "99999999999999999999s",
+            "9999999999999999h",
+        ] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn every_flag_is_also_an_environment_variable() {
+        use clap::CommandFactory;
+        for argument in Program::command().get_arguments() {
+            let helps = ["help", "version"].contains(&argument.get_id().as_str());
+            assert!(
+                helps || argument.get_env().is_some(),
+                "{}",
+                argument.get_id()
+            );
+            assert!(
+                helps || argument.get_help().is_some(),
+                "{}",
+                argument.get_id()
+            );
+        }
+    }
+
+    #[test]
+    fn a_lease_must_outlive_its_renewal() {
+        assert!(Settings::default().check().is_ok());
+        assert!(Settings::for_tests().check().is_ok());
+        let settings = Settings {
+            renew_deadline: Duration::from_secs(15),
+            ..Settings::default()
+        };
+        assert!(matches!(settings.check(), Err(Fatal::LeaseTimes { .. })));
+    }
+}

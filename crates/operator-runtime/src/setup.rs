@@ -1,0 +1,157 @@
+//! What the generated registry and the user's setup functions meet in.
+
+use std::{
+    any::{Any, TypeId},
+    collections::HashMap,
+    future::Future,
+    sync::{Arc, MutexGuard},
+};
+
+use futures::{FutureExt, future::BoxFuture};
+use kube::Client;
+use prometheus_client::registry::Registry;
+
+use crate::{
+    Result,
+    controller::{self, Running, Wiring},
+    kind::{Kind, Scope},
+    metrics::Metrics,
+    reconciler::Reconciler,
+    settings::Settings,
+};
+
+type Values = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
+
+/// What a controller's setup function can work with. It is called once, before any object is seen.
+#[derive(Clone)]
+pub struct Setup {
+    pub(crate) client: Client,
+    pub(crate) operator: String,
+    pub(crate) settings: Arc<Settings>,
+    pub(crate) values: Arc<Values>,
+    pub(crate) metrics: Arc<Metrics>,
+}
+
+impl Setup {
+    /// The client of the operator.
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// The operator's name.
+    pub fn operator(&self) -> &str {
+        &self.operator
+    }
+
+    /// The settings that the operator was started with.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// What `main` gave to [`Operator::provide`](crate::Operator::provide).
+    pub fn get<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+        self.values.get(&TypeId::of::<T>())?.clone().downcast().ok()
+    }
+
+    /// Where metrics of your own are registered, to be shown with the runtime's.
+    pub fn metrics(&self) -> MutexGuard<'_, Registry> {
+        self.metrics.registry()
+    }
+}
+
+/// The kinds that a controller watches besides its own, by their names in the API.
+#[derive(Clone, Debug, Default)]
+pub struct Watches {
+    pub(crate) owns: Vec<Kind>,
+    pub(crate) watches: Vec<Kind>,
+}
+
+impl Watches {
+    /// Children of this kind: a change wakes the object that controls them.
+    ///
+    /// `version` may be any that is served; only metadata is read, which is the same in all.
+    #[must_use]
+    pub fn owns(self, group: &str, version: &str, kind: &str, plural: &str) -> Self {
+        self.and_owns(Kind::new(group, version, kind, plural, Scope::Namespaced))
+    }
+
+    /// As [`owns`](Self::owns), for a kind of cluster scope.
+    #[must_use]
+    pub fn owns_cluster(self, group: &str, version: &str, kind: &str, plural: &str) -> Self {
+        self.and_owns(Kind::new(group, version, kind, plural, Scope::Cluster))
+    }
+
+    /// Objects that nobody here owns: [`Reconciler::parents`] says whom a change wakes.
+    #[must_use]
+    pub fn watches(self, group: &str, version: &str, kind: &str, plural: &str) -> Self {
+        self.and_watches(Kind::new(group, version, kind, plural, Scope::Namespaced))
+    }
+
+    /// As [`watches`](Self::watches), for a kind of cluster scope.
+    #[must_use]
+    pub fn watches_cluster(self, group: &str, version: &str, kind: &str, plural: &str) -> Self {
+        self.and_watches(Kind::new(group, version, kind, plural, Scope::Cluster))
+    }
+
+    fn and_owns(mut self, kind: Kind) -> Self {
+        self.owns.push(kind);
+        self
+    }
+
+    fn and_watches(mut self, kind: Kind) -> Self {
+        self.watches.push(kind);
+        self
+    }
+}
+
+type Start = Box<dyn FnOnce(Setup) -> BoxFuture<'static, Result<Build>> + Send>;
+
+/// Makes the controller's task, once this replica is to work.
+pub(crate) type Build = Box<dyn FnOnce(Wiring) -> Running + Send>;
+
+/// The controllers of an operator.
+#[derive(Default)]
+pub struct Controllers {
+    pub(crate) starts: Vec<Start>,
+}
+
+impl Controllers {
+    /// None yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds a controller: the function that sets up its reconciler, and what it watches.
+    #[must_use]
+    pub fn add<R, F>(
+        mut self,
+        setup: impl FnOnce(Setup) -> F + Send + 'static,
+        watches: impl FnOnce(Watches) -> Watches,
+    ) -> Self
+    where
+        R: Reconciler,
+        F: Future<Output = Result<R>> + Send + 'static,
+    {
+        let watches = watches(Watches::default());
+        self.starts.push(Box::new(move |context| {
+            let reconciler = setup(context);
+            async move {
+                let reconciler = reconciler.await?;
+                Ok(Box::new(move |wiring| controller::run(reconciler, watches, wiring)) as Build)
+            }
+            .boxed()
+        }));
+        self
+    }
+
+    /// The controllers of both.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.starts.extend(other.starts);
+        self
+    }
+}
+
+pub(crate) fn value<T: Send + Sync + 'static>(values: &mut Values, value: T) {
+    values.insert(TypeId::of::<T>(), Arc::new(value));
+}

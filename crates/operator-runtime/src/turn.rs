@@ -1,0 +1,213 @@
+//! An object's turn: its finalizer, the reconciler's call, and what follows from the result.
+
+use std::{convert::Infallible, panic::AssertUnwindSafe, sync::Arc, time::Duration};
+
+use futures::FutureExt;
+use kube::{
+    Resource, ResourceExt,
+    api::{Patch, PatchParams},
+    runtime::{controller::Action, events::EventType, reflector::ObjectRef},
+};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+use tracing::{Instrument, debug, info_span, warn};
+
+use crate::{
+    Result,
+    backoff::Backoffs,
+    context::{Context, Controlling, place, requests},
+    decode::forget_managers,
+    error::{Error, panic_message},
+    finalizer::{Step, step},
+    metrics::KindMetrics,
+    own_writes::OwnWrites,
+    reconciler::Reconciler,
+};
+
+/// Only a net below the watch, which delivers the newer version.
+const AFTER_CONFLICT: Duration = Duration::from_secs(1);
+
+/// What the turns of a controller share.
+pub(crate) struct Turns<R: Reconciler> {
+    pub reconciler: Arc<R>,
+    pub controlling: Arc<Controlling>,
+    pub metrics: KindMetrics,
+    pub backoffs: Backoffs<ObjectRef<R::Resource>>,
+    pub own_writes: OwnWrites<R::Resource>,
+    /// The finalizer's conventional name.
+    pub derived: String,
+}
+
+/// Gives an object its turn. Failures are reported here, and become the time of the next try.
+pub(crate) async fn reconcile<R: Reconciler>(
+    object: Arc<R::Resource>,
+    turns: Arc<Turns<R>>,
+) -> std::result::Result<Action, Infallible> {
+    let key = ObjectRef::from_obj(&*object);
+    let span = info_span!("reconcile", kind = turns.metrics.kind, object = place(&key));
+    let turn = async {
+        let object = turns.own_writes.newest(&key, object);
+        turns.metrics.active.inc();
+        let started = Instant::now();
+        let done = AssertUnwindSafe(turns.turn(&key, object.clone()))
+            .catch_unwind()
+            .await;
+        let done = done.unwrap_or_else(|panic| {
+            turns.metrics.panics.inc();
+            Err(Error::Panicked(panic_message(&*panic).to_owned()))
+        });
+        turns.metrics.active.dec();
+        turns
+            .metrics
+            .duration
+            .observe(started.elapsed().as_secs_f64());
+        turns
+            .metrics
+            .result(done.as_ref().map_or_else(Error::label, |_| "success"))
+            .inc();
+        let action = match done {
+            Ok(action) => {
+                turns.backoffs.reset(&key);
+                debug!(took = ?started.elapsed(), "reconciled");
+                action
+            }
+            Err(error) => turns.failed(&key, &object, &error).await,
+        };
+        turns.metrics.failing.set(turns.backoffs.len() as i64);
+        action
+    };
+    Ok(turn.instrument(span).await)
+}
+
+impl<R: Reconciler> Turns<R> {
+    /// The object is gone, or out of reach.
+    pub fn forget(&self, key: &ObjectRef<R::Resource>) {
+        self.backoffs.reset(key);
+        self.own_writes.forget(key);
+        self.metrics.failing.set(self.backoffs.len() as i64);
+    }
+
+    /// Whether this controller, now or in an earlier version, set the finalizer.
+    pub fn is_own_finalizer(&self, name: &str) -> bool {
+        R::FINALIZER == Some(name) || name == self.derived
+    }
+
+    async fn turn(
+        &self,
+        key: &ObjectRef<R::Resource>,
+        mut object: Arc<R::Resource>,
+    ) -> Result<Action> {
+        match step(&*object, R::FINALIZER, &self.derived) {
+            Step::Reconcile(finalizers) => {
+                if let Some(finalizers) = finalizers {
+                    match self.write_finalizers(key, &object, finalizers).await? {
+                        Written::Now(written) => object = written,
+                        Written::Outdated => return Ok(Action::requeue(AFTER_CONFLICT)),
+                        Written::Gone => return Ok(Action::await_change()),
+                    }
+                }
+                let cx = Context::new(self.controlling.clone(), &*object);
+                let done = self.reconciler.reconcile(object, &cx).await;
+                self.note_writes(key, &cx);
+                done
+            }
+            Step::Cleanup(finalizers) => {
+                let cx = Context::new(self.controlling.clone(), &*object);
+                let done = self.reconciler.cleanup(object.clone(), &cx).await;
+                object = self.note_writes(key, &cx).unwrap_or(object);
+                done?;
+                self.let_go(key, &object, finalizers).await
+            }
+            Step::LetGo(Some(finalizers)) => self.let_go(key, &object, finalizers).await,
+            Step::LetGo(None) => Ok(Action::await_change()),
+        }
+    }
+
+    async fn let_go(
+        &self,
+        key: &ObjectRef<R::Resource>,
+        object: &R::Resource,
+        finalizers: Vec<String>,
+    ) -> Result<Action> {
+        match self.write_finalizers(key, object, finalizers).await? {
+            Written::Outdated => Ok(Action::requeue(AFTER_CONFLICT)),
+            Written::Now(_) | Written::Gone => Ok(Action::await_change()),
+        }
+    }
+
+    /// Replaces the finalizers of the version of `object` that we have, and of no other.
+    async fn write_finalizers(
+        &self,
+        key: &ObjectRef<R::Resource>,
+        object: &R::Resource,
+        finalizers: Vec<String>,
+    ) -> Result<Written<R::Resource>> {
+        let version = object.resource_version();
+        let patch = json!({ "metadata": { "resourceVersion": version, "finalizers": finalizers } });
+        let parameters = PatchParams {
+            field_manager: Some(self.controlling.operator.clone()),
+            ..PatchParams::default()
+        };
+        let request = requests::<R::Resource>(object.namespace().as_deref())
+            .patch(&object.name_any(), &parameters, &Patch::Merge(&patch))
+            .map_err(kube::Error::BuildRequest)?;
+        match self.controlling.client.request::<Value>(request).await {
+            Ok(mut written) => {
+                forget_managers(&mut written);
+                let written = Arc::new(serde_json::from_value::<R::Resource>(written)?);
+                self.own_writes.wrote(key.clone(), written.clone());
+                Ok(Written::Now(written))
+            }
+            Err(kube::Error::Api(refused)) if refused.code == 409 => Ok(Written::Outdated),
+            Err(kube::Error::Api(refused)) if refused.code == 404 => Ok(Written::Gone),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Keeps the object as the reconciler's status write left it, until the cache has it.
+    fn note_writes(&self, key: &ObjectRef<R::Resource>, cx: &Context) -> Option<Arc<R::Resource>> {
+        let written = cx.written().take()?;
+        let written = Arc::new(serde_json::from_value(written).ok()?);
+        self.own_writes.wrote(key.clone(), Arc::clone(&written));
+        Some(written)
+    }
+
+    /// Reports a failure, and says when to try again.
+    async fn failed(
+        &self,
+        key: &ObjectRef<R::Resource>,
+        object: &R::Resource,
+        error: &Error,
+    ) -> Action {
+        let backoff = self.backoffs.failed(key);
+        let action = match error {
+            Error::Temporary { delay, .. } => {
+                warn!(retry_in = ?delay, "{error}");
+                Action::requeue(*delay)
+            }
+            error if error.is_permanent() => {
+                warn!("{error}; waiting for a change");
+                Action::await_change()
+            }
+            error => {
+                warn!(retry_in = ?backoff, "{error}");
+                Action::requeue(backoff)
+            }
+        };
+        if let Some(reason) = error.reason() {
+            let regarding = object.object_ref(&());
+            self.controlling
+                .event(&regarding, EventType::Warning, reason, error.to_string())
+                .await;
+        }
+        action
+    }
+}
+
+/// What became of a write.
+enum Written<K> {
+    Now(Arc<K>),
+    /// The object has changed since we read it; its newer version is on the way.
+    Outdated,
+    Gone,
+}

@@ -1,0 +1,249 @@
+//! The watches of a controller as streams of objects to reconcile.
+//!
+//! An error of one watch is logged, counted and tried again after a growing delay; the others go on.
+
+use std::sync::Arc;
+
+use futures::{Stream, StreamExt, stream};
+use kube::{
+    Api, Client, Resource,
+    core::DynamicResourceScope,
+    runtime::{
+        WatchStreamExt,
+        events::EventType,
+        reflector::{ObjectRef, Store},
+        watcher::{self, Event},
+    },
+};
+use tracing::warn;
+
+use crate::{
+    cache::{Cache, Change},
+    context::{Controlling, place},
+    decode::{Decoded, Undecodable},
+    error::WatchMessage,
+    health::Health,
+    kind::Kind,
+    metrics::KindMetrics,
+    reconciler::Reconciler,
+    related::{Changed, Related, controller_of},
+    settings::Settings,
+    turn::Turns,
+};
+
+/// Bounds what a list holds in memory at once.
+const PAGE: u32 = 100;
+
+/// What the watches of a controller share.
+pub(crate) struct Source {
+    pub client: Client,
+    pub settings: Arc<Settings>,
+    pub metrics: KindMetrics,
+}
+
+impl Source {
+    /// Events of a kind in a namespace or in all; ends never.
+    fn events<T>(
+        &self,
+        resource: &T::DynamicType,
+        namespace: Option<&str>,
+    ) -> impl Stream<Item = Event<T>> + Send + use<T>
+    where
+        T: Resource<Scope = DynamicResourceScope, DynamicType: Clone>
+            + Clone
+            + std::fmt::Debug
+            + serde::de::DeserializeOwned
+            + Send
+            + 'static,
+    {
+        let api: Api<T> = match namespace {
+            Some(namespace) => Api::namespaced_with(self.client.clone(), namespace, resource),
+            None => Api::all_with(self.client.clone(), resource),
+        };
+        let seconds = self.settings.watch_timeout.as_secs().max(1);
+        let config = watcher::Config::default()
+            .page_size(PAGE)
+            .timeout(u32::try_from(seconds).unwrap_or(u32::MAX));
+        let errors = self.metrics.watch_errors.clone();
+        let kind = T::kind(resource).into_owned();
+        watcher::watcher(api, config)
+            .default_backoff()
+            .filter_map(move |event| {
+                let event = event.inspect_err(|error| {
+                    errors.inc();
+                    warn!(kind, "{}", WatchMessage(error));
+                });
+                std::future::ready(event.ok())
+            })
+    }
+}
+
+/// The controller's own objects, and the cache of them.
+pub(crate) fn objects<R: Reconciler>(
+    source: &Source,
+    namespaces: &[Option<String>],
+    turns: Arc<Turns<R>>,
+    health: Arc<Health>,
+) -> (
+    impl Stream<Item = ObjectRef<R::Resource>> + Send + use<R>,
+    Store<R::Resource>,
+) {
+    let mut cache = Cache::<R::Resource>::new(namespaces);
+    let store = cache.store();
+    let watches = namespaces.iter().enumerate().map(|(index, namespace)| {
+        let events = source.events::<Decoded<R::Resource>>(&(), namespace.as_deref());
+        events.map(move |event| (index, event)).boxed()
+    });
+    let metrics = source.metrics.clone();
+    health.filling(metrics.kind.clone());
+    let known = store.clone();
+    let changed = stream::select_all(watches).then(move |(index, event)| {
+        let was_complete = cache.is_complete();
+        let change = cache.take(index, event);
+        if cache.is_complete() && !was_complete {
+            health.filled(&metrics.kind);
+        }
+        metrics.objects.set(known.len() as i64);
+        metrics.undecodable.set(cache.undecodable() as i64);
+        let turns = turns.clone();
+        async move {
+            match change {
+                Change::Nothing => vec![],
+                Change::Reconcile(keys) => keys,
+                Change::Gone(keys) => {
+                    keys.iter().for_each(|key| turns.forget(key));
+                    vec![]
+                }
+                Change::Undecodable(key, object) => {
+                    turns.forget(&key);
+                    tokio::spawn(async move { report(&turns, &key, object).await });
+                    vec![]
+                }
+            }
+        }
+    });
+    (changed.flat_map(stream::iter), store)
+}
+
+/// Says on the object, in the log and in an event, what does not decode.
+async fn report<R: Reconciler>(
+    turns: &Turns<R>,
+    key: &ObjectRef<R::Resource>,
+    object: Box<Undecodable>,
+) {
+    let Controlling { kind, .. } = &*turns.controlling;
+    let Undecodable {
+        metadata,
+        path,
+        error,
+    } = &object;
+    let name = place(key);
+    warn!(kind, object = name, path, "cannot be decoded: {error}");
+    let regarding = Decoded::<R::Resource>::Bad(object.clone()).object_ref(&());
+    let note = format!("{path}: {error}");
+    turns
+        .controlling
+        .event(&regarding, EventType::Warning, "Undecodable", note)
+        .await;
+
+    let held = metadata
+        .finalizers
+        .iter()
+        .flatten()
+        .find(|name| turns.is_own_finalizer(name));
+    if let (Some(finalizer), Some(_)) = (held, &metadata.deletion_timestamp) {
+        let flag = metadata
+            .namespace
+            .as_ref()
+            .map(|namespace| format!(" -n {namespace}"));
+        let note = format!(
+            "is being deleted, but its cleanup cannot run before {path} is mended. To let it go without cleanup: \
+             kubectl patch {}.{} {}{} --type=merge -p '{{\"metadata\":{{\"finalizers\":null}}}}' (this drops {finalizer} and all others)",
+            R::Resource::plural(&()),
+            R::Resource::group(&()),
+            key.name,
+            flag.unwrap_or_default(),
+        );
+        warn!(kind, object = name, "{note}");
+        turns
+            .controlling
+            .event(&regarding, EventType::Warning, "CleanupBlocked", note)
+            .await;
+    }
+}
+
+/// Owned objects of a kind, as the objects that control them.
+pub(crate) fn children<K>(
+    source: &Source,
+    kind: &Kind,
+    namespace: Option<String>,
+    controlling: Arc<Controlling>,
+    cache: Store<K>,
+) -> impl Stream<Item = ObjectRef<K>> + Send + use<K>
+where
+    K: Resource<DynamicType = (), Scope: 'static> + Clone + Send + Sync + 'static,
+{
+    let resource = kind.resource.clone();
+    let events = source.events::<Related>(&kind.resource, namespace.as_deref());
+    let events = events.inspect(move |event| {
+        if let Event::Delete(child) = event {
+            controlling.forget_child(&resource, &child.metadata);
+        }
+    });
+    woken(events, cache, |child| {
+        controller_of(&child.metadata).into_iter().collect()
+    })
+}
+
+/// Objects that nobody here owns, as those that `parents` names.
+pub(crate) fn others<K, P>(
+    source: &Source,
+    kind: &Kind,
+    namespace: Option<String>,
+    parents: P,
+    cache: Store<K>,
+) -> impl Stream<Item = ObjectRef<K>> + Send + use<K, P>
+where
+    P: Fn(Changed) -> Vec<ObjectRef<K>> + Send + 'static,
+    K: Resource<DynamicType = ()> + Clone + Send + Sync + 'static,
+{
+    let resource = kind.resource.clone();
+    let events = source.events::<Related>(&kind.resource, namespace.as_deref());
+    woken(events, cache, move |Related { metadata }| {
+        let (group, kind) = (resource.group.clone(), resource.kind.clone());
+        parents(Changed {
+            group,
+            kind,
+            metadata,
+        })
+    })
+}
+
+/// The objects that events wake. Nothing is kept of what is watched, so a list after a gap does not tell
+/// what went in between: it wakes all.
+fn woken<K>(
+    events: impl Stream<Item = Event<Related>> + Send,
+    cache: Store<K>,
+    wakes: impl Fn(Related) -> Vec<ObjectRef<K>> + Send,
+) -> impl Stream<Item = ObjectRef<K>> + Send
+where
+    K: Resource<DynamicType = ()> + Clone + Send + Sync + 'static,
+{
+    let mut lists = 0_usize;
+    events.flat_map(move |event| {
+        let woken = match event {
+            Event::Apply(related) | Event::Delete(related) | Event::InitApply(related) => {
+                wakes(related)
+            }
+            Event::Init => vec![],
+            Event::InitDone => {
+                lists += 1;
+                let all = if lists > 1 { cache.state() } else { vec![] };
+                all.iter()
+                    .map(|object| ObjectRef::from_obj(&**object))
+                    .collect()
+            }
+        };
+        stream::iter(woken)
+    })
+}
