@@ -199,16 +199,19 @@ pub(crate) fn client_message(error: &kube::Error) -> String {
 
 /// The message of an error and of its sources, each once.
 pub(crate) fn chain_message(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut message = one_message(error);
-    let mut source = error.source();
-    while let Some(error) = source {
+    let chain = std::iter::successors(Some(error), |error| match error.downcast_ref() {
+        // Its source is the `Status` that it has printed.
+        Some(kube::Error::Api(_)) => None,
+        _ => error.source(),
+    });
+    chain.fold(String::new(), |message, error| {
         let next = one_message(error);
-        if !message.contains(&next) {
-            message = format!("{message}: {next}");
+        match message.as_str() {
+            "" => next,
+            _ if message.contains(&next) => message,
+            _ => format!("{message}: {next}"),
         }
-        source = error.source();
-    }
-    message
+    })
 }
 
 /// What a panic said.

@@ -136,7 +136,7 @@ async fn report<R: Reconciler>(
         metadata,
         path,
         error,
-    } = &object;
+    } = &*object;
     let name = place(key);
     warn!(kind, object = name, path, "cannot be decoded: {error}");
     let regarding = Decoded::<R::Resource>::Bad(object.clone()).object_ref(&());
