@@ -14,6 +14,7 @@ use super::delete::Options;
 use super::gc::unfinalize;
 use super::kind::{Custom, Kind};
 use super::metadata::{self, finalizers, is_deleting, name};
+use super::scale;
 use super::status::Cause;
 use super::store::Key;
 
@@ -147,7 +148,7 @@ pub(crate) fn definition_violations(object: &Value) -> Vec<Cause> {
         let field = format!("spec.versions[{at}].schema.openAPIV3Schema");
         let schema = &version["schema"]["openAPIV3Schema"];
         if schema.is_null() {
-            causes.push(Cause::required(field, "schemas are required"));
+            causes.push(Cause::required(field, ""));
         } else if let Err(error) = serde_json::from_value::<Schema>(schema.clone()) {
             let text = format!("Invalid value: {error}");
             causes.push(Cause::invalid(field, text));
@@ -158,14 +159,20 @@ pub(crate) fn definition_violations(object: &Value) -> Vec<Cause> {
 
 /// What in a custom object breaks its schema.
 pub(crate) fn violations(custom: &Custom, object: &Value) -> Vec<Cause> {
-    operator_schema::violations(&custom.schema, object)
-        .into_iter()
+    let violations = operator_schema::violations(&custom.schema, object).into_iter();
+    let mut causes: Vec<Cause> = violations
         .map(|violation| Cause {
             reason: violation.reason.as_str(),
             message: violation.detail,
             field: violation.path,
         })
-        .collect()
+        .collect();
+    if let Some(scale) = &custom.scale {
+        for path in [&scale.spec_replicas_path, &scale.status_replicas_path] {
+            causes.extend(scale::violation(object, path));
+        }
+    }
+    causes
 }
 
 /// The kinds that a definition registers: one a served version.

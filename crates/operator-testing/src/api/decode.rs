@@ -121,6 +121,11 @@ fn settle_fields(
         Some(SchemaOrBool::Schema(element)) => Some(&**element),
         _ => None,
     };
+    // Go names the field of the struct, not the key of a map in it.
+    let path_of = |name: &str| match element {
+        Some(_) => path.to_owned(),
+        None => place(name),
+    };
     let is_open = schema.properties.is_empty() && element.is_none();
     let mut failure = None;
     fields.retain(|name, value| {
@@ -133,7 +138,7 @@ fn settle_fields(
         if element.is_none() && value.is_null() {
             return false;
         }
-        if let Err(found) = settle_builtin(kind, value, property, &place(name), dropped) {
+        if let Err(found) = settle_builtin(kind, value, property, &path_of(name), dropped) {
             failure.get_or_insert(found);
         }
         true

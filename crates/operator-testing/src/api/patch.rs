@@ -76,6 +76,7 @@ impl State {
             return Err(Failure::invalid_options("PatchOptions", vec![cause]));
         }
         let mut applied = request::yaml(&request.call.body)?;
+        let sent_namespace = text(&applied, "namespace").to_owned();
         self.check_applied(request, &mut applied)?;
         let live = self.live(request);
         if live.is_none() {
@@ -93,11 +94,8 @@ impl State {
         }
         if let Some(what) = undeclared(&applied, node(kind)) {
             return Err(Failure::internal(format!(
-                "failed to create typed patch object ({}/{}; {}, Kind={}): {what}",
-                request.path.namespace,
-                request.path.name,
-                kind.api_version(),
-                kind.kind
+                "failed to create typed patch object ({sent_namespace}/{}; {}/{}, Kind={}): {what}",
+                request.path.name, kind.group, kind.version, kind.kind
             )));
         }
         let base = live.clone().unwrap_or_else(|| request.blank());

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::kind::{Kind, Scale};
 use super::metadata::{self, text};
 use super::request;
-use super::status::{Failure, Result};
+use super::status::{Cause, Failure, Result};
 use super::{Reply, Request, State};
 
 impl State {
@@ -108,6 +108,33 @@ fn show(object: &Value, paths: &Scale) -> Value {
         }
     }
     scale
+}
+
+/// What is wrong with the number that a scale path of a custom kind points at.
+pub(crate) fn violation(object: &Value, path: &str) -> Option<Cause> {
+    let (shown, text) = match read(object, path) {
+        Value::Null => return None,
+        Value::Number(number) => match number.as_i64() {
+            Some(number) if number < 0 => (number, "should be a non-negative integer".to_owned()),
+            _ => return None,
+        },
+        other => {
+            let (shown, sort) = match other {
+                Value::String(text) => (text.clone(), "string"),
+                Value::Bool(value) => (value.to_string(), "bool"),
+                Value::Array(_) => (other.to_string(), "[]interface {}"),
+                _ => (other.to_string(), "map[string]interface {}"),
+            };
+            (
+                0,
+                format!("{path} accessor error: {shown} is of the type {sort}, expected int64"),
+            )
+        }
+    };
+    Some(Cause::invalid(
+        path,
+        format!("Invalid value: {shown}: {text}"),
+    ))
 }
 
 /// The value at a path such as `.spec.replicas`.

@@ -168,6 +168,15 @@ impl Failure {
         failure.with_causes(causes)
     }
 
+    /// As [`Self::invalid`], where the storage names the resource and not the kind.
+    pub fn invalid_resource(kind: &Kind, name: &str, causes: Vec<Cause>) -> Self {
+        let named = Kind {
+            kind: kind.plural.clone(),
+            ..kind.clone()
+        };
+        Self::invalid(&named, name, causes)
+    }
+
     /// The query's options are wrong.
     pub fn invalid_options(options: &str, causes: Vec<Cause>) -> Self {
         let texts = causes
@@ -181,9 +190,9 @@ impl Failure {
         failure.with_causes(causes)
     }
 
-    /// What the real server calls an internal error too.
+    /// What the real server gives neither a reason nor a better code.
     pub fn internal(message: impl Into<String>) -> Self {
-        Self::new(500, "InternalError", message)
+        Self::new(500, "", message)
     }
 
     /// A patch that cannot be carried out on the object.
@@ -225,8 +234,10 @@ impl Failure {
             "metadata": {},
             "status": "Failure",
             "message": self.message,
-            "reason": self.reason,
         });
+        if !self.reason.is_empty() {
+            status["reason"] = self.reason.into();
+        }
         if !self.details.is_empty() {
             status["details"] = Value::Object(self.details.clone());
         }

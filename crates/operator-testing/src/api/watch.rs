@@ -17,7 +17,7 @@ use super::selector::Selector;
 use super::service::{ApiServer, Form};
 use super::status::{Failure, Result};
 use super::store::{Change, Event};
-use super::{Reply, Request, State, event};
+use super::{Reply, Request, State, event, metadata};
 
 /// What watches wait for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -144,23 +144,24 @@ impl State {
         }
         let object = self.present(kind, &event.object);
         let selected = |object: &Value| subscription.selector.matches(object);
-        let was = event
-            .previous
-            .as_ref()
-            .is_some_and(|old| selected(&self.present(kind, old)));
+        let previous = event.previous.as_ref().map(|old| self.present(kind, old));
+        let previous = previous.filter(selected);
         let is = event.change != Change::Deleted && selected(&object);
-        let type_ = match (was, is) {
-            (false, true) => "ADDED",
-            (true, true) => "MODIFIED",
-            (true, false) => "DELETED",
-            (false, false) => return None,
+        let (type_, object) = match (previous, is) {
+            (None, true) => ("ADDED", object),
+            (Some(_), true) => ("MODIFIED", object),
+            (Some(mut last), false) => {
+                metadata::set(&mut last, "resourceVersion", event.version.to_string());
+                ("DELETED", last)
+            }
+            (None, false) => return None,
         };
         Some(json!({"type": type_, "object": object}))
     }
 }
 
 impl Subscription {
-    /// The stream; it ends after the timeout, with a bookmark if these are wanted.
+    /// The stream; it ends after the timeout.
     pub(crate) fn stream(
         self: Box<Self>,
         server: ApiServer,
@@ -170,6 +171,7 @@ impl Subscription {
         let epoch = ticks.borrow().epoch;
         let deadline = Instant::now() + self.timeout;
         let watch = Watch {
+            bookmark: next_bookmark(deadline).filter(|_| self.bookmarks),
             subscription: self,
             server,
             form,
@@ -208,7 +210,18 @@ struct Watch {
     ticks: Receiver<Tick>,
     epoch: u64,
     deadline: Instant,
+    /// When the next bookmark is due, if one is.
+    bookmark: Option<Instant>,
     is_over: bool,
+}
+
+/// A bookmark is sent each minute, and two seconds before the end.
+fn next_bookmark(deadline: Instant) -> Option<Instant> {
+    let now = Instant::now();
+    let last = deadline
+        .checked_sub(Duration::from_secs(2))
+        .filter(|last| *last > now)?;
+    Some(last.min(now + Duration::from_secs(60)))
 }
 
 impl Watch {
@@ -233,13 +246,11 @@ impl Watch {
             }
             tokio::select! {
                 changed = self.ticks.changed() => changed.ok()?,
-                () = sleep_until(self.deadline) => {
-                    self.is_over = true;
-                    if self.subscription.bookmarks {
-                        let version = self.subscription.version;
-                        let bookmark = self.subscription.bookmark(version, None);
-                        return Some(self.write(vec![bookmark]));
-                    }
+                () = sleep_until(self.bookmark.unwrap_or(self.deadline)) => {
+                    self.bookmark?;
+                    self.bookmark = next_bookmark(self.deadline);
+                    let bookmark = self.subscription.bookmark(self.subscription.version, None);
+                    return Some(self.write(vec![bookmark]));
                 }
             }
         }

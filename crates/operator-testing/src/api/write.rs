@@ -65,7 +65,7 @@ impl State {
         if has_generation(kind) {
             metadata::set(meta, "generation", 1);
         }
-        metadata::set(meta, "managedFields", managers.write());
+        metadata::set(meta, "managedFields", managers.write_or_null());
         if kind.has_status()
             && let Some(fields) = object.as_object_mut()
         {
@@ -115,7 +115,7 @@ impl State {
                 "metadata.resourceVersion",
                 "Invalid value: 0: must be specified for an update",
             );
-            return Err(Failure::invalid(kind, name(&object), vec![cause]));
+            return Err(Failure::invalid_resource(kind, name(&object), vec![cause]));
         }
         self.update(request, live, object)
     }
@@ -181,14 +181,7 @@ impl State {
         if without_managers(&live) == without_managers(&object) && managers.is_same(&before) {
             managers = before;
         }
-        metadata::set(
-            &mut object,
-            "managedFields",
-            match managers.0.is_empty() {
-                true => Value::Null,
-                false => managers.write(),
-            },
-        );
+        metadata::set(&mut object, "managedFields", managers.write_or_null());
         self.check(kind, &object)?;
         check_finalizers(kind, &live, &object)?;
         let key = request.key(name(&live));

@@ -101,8 +101,16 @@ impl Managers {
             })
     }
 
+    /// The value of `managedFields`, which is absent when nobody owns anything.
+    pub fn write_or_null(&self) -> Value {
+        match self.0.is_empty() {
+            true => Value::Null,
+            false => self.write(),
+        }
+    }
+
     /// The value of `managedFields`, in the server's order: applies first, then by time and name.
-    pub fn write(&self) -> Value {
+    fn write(&self) -> Value {
         let mut entries: Vec<(&ManagerId, &Owned)> = self.0.iter().collect();
         entries.sort_by(|(a, x), (b, y)| {
             (
