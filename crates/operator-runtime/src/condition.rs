@@ -43,7 +43,7 @@ impl From<bool> for Truth {
 /// let mut conditions: Vec<MetaV1> = vec![];
 /// Condition::new("Ready", true, "AllUp", "3 of 3 replicas are up").set_in(&mut conditions, Some(7))?;
 /// assert_eq!(conditions[0].status, "True");
-/// # operator_runtime::Result::Ok(())
+/// # Ok::<(), operator_runtime::Error>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Condition {

@@ -1,0 +1,194 @@
+//! Reconcilers that fail, panic or want what they may not, and objects that do not decode.
+
+mod support;
+
+use std::{sync::Arc, time::Duration};
+
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::{
+    Api,
+    api::{DeleteParams, ObjectMeta, PostParams},
+};
+use operator_runtime::Settings;
+use serde_json::json;
+use support::{Calls, Running, Widget, create, event, ready, rest, server, set_way, widgets};
+
+#[tokio::test]
+async fn a_panic_is_an_event_and_a_metric_and_the_controller_lives_on() {
+    let server = server().await;
+    let calls = Arc::new(Calls::default());
+    let running = Running::start(
+        server.client(),
+        Settings::for_tests(),
+        widgets::<false>(&calls),
+    )
+    .await;
+    create(&server, "a", "panic").await;
+    assert_eq!(
+        event(&server, "a", "Panicked").await,
+        "panicked: no luck with a"
+    );
+    assert!(
+        running
+            .metric(r#"operator_panics_total{kind="Widget"}"#)
+            .await
+            >= Some(1.0)
+    );
+    assert_eq!(
+        running
+            .metric(r#"operator_failing_objects{kind="Widget"}"#)
+            .await,
+        Some(1.0)
+    );
+    create(&server, "b", "ok").await;
+    ready(&server, "b").await;
+    set_way(&server, "a", "ok").await;
+    ready(&server, "a").await;
+    server
+        .eventually("nothing fails", async || {
+            let failing = running
+                .metric(r#"operator_failing_objects{kind="Widget"}"#)
+                .await;
+            (failing == Some(0.0)).then_some(())
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn a_permanent_error_waits_for_a_change_and_a_temporary_one_does_not() {
+    let server = server().await;
+    let calls = Arc::new(Calls::default());
+    let _running = Running::start(
+        server.client(),
+        Settings::for_tests(),
+        widgets::<false>(&calls),
+    )
+    .await;
+    create(&server, "a", "permanent").await;
+    assert_eq!(event(&server, "a", "PermanentError").await, "size is odd");
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    assert_eq!(calls.reconciled(), 1);
+    set_way(&server, "a", "temporary").await;
+    tokio::time::sleep(Duration::from_millis(400)).await;
+    assert!(calls.reconciled() >= 4, "{} tries", calls.reconciled());
+    set_way(&server, "a", "ok").await;
+    ready(&server, "a").await;
+}
+
+#[tokio::test]
+async fn the_delay_between_failures_grows() {
+    let server = server().await;
+    let calls = Arc::new(Calls::default());
+    let mut settings = Settings::for_tests();
+    settings.backoff_first = Duration::from_millis(50);
+    settings.backoff_last = Duration::from_secs(60);
+    let _running = Running::start(server.client(), settings, widgets::<false>(&calls)).await;
+    create(&server, "a", "fail").await;
+    // With 50, 100, 200, 400 and 800 ms between them, the sixth comes after 1.2 to 1.6 s.
+    tokio::time::sleep(Duration::from_millis(1100)).await;
+    let tries = calls.reconciled();
+    assert!((3..=5).contains(&tries), "{tries} tries");
+}
+
+#[tokio::test]
+async fn an_undeclared_child_is_refused_with_the_line_to_add() {
+    let server = server().await;
+    let calls = Arc::new(Calls::default());
+    let _running = Running::start(
+        server.client(),
+        Settings::for_tests(),
+        widgets::<false>(&calls),
+    )
+    .await;
+    create(&server, "a", "undeclared").await;
+    let note = event(&server, "a", "UndeclaredChild").await;
+    assert!(
+        note.contains(r#"owns = ["v1/ConfigMap", "v1/Secret"]"#),
+        "{note}"
+    );
+    assert!(note.contains("cargo operator regenerate"), "{note}");
+    let api: Api<Secret> = Api::default_namespaced(server.client());
+    assert!(api.get_opt("a").await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_child_of_another_is_never_seized() {
+    let server = server().await;
+    let api: Api<ConfigMap> = Api::default_namespaced(server.client());
+    let metadata = ObjectMeta {
+        name: Some("a".into()),
+        ..ObjectMeta::default()
+    };
+    let theirs = ConfigMap {
+        metadata,
+        ..ConfigMap::default()
+    };
+    api.create(&PostParams::default(), &theirs).await.unwrap();
+    let calls = Arc::new(Calls::default());
+    let _running = Running::start(
+        server.client(),
+        Settings::for_tests(),
+        widgets::<false>(&calls),
+    )
+    .await;
+    create(&server, "a", "ok").await;
+    let note = event(&server, "a", "ChildTaken").await;
+    assert_eq!(
+        note,
+        "v1/ConfigMap a exists already and is controlled by nobody"
+    );
+    assert_eq!(api.get("a").await.unwrap().data, None);
+    api.delete("a", &DeleteParams::default()).await.unwrap();
+    ready(&server, "a").await;
+}
+
+#[tokio::test]
+async fn an_undecodable_object_is_reported_on_itself_and_stalls_nobody() {
+    let server = server().await;
+    support::create(&server, "worse", "ok").await;
+    support::patch_raw(&server, "worse", json!({ "spec": { "size": "large" } })).await;
+    let calls = Arc::new(Calls::default());
+    let running = Running::start(
+        server.client(),
+        Settings::for_tests(),
+        widgets::<true>(&calls),
+    )
+    .await;
+    create(&server, "good", "ok").await;
+    ready(&server, "good").await;
+    let note = event(&server, "worse", "Undecodable").await;
+    assert!(
+        note.starts_with("spec.size: invalid type: string \"large\""),
+        "{note}"
+    );
+
+    // One that was good leaves the cache, and comes back when it is mended.
+    let objects = r#"operator_objects{kind="Widget"}"#;
+    let undecodable = r#"operator_undecodable_objects{kind="Widget"}"#;
+    assert_eq!(running.metric(objects).await, Some(1.0));
+    support::patch_raw(&server, "good", json!({ "spec": { "size": [] } })).await;
+    event(&server, "good", "Undecodable").await;
+    assert_eq!(running.metric(objects).await, Some(0.0));
+    assert_eq!(running.metric(undecodable).await, Some(2.0));
+    support::patch_raw(&server, "good", json!({ "spec": { "size": 2 } })).await;
+    ready(&server, "good").await;
+
+    // Its deletion waits for the cleanup, and says so.
+    support::patch_raw(&server, "good", json!({ "spec": { "size": "no" } })).await;
+    let api: Api<Widget> = Api::default_namespaced(server.client());
+    let _ = api.delete("good", &DeleteParams::default()).await;
+    let note = event(&server, "good", "CleanupBlocked").await;
+    assert!(
+        note.contains("kubectl patch widgets.test.example.com good -n"),
+        "{note}"
+    );
+    support::patch_raw(&server, "good", json!({ "spec": { "size": 3 } })).await;
+    server
+        .eventually("it goes", async || {
+            api.get_opt("good").await.unwrap().is_none().then_some(())
+        })
+        .await;
+    rest(&server).await;
+    assert_eq!(running.metric(undecodable).await, Some(1.0));
+    assert_eq!(calls.cleaned(), 1);
+}

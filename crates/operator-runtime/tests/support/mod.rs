@@ -1,0 +1,318 @@
+//! Kinds, a reconciler whose ways the objects choose, and a running operator for the tests.
+#![allow(dead_code, reason = "each test binary uses a part of it")]
+
+use std::{
+    io::{Read, Write},
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use k8s_openapi::{
+    api::{core::v1::ConfigMap, events::v1::Event},
+    apimachinery::pkg::apis::meta::v1::Condition as MetaV1,
+};
+use kube::{
+    Api, Client, CustomResource, ResourceExt,
+    api::{ListParams, Patch, PatchParams, PostParams},
+};
+use operator_runtime::{
+    Action, Condition, Context, Controllers, Error, Fatal, Operator, Reconciler, Result, Settings,
+    Setup, ShutdownHandle,
+};
+use operator_testing::{Request, Server};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use tokio::{net::TcpListener, task::JoinHandle};
+
+pub const OPERATOR: &str = "widget-operator";
+pub const FINALIZER: &str = "test.example.com/widget-operator";
+
+#[derive(CustomResource, Clone, Debug, Default, Deserialize, Serialize)]
+#[kube(
+    group = "test.example.com",
+    version = "v1",
+    kind = "Widget",
+    namespaced
+)]
+#[kube(status = "WidgetStatus", schema = "disabled")]
+pub struct WidgetSpec {
+    /// How the reconciler is to behave; `ok` if absent.
+    #[serde(default)]
+    pub way: Option<String>,
+    #[serde(default)]
+    pub size: i32,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WidgetStatus {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conditions: Option<Vec<MetaV1>>,
+}
+
+#[derive(CustomResource, Clone, Debug, Default, Deserialize, Serialize)]
+#[kube(
+    group = "test.example.com",
+    version = "v1",
+    kind = "Fleet",
+    schema = "disabled"
+)]
+pub struct FleetSpec {}
+
+/// What the reconcilers of a test have done.
+#[derive(Default)]
+pub struct Calls {
+    pub reconciled: AtomicUsize,
+    pub finished: AtomicUsize,
+    pub cleaned: AtomicUsize,
+}
+
+impl Calls {
+    pub fn reconciled(&self) -> usize {
+        self.reconciled.load(Ordering::SeqCst)
+    }
+    pub fn finished(&self) -> usize {
+        self.finished.load(Ordering::SeqCst)
+    }
+    pub fn cleaned(&self) -> usize {
+        self.cleaned.load(Ordering::SeqCst)
+    }
+}
+
+/// Makes a ConfigMap for each Widget, or fails as it says; with a finalizer or without.
+pub struct Widgets<const CLEANUP: bool>(Arc<Calls>);
+
+impl<const CLEANUP: bool> Reconciler for Widgets<CLEANUP> {
+    type Resource = Widget;
+    const FINALIZER: Option<&'static str> = if CLEANUP { Some(FINALIZER) } else { None };
+
+    async fn reconcile(&self, widget: Arc<Widget>, cx: &Context) -> Result<Action> {
+        let count = self.0.reconciled.fetch_add(1, Ordering::SeqCst) + 1;
+        assert!(
+            widget.metadata.deletion_timestamp.is_none(),
+            "reconciled on the way out"
+        );
+        match widget.spec.way.as_deref() {
+            Some("panic") => panic!("no luck with {}", widget.name_any()),
+            Some("permanent") => return Err(Error::permanent(anyhow::anyhow!("size is odd"))),
+            Some("temporary") => {
+                return Err(Error::temporary(
+                    Duration::from_millis(50),
+                    anyhow::anyhow!("busy"),
+                ));
+            }
+            Some("fail") => return Err(anyhow::anyhow!("failed {count} times").into()),
+            Some("undeclared") => {
+                let pod = k8s_openapi::api::core::v1::Secret {
+                    metadata: cx.child_metadata(&*widget, widget.name_any()),
+                    ..Default::default()
+                };
+                cx.apply(&pod).await?;
+            }
+            Some("slow") => tokio::time::sleep(Duration::from_millis(800)).await,
+            Some("hang") => std::future::pending().await,
+            _ => {}
+        }
+        let child = cx.apply(&child(&widget, cx)).await;
+        let ready = match &child {
+            Ok(_) => Condition::new("Ready", true, "ChildApplied", "the child is there"),
+            Err(error) => Condition::new("Ready", false, "ApplyFailed", error.to_string()),
+        };
+        let generation = widget.metadata.generation;
+        let mut status = widget.status.clone().unwrap_or_default();
+        status.observed_generation = generation;
+        ready.set_in(status.conditions.get_or_insert_default(), generation)?;
+        cx.update_status(&*widget, &status).await?;
+        child?;
+        self.0.finished.fetch_add(1, Ordering::SeqCst);
+        Ok(Action::await_change())
+    }
+
+    async fn cleanup(&self, widget: Arc<Widget>, _cx: &Context) -> Result<()> {
+        if widget.spec.way.as_deref() == Some("stuck") {
+            return Err(anyhow::anyhow!("the outside is not reachable").into());
+        }
+        self.0.cleaned.fetch_add(1, Ordering::SeqCst);
+        Ok(())
+    }
+}
+
+pub fn child(widget: &Widget, cx: &Context) -> ConfigMap {
+    ConfigMap {
+        metadata: cx.child_metadata(widget, widget.name_any()),
+        data: Some([("size".to_owned(), widget.spec.size.to_string())].into()),
+        ..ConfigMap::default()
+    }
+}
+
+pub fn widgets<const CLEANUP: bool>(calls: &Arc<Calls>) -> Controllers {
+    let calls = calls.clone();
+    let setup = async move |_: Setup| Ok(Widgets::<CLEANUP>(calls));
+    Controllers::new().add(setup, |c| c.owns("", "v1", "ConfigMap", "configmaps"))
+}
+
+/// A server that knows the kinds.
+pub async fn server() -> Server {
+    let server = Server::start().await.unwrap();
+    server.install(include_str!("crds.yaml")).await.unwrap();
+    server
+}
+
+/// An operator in a task of its own; dropping it is a crash.
+pub struct Running {
+    pub handle: ShutdownHandle,
+    pub address: SocketAddr,
+    pub task: JoinHandle<Result<(), Fatal>>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+impl Running {
+    pub async fn start(client: Client, settings: Settings, controllers: Controllers) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let operator = Operator::new(OPERATOR, settings, client)
+            .register(controllers)
+            .listener(listener);
+        let handle = operator.shutdown_handle();
+        Self {
+            handle,
+            address,
+            task: tokio::spawn(operator.run()),
+        }
+    }
+
+    pub async fn stop(mut self) -> Result<(), Fatal> {
+        self.handle.shutdown();
+        (&mut self.task).await.unwrap()
+    }
+
+    /// The status and the body of a page.
+    pub async fn page(&self, path: &str) -> (u16, String) {
+        let request = format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+        let address = self.address;
+        let answer = tokio::task::spawn_blocking(move || {
+            let mut stream = std::net::TcpStream::connect(address)?;
+            stream.write_all(request.as_bytes())?;
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer)?;
+            std::io::Result::Ok(answer)
+        });
+        let answer = answer.await.unwrap().unwrap();
+        let code = answer.split(' ').nth(1).unwrap().parse().unwrap();
+        let (_, body) = answer.split_once("\r\n\r\n").unwrap();
+        (code, body.to_owned())
+    }
+
+    /// The value of a line of the metrics.
+    pub async fn metric(&self, line: &str) -> Option<f64> {
+        let (_, page) = self.page("/metrics").await;
+        let found = page
+            .lines()
+            .find_map(|found| found.strip_prefix(line)?.strip_prefix(' '));
+        found.map(|value| value.parse().unwrap())
+    }
+}
+
+pub async fn create(server: &Server, name: &str, way: &str) -> Widget {
+    let api: Api<Widget> = Api::default_namespaced(server.client());
+    let spec = WidgetSpec {
+        way: Some(way.into()),
+        size: 1,
+    };
+    api.create(&PostParams::default(), &Widget::new(name, spec))
+        .await
+        .unwrap()
+}
+
+pub async fn patch(server: &Server, name: &str, patch: serde_json::Value) -> Widget {
+    let api: Api<Widget> = Api::default_namespaced(server.client());
+    api.patch(name, &PatchParams::default(), &Patch::Merge(patch))
+        .await
+        .unwrap()
+}
+
+pub async fn set_way(server: &Server, name: &str, way: &str) {
+    patch(server, name, json!({ "spec": { "way": way } })).await;
+}
+
+/// Waits until the widget is ready for its present generation.
+pub async fn ready(server: &Server, name: &str) -> Widget {
+    let api: Api<Widget> = Api::default_namespaced(server.client());
+    server
+        .eventually(&format!("{name} is ready"), async || {
+            let widget = api.get_opt(name).await.unwrap()?;
+            let condition = widget.status.as_ref()?.conditions.as_ref()?.first()?;
+            let current = condition.observed_generation == widget.metadata.generation;
+            (condition.status == "True" && current).then_some(widget)
+        })
+        .await
+}
+
+/// Waits for an event on the object, and returns its note.
+pub async fn event(server: &Server, name: &str, reason: &str) -> String {
+    let api: Api<Event> = Api::all(server.client());
+    server
+        .eventually(&format!("{name} has an event {reason}"), async || {
+            let events = api.list(&ListParams::default()).await.unwrap();
+            events.into_iter().find_map(|event| {
+                let about = event.regarding.as_ref()?.name.as_deref() == Some(name);
+                (about && event.reason.as_deref() == Some(reason))
+                    .then(|| event.note.unwrap_or_default())
+            })
+        })
+        .await
+}
+
+/// The writes from a point on, less those of events and leases and of the test itself.
+pub fn writes(requests: &[Request]) -> Vec<String> {
+    let counted = requests.iter().filter(|request| {
+        request.is_write() && !["events", "leases"].contains(&request.resource.as_str())
+    });
+    counted
+        .map(|request| {
+            format!(
+                "{} {}/{}",
+                request.verb, request.resource, request.subresource
+            )
+        })
+        .collect()
+}
+
+/// Waits until no request has come for a while, other than of events and leases.
+pub async fn rest(server: &Server) {
+    let count = || {
+        let requests = server.requests();
+        requests
+            .iter()
+            .filter(|request| request.resource != "leases")
+            .count()
+    };
+    let (mut seen, mut quiet) = (count(), 0);
+    while quiet < 6 {
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let now = count();
+        quiet = if now == seen { quiet + 1 } else { 0 };
+        seen = now;
+    }
+}
+
+/// As [`patch`], for an object that is not as its type says, before or after.
+pub async fn patch_raw(server: &Server, name: &str, patch: serde_json::Value) {
+    let resource = kube::core::ApiResource::erase::<Widget>(&());
+    let api: Api<kube::core::DynamicObject> =
+        Api::default_namespaced_with(server.client(), &resource);
+    api.patch(name, &PatchParams::default(), &Patch::Merge(patch))
+        .await
+        .unwrap();
+}
