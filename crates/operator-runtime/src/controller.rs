@@ -1,6 +1,6 @@
 //! One controller: its watches, and the turn that each object gets.
 
-use std::{future::Future, sync::Arc};
+use std::sync::Arc;
 
 use futures::{StreamExt, future::BoxFuture, stream};
 use kube::{
@@ -43,11 +43,7 @@ pub(crate) fn run<R: Reconciler>(reconciler: R, watches: Watches, wiring: Wiring
     Box::pin(work(reconciler, watches, wiring))
 }
 
-fn work<R: Reconciler>(
-    reconciler: R,
-    watches: Watches,
-    wiring: Wiring,
-) -> impl Future<Output = ()> + Send {
+async fn work<R: Reconciler>(reconciler: R, watches: Watches, wiring: Wiring) {
     let Wiring {
         client,
         operator,
@@ -95,15 +91,29 @@ fn work<R: Reconciler>(
         }
     }
 
-    Controller::for_stream(stream::pending(), store)
+    let filled = store.clone();
+    let stopped = stop.clone();
+    let controller = Controller::for_stream(stream::pending(), store)
         .reconcile_on(stream::select_all(triggers))
         .with_config(Config::default().concurrency(settings.concurrency.get()))
-        .graceful_shutdown_on(stop.cancelled_owned())
+        .graceful_shutdown_on(stopped.cancelled_owned())
         .run(turn::reconcile::<R>, |_, never, _| match *never {}, turns)
         .for_each(|done| async move {
             // An object may go between its trigger and its turn.
             if let Err(error) = done {
                 debug!("{error}");
             }
-        })
+        });
+    // A controller whose cache was never filled has nothing in flight, and would wait for ever.
+    let empty = async {
+        tokio::select! {
+            biased;
+            Ok(()) = filled.wait_until_ready() => std::future::pending().await,
+            () = stop.cancelled() => {}
+        }
+    };
+    tokio::select! {
+        () = controller => {}
+        () = empty => {}
+    }
 }

@@ -109,8 +109,9 @@ impl Election {
     pub async fn acquire(&mut self, stop: &CancellationToken) -> Option<Held> {
         loop {
             let asked = Instant::now();
-            // Never given up half-way: the lease may be ours by then.
-            match self.take().await {
+            // Not cancelled by `stop`: the lease may be ours by then, and is to be released.
+            let tried = timeout_at(asked + self.settings.renew_deadline, self.take()).await;
+            match tried.unwrap_or_else(|_| Err(kube::Error::Service("no answer in time".into()))) {
                 Ok(Some(lease)) => {
                     info!(lease = self.name, identity = self.me, "leading");
                     return Some(Held {

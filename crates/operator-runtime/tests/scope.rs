@@ -1,0 +1,233 @@
+//! Namespaces, cluster scope, and kinds that are watched without being owned.
+
+mod support;
+
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use k8s_openapi::api::core::v1::{ConfigMap, Namespace, Secret};
+use kube::{
+    Api, ResourceExt,
+    api::{ObjectMeta, Patch, PatchParams, PostParams},
+};
+use operator_runtime::{
+    Action, Changed, Context, Controllers, ObjectRef, Reconciler, Result, Settings, Setup, Store,
+};
+use serde_json::json;
+use support::{Calls, Fleet, FleetSpec, Running, Widget, WidgetSpec, server, widgets};
+
+async fn create_in(server: &operator_testing::Server, namespace: &str) -> Api<ConfigMap> {
+    let metadata = ObjectMeta {
+        name: Some(namespace.into()),
+        ..ObjectMeta::default()
+    };
+    let namespaces: Api<Namespace> = Api::all(server.client());
+    let made = Namespace {
+        metadata,
+        ..Namespace::default()
+    };
+    namespaces
+        .create(&PostParams::default(), &made)
+        .await
+        .unwrap();
+    let widgets: Api<Widget> = Api::namespaced(server.client(), namespace);
+    let widget = Widget::new("a", WidgetSpec::default());
+    widgets
+        .create(&PostParams::default(), &widget)
+        .await
+        .unwrap();
+    Api::namespaced(server.client(), namespace)
+}
+
+#[tokio::test]
+async fn one_several_or_all_namespaces_are_watched() {
+    let server = server().await;
+    let children = [
+        create_in(&server, "one").await,
+        create_in(&server, "two").await,
+        create_in(&server, "three").await,
+    ];
+    for (watched, expected) in [
+        (&["one"][..], [true, false, false]),
+        (&["one", "two"], [true, true, false]),
+        (&[], [true, true, true]),
+    ] {
+        let calls = Arc::new(Calls::default());
+        let mut settings = Settings::for_tests();
+        settings.namespaces = watched.iter().map(ToString::to_string).collect();
+        let running = Running::start(server.client(), settings, widgets::<false>(&calls)).await;
+        let count = expected.iter().filter(|expected| **expected).count();
+        server
+            .eventually("they are reconciled", async || {
+                (calls.finished() >= count).then_some(())
+            })
+            .await;
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        let mut made = [false; 3];
+        for (made, children) in made.iter_mut().zip(&children) {
+            *made = children.get_opt("a").await.unwrap().is_some();
+        }
+        assert_eq!(made, expected, "{watched:?}");
+        // A child's deletion is seen in each of them.
+        for (index, children) in children
+            .iter()
+            .enumerate()
+            .filter(|(index, _)| expected[*index])
+        {
+            let old = children.get("a").await.unwrap();
+            children.delete("a", &Default::default()).await.unwrap();
+            server
+                .eventually(&format!("child {index} returns"), async || {
+                    children
+                        .get_opt("a")
+                        .await
+                        .unwrap()
+                        .filter(|new| new.uid() != old.uid())
+                })
+                .await;
+        }
+        running.stop().await.unwrap();
+    }
+    let all_namespaces = server.requests().into_iter().filter(|request| {
+        request.verb == "watch" && request.resource == "widgets" && request.namespace.is_empty()
+    });
+    assert!(all_namespaces.count() >= 1, "all are one watch");
+}
+
+/// Owns a ConfigMap, and remembers which Secrets changed.
+struct Fleets(Arc<Mutex<Vec<String>>>);
+
+impl Reconciler for Fleets {
+    type Resource = Fleet;
+
+    async fn reconcile(&self, fleet: Arc<Fleet>, cx: &Context) -> Result<Action> {
+        let child = ConfigMap {
+            metadata: cx.child_metadata(&*fleet, fleet.name_any()),
+            ..ConfigMap::default()
+        };
+        cx.apply(&child).await?;
+        cx.update_status(&*fleet, &json!({ "seen": self.0.lock().unwrap().len() }))
+            .await?;
+        Ok(Action::await_change())
+    }
+
+    fn parents(&self, changed: &Changed, cache: &Store<Fleet>) -> Vec<ObjectRef<Fleet>> {
+        assert_eq!(
+            (changed.group.as_str(), changed.kind.as_str()),
+            ("", "Secret")
+        );
+        self.0
+            .lock()
+            .unwrap()
+            .push(changed.metadata.name.clone().unwrap_or_default());
+        cache
+            .state()
+            .iter()
+            .map(|fleet| ObjectRef::from_obj(&**fleet))
+            .collect()
+    }
+}
+
+#[tokio::test]
+async fn a_cluster_scoped_owner_has_children_and_is_woken_by_what_it_watches() {
+    let server = server().await;
+    let seen = Arc::new(Mutex::new(vec![]));
+    let fleets = Fleets(seen.clone());
+    let controllers = Controllers::new().add(
+        async move |_: Setup| Ok(fleets),
+        |c| {
+            c.owns("", "v1", "ConfigMap", "configmaps")
+                .watches("", "v1", "Secret", "secrets")
+        },
+    );
+    let running = Running::start(server.client(), Settings::for_tests(), controllers).await;
+    let api: Api<Fleet> = Api::all(server.client());
+    api.create(&PostParams::default(), &Fleet::new("fleet", FleetSpec {}))
+        .await
+        .unwrap();
+    let children: Api<ConfigMap> = Api::default_namespaced(server.client());
+    let child = server
+        .eventually("its child is there", async || {
+            children.get_opt("fleet").await.unwrap()
+        })
+        .await;
+    assert_eq!(child.owner_references()[0].kind, "Fleet");
+    children.delete("fleet", &Default::default()).await.unwrap();
+    server
+        .eventually("its child returns", async || {
+            children.get_opt("fleet").await.unwrap()
+        })
+        .await;
+
+    let metadata = ObjectMeta {
+        name: Some("key".into()),
+        ..ObjectMeta::default()
+    };
+    let secret = Secret {
+        metadata,
+        ..Secret::default()
+    };
+    let secrets: Api<Secret> = Api::default_namespaced(server.client());
+    secrets
+        .create(&PostParams::default(), &secret)
+        .await
+        .unwrap();
+    server
+        .eventually("the secret is seen", async || {
+            seen.lock()
+                .unwrap()
+                .contains(&"key".to_owned())
+                .then_some(())
+        })
+        .await;
+    let before = running
+        .metric(r#"operator_reconciles_total{kind="Fleet",result="success"}"#)
+        .await;
+    let label = Patch::Merge(json!({ "metadata": { "labels": { "a": "b" } } }));
+    secrets
+        .patch("key", &PatchParams::default(), &label)
+        .await
+        .unwrap();
+    server
+        .eventually("the fleet is woken", async || {
+            let now = running
+                .metric(r#"operator_reconciles_total{kind="Fleet",result="success"}"#)
+                .await;
+            (now > before).then_some(())
+        })
+        .await;
+}
+
+#[tokio::test]
+async fn a_list_after_a_gap_finds_a_child_that_went_meanwhile() {
+    let server = server().await;
+    // Needs to disturb the watches, which only the server in memory can.
+    let Some(service) = server.service() else {
+        return;
+    };
+    let calls = Arc::new(Calls::default());
+    let _running = Running::start(
+        server.client(),
+        Settings::for_tests(),
+        widgets::<false>(&calls),
+    )
+    .await;
+    support::create(&server, "a", "ok").await;
+    support::ready(&server, "a").await;
+    support::rest(&server).await;
+    service.expire_watches();
+    let children: Api<ConfigMap> = Api::default_namespaced(server.client());
+    let old = children.get("a").await.unwrap();
+    children.delete("a", &Default::default()).await.unwrap();
+    server
+        .eventually("it returns", async || {
+            children
+                .get_opt("a")
+                .await
+                .unwrap()
+                .filter(|new| new.uid() != old.uid())
+        })
+        .await;
+}
