@@ -79,11 +79,13 @@ impl Server {
             object["metadata"]["namespace"] = namespace.as_str().into();
             format!("{root}/namespaces/{namespace}/{plural}/{name}")
         } else {
+            if let Some(metadata) = object["metadata"].as_object_mut() {
+                metadata.shift_remove("namespace");
+            }
             format!("{root}/{plural}/{name}")
         };
         if let Some(real) = self.real() {
-            let is_new = self.fetch(&path).await?.is_none();
-            real.note(&path, is_new)?;
+            real.claim(&path, self.fetch(&path)).await?;
         }
         let request = Request::patch(format!("{path}?{MANAGER}"))
             .header("content-type", "application/apply-patch+yaml")
@@ -213,14 +215,14 @@ fn read_kustomization(folder: &Path, objects: &mut Vec<Value>) -> Result<()> {
     Ok(())
 }
 
-/// Puts an object into a namespace, and lets bindings name the accounts there. Cluster-scoped kinds that are known stay as they are.
+/// Puts an object into a namespace (which a cluster-scoped one loses again when it is applied), and lets bindings name the accounts there.
 fn move_to(object: &mut Value, namespace: &str) {
     let kind = object["kind"].as_str().unwrap_or_default();
     if kind == "Namespace" {
         object["metadata"]["name"] = namespace.into();
         return;
     }
-    if let Some(subjects) = object["subjects"].as_array_mut() {
+    if let Some(Value::Array(subjects)) = object.get_mut("subjects") {
         for subject in subjects
             .iter_mut()
             .filter(|s| s["kind"] == "ServiceAccount")
@@ -228,10 +230,7 @@ fn move_to(object: &mut Value, namespace: &str) {
             subject["namespace"] = namespace.into();
         }
     }
-    let kind = object["kind"].as_str().unwrap_or_default();
-    if !kind.starts_with("Cluster") && kind != "CustomResourceDefinition" {
-        object["metadata"]["namespace"] = namespace.into();
-    }
+    object["metadata"]["namespace"] = namespace.into();
 }
 
 fn read(path: &PathBuf) -> Result<String> {

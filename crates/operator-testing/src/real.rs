@@ -1,6 +1,7 @@
 //! A real API server: one's own, started from its programs, or the cluster of the current context.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -21,8 +22,8 @@ pub(crate) struct Real {
     namespace: String,
     /// The processes of a server of one's own, in the order of their start, and their files.
     own: Option<Own>,
-    /// On the cluster of someone else: what `install` made there.
-    made: Mutex<BTreeMap<String, ()>>,
+    /// On the cluster of someone else: what `install` made outside the namespace.
+    claimed: Mutex<BTreeSet<String>>,
 }
 
 struct Own {
@@ -45,12 +46,11 @@ impl Real {
             folder,
         };
         let config = own.start(&assets).await?;
-        let made = Mutex::default();
         Ok(Self {
             config,
             namespace: "default".into(),
             own: Some(own),
-            made,
+            claimed: Mutex::default(),
         })
     }
 
@@ -79,7 +79,7 @@ impl Real {
             config,
             namespace,
             own: None,
-            made: Mutex::default(),
+            claimed: Mutex::default(),
         })
     }
 
@@ -99,27 +99,31 @@ impl Real {
         Client::try_from(self.config.clone()).expect("this configuration made a client before")
     }
 
-    /// Remembers what is about to be applied, and refuses to change what is not ours.
-    pub fn note(&self, path: &str, is_new: bool) -> Result<()> {
+    /// Remembers what is about to be applied, and refuses to change what tests did not make.
+    pub async fn claim(
+        &self,
+        path: &str,
+        found: impl Future<Output = Result<Option<Value>>>,
+    ) -> Result<()> {
         if self.own.is_some() || path.contains(&format!("/namespaces/{}/", self.namespace)) {
             return Ok(());
         }
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if is_new {
-            made.insert(path.to_owned(), ());
+        let mut claims = CLAIMS.lock().await;
+        if !claims.contains_key(path) && found.await?.is_some() {
+            return Err(Error::Taken(path.to_owned()));
         }
-        match made.contains_key(path) {
-            true => Ok(()),
-            false => Err(Error::Taken(path.to_owned())),
+        let mut mine = self.claimed.lock().unwrap_or_else(PoisonError::into_inner);
+        if mine.insert(path.to_owned()) {
+            *claims.entry(path.to_owned()).or_default() += 1;
         }
+        Ok(())
     }
 
-    /// Deletes what was made on the cluster of someone else.
+    /// Deletes the namespace, and of the rest what no other test of this process still uses.
     fn clean_up(&self) {
-        let made = std::mem::take(&mut *self.made.lock().unwrap_or_else(PoisonError::into_inner));
-        let mut paths: Vec<String> = made.into_keys().collect();
-        paths.push(format!("/api/v1/namespaces/{}", self.namespace));
-        let config = self.config.clone();
+        let mine =
+            std::mem::take(&mut *self.claimed.lock().unwrap_or_else(PoisonError::into_inner));
+        let (config, namespace) = (self.config.clone(), self.namespace.clone());
         // A test's runtime may be ending; this one is our own.
         let worker = std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread()
@@ -127,12 +131,20 @@ impl Real {
                 .build()?;
             runtime.block_on(async move {
                 let client = Client::try_from(config).map_err(std::io::Error::other)?;
-                for path in paths {
-                    let request = http::Request::delete(path.clone()).body(Vec::new());
-                    let request = request.map_err(std::io::Error::other)?;
-                    if let Err(error) = client.request::<Value>(request).await {
-                        eprintln!("operator-testing: {path} is left behind: {error}");
+                let mut claims = CLAIMS.lock().await;
+                let mut unused = Vec::new();
+                for path in mine {
+                    let users = claims.get(&path).copied().unwrap_or_default();
+                    if users > 1 {
+                        claims.insert(path, users - 1);
+                    } else {
+                        claims.remove(&path);
+                        unused.push(path);
                     }
+                }
+                end(&client, &format!("/api/v1/namespaces/{namespace}"), false).await;
+                for path in unused {
+                    end(&client, &path, true).await;
                 }
                 Ok::<_, std::io::Error>(())
             })
@@ -143,6 +155,38 @@ impl Real {
                 self.namespace
             );
         }
+    }
+}
+
+/// What tests of this process made outside their namespaces on someone else's cluster, and how many use it.
+static CLAIMS: tokio::sync::Mutex<BTreeMap<String, usize>> =
+    tokio::sync::Mutex::const_new(BTreeMap::new());
+
+/// Deletes an object, and waits until it is gone if the next test would stumble over it.
+async fn end(client: &Client, path: &str, wait: bool) {
+    let request = |method: &str| {
+        http::Request::builder()
+            .method(method)
+            .uri(path)
+            .body(Vec::new())
+            .ok()
+    };
+    let Some(delete) = request("DELETE") else {
+        return;
+    };
+    match client.request::<Value>(delete).await {
+        Ok(_) => {}
+        Err(kube::Error::Api(status)) if status.code == 404 => return,
+        Err(error) => eprintln!("operator-testing: {path} is left behind: {error}"),
+    }
+    for _ in 0..if wait { 100 } else { 0 } {
+        let Some(get) = request("GET") else {
+            return;
+        };
+        if client.request::<Value>(get).await.is_err() {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }
 

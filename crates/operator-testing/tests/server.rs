@@ -153,3 +153,253 @@ async fn a_user_may_do_what_roles_say() {
     server.eventually("the reader may list", listed).await;
     assert!(maps.get("x").await.is_err());
 }
+
+#[tokio::test]
+async fn a_watch_from_a_forgotten_version_is_gone() {
+    let server = Server::in_memory();
+    server.install(WIDGETS).await.unwrap();
+    let api = widgets(&server);
+    let version = api
+        .list(&ListParams::default())
+        .await
+        .unwrap()
+        .metadata
+        .resource_version
+        .unwrap();
+    let running = api.watch(&WatchParams::default(), &version).await.unwrap();
+    server.service().unwrap().expire_watches();
+    let seen: Vec<_> = running.collect().await;
+    assert!(seen.is_empty(), "{seen:?}");
+    let again = api.watch(&WatchParams::default(), &version).await.unwrap();
+    let seen: Vec<_> = again.try_collect().await.unwrap();
+    let [WatchEvent::Error(status)] = seen.as_slice() else {
+        panic!("{seen:?}")
+    };
+    assert_eq!((status.code, status.reason.as_str()), (410, "Expired"));
+}
+
+#[tokio::test]
+async fn a_dropped_watch_goes_on_from_where_it_was() {
+    let server = Server::in_memory();
+    server.install(WIDGETS).await.unwrap();
+    let api = widgets(&server);
+    let version = api
+        .list(&ListParams::default())
+        .await
+        .unwrap()
+        .metadata
+        .resource_version
+        .unwrap();
+    let running = api.watch(&WatchParams::default(), &version).await.unwrap();
+    server.service().unwrap().drop_watches();
+    assert_eq!(running.collect::<Vec<_>>().await.len(), 0);
+    api.create(&PostParams::default(), &widget("a"))
+        .await
+        .unwrap();
+    let again = api.watch(&WatchParams::default(), &version).await.unwrap();
+    let seen: Vec<_> = again.take(1).try_collect().await.unwrap();
+    assert!(
+        matches!(seen.as_slice(), [WatchEvent::Added(_)]),
+        "{seen:?}"
+    );
+}
+
+#[tokio::test]
+async fn what_is_not_built_is_named() {
+    let server = Server::in_memory();
+    let body = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {}});
+    let request = http::Request::post("/apis/authentication.k8s.io/v1/tokenreviews")
+        .body(body.to_string().into_bytes())
+        .unwrap();
+    let refused = server.client().request::<Value>(request).await.unwrap_err();
+    let kube::Error::Api(status) = refused else {
+        panic!("{refused}")
+    };
+    assert_eq!(status.code, 501);
+    assert_eq!(
+        status.message,
+        "operator-testing does not implement tokenreviews.authentication.k8s.io"
+    );
+}
+
+#[tokio::test]
+async fn a_kustomization_is_read_with_those_in_it() {
+    let folder = std::env::temp_dir().join(format!("kustomization-{}", std::process::id()));
+    std::fs::create_dir_all(folder.join("crds")).unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
+    write(
+        "kustomization.yaml",
+        "namespace: sys\nresources: [object.yaml, crds, namespace.yaml]\n",
+    );
+    write(
+        "namespace.yaml",
+        "{apiVersion: v1, kind: Namespace, metadata: {name: other}}",
+    );
+    write(
+        "object.yaml",
+        "{apiVersion: example.com/v1, kind: Widget, metadata: {name: a}}\n---\n{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}",
+    );
+    write("crds/kustomization.yaml", "resources: [widgets.yaml]\n");
+    write("crds/widgets.yaml", WIDGETS);
+    let server = Server::in_memory();
+    server.install_kustomization(&folder).await.unwrap();
+    let maps: Api<ConfigMap> = Api::namespaced(server.client(), "sys");
+    maps.get("a").await.unwrap();
+    write("kustomization.yaml", "resources: []\npatches: []\n");
+    let error = server.install_kustomization(&folder).await.unwrap_err();
+    assert!(
+        error.to_string().contains("`patches` is not built"),
+        "{error}"
+    );
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+#[should_panic(
+    expected = "not within 10 s: pigs fly\n  refused: 404 get configmaps default/absent by operator-testing"
+)]
+async fn a_wait_in_vain_tells_what_was_refused() {
+    let server = Server::in_memory();
+    let maps: Api<ConfigMap> = Api::default_namespaced(server.client());
+    maps.get("absent").await.unwrap_err();
+    server.eventually("pigs fly", || async { None::<()> }).await;
+}
+
+/// Odd bodies, paths and queries get an answer of the 400s, never a panic; what they leave behind does no harm either.
+#[tokio::test]
+async fn no_input_breaks_the_server() {
+    let server = Server::in_memory();
+    server.install(WIDGETS).await.unwrap();
+    let client = server.client();
+    let odd = [
+        json!(null),
+        json!(1),
+        json!("x"),
+        json!([]),
+        json!([1]),
+        json!({}),
+        json!({"metadata": 1}),
+        json!({"metadata": []}),
+        json!({"metadata": {"name": 1}}),
+        json!({"metadata": {"name": "a", "labels": []}}),
+        json!({"metadata": {"name": "a", "finalizers": {}}}),
+        json!({"metadata": {"name": "a", "ownerReferences": [1]}}),
+        json!({"metadata": {"name": "a", "managedFields": [{}]}}),
+        json!({"metadata": {"name": "a", "managedFields": [{"operation": "Apply", "apiVersion": "v1", "fieldsType": "FieldsV1", "fieldsV1": {"f:": 1, "k:x": {}, "z": {}}}]}}),
+        json!({"metadata": {"name": "a"}, "spec": 1, "status": [], "data": 1}),
+        json!({"metadata": {"name": "a"}, "spec": {"names": 1, "versions": {}, "finalizers": 1, "template": []}, "status": 1}),
+        json!({"metadata": {"name": "a"}, "spec": {"names": {}, "versions": [1, {"schema": 1, "subresources": []}]}, "roleRef": 1, "subjects": [1], "rules": [1]}),
+        json!([{"op": "replace", "path": "/metadata", "value": 1}]),
+        json!([{"op": "remove", "path": ""}]),
+        json!([{"op": "replace", "path": "", "value": null}]),
+        json!({"$patch": "delete"}),
+        json!({"spec": {"$patch": 1, "$retainKeys": [1]}}),
+    ];
+    let roots = [
+        ("/api/v1/namespaces/default/configmaps", "v1", "ConfigMap"),
+        ("/api/v1/namespaces/default/secrets", "v1", "Secret"),
+        ("/api/v1/namespaces/default/pods", "v1", "Pod"),
+        ("/api/v1/namespaces", "v1", "Namespace"),
+        (
+            "/apis/apps/v1/namespaces/default/deployments",
+            "apps/v1",
+            "Deployment",
+        ),
+        (
+            "/apis/example.com/v1/namespaces/default/widgets",
+            "example.com/v1",
+            "Widget",
+        ),
+        (
+            "/apis/events.k8s.io/v1/namespaces/default/events",
+            "events.k8s.io/v1",
+            "Event",
+        ),
+        (
+            "/apis/rbac.authorization.k8s.io/v1/namespaces/default/rolebindings",
+            "rbac.authorization.k8s.io/v1",
+            "RoleBinding",
+        ),
+        (
+            "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+            "apiextensions.k8s.io/v1",
+            "CustomResourceDefinition",
+        ),
+        (
+            "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews",
+            "authorization.k8s.io/v1",
+            "SelfSubjectAccessReview",
+        ),
+    ];
+    let media = [
+        "json-patch+json",
+        "merge-patch+json",
+        "strategic-merge-patch+json",
+        "apply-patch+yaml",
+    ];
+    let mut answered = 0;
+    for (root, api_version, kind) in roots {
+        let good = json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": "a"}});
+        for body in odd.iter().chain([&good]) {
+            let mut named = body.clone();
+            if let Some(fields) = named.as_object_mut() {
+                fields.insert("apiVersion".into(), api_version.into());
+                fields.insert("kind".into(), kind.into());
+            }
+            for sent in [body, &named] {
+                for path in [
+                    root.to_owned(),
+                    format!("{root}/a"),
+                    format!("{root}/a/status"),
+                    format!("{root}/a/scale"),
+                    format!("{root}/a/finalize"),
+                ] {
+                    for (method, media) in [
+                        ("POST", "json"),
+                        ("PUT", "json"),
+                        ("DELETE", "json"),
+                        ("GET", "json"),
+                    ]
+                    .into_iter()
+                    .chain(media.map(|media| ("PATCH", media)))
+                    {
+                        let request = http::Request::builder()
+                            .method(method)
+                            .uri(format!("{path}?fieldManager=x"))
+                            .header("content-type", format!("application/{media}"))
+                            .body(kube::client::Body::from(sent.to_string().into_bytes()))
+                            .unwrap();
+                        let code = client.send(request).await.unwrap().status().as_u16();
+                        assert!(
+                            code < 500 || code == 501 || code == 500 && media == "apply-patch+yaml",
+                            "{code}: {method} {path} {media} {sent}"
+                        );
+                        answered += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(answered > 10_000, "{answered}");
+    for path in [
+        "//",
+        "/api",
+        "/apis/",
+        "/api/v1/",
+        "/api/v1/namespaces//pods",
+        "/apis/a/b/c/d/e/f/g",
+        "/api/v1/pods?limit=-1",
+        "/api/v1/pods?continue=zz",
+        "/api/v1/pods?continue=%C3%A9%C3%A9",
+        "/api/v1/pods?labelSelector=)(",
+        "/api/v1/pods?fieldSelector=,=",
+        "/api/v1/pods?watch=1&resourceVersion=x",
+        "/api/v1/pods?watch=1&timeoutSeconds=99999999999999999999",
+    ] {
+        let request = http::Request::get(path)
+            .body(kube::client::Body::empty())
+            .unwrap();
+        let code = client.send(request).await.unwrap().status().as_u16();
+        assert!(code < 500, "{code}: {path}");
+    }
+}

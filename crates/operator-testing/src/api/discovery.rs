@@ -41,9 +41,48 @@ impl State {
             }
             ["api", version] => self.resources("", version),
             ["apis", group, version] => self.resources(group, version),
-            ["openapi", ..] => Err(Failure::no_such_path()),
+            ["openapi", "v3"] => Ok(Reply::ok(self.documents())),
+            ["openapi", "v3", "api", version] => self.document("", version),
+            ["openapi", "v3", "apis", group, version] => self.document(group, version),
             _ => Err(Failure::no_such_path()),
         }
+    }
+
+    /// The index of `/openapi/v3`.
+    fn documents(&self) -> Value {
+        let mut paths = serde_json::Map::new();
+        for kind in self.registry.all() {
+            let root = root(kind);
+            let url = json!({"serverRelativeURL": format!("/openapi/v3/{root}")});
+            paths.insert(root, url);
+        }
+        json!({"paths": paths})
+    }
+
+    /// No schemas: only that patches know `fieldValidation`, without which `kubectl apply` does not begin.
+    fn document(&self, group: &str, version: &str) -> Result<Reply> {
+        let mut paths = serde_json::Map::new();
+        let kinds = self.registry.all();
+        for kind in kinds.filter(|kind| kind.group == group && kind.version == version) {
+            let gvk = json!({"group": group, "version": version, "kind": kind.kind});
+            let parameter =
+                json!({"name": "fieldValidation", "in": "query", "schema": {"type": "string"}});
+            let place = if kind.namespaced {
+                "namespaces/{namespace}/"
+            } else {
+                ""
+            };
+            let path = format!("/{}/{place}{}/{{name}}", root(kind), kind.plural);
+            let patch = json!({"parameters": [parameter], "responses": {}, "x-kubernetes-group-version-kind": gvk});
+            paths.insert(path, json!({"patch": patch}));
+        }
+        if paths.is_empty() {
+            return Err(Failure::no_such_path());
+        }
+        let info = json!({"title": "operator-testing", "version": builtin().server});
+        Ok(Reply::ok(
+            json!({"openapi": "3.0.0", "info": info, "paths": paths}),
+        ))
     }
 
     fn groups(&self) -> Vec<String> {
@@ -89,6 +128,14 @@ impl State {
             "groupVersion": first.api_version(),
             "resources": resources,
         })))
+    }
+}
+
+/// `api/v1` or `apis/GROUP/VERSION`.
+fn root(kind: &Kind) -> String {
+    match kind.group.as_str() {
+        "" => format!("api/{}", kind.version),
+        _ => format!("apis/{}", kind.api_version()),
     }
 }
 

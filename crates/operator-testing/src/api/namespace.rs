@@ -134,7 +134,7 @@ impl State {
             }
             if inside(self).is_empty() {
                 self.edit(&key(&namespace), |object| {
-                    if let Some(spec) = object["spec"].as_object_mut() {
+                    if let Some(Value::Object(spec)) = object.get_mut("spec") {
                         spec.shift_remove("finalizers");
                     }
                 });
