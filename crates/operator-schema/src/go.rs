@@ -2,6 +2,7 @@
 
 use serde_json::{Number, Value};
 use std::fmt::Write;
+use std::ops::Range;
 
 /// A number as the server holds it: whole numbers that fit are `int64`, all others `float64`.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -30,23 +31,23 @@ impl std::fmt::Display for Num {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Num::Int(int) => write!(f, "{int}"),
-            Num::Float(number) => f.write_str(&float(*number)),
+            Num::Float(number) => f.write_str(&float(*number, -4..6)),
         }
     }
 }
 
-/// `%v` of a float: plain digits between 1e-4 and 1e21, an exponent of two digits or more beyond.
-pub(crate) fn float(number: f64) -> String {
+/// A float with an exponent of two digits or more, or without one if it lies in the plain range.
+fn float(number: f64, plain: Range<i32>) -> String {
     let scientific = format!("{number:e}");
-    let Some((mantissa, exponent)) = scientific.split_once('e') else {
-        return scientific;
-    };
-    match exponent.parse::<i32>() {
-        Ok(power) if !(-4..21).contains(&power) => {
+    match scientific
+        .split_once('e')
+        .map(|(mantissa, power)| (mantissa, power.parse::<i32>()))
+    {
+        Some((mantissa, Ok(power))) if !plain.contains(&power) => {
             let sign = if power < 0 { '-' } else { '+' };
             format!("{mantissa}e{sign}{:02}", power.abs())
         }
-        _ => format!("{number}"),
+        _ => number.to_string(),
     }
 }
 
@@ -103,7 +104,10 @@ pub(crate) fn json(value: &Value) -> String {
                 .collect();
             format!("{{{}}}", entries.join(","))
         }
-        Value::Number(number) => Num::of(number).to_string(),
+        Value::Number(number) => match Num::of(number) {
+            Num::Int(int) => int.to_string(),
+            Num::Float(number) => float(number, -6..21),
+        },
         scalar => scalar.to_string(),
     }
 }
@@ -117,12 +121,12 @@ mod tests {
         for (number, text) in [
             (1.0, "1"),
             (0.5, "0.5"),
-            (1e20, "100000000000000000000"),
-            (1e21, "1e+21"),
+            (123456.5, "123456.5"),
+            (1e6, "1e+06"),
             (1.5e-7, "1.5e-07"),
             (-64.0, "-64"),
         ] {
-            assert_eq!(float(number), text);
+            assert_eq!(Num::Float(number).to_string(), text);
         }
     }
 

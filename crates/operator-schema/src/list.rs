@@ -5,7 +5,7 @@ use crate::go::{json, shown};
 use crate::validate::enter;
 use crate::{Reason, Schema, Violation};
 use serde_json::{Map, Value};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 /// `found` gets the duplicates of all lists with `x-kubernetes-list-type` `set` or `map`.
 pub(crate) fn check(schema: &Schema, value: &Value, path: &mut String, found: &mut Vec<Violation>) {
@@ -23,7 +23,7 @@ pub(crate) fn check(schema: &Schema, value: &Value, path: &mut String, found: &m
         }
         Value::Array(items) => {
             match schema.list_type.as_deref() {
-                Some("set") => duplicates(items, path, found),
+                Some("set") => duplicates(items, path, found, |item| (identity(item), shown(item))),
                 Some("map") => check_keys(schema, items, path, found),
                 _ => {}
             }
@@ -38,10 +38,12 @@ pub(crate) fn check(schema: &Schema, value: &Value, path: &mut String, found: &m
     }
 }
 
-/// Whether `uniqueItems` fails.
+/// Whether `uniqueItems` fails. Quadratic, which is why the server allows the keyword in no new schema.
 pub(crate) fn has_equal_items(items: &[Value]) -> bool {
-    let mut seen = HashSet::new();
-    !items.iter().all(|item| seen.insert(identity(item)))
+    items
+        .iter()
+        .enumerate()
+        .any(|(index, item)| items[..index].contains(item))
 }
 
 fn check_keys(schema: &Schema, items: &[Value], path: &str, found: &mut Vec<Violation>) {
@@ -55,23 +57,41 @@ fn check_keys(schema: &Schema, items: &[Value], path: &str, found: &mut Vec<Viol
         found.push(Violation::new(Reason::Invalid, &path, shown(item), text));
         return;
     }
-    let keys = items.iter().map(|item| {
+    let keys = |item: &Value| {
         let keys = schema.list_map_keys.iter();
         let keys = keys.filter_map(|key| Some((key.clone(), item.get(key)?.clone())));
-        Value::Object(keys.collect::<Map<_, _>>())
+        keys.collect::<Map<_, _>>()
+    };
+    duplicates(items, path, found, |item| {
+        let keys = keys(item);
+        // A single key is compared by itself, in which 1 and 1.0 differ; within an object they do not.
+        let identity = match keys.values().next() {
+            Some(key) if schema.list_map_keys.len() == 1 => identity(key),
+            _ => String::new(),
+        };
+        let text = json(&Value::Object(keys));
+        (format!("{identity} {text}"), text)
     });
-    duplicates(&keys.collect::<Vec<_>>(), path, found);
 }
 
-/// Reports the second of each group of equal items; a third is not news.
-fn duplicates(items: &[Value], path: &str, found: &mut Vec<Violation>) {
+/// Reports the second of each group of equal items; a third is not news. An item is its identity and how it is shown.
+fn duplicates(
+    items: &[Value],
+    path: &str,
+    found: &mut Vec<Violation>,
+    identified: impl Fn(&Value) -> (String, String),
+) {
     let mut times = HashMap::new();
     for (index, item) in items.iter().enumerate() {
-        let times = times.entry(identity(item)).or_insert(0);
+        let (identity, text) = identified(item);
+        let times = times.entry(identity).or_insert(0);
         *times += 1;
         if *times == 2 {
-            let path = format!("{path}[{index}]");
-            found.push(Violation::one(Reason::Duplicate, &path, shown(item)));
+            found.push(Violation::one(
+                Reason::Duplicate,
+                &format!("{path}[{index}]"),
+                text,
+            ));
         }
     }
 }

@@ -155,7 +155,7 @@ impl<'a> Reader<'a> {
             self.out.push_str("?:");
             return Ok(());
         };
-        let start: String = self.rest.chars().take(4).collect();
+        let start: String = self.rest.chars().take(2).collect();
         let wrong = || PatternError::Group(format!("({start}"));
         let named = inside
             .strip_prefix("P<")

@@ -4,8 +4,9 @@
 //! caller can say so. Nothing is checked here; that is the work of `structural`.
 
 use indexmap::IndexMap;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Number, Value};
+use std::ops::Not;
 
 /// One node of a schema: [`JSONSchemaProps`] with the order of properties and the text of numbers kept.
 ///
@@ -22,7 +23,7 @@ pub struct Schema {
     pub type_: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub format: Option<String>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "Not::not")]
     pub nullable: bool,
     /// Present and `null` differs from absent.
     #[serde(deserialize_with = "present", skip_serializing_if = "Option::is_none")]
@@ -32,9 +33,12 @@ pub struct Schema {
     #[serde(rename = "enum", skip_serializing_if = "Option::is_none")]
     pub enum_: Option<Vec<Value>>,
 
-    #[serde(skip_serializing_if = "IndexMap::is_empty")]
+    #[serde(
+        deserialize_with = "or_default",
+        skip_serializing_if = "IndexMap::is_empty"
+    )]
     pub properties: IndexMap<String, Schema>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub required: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub additional_properties: Option<SchemaOrBool>,
@@ -49,16 +53,16 @@ pub struct Schema {
     pub min_items: Option<i64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_items: Option<i64>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "Not::not")]
     pub unique_items: bool,
 
     #[serde(skip_serializing_if = "Option::is_none")]
     pub minimum: Option<Number>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "Not::not")]
     pub exclusive_minimum: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub maximum: Option<Number>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "Not::not")]
     pub exclusive_maximum: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub multiple_of: Option<Number>,
@@ -70,11 +74,11 @@ pub struct Schema {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_length: Option<i64>,
 
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub all_of: Vec<Schema>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub any_of: Vec<Schema>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub one_of: Vec<Schema>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not: Option<Box<Schema>>,
@@ -86,12 +90,12 @@ pub struct Schema {
     pub preserve_unknown_fields: Option<bool>,
     #[serde(
         rename = "x-kubernetes-embedded-resource",
-        skip_serializing_if = "std::ops::Not::not"
+        skip_serializing_if = "Not::not"
     )]
     pub embedded_resource: bool,
     #[serde(
         rename = "x-kubernetes-int-or-string",
-        skip_serializing_if = "std::ops::Not::not"
+        skip_serializing_if = "Not::not"
     )]
     pub int_or_string: bool,
     /// `atomic`, `set` or `map`.
@@ -149,6 +153,15 @@ pub struct Rule {
     pub optional_old_self: Option<bool>,
 }
 
-fn present<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
+fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
+}
+
+/// A keyword that is `null` counts as absent, as for the API server.
+fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Option::deserialize(deserializer).map(Option::unwrap_or_default)
 }

@@ -3,7 +3,7 @@
 //! Its quirks are kept where they decide what is accepted: `null` never satisfies an `enum`, a list passes where a string with a
 //! known format is wanted, bounds lose their fraction when the value is a whole number.
 
-use crate::go::{Num, quoted, shown};
+use crate::go::{Num, json, quoted, shown};
 use crate::{Reason, Schema, SchemaOrBool, Violation, embedded, format, list, number, pattern};
 use serde_json::{Map, Value};
 use std::collections::HashSet;
@@ -210,7 +210,7 @@ impl Validator {
                 Ok(regex) if regex.is_match(text) => None,
                 Ok(_) => Some(format!("{path} in body should match '{pattern}'")),
                 Err(error) => Some(format!(
-                    "{path} in body should match '{pattern}, but pattern is invalid: {error}'"
+                    "{path} in body should match '{pattern}, but pattern is invalid: error parsing regexp: {error}'"
                 )),
             };
             if let Some(detail) = detail {
@@ -307,16 +307,11 @@ impl Validator {
         if allowed.iter().any(|allowed| is_same(value, allowed)) {
             return;
         }
-        let names: Vec<_> = allowed
-            .iter()
-            .map(|allowed| {
-                quoted(
-                    &allowed
-                        .as_str()
-                        .map_or_else(|| allowed.to_string(), Into::into),
-                )
-            })
-            .collect();
+        let name = |allowed: &Value| match allowed {
+            Value::String(text) => quoted(text),
+            other => quoted(&json(other)),
+        };
+        let names: Vec<_> = allowed.iter().map(name).collect();
         let detail = format!("supported values: {}", names.join(", "));
         verdict.refuse(Violation::new(
             Reason::NotSupported,

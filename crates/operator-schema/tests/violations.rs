@@ -172,7 +172,7 @@ fn a_pattern_that_is_none_refuses_all() {
         json!({"a": "x"}),
     );
     assert!(found[0].starts_with(
-        r#"a: Invalid value: "x": a in body should match '(?=x), but pattern is invalid:"#
+        r#"a: Invalid value: "x": a in body should match '(?=x), but pattern is invalid: error parsing regexp:"#
     ));
 }
 
