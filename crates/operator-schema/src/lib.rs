@@ -6,6 +6,9 @@
 //! |---|---|
 //! | what does the API server refuse in this object? | [`violations`] |
 //! | which fields does it drop, which does it add? | [`prune`], [`apply_defaults`] |
+//! | does the API server take this schema? | [`structural`] |
+//! | which CEL rules are left unchecked? | [`unchecked_rules`] |
+//! | what does a valid object look like? | [`sample`] |
 
 mod default;
 mod embedded;
@@ -15,12 +18,16 @@ mod list;
 mod number;
 mod pattern;
 mod prune;
+mod sample;
 mod schema;
+mod structural;
 mod validate;
 mod violation;
 
 pub use default::apply_defaults;
 pub use prune::prune;
+pub use sample::{NoSample, sample};
 pub use schema::{Rule, Schema, SchemaOrBool};
+pub use structural::{Problem, UncheckedRule, structural, unchecked_rules};
 pub use validate::violations;
 pub use violation::{Reason, Violation};

@@ -1,7 +1,8 @@
 //! Bounds, multiples and the range of formats.
 //!
-//! The server keeps bounds as floats, compares whole numbers with their whole part, and refuses every value of an integer
-//! field whose bound is no integer of its format (so with `maximum: 9223372036854775807`, which rounds up).
+//! The server keeps bounds as floats and compares whole numbers with their whole part. Since Kubernetes 1.36 it holds values to the
+//! format, and refuses every value of a field whose bound does not fit it (so an int64 with `maximum: 9223372036854775807`, which
+//! rounds up).
 
 use crate::go::Num;
 use crate::{Reason, Schema, Violation, format};
@@ -38,6 +39,21 @@ pub(crate) fn check(schema: &Schema, value: Num, path: &str, found: &mut Vec<Vio
         };
         found.extend(beyond.then(|| refused(value, words, maximum, path)));
     }
+}
+
+/// The bounds for which the server refuses every number.
+pub(crate) fn unusable(schema: &Schema) -> impl Iterator<Item = &'static str> {
+    let range = Range::of(schema);
+    let bounds = [
+        ("minimum", &schema.minimum),
+        ("maximum", &schema.maximum),
+        ("multipleOf", &schema.multiple_of),
+    ];
+    bounds.into_iter().filter_map(move |(keyword, bound)| {
+        let bound = bound.as_ref()?.as_f64()?;
+        let no_factor = keyword == "multipleOf" && bound <= 0.0;
+        (no_factor || range.excludes(keyword, Num::Float(bound), "").is_some()).then_some(keyword)
+    })
 }
 
 /// Whether the server takes a float for an integer.

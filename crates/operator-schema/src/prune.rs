@@ -20,6 +20,16 @@ pub fn prune(schema: &Schema, value: &mut Value) -> Vec<String> {
     pruning.dropped
 }
 
+/// As [`prune`], for a value somewhere inside an object.
+pub(crate) fn prune_part(schema: &Schema, value: &mut Value) -> Vec<String> {
+    let mut pruning = Pruning {
+        path: String::new(),
+        dropped: Vec::new(),
+    };
+    pruning.known(schema, value, schema.embedded_resource);
+    pruning.dropped
+}
+
 /// Whether a resource has this field whatever its schema says.
 pub(crate) fn is_meta(key: &str) -> bool {
     matches!(key, "apiVersion" | "kind" | "metadata")

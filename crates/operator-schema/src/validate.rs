@@ -8,7 +8,7 @@ use crate::{Reason, Schema, SchemaOrBool, Violation, embedded, format, list, num
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 
-/// Everything for which the API server would refuse `value`, CEL rules apart (not evaluated yet).
+/// Everything for which the API server would refuse `value`, CEL rules apart (see [`unchecked_rules`](crate::unchecked_rules)).
 ///
 /// `schema` is the root of a version and `value` a whole object, already pruned and defaulted; any part of both works too, with paths
 /// that start at the part. The checks of `metadata`, which all resources have, are not the schema's.
@@ -21,6 +21,11 @@ pub fn violations(schema: &Schema, value: &Value) -> Vec<Violation> {
     let mut seen = HashSet::new();
     found.retain(|violation| seen.insert(violation.clone()));
     found
+}
+
+/// Whether the API server accepts the value, as far as [`violations`] knows.
+pub(crate) fn is_valid(schema: &Schema, value: &Value) -> bool {
+    violations(schema, value).is_empty()
 }
 
 /// What one schema says of one value. The branch of a union with the most matches is the one that is reported.

@@ -1,0 +1,311 @@
+//! A small valid value for a schema.
+//!
+//! The value is put together from the required fields, and from one branch of each union. Every part is checked as soon as it is
+//! complete; where it fails, the next branch, the next candidate or one more optional field is tried, within a budget.
+//! Same schema, same sample.
+
+mod scalar;
+mod text;
+
+use crate::default::field;
+use crate::validate::is_valid;
+use crate::{Schema, SchemaOrBool, Violation, apply_defaults, violations};
+use serde_json::{Map, Value};
+
+/// No valid sample was found; CEL rules are not considered.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("no valid sample was found, the closest has {} violations", .violations.len())]
+pub struct NoSample {
+    /// The best attempt.
+    pub closest: Value,
+    /// What the API server has against it.
+    pub violations: Vec<Violation>,
+}
+
+/// A small object that the API server accepts once it has set the defaults: required fields, what unions ask for, and `spec`.
+///
+/// A default or example of the schema is preferred where it is valid. `apiVersion`, `kind` and `metadata` of the root are left to the
+/// caller, optional fields are left out. CEL rules are not evaluated: see [`unchecked_rules`](crate::unchecked_rules).
+pub fn sample(schema: &Schema) -> Result<Value, NoSample> {
+    let has_spec = schema.properties.contains_key("spec");
+    let wanted: &[&str] = if has_spec { &["spec"] } else { &[] };
+    let root = Place {
+        wanted,
+        ..Place::default()
+    };
+    let closest = Sampler { budget: BUDGET }.value(vec![schema], &root);
+    let mut defaulted = closest.clone();
+    apply_defaults(schema, &mut defaulted);
+    match violations(schema, &defaulted) {
+        none if none.is_empty() => Ok(closest),
+        violations => Err(NoSample {
+            closest,
+            violations,
+        }),
+    }
+}
+
+/// How many values are put together at most, failed ones included.
+const BUDGET: usize = 5_000;
+
+/// How many optional fields are tried one by one where the required ones do not do.
+const OPTIONAL_TRIED: usize = 40;
+
+struct Sampler {
+    budget: usize,
+}
+
+/// Where a value will stand.
+#[derive(Clone, Copy, Default)]
+struct Place<'p> {
+    /// The name of the field.
+    name: &'p str,
+    /// Optional fields that the value shall have nevertheless.
+    wanted: &'p [&'p str],
+    /// How many acceptable candidates to pass over, so that the items of a set differ.
+    skip: usize,
+}
+
+/// All schemas that a value must satisfy. The first is the structural one, the others stem from `allOf` and chosen branches.
+type Facets<'a> = Vec<&'a Schema>;
+
+impl Sampler {
+    fn value<'a>(&mut self, facets: Facets<'a>, place: &Place<'_>) -> Value {
+        if self.budget == 0 {
+            return Value::Null;
+        }
+        self.budget -= 1;
+        let (mut all, mut unions) = (Vec::new(), Vec::new());
+        for facet in facets {
+            flatten(facet, &mut all, &mut unions);
+        }
+        let given: Vec<_> = scalar::given(&all).filter(|it| accepts(&all, it)).collect();
+        if place.wanted.is_empty()
+            && let Some(given) = given.get(place.skip)
+        {
+            return (*given).clone();
+        }
+        let mut closest = None;
+        self.resolve(&all, &all, &unions, place, &mut closest)
+            .or_else(|| given.last().copied().cloned())
+            .or(closest)
+            .unwrap_or(Value::Null)
+    }
+
+    /// Chooses a branch of each open union. `checked` is what the value must satisfy, `facets` what it is made from.
+    fn resolve<'a>(
+        &mut self,
+        checked: &[&'a Schema],
+        facets: &[&'a Schema],
+        open: &[&'a [Schema]],
+        place: &Place<'_>,
+        closest: &mut Option<Value>,
+    ) -> Option<Value> {
+        let Some((union, open)) = open.split_first() else {
+            return self.complete(checked, facets, place, closest);
+        };
+        for branch in *union {
+            let (mut facets, mut open) = (facets.to_vec(), open.to_vec());
+            flatten(branch, &mut facets, &mut open);
+            let value = self.resolve(checked, &facets, &open, place, closest);
+            if value.is_some() || self.budget == 0 {
+                return value;
+            }
+        }
+        None
+    }
+
+    /// Makes the value with the required fields; else with all that a branch speaks of; else with one more optional field.
+    fn complete<'a>(
+        &mut self,
+        checked: &[&'a Schema],
+        facets: &[&'a Schema],
+        place: &Place<'_>,
+        closest: &mut Option<Value>,
+    ) -> Option<Value> {
+        let names = |facet: &&'a Schema| facet.properties.keys().map(String::as_str);
+        let of_branches: Vec<_> = facets.iter().skip(1).flat_map(names).collect();
+        let optional = facets
+            .first()
+            .into_iter()
+            .flat_map(names)
+            .take(OPTIONAL_TRIED);
+        let more = (!of_branches.is_empty()).then_some(of_branches).into_iter();
+        let tries = std::iter::once(Vec::new())
+            .chain(more)
+            .chain(optional.map(|name| vec![name]));
+        for extra in tries {
+            let wanted = [place.wanted, &extra].concat();
+            let place = Place {
+                wanted: &wanted,
+                ..*place
+            };
+            let value = self.make(checked, facets, &place)?;
+            if accepts(checked, &value) {
+                return Some(value);
+            }
+            let is_object = value.is_object();
+            closest.get_or_insert(value);
+            if !is_object {
+                return None;
+            }
+        }
+        None
+    }
+
+    /// Nothing if the budget is used up.
+    fn make<'a>(
+        &mut self,
+        checked: &[&'a Schema],
+        facets: &[&'a Schema],
+        place: &Place<'_>,
+    ) -> Option<Value> {
+        self.budget = self.budget.checked_sub(1)?;
+        Some(match type_of(facets) {
+            Type::Object => self.object(facets, place),
+            Type::Array => self.array(facets, place),
+            Type::Scalar => {
+                let candidates = scalar::candidates(facets, place.name);
+                let mut good = candidates.iter().filter(|it| accepts(checked, it));
+                good.nth(place.skip)
+                    .or(candidates.first())
+                    .cloned()
+                    .unwrap_or(Value::Null)
+            }
+        })
+    }
+
+    fn object<'a>(&mut self, facets: &[&'a Schema], place: &Place<'_>) -> Value {
+        let least = most_of(facets, |facet| facet.min_properties);
+        let mut map = Map::new();
+        for key in keys(facets, place.wanted, least) {
+            let fields = facets
+                .iter()
+                .filter_map(|facet| field(facet, key))
+                .collect();
+            let place = Place {
+                name: key,
+                skip: place.skip,
+                wanted: &[],
+            };
+            map.insert(key.to_owned(), self.value(fields, &place));
+        }
+        let any = facets
+            .iter()
+            .find_map(|facet| facet.additional_properties.as_ref());
+        let fields = match any {
+            Some(SchemaOrBool::Schema(schema)) => vec![schema.as_ref()],
+            Some(SchemaOrBool::Bool(true)) => Vec::new(),
+            Some(SchemaOrBool::Bool(false)) | None => return Value::Object(map),
+        };
+        for n in 0..least.saturating_sub(map.len()) {
+            map.insert(
+                text::numbered(n),
+                self.value(fields.clone(), &Place::default()),
+            );
+        }
+        Value::Object(map)
+    }
+
+    fn array<'a>(&mut self, facets: &[&'a Schema], place: &Place<'_>) -> Value {
+        let items: Facets<'a> = facets.iter().filter_map(|it| it.items.as_deref()).collect();
+        let is_keyed = |it: &Schema| matches!(it.list_type.as_deref(), Some("set" | "map"));
+        let distinct = facets.iter().any(|it| it.unique_items || is_keyed(it));
+        let least = most_of(facets, |facet| facet.min_items);
+        let item = |n| Place {
+            skip: place.skip + if distinct { n } else { 0 },
+            ..Place::default()
+        };
+        (0..least)
+            .map(|n| self.value(items.clone(), &item(n)))
+            .collect()
+    }
+}
+
+/// The members that an object gets, in the order of the structural schema as far as that names them.
+fn keys<'a>(facets: &[&'a Schema], wanted: &[&'a str], least: usize) -> Vec<&'a str> {
+    let required = facets
+        .iter()
+        .flat_map(|facet| facet.required.iter().map(String::as_str));
+    let embedded = facets.iter().any(|facet| facet.embedded_resource);
+    let meta = if embedded {
+        ["apiVersion", "kind"].as_slice()
+    } else {
+        &[]
+    };
+    let named: Vec<&str> = required
+        .chain(wanted.iter().copied())
+        .chain(meta.iter().copied())
+        .collect();
+    let listed = facets
+        .first()
+        .into_iter()
+        .flat_map(|it| it.properties.keys().map(String::as_str));
+    let (mut keys, rest): (Vec<&str>, Vec<&str>) = listed.partition(|key| named.contains(key));
+    for key in named {
+        if !keys.contains(&key) {
+            keys.push(key);
+        }
+    }
+    let missing = least.saturating_sub(keys.len());
+    keys.into_iter()
+        .chain(rest.into_iter().take(missing))
+        .collect()
+}
+
+/// No sample has larger lists or maps.
+const LARGEST: usize = 1000;
+
+enum Type {
+    Object,
+    Array,
+    Scalar,
+}
+
+fn type_of(facets: &[&Schema]) -> Type {
+    match facets.iter().find_map(|facet| facet.type_.as_deref()) {
+        Some("object") => Type::Object,
+        Some("array") => Type::Array,
+        Some(_) => Type::Scalar,
+        None if facets
+            .iter()
+            .any(|it| !it.properties.is_empty() || !it.required.is_empty()) =>
+        {
+            Type::Object
+        }
+        None if facets
+            .iter()
+            .any(|it| it.preserve_unknown_fields == Some(true)) =>
+        {
+            Type::Object
+        }
+        None => Type::Scalar,
+    }
+}
+
+/// The largest lower bound of the facets, within reason.
+fn most_of(facets: &[&Schema], bound: impl Fn(&Schema) -> Option<i64>) -> usize {
+    let most = facets.iter().filter_map(|facet| bound(facet)).max();
+    most.and_then(|most| usize::try_from(most).ok())
+        .unwrap_or(0)
+        .min(LARGEST)
+}
+
+/// A schema and all of its `allOf`, and the unions within.
+fn flatten<'a>(schema: &'a Schema, facets: &mut Facets<'a>, unions: &mut Vec<&'a [Schema]>) {
+    facets.push(schema);
+    let of_schema = [schema.one_of.as_slice(), schema.any_of.as_slice()];
+    unions.extend(of_schema.into_iter().filter(|union| !union.is_empty()));
+    for part in &schema.all_of {
+        flatten(part, facets, unions);
+    }
+}
+
+/// Whether all facets accept the value once it has its defaults.
+fn accepts(facets: &[&Schema], value: &Value) -> bool {
+    let mut defaulted = value.clone();
+    if let Some(structural) = facets.first() {
+        apply_defaults(structural, &mut defaulted);
+    }
+    facets.iter().all(|facet| is_valid(facet, &defaulted))
+}

@@ -1,0 +1,282 @@
+//! Whether the API server takes a schema, and whether a value can satisfy it.
+
+mod keywords;
+mod metadata;
+mod nested;
+
+use crate::{Reason, Rule, Schema, SchemaOrBool, prune, violations};
+
+/// Something in a schema that does not work.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Problem {
+    /// Where, as a JSON pointer from the schema's root: `/properties/spec/type`. The keyword may be one that is missing.
+    pub pointer: String,
+    pub message: String,
+    /// Whether the API server refuses the CustomResourceDefinition; otherwise it takes what cannot have been meant.
+    pub refused: bool,
+}
+
+/// A CEL rule of a schema.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UncheckedRule<'a> {
+    /// Where, as a JSON pointer from the schema's root.
+    pub pointer: String,
+    pub rule: &'a Rule,
+}
+
+/// What is wrong with the schema of a version: what the API server demands of a structural schema, the keywords and combinations that
+/// it forbids, patterns and defaults that are not valid, and contradictions.
+///
+/// CEL rules are looked at from outside only, not compiled.
+///
+/// <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema>
+pub fn structural(schema: &Schema) -> Vec<Problem> {
+    let mut problems = Problems {
+        pointer: String::new(),
+        found: Vec::new(),
+    };
+    problems.refuse_if(
+        schema.nullable,
+        "nullable",
+        "nullable cannot be true at the root",
+    );
+    problems.structure(
+        schema,
+        &Place {
+            level: Level::Root,
+            ..Place::default()
+        },
+    );
+    problems.found
+}
+
+/// All CEL rules, which [`violations`] does not evaluate.
+///
+/// <https://kubernetes.io/docs/reference/using-api/cel/>
+pub fn unchecked_rules(schema: &Schema) -> Vec<UncheckedRule<'_>> {
+    let (mut rules, mut open) = (Vec::new(), vec![(String::new(), schema)]);
+    while let Some((pointer, schema)) = open.pop() {
+        for (index, rule) in schema.validations.iter().enumerate() {
+            let pointer = format!("{pointer}/x-kubernetes-validations/{index}");
+            rules.push(UncheckedRule { pointer, rule });
+        }
+        let parts: Vec<_> = parts(schema).collect();
+        open.extend(
+            parts
+                .into_iter()
+                .rev()
+                .map(|(step, part)| (format!("{pointer}{step}"), part)),
+        );
+    }
+    rules
+}
+
+/// The schemas within a schema, each with its step of a JSON pointer.
+fn parts(schema: &Schema) -> impl Iterator<Item = (String, &Schema)> {
+    let properties = schema
+        .properties
+        .iter()
+        .map(|(name, it)| (format!("/properties/{}", escaped(name)), it));
+    let additional = match &schema.additional_properties {
+        Some(SchemaOrBool::Schema(it)) => Some(("/additionalProperties".to_owned(), it.as_ref())),
+        _ => None,
+    };
+    let items = schema.items.as_deref().map(|it| ("/items".to_owned(), it));
+    properties
+        .chain(additional)
+        .chain(items)
+        .chain(branches(schema))
+}
+
+/// The schemas under `allOf`, `anyOf`, `oneOf` and `not`.
+fn branches(schema: &Schema) -> impl Iterator<Item = (String, &Schema)> {
+    let lists = [
+        ("allOf", &schema.all_of),
+        ("anyOf", &schema.any_of),
+        ("oneOf", &schema.one_of),
+    ];
+    let lists = lists.into_iter().flat_map(|(keyword, list)| {
+        list.iter()
+            .enumerate()
+            .map(move |(index, it)| (format!("/{keyword}/{index}"), it))
+    });
+    lists.chain(schema.not.as_deref().map(|it| ("/not".to_owned(), it)))
+}
+
+/// A key as part of a JSON pointer.
+fn escaped(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
+}
+
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Level {
+    Root,
+    Item,
+    #[default]
+    Field,
+}
+
+/// Where a schema stands.
+#[derive(Clone, Default)]
+struct Place {
+    level: Level,
+    /// Within the `apiVersion`, `kind` or `metadata` of a resource.
+    in_meta: bool,
+    /// Below `additionalProperties`, where the server looks at no default.
+    in_additional: bool,
+    /// Why no default may stand here.
+    no_default: Option<String>,
+}
+
+struct Problems {
+    pointer: String,
+    found: Vec<Problem>,
+}
+
+impl Problems {
+    fn refuse(&mut self, step: &str, message: impl Into<String>) {
+        self.push(step, message.into(), true);
+    }
+
+    fn refuse_if(&mut self, wrong: bool, step: &str, message: &str) {
+        if wrong {
+            self.refuse(step, message);
+        }
+    }
+
+    fn doubt(&mut self, step: &str, message: impl Into<String>) {
+        self.push(step, message.into(), false);
+    }
+
+    fn push(&mut self, step: &str, message: String, refused: bool) {
+        let pointer = format!("{}/{step}", self.pointer);
+        self.found.push(Problem {
+            pointer,
+            message,
+            refused,
+        });
+    }
+
+    /// Does something one step further down.
+    fn within(&mut self, step: &str, act: impl FnOnce(&mut Self)) {
+        let length = self.pointer.len();
+        self.pointer.push_str(step);
+        act(self);
+        self.pointer.truncate(length);
+    }
+
+    /// Checks a schema that is not under a logical junctor, and all below it.
+    fn structure(&mut self, schema: &Schema, place: &Place) {
+        self.keywords(schema, place);
+        self.types(schema, place.level);
+        self.meta_fields(schema, place.level);
+        self.contradictions(schema);
+        self.default(schema, place);
+        self.junctors(schema, place);
+
+        for (name, field) in &schema.properties {
+            let mut inner = Place {
+                level: Level::Field,
+                ..place.clone()
+            };
+            if (place.level == Level::Root || schema.embedded_resource) && prune::is_meta(name) {
+                inner.in_meta = true;
+                if place.level == Level::Root {
+                    inner.no_default = Some(format!("in top-level {name}"));
+                }
+            }
+            let step = format!("/properties/{}", escaped(name));
+            self.within(&step, |problems| problems.structure(field, &inner));
+        }
+        if let Some(SchemaOrBool::Schema(field)) = &schema.additional_properties {
+            let mut inner = Place {
+                level: Level::Field,
+                in_additional: true,
+                ..place.clone()
+            };
+            if place.in_meta {
+                inner.no_default =
+                    Some("inside additionalProperties applying to object metadata".into());
+            }
+            self.within("/additionalProperties", |problems| {
+                problems.structure(field, &inner)
+            });
+        }
+        if let Some(items) = &schema.items {
+            let inner = Place {
+                level: Level::Item,
+                ..place.clone()
+            };
+            self.within("/items", |problems| problems.structure(items, &inner));
+        }
+    }
+
+    fn types(&mut self, schema: &Schema, level: Level) {
+        let type_ = schema.type_.as_deref().unwrap_or("");
+        let preserved = schema.preserve_unknown_fields == Some(true);
+        if schema.embedded_resource && type_ != "object" {
+            self.refuse(
+                "type",
+                "must be object if x-kubernetes-embedded-resource is true",
+            );
+        } else if type_.is_empty() && !schema.int_or_string && !preserved {
+            self.refuse(
+                "type",
+                match level {
+                    Level::Root => "must not be empty at the root",
+                    Level::Item => "must not be empty for specified array items",
+                    Level::Field => "must not be empty for specified object fields",
+                },
+            );
+        } else if level == Level::Root && !type_.is_empty() && type_ != "object" {
+            self.refuse("type", "must be object at the root");
+        }
+        let no_items = type_ == "array" && schema.items.is_none();
+        self.refuse_if(no_items, "items", "must be specified");
+        if schema.int_or_string {
+            let message = "must be false if x-kubernetes-int-or-string is true";
+            self.refuse_if(preserved, "x-kubernetes-preserve-unknown-fields", message);
+            self.refuse_if(
+                schema.embedded_resource,
+                "x-kubernetes-embedded-resource",
+                message,
+            );
+        }
+        if schema.additional_properties.is_some() {
+            let step = "additionalProperties";
+            self.refuse_if(level == Level::Root, step, "must not be used at the root");
+            let message = "must not be used if x-kubernetes-embedded-resource is set";
+            self.refuse_if(schema.embedded_resource, step, message);
+        }
+    }
+
+    fn default(&mut self, schema: &Schema, place: &Place) {
+        let Some(default) = schema.default.as_ref().filter(|it| !it.is_null()) else {
+            return;
+        };
+        if let Some(reason) = &place.no_default {
+            return self.refuse("default", format!("must not be set {reason}"));
+        }
+        let resource;
+        let schema = match place.level {
+            Level::Root => {
+                resource = Schema {
+                    embedded_resource: true,
+                    ..schema.clone()
+                };
+                &resource
+            }
+            Level::Item | Level::Field => schema,
+        };
+        let refused = !place.in_additional;
+        if let Some(unknown) = prune::prune_part(schema, &mut default.clone()).first() {
+            let message = format!("must not have unknown fields, such as {unknown}");
+            self.push("default", message, refused);
+        }
+        for violation in violations(schema, default) {
+            // The server does not look for duplicates in defaults.
+            let refused = refused && violation.reason != Reason::Duplicate;
+            self.push("default", format!("is not valid: {violation}"), refused);
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Schemas under `allOf`, `anyOf`, `oneOf` and `not`: they restrict values, but never say what a field is.
+
+use super::{Level, Place, Problem, Problems, branches, escaped};
+use crate::{Schema, SchemaOrBool};
+
+impl Problems {
+    /// Checks what stands under the junctors of a schema of the structure.
+    pub(super) fn junctors(&mut self, schema: &Schema, place: &Place) {
+        let any_of = is_int_or_string(&schema.any_of);
+        let all_of = schema
+            .all_of
+            .first()
+            .is_some_and(|it| is_int_or_string(&it.any_of));
+        for (step, branch) in branches(schema) {
+            if !(any_of && step.starts_with("/anyOf/")) {
+                let names_types = all_of && step == "/allOf/0";
+                self.within(&step, |it| {
+                    it.branch(branch, Some(schema), place, names_types)
+                });
+            }
+        }
+    }
+
+    /// Checks a schema under a junctor; `structure` is its counterpart in the structure.
+    fn branch(
+        &mut self,
+        schema: &Schema,
+        structure: Option<&Schema>,
+        place: &Place,
+        names_types: bool,
+    ) {
+        self.keywords(schema, place);
+        self.forbidden(schema);
+        for (step, branch) in branches(schema) {
+            if !(names_types && step.starts_with("/anyOf/")) {
+                self.within(&step, |it| it.branch(branch, structure, place, false));
+            }
+        }
+        for (name, field) in &schema.properties {
+            let step = format!("/properties/{}", escaped(name));
+            let field_structure = structure.and_then(|it| it.properties.get(name));
+            let missing = structure.is_some() && field_structure.is_none();
+            self.within(&step, |it| {
+                it.restricted(field, field_structure, missing, place)
+            });
+        }
+        if let Some(items) = &schema.items {
+            let item_structure = structure.and_then(|it| it.items.as_deref());
+            let missing = structure.is_some() && item_structure.is_none();
+            self.within("/items", |it| {
+                it.restricted(items, item_structure, missing, place)
+            });
+        }
+        if let Some(SchemaOrBool::Schema(field)) = &schema.additional_properties {
+            self.within("/additionalProperties", |it| it.keywords(field, place));
+        }
+    }
+
+    fn restricted(
+        &mut self,
+        schema: &Schema,
+        structure: Option<&Schema>,
+        missing: bool,
+        place: &Place,
+    ) {
+        if missing {
+            let message =
+                "is restricted here, but not specified outside of allOf, anyOf, oneOf and not";
+            // The server looks for the counterpart of what stands under the root's junctors only.
+            let refused = place.level == Level::Root;
+            let pointer = self.pointer.clone();
+            self.found.push(Problem {
+                pointer,
+                message: message.to_owned(),
+                refused,
+            });
+        }
+        self.branch(schema, structure, place, false);
+    }
+
+    fn forbidden(&mut self, schema: &Schema) {
+        let additional = match &schema.additional_properties {
+            None | Some(SchemaOrBool::Bool(false)) => false,
+            Some(_) => true,
+        };
+        let default = schema.default.as_ref().is_some_and(|it| !it.is_null());
+        let text = |text: &Option<String>| text.as_deref().is_some_and(|it| !it.is_empty());
+        for (present, keyword, message) in [
+            (
+                text(&schema.type_),
+                "type",
+                "must be empty to be structural",
+            ),
+            (
+                additional,
+                "additionalProperties",
+                "must be undefined to be structural",
+            ),
+            (default, "default", "must be undefined to be structural"),
+            (
+                text(&schema.title),
+                "title",
+                "must be empty to be structural",
+            ),
+            (
+                text(&schema.description),
+                "description",
+                "must be empty to be structural",
+            ),
+            (
+                schema.nullable,
+                "nullable",
+                "must be false to be structural",
+            ),
+            (
+                schema.preserve_unknown_fields == Some(true),
+                "x-kubernetes-preserve-unknown-fields",
+                "must be false to be structural",
+            ),
+            (
+                schema.embedded_resource,
+                "x-kubernetes-embedded-resource",
+                "must be false to be structural",
+            ),
+            (
+                schema.int_or_string,
+                "x-kubernetes-int-or-string",
+                "must be false to be structural",
+            ),
+            (
+                !schema.list_map_keys.is_empty(),
+                "x-kubernetes-list-map-keys",
+                "must be empty to be structural",
+            ),
+            (
+                schema.list_type.is_some(),
+                "x-kubernetes-list-type",
+                "must be undefined to be structural",
+            ),
+            (
+                schema.map_type.is_some(),
+                "x-kubernetes-map-type",
+                "must be undefined to be structural",
+            ),
+            (
+                !schema.validations.is_empty(),
+                "x-kubernetes-validations",
+                "must be empty to be structural",
+            ),
+            (
+                schema.properties.contains_key("metadata"),
+                "properties/metadata",
+                "must not be specified in a nested context",
+            ),
+        ] {
+            self.refuse_if(present, keyword, message);
+        }
+    }
+}
+
+/// The one union that may name types.
+fn is_int_or_string(union: &[Schema]) -> bool {
+    let only = |type_: &str| Schema {
+        type_: Some(type_.into()),
+        ..Schema::default()
+    };
+    union == [only("integer"), only("string")]
+}
