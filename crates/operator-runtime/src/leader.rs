@@ -88,16 +88,13 @@ impl Election {
     pub fn new(client: Client, operator: &str, settings: &Settings, health: Arc<Health>) -> Self {
         let host = hostname::get().unwrap_or_default();
         let unique = RandomState::new().hash_one(std::process::id());
-        let namespace = settings
-            .lease_namespace
-            .clone()
-            .unwrap_or_else(|| client.default_namespace().into());
+        // An environment variable may be set to nothing.
+        let given = |name: &Option<String>| name.clone().filter(|name| !name.is_empty());
+        let namespace = given(&settings.lease_namespace);
+        let namespace = namespace.unwrap_or_else(|| client.default_namespace().to_owned());
         Self {
             leases: Api::namespaced(client, &namespace),
-            name: settings
-                .lease_name
-                .clone()
-                .unwrap_or_else(|| operator.into()),
+            name: given(&settings.lease_name).unwrap_or_else(|| operator.to_owned()),
             me: format!("{}_{unique:016x}", host.to_string_lossy()),
             settings: settings.clone(),
             health,

@@ -6,11 +6,12 @@ use clap::{Args, ValueEnum};
 
 use crate::{backoff::Growth, error::Fatal};
 
-/// The runtime's settings; put them into your own arguments with `#[command(flatten)]`.
-///
-/// Durations are written as `500ms`, `15s` or `5m`.
+// Not `///`: clap would show that text as the description of the program that flattens this.
+#[doc = concat!(
+    "The runtime's settings; put them into your own arguments with `#[command(flatten)]`.\n\n",
+    "Durations are written as `500ms`, `15s` or `5m`.",
+)]
 #[derive(Args, Clone, Debug)]
-#[command(next_help_heading = "Operator")]
 #[non_exhaustive]
 pub struct Settings {
     /// Namespaces to watch, separated by commas; all of them if empty. Kinds of cluster scope are always watched
@@ -204,6 +205,7 @@ mod tests {
     use super::*;
     use clap::Parser;
 
+    /// Does what it does
     #[derive(Parser)]
     struct Program {
         #[command(flatten)]
@@ -270,6 +272,13 @@ mod tests {
                 argument.get_id()
             );
         }
+    }
+
+    #[test]
+    fn the_help_describes_the_program_that_has_the_settings() {
+        use clap::CommandFactory;
+        let help = Program::command().render_long_help().to_string();
+        assert!(help.starts_with("Does what it does\n\nUsage:"), "{help}");
     }
 
     #[test]
