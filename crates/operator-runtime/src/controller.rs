@@ -1,6 +1,9 @@
 //! One controller: its watches, and the turn that each object gets.
 
-use std::sync::Arc;
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::Arc,
+};
 
 use futures::{StreamExt, future::BoxFuture, stream};
 use kube::{
@@ -8,17 +11,19 @@ use kube::{
     runtime::{Controller, controller::Config},
 };
 use tokio_util::sync::CancellationToken;
-use tracing::debug;
+use tracing::{debug, warn};
 
 use crate::{
     backoff::Backoffs,
     context::Controlling,
+    error::panic_message,
     finalizer,
     health::Health,
     kind::Scope,
     metrics::Metrics,
     own_writes::OwnWrites,
     reconciler::Reconciler,
+    related::Changed,
     settings::Settings,
     setup::Watches,
     turn::{self, Turns},
@@ -86,7 +91,17 @@ async fn work<R: Reconciler>(reconciler: R, watches: Watches, wiring: Wiring) {
     for kind in &watches.watches {
         for namespace in kind.scope.watched(&namespaces) {
             let (reconciler, cache) = (reconciler.clone(), store.clone());
-            let parents = move |changed| reconciler.parents(&changed, &cache);
+            let panics = turns.metrics.panics.clone();
+            let parents = move |changed| {
+                let parents = AssertUnwindSafe(|| reconciler.parents(&changed, &cache));
+                catch_unwind(parents).unwrap_or_else(|panic| {
+                    panics.inc();
+                    let Changed { kind, metadata, .. } = &changed;
+                    let name = metadata.name.as_deref().unwrap_or_default();
+                    warn!(kind, name, "parents() panicked: {}", panic_message(&*panic));
+                    vec![]
+                })
+            };
             triggers.push(watch::others(&source, kind, namespace, parents, store.clone()).boxed());
         }
     }

@@ -187,6 +187,16 @@ pub enum Fatal {
     Interrupted,
 }
 
+/// Whether a request failed because its object is not there. That there is no such kind or subresource is a
+/// 404 as well, but one that names no object.
+pub(crate) fn is_gone(error: &kube::Error) -> bool {
+    let kube::Error::Api(status) = error else {
+        return false;
+    };
+    let details = status.details.as_ref();
+    status.code == 404 && details.is_some_and(|details| !details.name.is_empty())
+}
+
 /// What a client error says, without the `Status` that kube prints along with the message.
 pub(crate) fn client_message(error: &kube::Error) -> String {
     match error {
@@ -265,6 +275,20 @@ mod tests {
             Error::from(wrapped).to_string(),
             "cannot read the secret: no such thing (404)"
         );
+    }
+
+    #[test]
+    fn an_object_that_is_gone_is_not_a_kind_that_is_missing() {
+        let not_found = |details: serde_json::Value| {
+            let status =
+                serde_json::json!({ "code": 404, "reason": "NotFound", "details": details });
+            kube::Error::Api(serde_json::from_value(status).unwrap())
+        };
+        assert!(is_gone(&not_found(
+            serde_json::json!({ "name": "a", "kind": "widgets" })
+        )));
+        assert!(!is_gone(&not_found(serde_json::json!({}))));
+        assert!(!is_gone(&refused()));
     }
 
     #[test]

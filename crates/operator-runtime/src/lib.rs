@@ -35,7 +35,7 @@
 //!     }
 //! }
 //!
-//! # async fn run() -> Result<(), operator_runtime::Fatal> {
+//! # async fn run() -> anyhow::Result<()> {
 //! let controllers = Controllers::new().add(setup, |c| c.owns("", "v1", "ConfigMap", "configmaps"));
 //! Operator::connect("labels", Settings::default()).await?.register(controllers).run().await
 //! # }

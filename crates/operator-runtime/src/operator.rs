@@ -100,10 +100,16 @@ impl Operator {
         ShutdownHandle(self.stop.clone())
     }
 
-    /// Runs until SIGTERM, SIGINT or [`ShutdownHandle::shutdown`]; an error if the lease is lost, or the operator
-    /// cannot work. Reconciliations in flight finish first, within the time that the settings give them, and then
-    /// the lease is released. A second signal ends it at once.
-    pub async fn run(self) -> Result<(), Fatal> {
+    /// Runs until SIGTERM, SIGINT or [`ShutdownHandle::shutdown`]. Reconciliations in flight finish first, within
+    /// the time that the settings give them, and then the lease is released. A second signal ends it at once.
+    ///
+    /// # Errors
+    /// A [`Fatal`] (`downcast_ref` gives it back) if the lease is lost, or the operator cannot work.
+    pub async fn run(self) -> anyhow::Result<()> {
+        Ok(self.start().await?)
+    }
+
+    async fn start(self) -> Result<(), Fatal> {
         let Self {
             client,
             controllers,
@@ -166,11 +172,11 @@ impl Operator {
         let work = async {
             let mut builds = vec![];
             for start in controllers.starts {
-                builds.push(
-                    start(setup.clone())
-                        .await
-                        .map_err(|error| Fatal::Setup(error.into()))?,
-                );
+                let build = tokio::select! {
+                    build = start(setup.clone()) => build,
+                    () = wiring.stop.cancelled() => return Ok(()),
+                };
+                builds.push(build.map_err(|error| Fatal::Setup(error.into()))?);
             }
             lead(wiring, builds).await
         };

@@ -17,7 +17,7 @@ use crate::{
     backoff::Backoffs,
     context::{Context, Controlling, place, requests},
     decode::forget_managers,
-    error::{Error, panic_message},
+    error::{Error, is_gone, panic_message},
     finalizer::{Step, step},
     metrics::KindMetrics,
     own_writes::OwnWrites,
@@ -159,7 +159,7 @@ impl<R: Reconciler> Turns<R> {
                 Ok(Written::Now(written))
             }
             Err(kube::Error::Api(refused)) if refused.code == 409 => Ok(Written::Outdated),
-            Err(kube::Error::Api(refused)) if refused.code == 404 => Ok(Written::Gone),
+            Err(error) if is_gone(&error) => Ok(Written::Gone),
             Err(error) => Err(error.into()),
         }
     }

@@ -103,7 +103,7 @@ async fn a_leader_that_lost_its_lease_stops_at_once() {
     api.patch(OPERATOR, &PatchParams::default(), &thief)
         .await
         .unwrap();
-    let ended = (&mut running.task).await.unwrap();
+    let ended = running.ended().await;
     assert!(matches!(ended, Err(Fatal::LeaseLost { .. })), "{ended:?}");
     assert_eq!(holder(&server).await.as_deref(), Some("thief"));
 }
@@ -125,7 +125,7 @@ async fn what_is_in_flight_ends_before_the_lease_is_released() {
     assert_eq!(running.page("/readyz").await, (503, "stopping".into()));
     assert_eq!(running.page("/healthz").await, (200, "ok".into()));
     assert!(holder(&server).await.is_some() && calls.finished() == 0);
-    (&mut running.task).await.unwrap().unwrap();
+    running.ended().await.unwrap();
     assert_eq!((calls.finished(), holder(&server).await), (1, None));
 }
 
@@ -207,7 +207,7 @@ async fn a_setup_that_fails_ends_the_operator() {
     };
     let controllers = Controllers::new().add(setup, |c| c);
     let mut running = Running::start(server.client(), Settings::for_tests(), controllers).await;
-    let ended = (&mut running.task).await.unwrap().unwrap_err();
+    let ended = running.ended().await.unwrap_err();
     assert_eq!(
         ended.to_string(),
         "cannot set up a controller: no such flag"

@@ -38,7 +38,7 @@ async fn sigterm_stops_in_order_and_a_second_one_at_once() {
         if signals == 2 {
             terminate();
         }
-        let ended = (&mut running.task).await.unwrap();
+        let ended = running.ended().await;
         match signals {
             1 => assert!(ended.is_ok() && calls.finished() >= 1, "{ended:?}"),
             _ => assert!(matches!(ended, Err(Fatal::Interrupted)), "{ended:?}"),

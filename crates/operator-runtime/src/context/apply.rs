@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::{Context, Controlling, drop_nulls, ownership, requests};
 use crate::{
     Result,
-    error::Error,
+    error::{Error, is_gone},
     kind::{Kind, Scope},
 };
 
@@ -89,7 +89,7 @@ impl Context {
             .map_err(kube::Error::BuildRequest)?;
         match self.controller.client.request::<Value>(request).await {
             Ok(_) => Ok(()),
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(()),
+            Err(error) if is_gone(&error) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
@@ -167,7 +167,7 @@ impl Context {
             .map_err(kube::Error::BuildRequest)?;
         match self.controller.client.request(request).await {
             Ok(live) => Ok(Some(live)),
-            Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
+            Err(error) if is_gone(&error) => Ok(None),
             Err(error) => Err(error.into()),
         }
     }

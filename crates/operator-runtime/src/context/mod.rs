@@ -5,26 +5,21 @@ mod event;
 mod ownership;
 mod status;
 
-use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
-};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{
     Client, Resource, ResourceExt,
     api::ObjectMeta,
     core::Request,
-    runtime::{
-        events::{Recorder, Reporter},
-        reflector::ObjectRef,
-    },
+    runtime::{events::Reporter, reflector::ObjectRef},
 };
 use serde_json::Value;
 
 use crate::kind::Kind;
 
 pub(crate) use apply::Applied;
+pub(crate) use event::Recorders;
 
 /// What a [`Reconciler`](crate::Reconciler) works with, made for each call of it.
 pub struct Context {
@@ -38,7 +33,8 @@ pub struct Context {
 pub(crate) struct Controlling {
     pub client: Client,
     pub operator: String,
-    pub recorder: Recorder,
+    pub reporter: Reporter,
+    pub recorders: Recorders,
     /// The kind that is reconciled.
     pub kind: String,
     pub owns: Vec<Kind>,
@@ -65,12 +61,13 @@ impl Controlling {
             instance,
         };
         Arc::new(Self {
-            recorder: Recorder::new(client.clone(), reporter),
+            reporter,
+            recorders: Recorders::default(),
             client,
             operator: operator.into(),
             kind: K::kind(&()).into_owned(),
             owns,
-            applied: Mutex::new(HashMap::new()),
+            applied: Applied::default(),
         })
     }
 }

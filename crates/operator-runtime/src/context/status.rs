@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{Context, drop_nulls, requests};
-use crate::{Result, decode::forget_managers};
+use crate::{Result, decode::forget_managers, error::is_gone};
 
 impl Context {
     /// Makes `status` the status of `object`, if it is not so already.
@@ -48,7 +48,7 @@ impl Context {
                 }
                 Ok(())
             }
-            Err(kube::Error::Api(refused)) if refused.code == 404 => Ok(()),
+            Err(error) if is_gone(&error) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }

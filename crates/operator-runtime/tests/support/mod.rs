@@ -168,7 +168,7 @@ pub async fn server() -> Server {
 pub struct Running {
     pub handle: ShutdownHandle,
     pub address: SocketAddr,
-    pub task: JoinHandle<Result<(), Fatal>>,
+    pub task: JoinHandle<anyhow::Result<()>>,
 }
 
 impl Drop for Running {
@@ -194,7 +194,13 @@ impl Running {
 
     pub async fn stop(mut self) -> Result<(), Fatal> {
         self.handle.shutdown();
-        (&mut self.task).await.unwrap()
+        self.ended().await
+    }
+
+    /// Waits for the end.
+    pub async fn ended(&mut self) -> Result<(), Fatal> {
+        let ended = (&mut self.task).await.unwrap();
+        ended.map_err(|error| error.downcast().unwrap())
     }
 
     /// The status and the body of a page.
