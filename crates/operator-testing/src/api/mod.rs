@@ -25,6 +25,7 @@ mod service;
 mod status;
 mod store;
 mod strategic;
+mod strategy;
 mod watch;
 mod write;
 

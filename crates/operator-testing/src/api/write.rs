@@ -2,12 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::apply::{FieldSet, ManagerId, Managers, Node, Operation, Step, Writer};
+use super::apply::{ManagerId, Managers, Node, Operation, Writer};
 use super::builtin::{builtin, has_generation};
 use super::kind::Kind;
 use super::metadata::{self, finalizers, is_deleting, name, text};
 use super::status::{Cause, Failure, Result};
 use super::store::Key;
+use super::strategy::{creates_on_update, desired, ignored, needs_version, restrict};
 use super::{Reply, Request, State, decode};
 
 /// An object about to be stored, with its field managers.
@@ -296,64 +297,6 @@ pub(crate) fn node(kind: &Kind) -> Node<'_> {
     }
 }
 
-/// The fields that a write through this path cannot change, and so cannot own.
-fn ignored(kind: &Kind, subresource: Option<&str>) -> FieldSet {
-    let fields: &[&str] = match subresource {
-        None if kind.has_status() => &["status"],
-        Some("status") if kind.custom.is_some() => &["metadata", "spec"],
-        Some("status") => &["spec"],
-        _ => &[],
-    };
-    let mut set = FieldSet::default();
-    for field in fields {
-        set.insert(&[Step::field(field)]);
-    }
-    set
-}
-
-/// Puts back what a write through this path may not change.
-fn restrict(kind: &Kind, subresource: Option<&str>, live: &Value, object: &mut Value) {
-    match subresource {
-        None if kind.has_status() => put_back(object, live, "status"),
-        Some("status") if kind.custom.is_some() => {
-            let status = object.get("status").cloned();
-            *object = live.clone();
-            match (status, object.as_object_mut()) {
-                (Some(status), Some(fields)) => drop(fields.insert("status".into(), status)),
-                (None, Some(fields)) => drop(fields.shift_remove("status")),
-                _ => {}
-            }
-        }
-        Some("status") => {
-            put_back(object, live, "spec");
-            metadata::set(object, "labels", live["metadata"]["labels"].clone());
-        }
-        _ => {}
-    }
-}
-
-fn put_back(object: &mut Value, live: &Value, field: &str) {
-    let Some(fields) = object.as_object_mut() else {
-        return;
-    };
-    match live.get(field) {
-        Some(value) => drop(fields.insert(field.to_owned(), value.clone())),
-        None => drop(fields.shift_remove(field)),
-    }
-}
-
-/// What `generation` counts changes of.
-fn desired(kind: &Kind, object: &Value) -> Value {
-    let mut object = object.clone();
-    if let Some(fields) = object.as_object_mut() {
-        fields.shift_remove("metadata");
-        if kind.has_status() {
-            fields.shift_remove("status");
-        }
-    }
-    object
-}
-
 pub(crate) fn without_managers(object: &Value) -> Value {
     let mut object = object.clone();
     metadata::set(&mut object, "managedFields", Value::Null);
@@ -402,35 +345,4 @@ fn check_finalizers(kind: &Kind, live: &Value, object: &Value) -> Result<()> {
         field: "metadata.finalizers".into(),
     };
     Err(Failure::invalid(kind, name(live), vec![cause]))
-}
-
-/// The kinds whose `PUT` creates what is absent.
-fn creates_on_update(kind: &Kind) -> bool {
-    kind.group == "rbac.authorization.k8s.io"
-        || [
-            ("coordination.k8s.io", "leases"),
-            ("node.k8s.io", "runtimeclasses"),
-            ("", "endpoints"),
-            ("", "events"),
-            ("", "limitranges"),
-            ("", "services"),
-            ("events.k8s.io", "events"),
-        ]
-        .contains(&(kind.group.as_str(), kind.plural.as_str()))
-}
-
-/// The kinds whose `PUT` must name the version that it builds on.
-fn needs_version(kind: &Kind) -> bool {
-    kind.custom.is_some()
-        || kind.group == "admissionregistration.k8s.io"
-        || [
-            ("coordination.k8s.io", "leases"),
-            ("node.k8s.io", "runtimeclasses"),
-            ("policy", "poddisruptionbudgets"),
-            ("storage.k8s.io", "csidrivers"),
-            ("storage.k8s.io", "csinodes"),
-            ("storage.k8s.io", "csistoragecapacities"),
-            ("storage.k8s.io", "volumeattachments"),
-        ]
-        .contains(&(kind.group.as_str(), kind.plural.as_str()))
 }

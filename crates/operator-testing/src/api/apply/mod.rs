@@ -108,13 +108,6 @@ impl Writer<'_> {
         take(&mut managers, Some(&self.id), &taken, &changes.removed);
         if let Some(mine) = managers.0.get_mut(&self.id) {
             mine.fields = mine.fields.difference(&never_owned());
-            if let Some(last) = &last
-                && last.fields == mine.fields
-                && last.api_version == mine.api_version
-                && *live == new
-            {
-                mine.time.clone_from(&last.time);
-            }
             if mine.fields.is_empty() {
                 managers.0.remove(&self.id);
             }
