@@ -149,12 +149,58 @@ pub(crate) fn definition_violations(object: &Value) -> Vec<Cause> {
         let schema = &version["schema"]["openAPIV3Schema"];
         if schema.is_null() {
             causes.push(Cause::required(field, ""));
-        } else if let Err(error) = serde_json::from_value::<Schema>(schema.clone()) {
-            let text = format!("Invalid value: {error}");
-            causes.push(Cause::invalid(field, text));
+            continue;
+        }
+        match serde_json::from_value::<Schema>(schema.clone()) {
+            Err(error) => causes.push(Cause::invalid(field, format!("Invalid value: {error}"))),
+            Ok(read) => {
+                // One schema for all versions is named as the field of older definitions.
+                let same = versions
+                    .iter()
+                    .all(|other| other["schema"] == version["schema"]);
+                let field = if same {
+                    "spec.validation.openAPIV3Schema".to_owned()
+                } else {
+                    field
+                };
+                if !same || at == 0 {
+                    causes.extend(structural_violations(&read, schema, &field));
+                }
+            }
         }
     }
     causes
+}
+
+/// What keeps a schema from being [structural].
+///
+/// [structural]: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema
+fn structural_violations(schema: &Schema, text: &Value, field: &str) -> Vec<Cause> {
+    let problems = operator_schema::structural(schema).into_iter();
+    let refused = problems.filter(|problem| problem.refused);
+    refused
+        .map(|problem| {
+            let mut place = field.to_owned();
+            let mut in_map = false;
+            for part in problem.pointer.split('/').skip(1) {
+                let part = part.replace("~1", "/").replace("~0", "~");
+                match in_map || part.parse::<usize>().is_ok() {
+                    true => place += &format!("[{part}]"),
+                    false => place += &format!(".{part}"),
+                }
+                in_map = !in_map && part == "properties";
+            }
+            let (reason, word) = match text.pointer(&problem.pointer) {
+                None => ("FieldValueRequired", "Required value"),
+                Some(_) => ("FieldValueForbidden", "Forbidden"),
+            };
+            Cause {
+                reason,
+                message: format!("{word}: {}", problem.message),
+                field: place,
+            }
+        })
+        .collect()
 }
 
 /// What in a custom object breaks its schema.
