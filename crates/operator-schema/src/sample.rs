@@ -175,7 +175,7 @@ impl Sampler {
         })
     }
 
-    fn object<'a>(&mut self, facets: &[&'a Schema], place: &Place<'_>) -> Value {
+    fn object(&mut self, facets: &[&Schema], place: &Place<'_>) -> Value {
         let least = most_of(facets, |facet| facet.min_properties);
         let mut map = Map::new();
         for key in keys(facets, place.wanted, least) {
@@ -207,8 +207,8 @@ impl Sampler {
         Value::Object(map)
     }
 
-    fn array<'a>(&mut self, facets: &[&'a Schema], place: &Place<'_>) -> Value {
-        let items: Facets<'a> = facets.iter().filter_map(|it| it.items.as_deref()).collect();
+    fn array(&mut self, facets: &[&Schema], place: &Place<'_>) -> Value {
+        let items: Facets<'_> = facets.iter().filter_map(|it| it.items.as_deref()).collect();
         let is_keyed = |it: &Schema| matches!(it.list_type.as_deref(), Some("set" | "map"));
         let distinct = facets.iter().any(|it| it.unique_items || is_keyed(it));
         let least = most_of(facets, |facet| facet.min_items);

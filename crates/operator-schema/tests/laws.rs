@@ -3,6 +3,7 @@
 use operator_schema::{Schema, apply_defaults, prune, sample, structural, violations};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
+use std::collections::HashSet;
 
 fn key() -> impl Strategy<Value = String> {
     prop::sample::select(vec!["a", "b", "c", "d"]).prop_map(str::to_owned)
@@ -75,6 +76,9 @@ fn schema() -> impl Strategy<Value = Schema> {
 }
 
 proptest! {
+    // An integration test has no source folder beside which to keep failures.
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
     #[test]
     fn defaulting_twice_is_defaulting_once(schema in schema(), mut value in object()) {
         apply_defaults(&schema, &mut value);
@@ -93,11 +97,12 @@ proptest! {
 
     #[test]
     fn pruning_breaks_nothing(schema in schema(), mut value in object()) {
-        let before = violations(&schema, &value);
+        let places = |value: &Value| -> HashSet<_> {
+            violations(&schema, value).into_iter().map(|it| (it.path, it.reason)).collect()
+        };
+        let before = places(&value);
         prune(&schema, &mut value);
-        for violation in violations(&schema, &value) {
-            prop_assert!(before.contains(&violation), "{violation}");
-        }
+        prop_assert!(places(&value).is_subset(&before));
     }
 
     #[test]
