@@ -87,7 +87,8 @@ pub enum NameRule {
 }
 
 impl NameRule {
-    fn holds(self, name: &str) -> bool {
+    /// Whether the API server takes the name.
+    pub fn holds(self, name: &str) -> bool {
         let label = |label: &str| {
             !label.is_empty()
                 && label.len() <= 63
@@ -105,7 +106,7 @@ impl NameRule {
         }
     }
 
-    fn help(self) -> &'static str {
+    pub fn help(self) -> &'static str {
         match self {
             Self::Group => "a group is a domain name such as `cache.example.com`",
             Self::Plural => "a plural is lower case, such as `memcacheds`",
@@ -182,7 +183,8 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
             }
         }
     }
-    if !(apis.is_empty() && errors.is_empty()) && !in_json {
+    let has_definition = !apis.is_empty() || !errors.is_empty();
+    if has_definition && !in_json {
         let ambiguous = yaml11::ambiguous(document.text);
         errors.extend(
             ambiguous

@@ -1,0 +1,123 @@
+//! A plan: what would be written, and what stands in the way.
+
+use serde::Serialize;
+
+use super::tree::Ours;
+use crate::project::Owner;
+
+/// All that an invocation would do to a project.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// In order of their paths; the bookkeeping of `operator.lock` and `.operator/` comes last.
+    pub changes: Vec<Change>,
+    /// While there is one, nothing is written.
+    pub conflicts: Vec<Conflict>,
+    pub notes: Vec<Note>,
+}
+
+/// One file that would be written or removed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    pub path: String,
+    pub act: Act,
+    /// As it is on disk.
+    pub before: Option<String>,
+    /// As it would be; `None` where it goes.
+    pub after: Option<String>,
+    /// Absent for the state, the lock and the bases.
+    pub owner: Option<Owner>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Act {
+    Create,
+    Update,
+    /// Both sides changed, in different places.
+    Merge,
+    Remove,
+}
+
+/// A tool-owned file that somebody edited, and that would have to change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    pub path: String,
+    pub ours: String,
+    /// `None` where the file is no longer generated.
+    pub theirs: Option<String>,
+}
+
+/// Something that was decided for a file and that its owner may want to know.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Note {
+    /// The user's text stays although the template's changed in the same place; this is what the template changed.
+    Kept { path: String, diff: String },
+    /// The file is not generated any more and stays, as it is the user's.
+    Orphan { path: String },
+}
+
+impl Plan {
+    /// Whether the project is as it should be.
+    pub fn is_empty(&self) -> bool {
+        self.changes.is_empty() && self.conflicts.is_empty()
+    }
+
+    /// Adds the files that people and commands both edit: the state and the specs, `(path, text)`.
+    pub fn add_sources(&mut self, ours: &Ours, sources: Vec<(String, String)>) {
+        for (path, text) in sources {
+            let before = ours.get(&path);
+            if before != Some(&text) {
+                self.changes.push(Change {
+                    act: if before.is_some() {
+                        Act::Update
+                    } else {
+                        Act::Create
+                    },
+                    before: before.map(str::to_owned),
+                    after: Some(text),
+                    path,
+                    owner: None,
+                });
+            }
+        }
+        self.changes
+            .sort_by_cached_key(|change| (change.is_bookkeeping(), change.path.clone()));
+    }
+}
+
+impl Change {
+    /// Whether the file is for people; the lock and the bases are not.
+    pub fn is_bookkeeping(&self) -> bool {
+        self.path == super::LOCK || self.path.starts_with(super::BASE)
+    }
+
+    /// Whether it is Rust that will be the user's, and may therefore follow the user's rustfmt.
+    pub fn is_seeded_rust(&self) -> bool {
+        self.owner == Some(Owner::User) && self.act == Act::Create && self.path.ends_with(".rs")
+    }
+
+    /// A unified diff.
+    pub fn diff(&self) -> String {
+        diff(&self.path, self.before.as_deref(), self.after.as_deref())
+    }
+}
+
+impl Conflict {
+    /// What we would have made of the user's text, as a unified diff.
+    pub fn diff(&self) -> String {
+        diff(&self.path, Some(&self.ours), self.theirs.as_deref())
+    }
+}
+
+pub fn diff(path: &str, before: Option<&str>, after: Option<&str>) -> String {
+    let name = |side: &str, text: Option<&str>| match text {
+        Some(_) => format!("{side}/{path}"),
+        None => "/dev/null".to_owned(),
+    };
+    let (old, new) = (name("a", before), name("b", after));
+    diffy::DiffOptions::new()
+        .set_original_filename(old)
+        .set_modified_filename(new)
+        .create_patch(before.unwrap_or_default(), after.unwrap_or_default())
+        .to_string()
+}

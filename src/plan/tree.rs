@@ -1,0 +1,54 @@
+//! The trees that a plan is made of.
+
+use std::collections::BTreeMap;
+
+use crate::project::{Lock, Owner};
+
+/// The lock's path.
+pub const LOCK: &str = "operator.lock";
+
+/// The folder of the bases of merged files.
+pub const BASE: &str = ".operator/base/";
+
+/// What is generated now: by path from the project's folder, with `/` everywhere.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Tree(pub BTreeMap<String, File>);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct File {
+    pub owner: Owner,
+    pub text: String,
+}
+
+impl Tree {
+    pub fn insert(&mut self, path: impl Into<String>, owner: Owner, text: impl Into<String>) {
+        let file = File {
+            owner,
+            text: text.into(),
+        };
+        let before = self.0.insert(path.into(), file);
+        debug_assert!(before.is_none(), "two templates for one path");
+    }
+}
+
+/// What is on disk now, of the files that a plan may touch.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ours(pub BTreeMap<String, String>);
+
+impl Ours {
+    pub fn get(&self, path: &str) -> Option<&str> {
+        self.0.get(path).map(String::as_str)
+    }
+
+    /// The text that was generated last for a merged file.
+    pub fn base(&self, path: &str) -> Option<&str> {
+        self.get(&format!("{BASE}{path}"))
+    }
+}
+
+/// The paths of all that a plan may touch.
+pub fn paths<'a>(tree: &'a Tree, lock: &'a Lock) -> impl Iterator<Item = String> + 'a {
+    let both = tree.0.keys().chain(lock.files.keys());
+    both.flat_map(|path| [path.clone(), format!("{BASE}{path}")])
+        .chain([LOCK.to_owned()])
+}

@@ -1,0 +1,164 @@
+//! `operator.lock`: what was generated, so that an edit can be told from our own text.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// The format of `operator.lock` that this tool writes.
+pub const FORMAT: u32 = 1;
+
+/// The generated files of a project.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Lock {
+    pub format: u32,
+    /// By path from the project's folder, with `/` everywhere.
+    #[serde(default)]
+    pub files: BTreeMap<String, Entry>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    pub owner: Owner,
+    /// SHA-256 of the text that was generated last, in hexadecimal; a `user` file has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hash: Option<String>,
+}
+
+/// Who may write a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Owner {
+    /// Derived: replaced while pristine, never when edited.
+    Tool,
+    /// Merged three ways with the text that was generated last.
+    Merged,
+    /// `Cargo.toml`: merged key by key.
+    Keys,
+    /// Seeded once, never touched again.
+    User,
+}
+
+/// Why `operator.lock` can't be used.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum LockError {
+    #[error("operator.lock can't be read: {0}")]
+    Invalid(String),
+    #[error("operator.lock has the format {0}, and this tool knows the format {FORMAT}")]
+    Format(u32),
+}
+
+impl LockError {
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::Invalid(_) => {
+                "take it back from version control; it is written by this tool alone"
+            }
+            Self::Format(_) => "install a newer cargo-operator: `cargo install cargo-operator`",
+        }
+    }
+}
+
+impl Default for Lock {
+    fn default() -> Self {
+        Self {
+            format: FORMAT,
+            files: BTreeMap::new(),
+        }
+    }
+}
+
+impl Lock {
+    pub fn read(text: &str) -> Result<Self, LockError> {
+        #[derive(Deserialize)]
+        struct Format {
+            format: u32,
+        }
+        let invalid = |error: toml_edit::de::Error| {
+            LockError::Invalid(
+                error
+                    .message()
+                    .lines()
+                    .next()
+                    .unwrap_or_default()
+                    .to_owned(),
+            )
+        };
+        let Format { format } = toml_edit::de::from_str(text).map_err(invalid)?;
+        if format > FORMAT {
+            return Err(LockError::Format(format));
+        }
+        toml_edit::de::from_str(text).map_err(invalid)
+    }
+
+    /// A line for each file, so that two branches seldom meet in one line.
+    pub fn to_text(&self) -> String {
+        let mut text = format!(
+            "# Written by `cargo operator`: what it generated. Commit it, and do not edit it.\nformat = {}\n\n[files]\n",
+            self.format
+        );
+        for (path, entry) in &self.files {
+            let owner = match entry.owner {
+                Owner::Tool => "tool",
+                Owner::Merged => "merged",
+                Owner::Keys => "keys",
+                Owner::User => "user",
+            };
+            let hash = entry
+                .hash
+                .as_ref()
+                .map(|hash| format!(", hash = \"{hash}\""))
+                .unwrap_or_default();
+            text += &format!(
+                "{} = {{ owner = \"{owner}\"{hash} }}\n",
+                toml_edit::Value::from(path.as_str())
+            );
+        }
+        text
+    }
+
+    /// Whether `text` is what was generated last for `path`; line endings that git changed do not count.
+    pub fn is_pristine(&self, path: &str, text: &str) -> bool {
+        self.files
+            .get(path)
+            .is_some_and(|entry| entry.hash.as_deref() == Some(&hash(text)))
+    }
+}
+
+impl Entry {
+    pub fn new(owner: Owner, text: &str) -> Self {
+        Self {
+            owner,
+            hash: (owner != Owner::User).then(|| hash(text)),
+        }
+    }
+}
+
+fn hash(text: &str) -> String {
+    let digest = Sha256::digest(text.replace("\r\n", "\n").as_bytes());
+    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        let mut lock = Lock::default();
+        lock.files
+            .insert("src/a b.rs".into(), Entry::new(Owner::Tool, "x"));
+        lock.files
+            .insert(".gitignore".into(), Entry::new(Owner::User, "x"));
+        assert_eq!(Lock::read(&lock.to_text()).unwrap(), lock);
+        assert!(lock.is_pristine("src/a b.rs", "x") && !lock.is_pristine("src/a b.rs", "y"));
+    }
+
+    #[test]
+    fn a_newer_format_is_refused() {
+        let error = Lock::read("format = 2\nnew = true\n").unwrap_err();
+        assert!(matches!(error, LockError::Format(2)));
+    }
+}

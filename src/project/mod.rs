@@ -1,0 +1,31 @@
+//! What a project should be (`operator.toml` and its specs) and what was generated (`operator.lock`). Text in, values out; no io.
+
+mod builtin;
+mod keyword;
+mod lock;
+mod resource;
+mod state;
+
+pub use keyword::is_keyword;
+pub use lock::{Entry, Lock, LockError, Owner};
+pub use resource::{ResourceError, ResourceType, resolve};
+pub use state::{
+    FORMAT, Kind, Namespaces, Rule, Runtime, Scaffold, SchemaMode, State, StateError, StateFile,
+    ToolSource, is_package_name, module_name,
+};
+
+use crate::crd::Api;
+
+/// A project in memory: its state, and the spec of each kind of the state, in the same order.
+#[derive(Clone, Debug)]
+pub struct Project {
+    pub state: State,
+    pub apis: Vec<Api>,
+}
+
+impl Project {
+    /// The kinds with their specs.
+    pub fn kinds(&self) -> impl Iterator<Item = (&Kind, &Api)> {
+        self.state.kinds.iter().zip(&self.apis)
+    }
+}

@@ -1,0 +1,107 @@
+//! Kinds as `operator.toml` names them, `GROUP/VERSION/KIND`, with the plural that their URLs need.
+
+use super::builtin::BUILTIN;
+use crate::crd::{Api, Scope};
+
+/// A kind of the cluster, by its names in URLs and objects.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+pub struct ResourceType {
+    /// Empty for the core group.
+    pub group: String,
+    pub version: String,
+    pub kind: String,
+    pub plural: String,
+    pub namespaced: bool,
+}
+
+/// Why a kind of `operator.toml` can't be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ResourceError {
+    #[error(
+        "operator.toml: `{0}` is not of the form GROUP/VERSION/KIND, or VERSION/KIND for the core group"
+    )]
+    Form(String),
+    #[error("operator.toml: the plural of `{0}` is not known")]
+    Plural(String),
+}
+
+impl ResourceError {
+    pub fn help(&self) -> String {
+        match self {
+            Self::Form(_) => "write \"apps/v1/Deployment\" or \"v1/ConfigMap\"".into(),
+            Self::Plural(kind) => format!(
+                "add its plural, as in \"{kind}:PLURAL\", or add its definition with `cargo operator add-crd --types-only FILE`"
+            ),
+        }
+    }
+}
+
+/// Finds a kind among the built-in ones and those of the project; a plural that stands with it (`KIND:PLURAL`) goes before both.
+pub fn resolve(name: &str, apis: &[Api]) -> Result<ResourceType, ResourceError> {
+    let parts: Vec<&str> = name.split('/').collect();
+    let (group, version, kind) = match parts.as_slice() {
+        [version, kind] => ("", *version, *kind),
+        [group, version, kind] => (*group, *version, *kind),
+        _ => return Err(ResourceError::Form(name.into())),
+    };
+    let (kind, plural) = match kind.split_once(':') {
+        Some((kind, plural)) => (kind, Some(plural)),
+        None => (kind, None),
+    };
+    let plain = |text: &str| {
+        text.bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'.')
+    };
+    let parts = [version, kind, plural.unwrap_or("x")];
+    if parts.iter().any(|part| part.is_empty() || !plain(part)) || !plain(group) {
+        return Err(ResourceError::Form(name.into()));
+    }
+    let known = apis
+        .iter()
+        .find(|api| api.group == group && api.names.kind == kind)
+        .map(|api| (api.names.plural.as_str(), api.scope == Scope::Namespaced))
+        .or_else(|| {
+            BUILTIN
+                .iter()
+                .find(|builtin| (builtin.0, builtin.1, builtin.2) == (group, version, kind))
+                .map(|builtin| (builtin.3, builtin.4))
+        });
+    let (plural, namespaced) = match (plural, known) {
+        (Some(plural), known) => (plural, known.is_none_or(|known| known.1)),
+        (None, Some(known)) => known,
+        (None, None) => return Err(ResourceError::Plural(name.into())),
+    };
+    Ok(ResourceType {
+        group: group.into(),
+        version: version.into(),
+        kind: kind.into(),
+        plural: plural.into(),
+        namespaced,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kinds_are_resolved() {
+        let told = |name| resolve(name, &[]).map(|found| (found.plural, found.namespaced));
+        assert_eq!(told("apps/v1/Deployment"), Ok(("deployments".into(), true)));
+        assert_eq!(told("v1/Namespace"), Ok(("namespaces".into(), false)));
+        assert_eq!(told("x.io/v1/Ox:oxen"), Ok(("oxen".into(), true)));
+        assert_eq!(
+            told("x.io/v1/Ox"),
+            Err(ResourceError::Plural("x.io/v1/Ox".into()))
+        );
+        for bad in [
+            "Deployment",
+            "a/b/c/d",
+            "v1/",
+            "x.io/v1/Ox:",
+            "x/v1/\"; drop",
+        ] {
+            assert_eq!(told(bad), Err(ResourceError::Form(bad.into())));
+        }
+    }
+}
