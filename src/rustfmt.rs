@@ -1,0 +1,187 @@
+//! Rust as rustfmt lays it out (edition 2024, default settings), so that generated text needs no rustfmt to be clean.
+
+/// Arguments of a call, or items of an array, longer than this go on lines of their own (`fn_call_width`, `array_width`).
+const CALL_WIDTH: usize = 60;
+/// Arguments of an attribute longer than this go on lines of their own (`attr_fn_like_width`).
+const ATTRIBUTE_WIDTH: usize = 70;
+const WIDTH: usize = 100;
+
+/// `#[name(arguments)]` with the indent before it and a line feed behind it; nothing where there are no arguments.
+pub fn attribute(indent: usize, name: &str, arguments: &[String]) -> String {
+    if arguments.is_empty() {
+        return String::new();
+    }
+    let pad = " ".repeat(indent);
+    format!("{pad}#[{}]\n", call(indent, name, arguments, 3))
+}
+
+/// `name(arguments)`, on one line or with a line for each argument; `rest` is what else stands on the line.
+pub fn call(indent: usize, name: &str, arguments: &[String], rest: usize) -> String {
+    let inline = arguments.join(", ");
+    let width = indent + name.len() + inline.len() + 2 + rest;
+    let is_short = inline.len() <= ATTRIBUTE_WIDTH || arguments.len() == 1;
+    if is_short && width <= WIDTH && !inline.contains('\n') {
+        return format!("{name}({inline})");
+    }
+    let pad = " ".repeat(indent);
+    let lines: Vec<String> = arguments
+        .iter()
+        .map(|argument| format!("{pad}    {argument}"))
+        .collect();
+    format!("{name}(\n{}\n{pad})", lines.join(",\n"))
+}
+
+/// `head(arguments)tail`, or with brackets, as a statement or expression at an indent; ends with a line feed.
+pub fn bracketed(
+    indent: usize,
+    head: &str,
+    brackets: [char; 2],
+    items: &[String],
+    tail: &str,
+) -> String {
+    let (pad, inline) = (" ".repeat(indent), items.join(", "));
+    let [open, close] = brackets;
+    if inline.len() <= CALL_WIDTH && indent + head.len() + inline.len() + 2 + tail.len() <= WIDTH {
+        return format!("{pad}{head}{open}{inline}{close}{tail}\n");
+    }
+    let lines: String = items
+        .iter()
+        .map(|item| format!("{pad}    {item},\n"))
+        .collect();
+    format!("{pad}{head}{open}\n{lines}{pad}{close}{tail}\n")
+}
+
+/// `#[derive(names)]`.
+pub fn derive(names: &[&str]) -> String {
+    let inline = names.join(", ");
+    if inline.len() + 11 <= WIDTH {
+        format!("#[derive({inline})]\n")
+    } else {
+        format!("#[derive(\n    {inline},\n)]\n")
+    }
+}
+
+/// A type expression as far as its layout goes.
+#[derive(Clone, Debug)]
+pub enum Written {
+    Leaf(String),
+    Generic(&'static str, Vec<Written>),
+}
+
+impl Written {
+    pub fn inline(&self) -> String {
+        match self {
+            Self::Leaf(name) => name.clone(),
+            Self::Generic(name, arguments) => {
+                let arguments: Vec<String> = arguments.iter().map(Self::inline).collect();
+                format!("{name}<{}>", arguments.join(", "))
+            }
+        }
+    }
+
+    /// Behind `before` columns, with one more column for the comma.
+    fn broken(&self, before: usize, indent: usize) -> String {
+        let inline = self.inline();
+        if before + inline.len() < WIDTH {
+            return inline;
+        }
+        let Self::Generic(name, arguments) = self else {
+            return inline;
+        };
+        let pad = " ".repeat(indent + 4);
+        let lines: String = match arguments.as_slice() {
+            [one] => format!("{pad}{},\n", one.broken(indent + 4, indent + 4)),
+            many => {
+                let inline: Vec<String> = many.iter().map(Self::inline).collect();
+                if indent + 4 + inline.join(", ").len() < WIDTH {
+                    many.iter()
+                        .map(|one| format!("{pad}{},\n", one.inline()))
+                        .collect()
+                } else {
+                    many.iter()
+                        .map(|one| format!("{pad}{},\n", one.broken(indent + 4, indent + 4)))
+                        .collect()
+                }
+            }
+        };
+        format!("{name}<\n{lines}{}>", " ".repeat(indent))
+    }
+
+    /// `pub ident: type,` at four columns; a type that does not fit goes on the next line, or is broken.
+    pub fn field(&self, ident: &str) -> String {
+        let head = format!("    pub {ident}: ");
+        let inline = self.inline();
+        if head.len() + inline.len() >= WIDTH && inline.len() + 8 < WIDTH {
+            return format!("    pub {ident}:\n        {inline},\n");
+        }
+        format!("{head}{},\n", self.broken(head.len(), 4))
+    }
+}
+
+/// `pub type name = target;`
+pub fn alias(name: &str, target: &str) -> String {
+    let line = format!("pub type {name} = {target};");
+    if line.len() <= WIDTH {
+        line + "\n"
+    } else {
+        format!("pub type {name} =\n    {target};\n")
+    }
+}
+
+/// A string literal.
+pub fn literal(text: &str) -> String {
+    if text.contains(['"', '\\']) && !text.contains("\"#") && !text.contains(char::is_control) {
+        if text.contains('"') {
+            format!("r#\"{text}\"#")
+        } else {
+            format!("r\"{text}\"")
+        }
+    } else {
+        format!("{text:?}").replace("\\'", "'")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_arguments_go_on_lines_of_their_own() {
+        let arguments = |rename: &str| {
+            [
+                format!("rename = \"{rename}\""),
+                "default".into(),
+                "skip_serializing_if = \"Option::is_none\"".into(),
+            ]
+        };
+        let short = attribute(4, "serde", &arguments("abcdefgh"));
+        assert_eq!(
+            short,
+            "    #[serde(rename = \"abcdefgh\", default, skip_serializing_if = \"Option::is_none\")]\n"
+        );
+        let long = attribute(4, "serde", &arguments("abcdefghijkl"));
+        assert_eq!(
+            long,
+            "    #[serde(\n        rename = \"abcdefghijkl\",\n        default,\n        skip_serializing_if = \"Option::is_none\"\n    )]\n"
+        );
+    }
+
+    #[test]
+    fn long_types_are_broken() {
+        let map = Written::Generic(
+            "BTreeMap",
+            vec![
+                Written::Leaf("String".into()),
+                Written::Leaf("A".repeat(70)),
+            ],
+        );
+        let field = Written::Generic("Option", vec![map]).field("p5");
+        assert_eq!(
+            field,
+            format!(
+                "    pub p5: Option<\n        BTreeMap<String, {}>,\n    >,\n",
+                "A".repeat(70)
+            )
+        );
+    }
+}

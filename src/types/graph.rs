@@ -1,0 +1,147 @@
+//! The types of a version as data: an arena of definitions that name each other by [`TypeId`].
+
+/// An index into [`TypeGraph::definitions`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TypeId(pub usize);
+
+#[derive(Clone, Debug, Default)]
+pub struct TypeGraph {
+    /// In the order in which the schema comes to them, parents first.
+    pub definitions: Vec<Definition>,
+    /// The fields of the root beside `apiVersion`, `kind` and `metadata`.
+    pub root: Vec<Field>,
+    /// The root's Rust name.
+    pub root_name: String,
+    /// Where the schema does not say what a value is.
+    pub untyped: Vec<String>,
+}
+
+/// A type that a path of the schema names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Definition {
+    pub name: String,
+    pub doc: Option<String>,
+    pub shape: Shape,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Shape {
+    Struct(Struct),
+    /// Strings of a closed set.
+    Enum(Vec<Variant>),
+    /// Of the same shape as an earlier definition.
+    Alias(TypeId),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Struct {
+    pub fields: Vec<Field>,
+    /// Fields that the schema does not name are kept.
+    pub keeps_unknown: bool,
+    /// Whether the zero value is valid by the schema.
+    pub has_default: bool,
+}
+
+#[derive(Clone, Debug)]
+pub struct Field {
+    pub wire: String,
+    pub ident: String,
+    pub type_: Type,
+    /// Whether the schema lets it be absent; the Rust field is then an `Option`.
+    pub optional: bool,
+    /// Whether `null` is a value of it.
+    pub nullable: bool,
+    pub doc: Option<String>,
+    pub default: Option<serde_json::Value>,
+}
+
+/// Equal but for their own descriptions and defaults.
+impl PartialEq for Field {
+    fn eq(&self, other: &Self) -> bool {
+        (
+            &self.wire,
+            &self.ident,
+            &self.type_,
+            self.optional,
+            self.nullable,
+        ) == (
+            &other.wire,
+            &other.ident,
+            &other.type_,
+            other.optional,
+            other.nullable,
+        )
+    }
+}
+
+impl Eq for Field {}
+
+impl std::hash::Hash for Field {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        (&self.wire, &self.type_, self.optional, self.nullable).hash(state);
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Variant {
+    pub wire: String,
+    pub ident: String,
+}
+
+/// A type expression.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Type {
+    String,
+    Bool,
+    I32,
+    I64,
+    F64,
+    /// A value of any type.
+    Any,
+    /// k8s-openapi's.
+    IntOrString,
+    /// k8s-openapi's `metav1.Condition`.
+    Condition,
+    Vec(Box<Type>),
+    /// From strings.
+    Map(Box<Type>),
+    /// An item or a value that may be `null`.
+    Nullable(Box<Type>),
+    Named(TypeId),
+}
+
+impl TypeGraph {
+    pub fn get(&self, id: TypeId) -> &Definition {
+        &self.definitions[id.0]
+    }
+
+    /// The definition behind aliases.
+    pub fn resolve(&self, id: TypeId) -> &Definition {
+        match self.get(id).shape {
+            Shape::Alias(first) => self.get(first),
+            _ => self.get(id),
+        }
+    }
+
+    /// The struct behind a type, if it is one.
+    pub fn as_struct(&self, type_: &Type) -> Option<&Struct> {
+        match type_ {
+            Type::Named(id) => match &self.resolve(*id).shape {
+                Shape::Struct(found) => Some(found),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+impl Type {
+    /// Whether a predicate holds for a part of the expression.
+    pub fn any(&self, holds: &impl Fn(&Self) -> bool) -> bool {
+        holds(self)
+            || match self {
+                Self::Vec(inner) | Self::Map(inner) | Self::Nullable(inner) => inner.any(holds),
+                _ => false,
+            }
+    }
+}

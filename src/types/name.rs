@@ -1,0 +1,252 @@
+//! Names: from the path in a schema to types, from wire names to fields and variants. The same path always has the same name.
+
+use std::collections::HashSet;
+
+use crate::project::is_keyword;
+
+/// The words of a wire name: `podCIDRs` is `pod`, `CIDRs`; `x-forwarded_for` is `x`, `forwarded`, `for`.
+pub fn words(name: &str) -> Vec<String> {
+    let mut words: Vec<String> = vec![];
+    for part in name
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|part| !part.is_empty())
+    {
+        let chars: Vec<char> = part.chars().collect();
+        let mut word = String::new();
+        for (index, &c) in chars.iter().enumerate() {
+            let before = index.checked_sub(1).map(|index| chars[index]);
+            let after = chars.get(index + 1).copied();
+            // the last capital of a run begins a word, but not in a plural such as `URLs`
+            let plural =
+                after == Some('s') && chars.get(index + 2).is_none_or(|next| next.is_uppercase());
+            let starts = c.is_uppercase()
+                && before.is_some_and(|before| {
+                    !before.is_uppercase() || after.is_some_and(char::is_lowercase) && !plural
+                });
+            if starts && !word.is_empty() {
+                words.push(std::mem::take(&mut word));
+            }
+            word.push(c);
+        }
+        words.push(word);
+    }
+    words
+}
+
+/// `podCIDRs` is `PodCIDRs`: capitals inside a word stay.
+pub fn pascal(name: &str) -> String {
+    words(name)
+        .iter()
+        .map(|word| {
+            let mut chars = word.chars();
+            chars
+                .next()
+                .map(|first| first.to_uppercase().chain(chars).collect::<String>())
+                .unwrap_or_default()
+        })
+        .collect()
+}
+
+/// The field of a wire name; keywords get a `_` behind them.
+pub fn field(name: &str) -> String {
+    let ident = words(name)
+        .iter()
+        .map(|word| word.to_lowercase())
+        .collect::<Vec<_>>()
+        .join("_");
+    let ident = if ident.is_empty() {
+        symbols(name).to_lowercase()
+    } else {
+        ident
+    };
+    let ident = if ident.starts_with(|c: char| c.is_numeric()) {
+        format!("n{ident}")
+    } else {
+        ident
+    };
+    let ident = ascii(ident);
+    if is_keyword(&ident) {
+        ident + "_"
+    } else {
+        ident
+    }
+}
+
+/// The variant of a string in an enum.
+pub fn variant(value: &str) -> String {
+    if value.is_empty() {
+        return "Empty".into();
+    }
+    let leading: String = value.chars().take_while(|c| !c.is_alphanumeric()).collect();
+    let leading = if leading.is_empty() || matches!(leading.as_str(), "_" | "/" | ".") {
+        String::new()
+    } else {
+        symbols(&leading)
+    };
+    let name = ascii(leading + &pascal(value));
+    let name = if name.starts_with(|c: char| c.is_numeric()) {
+        format!("N{name}")
+    } else {
+        name
+    };
+    if is_keyword(&name) { name + "_" } else { name }
+}
+
+/// Words for signs.
+fn symbols(name: &str) -> String {
+    name.chars()
+        .map(|c| match c {
+            '=' => "Equal".to_owned(),
+            '!' => "Not".into(),
+            '<' => "Less".into(),
+            '>' => "Greater".into(),
+            '*' => "Star".into(),
+            '+' => "Plus".into(),
+            '-' => "Minus".into(),
+            '~' => "Tilde".into(),
+            '$' => "Dollar".into(),
+            '%' => "Percent".into(),
+            '&' => "And".into(),
+            '|' => "Or".into(),
+            c => format!("U{:X}", c as u32),
+        })
+        .collect()
+}
+
+/// What is outside ASCII is written as its code point, so that no lint on idents can apply.
+fn ascii(name: String) -> String {
+    if name.is_ascii() {
+        return name;
+    }
+    name.chars()
+        .map(|c| {
+            if c.is_ascii() {
+                c.to_string()
+            } else {
+                format!("u{:x}", c as u32)
+            }
+        })
+        .collect()
+}
+
+/// Hands out names that are free, and for a name that is taken the same other one every time.
+#[derive(Debug, Default)]
+pub struct Taken(HashSet<String>);
+
+impl Taken {
+    pub fn take(&mut self, mut name: String, suffix: &str) -> String {
+        while !self.0.insert(name.clone()) {
+            name += suffix;
+        }
+        name
+    }
+}
+
+/// Names of the prelude and of what a module imports; a kind of such a name gets another type name.
+const IMPORTED: [&str; 24] = [
+    "BTreeMap",
+    "Box",
+    "Clone",
+    "Condition",
+    "CustomResource",
+    "Debug",
+    "Default",
+    "Deserialize",
+    "Eq",
+    "Err",
+    "From",
+    "IntOrString",
+    "Into",
+    "Iterator",
+    "JsonSchema",
+    "None",
+    "Ok",
+    "Option",
+    "PartialEq",
+    "Result",
+    "Serialize",
+    "Some",
+    "String",
+    "Vec",
+];
+
+/// The Rust type of a kind.
+pub fn root(kind: &str) -> String {
+    let name = pascal(kind);
+    if IMPORTED.contains(&name.as_str()) || is_keyword(&name) {
+        name + "Object"
+    } else {
+        name
+    }
+}
+
+/// serde's `rename_all = "camelCase"` of a field.
+pub fn camel(ident: &str) -> String {
+    let mut camel = String::new();
+    let mut capital = false;
+    for c in ident.chars() {
+        if c == '_' {
+            capital = true;
+        } else if capital {
+            camel.push(c.to_ascii_uppercase());
+            capital = false;
+        } else {
+            camel.push(c);
+        }
+    }
+    camel[..1].to_ascii_lowercase() + &camel[1..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn wire_names_become_fields() {
+        for (wire, ident) in [
+            ("clusterIP", "cluster_ip"),
+            ("podCIDRs", "pod_cidrs"),
+            ("serverURLsFrom", "server_urls_from"),
+            ("type", "type_"),
+            ("$ref", "ref_"),
+            ("x-forwarded-for", "x_forwarded_for"),
+            ("3scale", "n3scale"),
+            ("HTTPRoute", "http_route"),
+            ("-", "minus"),
+            ("self", "self_"),
+            ("a.b/c", "a_b_c"),
+            ("größe", "gruf6udfe"),
+            ("s3", "s3"),
+            ("isCA", "is_ca"),
+        ] {
+            assert_eq!(field(wire), ident, "{wire}");
+        }
+    }
+
+    #[test]
+    fn values_become_variants() {
+        for (value, ident) in [
+            ("", "Empty"),
+            ("!=", "NotEqual"),
+            ("=~", "EqualTilde"),
+            ("10s", "N10s"),
+            ("Self", "Self_"),
+            ("IfNotPresent", "IfNotPresent"),
+            ("read-write", "ReadWrite"),
+            ("TLSv1.2", "TLSv12"),
+            ("*", "Star"),
+            ("_all", "All"),
+            ("-1", "Minus1"),
+        ] {
+            assert_eq!(variant(value), ident, "{value}");
+        }
+    }
+
+    #[test]
+    fn kinds_named_like_imports_get_another_name() {
+        assert_eq!(
+            (root("Option").as_str(), root("Widget").as_str()),
+            ("OptionObject", "Widget")
+        );
+    }
+}

@@ -1,0 +1,270 @@
+//! The root of a kind: whether kube-derive can express it, and what its definition says beside the schema.
+
+use serde_json::{Map, Value, json};
+
+use super::graph::{Shape, Type, TypeGraph};
+use crate::{
+    crd::{Api, Deprecation, Scope, Version},
+    project::SchemaMode,
+    rustfmt::{call, literal},
+};
+
+/// How the root is written.
+pub enum Root {
+    /// `#[derive(CustomResource)]` on the struct of the spec, with the arguments of `#[kube(...)]`.
+    Derived(Vec<String>),
+    /// A plain struct with our own impls.
+    Plain(Plain),
+}
+
+/// What the impls of a plain root say.
+pub struct Plain {
+    pub group: String,
+    pub version: String,
+    pub kind: String,
+    pub plural: String,
+    pub namespaced: bool,
+    pub short_names: Vec<String>,
+    pub doc: Option<String>,
+    /// The definition as JSON, with the schema in `embed` mode and without it in `derive` mode.
+    pub definition: String,
+}
+
+impl Root {
+    pub fn of(api: &Api, version: &Version, graph: &TypeGraph, mode: SchemaMode) -> Self {
+        if mode == SchemaMode::Derive && is_derivable(api, version, graph) {
+            Self::Derived(arguments(api, version, graph))
+        } else {
+            Self::Plain(Plain {
+                group: api.group.clone(),
+                version: version.name.clone(),
+                kind: api.names.kind.clone(),
+                plural: api.names.plural.clone(),
+                namespaced: api.scope == Scope::Namespaced,
+                short_names: api.names.short_names.clone(),
+                doc: version.schema.description.clone(),
+                definition: format!("{:#}", definition(api, version, mode)),
+            })
+        }
+    }
+}
+
+/// kube-derive wants a required spec that is a struct of its own, nothing beside spec and status, and a status with its subresource.
+fn is_derivable(api: &Api, version: &Version, graph: &TypeGraph) -> bool {
+    let own_struct = |type_: &Type| matches!(type_, Type::Named(id) if matches!(graph.get(*id).shape, Shape::Struct(_)));
+    let spec_is_struct = graph.root.iter().any(|field| {
+        field.wire == "spec" && !field.optional && !field.nullable && own_struct(&field.type_)
+    });
+    let status = graph.root.iter().find(|field| field.wire == "status");
+    let status_fits = match status {
+        Some(field) => {
+            field.optional && version.status_subresource && graph.as_struct(&field.type_).is_some()
+        }
+        None => !version.status_subresource,
+    };
+    spec_is_struct
+        && status_fits
+        && (version.scale.is_none() || status.is_some())
+        && graph
+            .root
+            .iter()
+            .all(|field| matches!(field.wire.as_str(), "spec" | "status"))
+        && api.names.list_kind == format!("{}List", api.names.kind)
+        && version.schema.preserve_unknown_fields != Some(true)
+}
+
+fn arguments(api: &Api, version: &Version, graph: &TypeGraph) -> Vec<String> {
+    let set = |key: &str, value: &str| format!("{key} = {}", literal(value));
+    let mut arguments = vec![
+        set("group", &api.group),
+        set("version", &version.name),
+        set("kind", &api.names.kind),
+        set("plural", &api.names.plural),
+    ];
+    if api.names.singular != api.names.kind.to_lowercase() {
+        arguments.push(set("singular", &api.names.singular));
+    }
+    if graph.root_name != api.names.kind {
+        arguments.push(set("root", &graph.root_name));
+    }
+    if api.scope == Scope::Namespaced {
+        arguments.push("namespaced".into());
+    }
+    if let Some(doc) = &version.schema.description {
+        arguments.push(set("doc", doc));
+    }
+    let status = graph.root.iter().find(|field| field.wire == "status");
+    if let Some(Type::Named(id)) = status.map(|field| &field.type_) {
+        arguments.push(set("status", &graph.get(*id).name));
+    }
+    arguments.push("derive = \"PartialEq\"".into());
+    if graph.root.iter().any(|field| {
+        field.wire == "spec"
+            && graph
+                .as_struct(&field.type_)
+                .is_some_and(|spec| spec.has_default)
+    }) {
+        arguments.push("derive = \"Default\"".into());
+    }
+    arguments.extend(
+        api.names
+            .short_names
+            .iter()
+            .map(|name| set("shortname", name)),
+    );
+    arguments.extend(
+        api.names
+            .categories
+            .iter()
+            .map(|name| set("category", name)),
+    );
+    if let Some(scale) = &version.scale {
+        let mut paths = vec![
+            set("spec_replicas_path", &scale.spec_replicas_path),
+            set("status_replicas_path", &scale.status_replicas_path),
+        ];
+        paths.extend(
+            scale
+                .label_selector_path
+                .iter()
+                .map(|path| set("label_selector_path", path)),
+        );
+        arguments.push(call(4, "scale", &paths, 1));
+    }
+    for column in &version.printer_columns {
+        let mut parts = vec![set("name", &column.name), set("type_", &column.type_)];
+        parts.extend(column.format.iter().map(|format| set("format", format)));
+        parts.extend(
+            column
+                .description
+                .iter()
+                .map(|description| set("description", description)),
+        );
+        parts.extend(
+            column
+                .priority
+                .map(|priority| format!("priority = {priority}")),
+        );
+        parts.push(set("json_path", &column.json_path));
+        arguments.push(call(4, "printcolumn", &parts, 1));
+    }
+    arguments.extend(
+        version
+            .selectable_fields
+            .iter()
+            .map(|path| set("selectable", path)),
+    );
+    if !version.served {
+        arguments.push("served = false".into());
+    }
+    if !version.storage {
+        arguments.push("storage = false".into());
+    }
+    match &version.deprecated {
+        Deprecation::No => {}
+        Deprecation::Yes => arguments.push("deprecated".into()),
+        Deprecation::WithWarning(warning) => arguments.push(set("deprecated", warning)),
+    }
+    arguments
+}
+
+/// The CustomResourceDefinition of this version alone.
+fn definition(api: &Api, version: &Version, mode: SchemaMode) -> Value {
+    let mut names = json!({
+        "kind": api.names.kind, "listKind": api.names.list_kind, "plural": api.names.plural, "singular": api.names.singular,
+    });
+    put(&mut names, "shortNames", list(&api.names.short_names));
+    put(&mut names, "categories", list(&api.names.categories));
+    let mut entry =
+        json!({"name": version.name, "served": version.served, "storage": version.storage});
+    match &version.deprecated {
+        Deprecation::No => {}
+        Deprecation::Yes => put(&mut entry, "deprecated", Some(true.into())),
+        Deprecation::WithWarning(warning) => {
+            put(&mut entry, "deprecated", Some(true.into()));
+            put(
+                &mut entry,
+                "deprecationWarning",
+                Some(warning.as_str().into()),
+            );
+        }
+    }
+    let mut subresources = json!({});
+    put(
+        &mut subresources,
+        "status",
+        version.status_subresource.then(|| json!({})),
+    );
+    put(&mut subresources, "scale", version.scale.as_ref().map(|scale| {
+        let mut value = json!({"specReplicasPath": scale.spec_replicas_path, "statusReplicasPath": scale.status_replicas_path});
+        put(&mut value, "labelSelectorPath", scale.label_selector_path.as_deref().map(Value::from));
+        value
+    }));
+    put(
+        &mut entry,
+        "subresources",
+        Some(subresources).filter(|value| *value != json!({})),
+    );
+    let columns: Vec<Value> = version
+        .printer_columns
+        .iter()
+        .map(|column| {
+            let mut value =
+                json!({"name": column.name, "type": column.type_, "jsonPath": column.json_path});
+            put(
+                &mut value,
+                "format",
+                column.format.as_deref().map(Value::from),
+            );
+            put(
+                &mut value,
+                "description",
+                column.description.as_deref().map(Value::from),
+            );
+            put(&mut value, "priority", column.priority.map(Value::from));
+            value
+        })
+        .collect();
+    put(
+        &mut entry,
+        "additionalPrinterColumns",
+        (!columns.is_empty()).then_some(Value::Array(columns)),
+    );
+    let selectable: Vec<Value> = version
+        .selectable_fields
+        .iter()
+        .map(|path| json!({"jsonPath": path}))
+        .collect();
+    put(
+        &mut entry,
+        "selectableFields",
+        (!selectable.is_empty()).then_some(Value::Array(selectable)),
+    );
+    if mode == SchemaMode::Embed {
+        let schema =
+            serde_json::to_value(&version.schema).expect("a schema that was read can be written");
+        entry["schema"] = json!({"openAPIV3Schema": schema});
+    }
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": api.name()},
+        "spec": {
+            "group": api.group,
+            "names": names,
+            "scope": match api.scope { Scope::Namespaced => "Namespaced", Scope::Cluster => "Cluster" },
+            "versions": [entry],
+        },
+    })
+}
+
+fn list(names: &[String]) -> Option<Value> {
+    (!names.is_empty()).then(|| names.into())
+}
+
+fn put(object: &mut Value, key: &str, value: Option<Value>) {
+    let object: Option<&mut Map<String, Value>> = object.as_object_mut();
+    if let (Some(object), Some(value)) = (object, value) {
+        object.insert(key.into(), value);
+    }
+}
