@@ -21,7 +21,7 @@
 //! - Built-in kinds are checked for types and unknown fields, but not validated, and only these defaults are filled in: the type of a
 //!   Secret and its `stringData`, the replicas of a Deployment, ReplicaSet and StatefulSet, and what a Namespace has.
 //! - CEL rules, admission webhooks, conversion webhooks and warnings are not there. A role may give rights that its author lacks.
-//! - Definitions are not checked for names that another definition has.
+//! - Definitions are not checked for structural schemas, nor for names that another definition has.
 //! - Tables answer `406`; protobuf bodies answer `415`; `exec`, `log`, `eviction`, tokens and reviews of tokens answer `501`.
 
 mod api;
@@ -29,11 +29,13 @@ mod assets;
 mod error;
 mod eventually;
 mod install;
+mod project;
 mod real;
 mod record;
 mod server;
 
 pub use api::{ApiServer, Body};
 pub use error::{Error, Result};
+pub use project::{assert_is_spec, assert_is_valid, condition, sample};
 pub use record::Request;
 pub use server::Server;

@@ -68,8 +68,10 @@ impl Real {
         &self.namespace
     }
 
-    pub fn client(&self, layer: &RecordLayer) -> Client {
-        let builder = ClientBuilder::try_from(self.config.clone());
+    pub fn client(&self, layer: &RecordLayer, namespace: &str) -> Client {
+        let mut config = self.config.clone();
+        namespace.clone_into(&mut config.default_namespace);
+        let builder = ClientBuilder::try_from(config);
         builder
             .expect("this configuration made a client before")
             .with_layer(layer)

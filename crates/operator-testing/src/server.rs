@@ -78,15 +78,20 @@ impl Server {
     }
 
     /// A client with the rights of a user, such as `system:serviceaccount:NAMESPACE:NAME`, by [impersonation].
+    /// A service account's own namespace is the default of its client, as it is in its pods.
     ///
     /// [impersonation]: https://kubernetes.io/docs/reference/access-authn-authz/user-impersonation/
     pub fn client_as(&self, user: &str) -> Client {
         let layer = self.inner.record.layer(user);
+        let account = user
+            .strip_prefix("system:serviceaccount:")
+            .and_then(|account| account.split_once(':'));
+        let namespace = account.map_or(self.namespace(), |(namespace, _)| namespace);
         match &self.inner.backend {
-            Backend::Memory(server) => ClientBuilder::new(server.clone(), self.namespace())
+            Backend::Memory(server) => ClientBuilder::new(server.clone(), namespace)
                 .with_layer(&layer)
                 .build(),
-            Backend::Real(real) => real.client(&layer),
+            Backend::Real(real) => real.client(&layer, namespace),
         }
     }
 

@@ -1,0 +1,145 @@
+//! What the tests of a project ask of its own files: specs and samples.
+
+use kube::Resource;
+use kube::core::CustomResourceExt;
+use operator_schema::Schema;
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+
+use crate::Result;
+
+/// Reads an object of YAML, such as a sample of `manifests/samples/`.
+pub fn sample<K: DeserializeOwned>(yaml: &str) -> Result<K> {
+    Ok(serde_yaml::from_str(yaml)?)
+}
+
+/// The status (`True`, `False`, `Unknown`) of a [condition] of an object.
+///
+/// [condition]: https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md#typical-status-properties
+pub fn condition<K: Serialize>(object: &K, type_: &str) -> Option<String> {
+    let object = serde_json::to_value(object).ok()?;
+    let conditions = object["status"]["conditions"].as_array()?;
+    let found = conditions
+        .iter()
+        .find(|condition| condition["type"] == type_)?;
+    found["status"].as_str().map(str::to_owned)
+}
+
+/// Compares `crd()` of a type with the spec that it was made from: names, scope, subresources, printer columns and selectable fields.
+///
+/// # Panics
+///
+/// Where they differ.
+pub fn assert_is_spec<K: CustomResourceExt + Resource<DynamicType = ()>>(spec: &str) {
+    let definition = definition(spec, &K::kind(&()));
+    let crd = serde_json::to_value(K::crd()).expect("a definition is JSON");
+    let version = K::version(&());
+    assert_eq!(names(&crd), names(&definition), "names");
+    for part in ["group", "scope"] {
+        assert_eq!(crd["spec"][part], definition["spec"][part], "{part}");
+    }
+    let (ours, theirs) = (
+        of_version(&crd, &version),
+        of_version(&definition, &version),
+    );
+    for part in [
+        "served",
+        "storage",
+        "deprecated",
+        "subresources",
+        "additionalPrinterColumns",
+        "selectableFields",
+    ] {
+        assert_eq!(
+            without_nothing(&ours[part]),
+            without_nothing(&theirs[part]),
+            "{part}"
+        );
+    }
+}
+
+/// Checks a sample against the schema of its version, and that the type reads and writes it without a loss.
+///
+/// # Panics
+///
+/// Where it is not valid, or changed.
+pub fn assert_is_valid<K>(spec: &str, sample: &str)
+where
+    K: Resource<DynamicType = ()> + Serialize + DeserializeOwned,
+{
+    let definition = definition(spec, &K::kind(&()));
+    let schema = &of_version(&definition, &K::version(&()))["schema"]["openAPIV3Schema"];
+    let schema = Schema::deserialize(schema).expect("the spec has a schema");
+    let value: Value = serde_yaml::from_str(sample).expect("the sample is YAML");
+    let violations = operator_schema::violations(&schema, &value);
+    assert!(
+        violations.is_empty(),
+        "the sample is not valid: {violations:#?}"
+    );
+    let object: K = serde_json::from_value(value.clone()).expect("the sample can be read");
+    let written = serde_json::to_value(&object).expect("the sample can be written");
+    assert_eq!(written, value, "read and written again, the sample changed");
+}
+
+/// The CustomResourceDefinition of a kind among the documents of a spec.
+fn definition(spec: &str, kind: &str) -> Value {
+    serde_yaml::Deserializer::from_str(spec)
+        .filter_map(|document| Value::deserialize(document).ok())
+        .find(|value| {
+            value["kind"] == "CustomResourceDefinition" && value["spec"]["names"]["kind"] == kind
+        })
+        .unwrap_or_else(|| panic!("the spec does not define {kind}"))
+}
+
+fn of_version(definition: &Value, version: &str) -> Value {
+    let versions = definition["spec"]["versions"].as_array();
+    let found = versions
+        .into_iter()
+        .flatten()
+        .find(|found| found["name"] == version);
+    found
+        .unwrap_or_else(|| panic!("there is no version {version}"))
+        .clone()
+}
+
+/// `spec.names`, completed as the API server does it.
+fn names(definition: &Value) -> Value {
+    let names = &definition["spec"]["names"];
+    let kind = names["kind"].as_str().unwrap_or_default();
+    let or = |name: &Value, implied: String| match name.as_str() {
+        None | Some("") => json!(implied),
+        Some(name) => json!(name),
+    };
+    json!({
+        "kind": kind,
+        "plural": names["plural"],
+        "singular": or(&names["singular"], kind.to_lowercase()),
+        "listKind": or(&names["listKind"], format!("{kind}List")),
+        "shortNames": without_nothing(&names["shortNames"]),
+        "categories": without_nothing(&names["categories"]),
+    })
+}
+
+/// Absent, `false`, and empty are one thing where the API server reads them so; a subresource `status: {}` is something.
+fn without_nothing(value: &Value) -> Value {
+    match value {
+        Value::Bool(false) => Value::Null,
+        Value::Array(items) if items.is_empty() => Value::Null,
+        Value::Array(items) => items.iter().map(without_nothing).collect(),
+        Value::Object(fields) => {
+            let kept =
+                |(_, value): &(&String, &Value)| !value.is_null() && **value != 0 && **value != "";
+            let fields: serde_json::Map<String, Value> = fields
+                .iter()
+                .filter(kept)
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .collect();
+            if fields.is_empty() {
+                Value::Null
+            } else {
+                Value::Object(fields)
+            }
+        }
+        value => value.clone(),
+    }
+}
