@@ -3,6 +3,16 @@
 //! The flow is `crd` (read) to `types` (lower, present) to `render` to `plan` to `disk`. Everything is a value until `disk`
 //! applies a plan; only `disk` and `terminal` do io. See `docs/ARCHITECTURE.md`.
 
+#![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_macros))]
+
+pub mod command;
 pub mod crd;
 pub mod diagnostic;
+mod disk;
 pub mod manifests;
+pub mod plan;
+pub mod project;
+pub mod render;
+mod rustfmt;
+mod terminal;
+pub mod types;

@@ -22,6 +22,11 @@ use serde_json::Value;
 
 use document::{Document, File};
 
+pub use crate::{
+    crd::Scope,
+    project::{Namespaces, ResourceType},
+};
+
 /// Where the operator's own objects live is named after it, and so is everything else it has.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Operator {
@@ -30,21 +35,6 @@ pub struct Operator {
     pub image: Option<String>,
     pub namespaces: Namespaces,
     pub kinds: Vec<Kind>,
-}
-
-/// The namespaces that the operator watches.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Namespaces {
-    All,
-    /// The one that it runs in.
-    Own,
-    Listed(Vec<String>),
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    Namespaced,
-    Cluster,
 }
 
 /// A kind of the project, with what its controller needs.
@@ -70,17 +60,6 @@ pub struct Kind {
     pub rules: Vec<PolicyRule>,
     /// An object that is valid by the schema.
     pub sample: Option<Value>,
-}
-
-/// A kind of object as its API server addresses it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ResourceType {
-    /// Empty for the core group.
-    pub group: String,
-    pub version: String,
-    pub kind: String,
-    pub plural: String,
-    pub namespaced: bool,
 }
 
 #[derive(Debug, thiserror::Error)]

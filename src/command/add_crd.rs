@@ -1,0 +1,52 @@
+//! `add-crd`: more kinds for a project, or new specs for those that it has.
+
+use super::{
+    Exit,
+    failure::Failure,
+    kinds::{self, Chosen},
+    open::{Open, Where},
+    view::{Outcome, View},
+};
+use crate::terminal::Terminal;
+
+/// Adds kinds to the project; of a kind that it has, the new spec is taken
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  cargo operator add-crd certificates.yaml issuers.yaml
+  kustomize build config/crd | cargo operator add-crd -
+  cargo operator add-crd --kind Backup --group cache.example.com
+  cargo operator add-crd --types-only gateway-api/")]
+pub struct Args {
+    /// Files or folders with CustomResourceDefinitions, or `-`; other objects in them are passed over
+    #[arg(value_name = "FILE|DIR|-", conflicts_with = "group")]
+    paths: Vec<String>,
+    #[command(flatten)]
+    chosen: Chosen,
+    #[command(flatten)]
+    place: Where,
+    #[command(flatten)]
+    view: View,
+}
+
+pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
+    let mut open = Open::read(&args.place)?;
+    let specs = kinds::specs(&args.paths, &args.chosen, terminal)?;
+    let names = kinds::list(specs.iter().map(|api| api.names.kind.as_str()));
+    let added = open.add(specs, &args.chosen)?;
+    let rendered = open.render()?;
+    let outcome = Outcome {
+        plan: open.plan(&rendered, |_| true)?,
+        root: &open.root,
+        diagnostics: open.diagnostics(&rendered),
+        summary: match added {
+            0 => format!(
+                "{}: the new spec of {names} is taken",
+                open.state.state.name
+            ),
+            _ => format!("{}: {names} added", open.state.state.name),
+        },
+        next: "cargo test".into(),
+        cure: "cargo operator add-crd",
+    };
+    args.view.finish(&outcome, terminal)
+}

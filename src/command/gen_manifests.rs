@@ -1,0 +1,57 @@
+//! `gen-manifests`: the manifests alone.
+
+use super::{
+    Exit,
+    failure::Failure,
+    kinds::KindError,
+    open::{Open, Where},
+    view::{Outcome, View},
+};
+use crate::terminal::Terminal;
+
+/// Brings manifests/ up to date, and sets the image that they deploy
+#[derive(clap::Args)]
+pub struct Args {
+    /// The operator's image; operator.toml keeps it
+    #[arg(long, value_name = "NAME[:TAG][@DIGEST]")]
+    image: Option<String>,
+    #[command(flatten)]
+    place: Where,
+    #[command(flatten)]
+    view: View,
+}
+
+pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
+    let mut open = Open::read(&args.place)?;
+    if let Some(image) = &args.image {
+        if !is_image(image) {
+            return Err(KindError::Image(image.clone()).into());
+        }
+        open.state.set_image(image);
+    }
+    let rendered = open.render()?;
+    let outcome = Outcome {
+        plan: open.plan(&rendered, |path| {
+            path.starts_with("manifests/") || path == "crds/kustomization.yaml"
+        })?,
+        root: &open.root,
+        diagnostics: open.diagnostics(&rendered),
+        summary: format!("{}: manifests/", open.state.state.name),
+        next: match open.state.state.image {
+            Some(_) => "kubectl apply --server-side -k manifests/".into(),
+            None => "cargo operator gen-manifests --image NAME:TAG".into(),
+        },
+        cure: "cargo operator gen-manifests",
+    };
+    args.view.finish(&outcome, terminal)
+}
+
+/// Whether it can be an image's reference; the registry judges the rest.
+fn is_image(name: &str) -> bool {
+    let repository = name.split(['@']).next().unwrap_or_default();
+    !repository.is_empty()
+        && !name.ends_with([':', '@', '/'])
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_alphanumeric() || b"._-/:@+".contains(&b))
+}

@@ -1,0 +1,81 @@
+//! `init`: a new project.
+
+use std::path::PathBuf;
+
+use super::{
+    Exit,
+    failure::Failure,
+    kinds::{self, Chosen, KindError},
+    open::Open,
+    view::{Outcome, View},
+};
+use crate::{
+    disk,
+    project::{Lock, StateFile, is_package_name},
+    terminal::Terminal,
+};
+
+/// Makes a project: the operator of one or more kinds, or an empty one
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  cargo operator init memcached-operator --crd memcached.yaml
+  cargo operator init memcached-operator --kind Memcached --group cache.example.com
+  helm template cert-manager | cargo operator init cert-operator --crd - --kind Certificate")]
+pub struct Args {
+    /// The folder of the project; it is made
+    dir: PathBuf,
+    /// The name of the package and of all that it deploys [default: the folder's]
+    #[arg(long)]
+    name: Option<String>,
+    /// A file or folder with CustomResourceDefinitions, or `-`; may be given again
+    #[arg(long = "crd", value_name = "FILE|DIR|-", conflicts_with = "group")]
+    crds: Vec<String>,
+    #[command(flatten)]
+    chosen: Chosen,
+    #[command(flatten)]
+    view: View,
+}
+
+pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
+    disk::check_vacant(&args.dir)?;
+    let folder = args
+        .dir
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned());
+    let name = args.name.or(folder).unwrap_or_default();
+    if !is_package_name(&name) {
+        return Err(KindError::Name(name).into());
+    }
+    let mut open = Open {
+        root: args.dir,
+        lock: Lock::default(),
+        state: StateFile::new(&name, env!("CARGO_PKG_VERSION")),
+        apis: vec![],
+    };
+    let is_empty =
+        args.crds.is_empty() && args.chosen.kind.is_none() && args.chosen.starter.group.is_none();
+    if !is_empty {
+        open.add(
+            kinds::specs(&args.crds, &args.chosen, terminal)?,
+            &args.chosen,
+        )?;
+    }
+    let rendered = open.render()?;
+    let plan = open.plan(&rendered, |_| true)?;
+    let kinds = open.apis.len();
+    let outcome = Outcome {
+        root: &open.root,
+        plan,
+        diagnostics: open.diagnostics(&rendered),
+        summary: match kinds {
+            0 => format!("{name}: an empty project"),
+            _ => format!(
+                "{name}: an operator of {}",
+                kinds::list(open.apis.iter().map(|api| api.names.kind.as_str()))
+            ),
+        },
+        next: format!("cd {} && cargo test", open.root.display()),
+        cure: "cargo operator init",
+    };
+    args.view.finish(&outcome, terminal)
+}

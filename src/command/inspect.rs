@@ -1,0 +1,127 @@
+//! `inspect`: what the project is, kind by kind.
+
+use serde_json::json;
+
+use super::{
+    Exit,
+    failure::Failure,
+    kinds::{self, KindError, is_named},
+    open::{Open, Where},
+    view::{Format, told},
+};
+use crate::{crd::Scope, terminal::Terminal};
+
+/// Shows the kinds of the project, their versions, modules and rights, and what their types do not carry
+#[derive(clap::Args)]
+pub struct Args {
+    /// One kind alone, as KIND or KIND.GROUP
+    kind: Option<String>,
+    #[command(flatten)]
+    place: Where,
+    /// How the result is told
+    #[arg(long, value_enum, default_value_t = Format::Human, value_name = "FORMAT")]
+    format: Format,
+}
+
+pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
+    let open = Open::read(&args.place)?;
+    let state = &open.state.state;
+    let rendered = open.render()?;
+    let chosen: Vec<_> = state
+        .kinds
+        .iter()
+        .zip(&open.apis)
+        .filter(|(kind, _)| {
+            args.kind
+                .as_ref()
+                .is_none_or(|name| is_named(name, &kind.kind, &kind.group))
+        })
+        .collect();
+    if let Some(name) = args.kind.as_ref().filter(|_| chosen.is_empty()) {
+        return Err(KindError::Unknown(
+            name.clone(),
+            kinds::list(state.kinds.iter().map(|kind| kind.kind.as_str())),
+        )
+        .into());
+    }
+    let diagnostics: Vec<_> = rendered
+        .diagnostics
+        .iter()
+        .filter(|(name, _)| chosen.iter().any(|(kind, _)| *name == kind.full_name()))
+        .collect();
+    if args.format == Format::Json {
+        let kinds: Vec<_> = chosen
+            .iter()
+            .map(|(kind, api)| {
+                json!({
+                    "kind": kind.kind, "group": kind.group, "plural": api.names.plural, "scope": scope(api.scope),
+                    "versions": kind.versions, "module": format!("api::{}", kind.module_name()), "spec": kind.spec,
+                    "scaffold": kind.scaffold, "schema": kind.schema, "cleanup": kind.cleanup,
+                    "owns": kind.owns, "watches": kind.watches, "reads": kind.reads,
+                    "diagnostics": diagnostics.iter().filter(|(name, _)| *name == kind.full_name())
+                        .map(|(_, found)| json!({"code": found.code.as_str(), "pointer": found.pointer, "message": found.message}))
+                        .collect::<Vec<_>>(),
+                })
+            })
+            .collect();
+        terminal.print(&format!(
+            "{:#}\n",
+            json!({"name": state.name, "image": state.image, "kinds": kinds})
+        ));
+        return Ok(Exit::Clean);
+    }
+    let mut text = format!(
+        "{}{}\n",
+        state.name,
+        state
+            .image
+            .as_ref()
+            .map(|image| format!(" ({image})"))
+            .unwrap_or_default()
+    );
+    for (kind, api) in chosen {
+        let list = |names: &[String]| {
+            if names.is_empty() {
+                "-".to_owned()
+            } else {
+                names.join(", ")
+            }
+        };
+        text += &format!(
+            "\n{}\n  scope     {}\n  versions  {}\n  spec      {}\n  types     src/api/{}/\n",
+            kind.full_name(),
+            scope(api.scope),
+            list(&kind.versions),
+            kind.spec,
+            kind.module_name()
+        );
+        match kind.scaffold {
+            None => text += "  types alone: no controller, and its definition is not installed\n",
+            Some(_) => {
+                text += &format!(
+                    "  controls  src/controllers/{}.rs{}\n  owns      {}\n",
+                    kind.module_name(),
+                    if kind.cleanup { ", with cleanup" } else { "" },
+                    list(&kind.owns)
+                );
+                for (name, names) in [("watches", &kind.watches), ("reads", &kind.reads)] {
+                    if !names.is_empty() {
+                        text += &format!("  {name:<9} {}\n", list(names));
+                    }
+                }
+            }
+        }
+    }
+    terminal.print(&text);
+    for (kind, diagnostic) in diagnostics {
+        terminal.tell(&told(kind, diagnostic));
+    }
+    Ok(Exit::Clean)
+}
+
+fn scope(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Namespaced => "Namespaced",
+        Scope::Cluster => "Cluster",
+    }
+}

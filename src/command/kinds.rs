@@ -1,0 +1,270 @@
+//! From specs that a user names to kinds of the state: which, under what module, with what scaffold.
+
+use clap::Args;
+
+use super::{failure::Failure, starter};
+use crate::{
+    crd::{self, Api, ReadError},
+    disk,
+    project::{Kind, Scaffold, SchemaMode, module_name},
+    render,
+    terminal::Terminal,
+};
+
+/// Which kinds, and what to make of them.
+#[derive(Args, Clone, Debug)]
+pub struct Chosen {
+    /// The kind to take where the input has several, or that of a starter definition
+    #[arg(long, value_name = "KIND")]
+    pub kind: Option<String>,
+    #[command(flatten)]
+    pub starter: starter::StarterArgs,
+    /// The versions that get Rust types [default: the storage version]
+    #[arg(long, value_delimiter = ',', value_name = "V,...")]
+    pub versions: Vec<String>,
+    /// The style of the operator
+    #[arg(long, value_enum, default_value = "reconciler", value_name = "STYLE")]
+    pub scaffold: Style,
+    /// Only the types: no controller, and the definition is not installed
+    #[arg(long, conflicts_with_all = ["scaffold", "cleanup"])]
+    pub types_only: bool,
+    /// Adds a `cleanup` to the reconciler and so a finalizer to its objects
+    #[arg(long)]
+    pub cleanup: bool,
+    /// How `crd()` of the types comes about [default: derive]
+    #[arg(long, value_enum, value_name = "MODE")]
+    pub schema: Option<Mode>,
+    /// The module's name where the kind's own is taken
+    #[arg(long = "as", value_name = "NAME")]
+    pub module: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub enum Style {
+    /// A reconcile function for each kind
+    Reconciler,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Mode {
+    /// Attributes of kube-derive and schemars
+    Derive,
+    /// The spec's own schema inside the module
+    Embed,
+}
+
+impl From<Mode> for SchemaMode {
+    fn from(mode: Mode) -> Self {
+        match mode {
+            Mode::Derive => Self::Derive,
+            Mode::Embed => Self::Embed,
+        }
+    }
+}
+
+/// Why the kinds that were asked for can't be had.
+#[derive(Debug, thiserror::Error)]
+pub enum KindError {
+    #[error("there is no CustomResourceDefinition in {0}")]
+    None(String),
+    #[error("the kind {0} is not in the input, which has {1}")]
+    NotThere(String, String),
+    #[error("{kind} has no version `{version}`; it has {known}")]
+    Version {
+        kind: String,
+        version: String,
+        known: String,
+    },
+    #[error("the version `{version}` of {kind} is not served, so no controller can watch it")]
+    NotServed { kind: String, version: String },
+    #[error("{0} is defined twice in the input: in {1} and in {2}")]
+    Twice(String, String, String),
+    #[error("the module name `{0}` is taken by {1}")]
+    Taken(String, String),
+    #[error("--as is for one kind, and the input has {0}")]
+    ManyNames(usize),
+    #[error("operator.toml names the spec {spec} of {kind}, and there is no such file")]
+    NoSpec { kind: String, spec: String },
+    #[error("{spec} does not define {kind}.{group}, for which operator.toml names it")]
+    OtherKind {
+        kind: String,
+        group: String,
+        spec: String,
+    },
+    #[error("the project has no kind {0}; it has {1}")]
+    Unknown(String, String),
+    #[error("`{0}` is not a package name")]
+    Name(String),
+    #[error("`{0}` is not the name of an image")]
+    Image(String),
+    #[error("{0}")]
+    Starter(starter::StarterError),
+}
+
+impl KindError {
+    pub fn help(&self) -> String {
+        match self {
+            Self::None(_) => "name a file with `kind: CustomResourceDefinition`, or begin with a starter: `--kind Memcached --group cache.example.com`".into(),
+            Self::NotThere(..) => "write the kind as in `spec.names.kind`, or KIND.GROUP".into(),
+            Self::Version { .. } => "choose with --versions among those".into(),
+            Self::NotServed { .. } => "set `served: true` for it, or take the types alone with --types-only".into(),
+            Self::Twice(..) => "name one of the two".into(),
+            Self::Taken(..) => "choose another with --as NAME".into(),
+            Self::ManyNames(_) => "add the kinds one after the other, or choose one with --kind".into(),
+            Self::NoSpec { .. } => "put it back, or take the kind's [[kind]] table out of operator.toml".into(),
+            Self::OtherKind { .. } => "mend `kind` and `group` in operator.toml, or the spec".into(),
+            Self::Unknown(..) => "write KIND, or KIND.GROUP where that is not enough".into(),
+            Self::Name(_) => "use lower-case letters, digits and `-`, beginning with a letter: `--name my-operator`".into(),
+            Self::Image(_) => "write NAME[:TAG][@DIGEST], such as ghcr.io/me/memcached-operator:0.1.0".into(),
+            Self::Starter(error) => error.help().into(),
+        }
+    }
+}
+
+/// Reads the definitions that `paths` and the options name, or makes a starter.
+pub fn specs(paths: &[String], chosen: &Chosen, terminal: &Terminal) -> Result<Vec<Api>, Failure> {
+    if paths.is_empty() {
+        let text = starter::definition(chosen.kind.as_deref(), &chosen.starter)
+            .map_err(KindError::Starter)?;
+        return Ok(crd::read("the starter definition", &text)?);
+    }
+    read(paths, chosen.kind.as_deref(), terminal)
+}
+
+/// Reads the definitions in `paths`, all or the one that is named. All that is wrong in any of them is told.
+pub fn read(
+    paths: &[String],
+    kind: Option<&str>,
+    terminal: &Terminal,
+) -> Result<Vec<Api>, Failure> {
+    let (mut apis, mut errors): (Vec<Api>, Vec<ReadError>) = (vec![], vec![]);
+    let inputs = disk::inputs(paths)?;
+    for (index, input) in inputs.iter().enumerate() {
+        terminal.progress(&format!("reading {}/{}", index + 1, inputs.len()));
+        match crd::read(&input.path, &input.text) {
+            Ok(found) if found.is_empty() && input.named => {
+                return Err(KindError::None(input.path.clone()).into());
+            }
+            Ok(found) => apis.extend(found),
+            Err(found) => errors.extend(found),
+        }
+    }
+    terminal.progress_ends();
+    if !errors.is_empty() {
+        return Err(errors.into());
+    }
+    if apis.is_empty() {
+        return Err(KindError::None(paths.join(", ")).into());
+    }
+    if let Some(kind) = kind {
+        let names = list(apis.iter().map(|api| api.names.kind.as_str()));
+        apis.retain(|api| is_named(kind, &api.names.kind, &api.group));
+        if apis.is_empty() {
+            return Err(KindError::NotThere(kind.into(), names).into());
+        }
+    }
+    for (index, api) in apis.iter().enumerate() {
+        if let Some(other) = apis[..index]
+            .iter()
+            .find(|other| other.name() == api.name())
+        {
+            let place = |api: &Api| format!("{}:{}", api.source.path, api.source.line);
+            return Err(KindError::Twice(api.name(), place(other), place(api)).into());
+        }
+    }
+    Ok(apis)
+}
+
+/// The state's entry for a new kind; `present` are the kinds that the project has.
+pub fn kind(api: &Api, chosen: &Chosen, present: &[Kind]) -> Result<Kind, Failure> {
+    let scaffold = (!chosen.types_only).then_some(match chosen.scaffold {
+        Style::Reconciler => Scaffold::Reconciler,
+    });
+    let own = module_name(&api.names.kind);
+    let taken = |name: &str| present.iter().find(|kind| kind.module_name() == name);
+    let module = match (&chosen.module, taken(&own)) {
+        (Some(name), _) => Some(name.clone()),
+        (None, None) => None,
+        (None, Some(_)) => {
+            let label = api.group.split('.').next().unwrap_or_default();
+            Some(format!("{own}_{}", module_name(label)))
+        }
+    };
+    if let Some(module) = &module
+        && let Some(other) = taken(module)
+    {
+        return Err(
+            KindError::Taken(module.clone(), format!("{}.{}", other.kind, other.group)).into(),
+        );
+    }
+    let mut kind = Kind {
+        kind: api.names.kind.clone(),
+        group: api.group.clone(),
+        spec: format!("crds/{}.yaml", api.name()),
+        versions: vec![],
+        module,
+        scaffold,
+        schema: chosen.schema.map(SchemaMode::from).unwrap_or_default(),
+        cleanup: chosen.cleanup,
+        owns: vec![],
+        watches: vec![],
+        reads: vec![],
+        rules: vec![],
+    };
+    kind.versions = versions(api, &kind, &chosen.versions)?;
+    if scaffold.is_some() {
+        kind.owns = vec![render::example_child(api).to_owned()];
+    }
+    Ok(kind)
+}
+
+/// The versions that get types: those that were asked for, or else the storage version, which a controller must be able to watch.
+pub fn versions(api: &Api, kind: &Kind, wanted: &[String]) -> Result<Vec<String>, KindError> {
+    let storage = api.storage_version();
+    let mut versions = wanted.to_vec();
+    if let Some(version) = versions
+        .iter()
+        .find(|version| api.version(version).is_none())
+    {
+        return Err(KindError::Version {
+            kind: kind.kind.clone(),
+            version: version.clone(),
+            known: list(api.versions.iter().map(|version| version.name.as_str())),
+        });
+    }
+    if kind.scaffold.is_some() && !storage.served {
+        return Err(KindError::NotServed {
+            kind: kind.kind.clone(),
+            version: storage.name.clone(),
+        });
+    }
+    if versions.is_empty() || kind.scaffold.is_some() && !versions.contains(&storage.name) {
+        versions.push(storage.name.clone());
+    }
+    Ok(versions)
+}
+
+/// The definition of `kind` among those of its spec.
+pub fn find(apis: Vec<Api>, kind: &Kind) -> Result<Api, KindError> {
+    apis.into_iter()
+        .find(|api| api.names.kind == kind.kind && api.group == kind.group)
+        .ok_or_else(|| KindError::OtherKind {
+            kind: kind.kind.clone(),
+            group: kind.group.clone(),
+            spec: kind.spec.clone(),
+        })
+}
+
+/// Whether `wanted`, KIND or KIND.GROUP, names the kind.
+pub fn is_named(wanted: &str, kind: &str, group: &str) -> bool {
+    wanted.eq_ignore_ascii_case(kind) || wanted.eq_ignore_ascii_case(&format!("{kind}.{group}"))
+}
+
+pub fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    let names: Vec<&str> = names.collect();
+    if names.is_empty() {
+        "none".into()
+    } else {
+        names.join(", ")
+    }
+}

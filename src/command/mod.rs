@@ -1,0 +1,94 @@
+//! The commands: one file each, of arguments and `exec`. They compute a plan and hand it to `view`, which shows or applies it.
+
+mod add_crd;
+mod completions;
+mod failure;
+mod gen_manifests;
+mod init;
+mod inspect;
+mod kinds;
+mod open;
+mod regenerate;
+mod starter;
+mod types;
+mod view;
+
+use std::{ffi::OsString, process::ExitCode};
+
+use clap::{Parser, Subcommand};
+
+use crate::terminal::Terminal;
+use failure::Failure;
+
+/// How a command ended, as the exit code of the process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    Clean = 0,
+    /// The project is not as it should be, or somebody's edit stands in the way.
+    Drift = 1,
+    /// Wrong use, input that can't be used, or an error of the disk.
+    Usage = 2,
+}
+
+/// Makes kube-rs operators from CustomResourceDefinitions, and keeps them current as the schema changes.
+#[derive(Parser)]
+#[command(
+    name = "cargo operator",
+    bin_name = "cargo operator",
+    version,
+    max_term_width = 100
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    Init(init::Args),
+    AddCrd(add_crd::Args),
+    Types(types::Args),
+    Regenerate(regenerate::Args),
+    GenManifests(gen_manifests::Args),
+    Inspect(inspect::Args),
+    Completions(completions::Args),
+}
+
+/// Runs the command line `args`, given by cargo (`cargo-operator operator ...`) or by a person (`cargo-operator ...`).
+pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
+    let mut args: Vec<OsString> = args.collect();
+    if args.get(1).is_some_and(|arg| arg == "operator") {
+        args.remove(1);
+    }
+    let cli = Cli::parse_from(args);
+    let terminal = Terminal::default();
+    let exit = run(cli.command, &terminal).unwrap_or_else(|failure| {
+        terminal.progress_ends();
+        terminal.tell(failure.to_string().trim_end());
+        Exit::Usage
+    });
+    ExitCode::from(exit as u8)
+}
+
+fn run(command: Command, terminal: &Terminal) -> Result<Exit, Failure> {
+    match command {
+        Command::Init(args) => init::exec(args, terminal),
+        Command::AddCrd(args) => add_crd::exec(args, terminal),
+        Command::Types(args) => types::exec(args, terminal),
+        Command::Regenerate(args) => regenerate::exec(args, terminal),
+        Command::GenManifests(args) => gen_manifests::exec(args, terminal),
+        Command::Inspect(args) => inspect::exec(args, terminal),
+        Command::Completions(args) => completions::exec(args, terminal),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        use clap::CommandFactory;
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,167 @@
+//! Opens the project that a command works on: the state, the lock and the specs, as values.
+
+use std::path::{Path, PathBuf};
+
+use super::{
+    failure::Failure,
+    kinds::{self, Chosen, KindError, find},
+};
+use crate::{
+    crd::{self, Api},
+    diagnostic::Diagnostic,
+    disk,
+    plan::{self, LOCK, Plan, Tree},
+    project::{Lock, Project, StateFile},
+    render::{self, Rendered},
+};
+
+/// The name of the state's file.
+pub const STATE: &str = "operator.toml";
+
+/// Which project a command works on.
+#[derive(clap::Args, Clone, Debug)]
+pub struct Where {
+    /// Path to the Cargo.toml of the project, or to its folder; without it the project is looked for upwards from here
+    #[arg(long, value_name = "PATH")]
+    manifest_path: Option<PathBuf>,
+}
+
+/// A project as a command has it before it: what is on disk, and what the command makes of it.
+pub struct Open {
+    pub root: PathBuf,
+    pub lock: Lock,
+    pub state: StateFile,
+    /// The specs in the order of the state's kinds.
+    pub apis: Vec<Api>,
+}
+
+impl Open {
+    /// Reads the project; all specs that are wrong are told.
+    pub fn read(place: &Where) -> Result<Self, Failure> {
+        let root = disk::find_project(place.manifest_path.as_deref())?;
+        let text = disk::read(&root, STATE)?.unwrap_or_default();
+        let state = StateFile::read(&text)?;
+        let lock = match disk::read(&root, LOCK)? {
+            Some(text) => Lock::read(&text)?,
+            None => Lock::default(),
+        };
+        let (mut apis, mut errors) = (vec![], vec![]);
+        for kind in &state.state.kinds {
+            let Some(text) = disk::read(&root, &kind.spec)? else {
+                return Err(KindError::NoSpec {
+                    kind: kind.kind.clone(),
+                    spec: kind.spec.clone(),
+                }
+                .into());
+            };
+            let path = root.join(&kind.spec).display().to_string();
+            match crd::read(&path, &text) {
+                Ok(found) => apis.push(find(found, kind)?),
+                Err(found) => errors.extend(found),
+            }
+        }
+        if errors.is_empty() {
+            Ok(Self {
+                root,
+                lock,
+                state,
+                apis,
+            })
+        } else {
+            Err(errors.into())
+        }
+    }
+
+    /// Adds kinds; of a kind that is there, the new spec is taken. Returns how many are new.
+    pub fn add(&mut self, specs: Vec<Api>, chosen: &Chosen) -> Result<usize, Failure> {
+        let mut added = 0;
+        let new = |api: &Api| !self.apis.iter().any(|known| known.name() == api.name());
+        let new = specs.iter().filter(|api| new(api)).count();
+        if chosen.module.is_some() && new > 1 {
+            return Err(KindError::ManyNames(new).into());
+        }
+        for api in specs {
+            let kinds = &self.state.state.kinds;
+            match kinds
+                .iter()
+                .position(|kind| kind.kind == api.names.kind && kind.group == api.group)
+            {
+                Some(index) => {
+                    let kind = &kinds[index];
+                    let wanted = match chosen.versions.as_slice() {
+                        // a version that the new spec has dropped loses its types
+                        [] => kind
+                            .versions
+                            .iter()
+                            .filter(|version| api.version(version).is_some())
+                            .cloned()
+                            .collect(),
+                        wanted => wanted.to_vec(),
+                    };
+                    let versions = kinds::versions(&api, kind, &wanted)?;
+                    if versions != kind.versions {
+                        self.state.set_versions(index, versions);
+                    }
+                    self.apis[index] = api;
+                }
+                None => {
+                    let kind = kinds::kind(&api, chosen, kinds)?;
+                    self.state.add_kind(kind);
+                    self.apis.push(api);
+                    added += 1;
+                }
+            }
+        }
+        Ok(added)
+    }
+
+    /// Everything that the state and the specs imply.
+    pub fn render(&self) -> Result<Rendered, Failure> {
+        let project = Project {
+            state: self.state.state.clone(),
+            apis: self.apis.clone(),
+        };
+        Ok(render::render(&project)?)
+    }
+
+    /// The plan that makes the disk so, with the state and the specs themselves.
+    pub fn plan(&self, rendered: &Rendered, only: impl Fn(&str) -> bool) -> Result<Plan, Failure> {
+        plan_in(&self.root, &self.lock, &rendered.tree, self.sources(), only)
+    }
+
+    /// The files that the commands edit beside what is generated: the state and the specs.
+    fn sources(&self) -> Vec<(String, String)> {
+        let specs = self.state.state.kinds.iter().zip(&self.apis);
+        let specs = specs.map(|(kind, api)| (kind.spec.clone(), api.text.clone()));
+        [(STATE.to_owned(), self.state.to_string())]
+            .into_iter()
+            .chain(specs)
+            .collect()
+    }
+
+    pub fn diagnostics(&self, rendered: &Rendered) -> Vec<(String, Diagnostic)> {
+        rendered.diagnostics.clone()
+    }
+}
+
+fn plan_in(
+    root: &Path,
+    lock: &Lock,
+    tree: &Tree,
+    sources: Vec<(String, String)>,
+    only: impl Fn(&str) -> bool,
+) -> Result<Plan, Failure> {
+    let paths = plan::paths(tree, lock).chain(sources.iter().map(|(path, _)| path.clone()));
+    let ours = disk::read_tree(root, paths)?;
+    let mut plan = plan::plan(lock, &ours, tree, only);
+    for change in plan
+        .changes
+        .iter_mut()
+        .filter(|change| change.is_seeded_rust())
+    {
+        let text = change.after.take().unwrap_or_default();
+        change.after = Some(disk::format_rust(root, text));
+    }
+    plan.add_sources(&ours, sources);
+    Ok(plan)
+}

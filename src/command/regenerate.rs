@@ -1,0 +1,33 @@
+//! `regenerate`: everything that the state and the specs imply.
+
+use super::{
+    Exit,
+    failure::Failure,
+    open::{Open, Where},
+    view::{Outcome, View},
+};
+use crate::terminal::Terminal;
+
+/// Brings everything generated up to date with operator.toml, the specs and this version of the tool
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    place: Where,
+    #[command(flatten)]
+    view: View,
+}
+
+pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
+    let mut open = Open::read(&args.place)?;
+    open.state.set_tool(env!("CARGO_PKG_VERSION"));
+    let rendered = open.render()?;
+    let outcome = Outcome {
+        plan: open.plan(&rendered, |_| true)?,
+        root: &open.root,
+        diagnostics: open.diagnostics(&rendered),
+        summary: open.state.state.name.clone(),
+        next: "cargo test".into(),
+        cure: "cargo operator regenerate",
+    };
+    args.view.finish(&outcome, terminal)
+}

@@ -1,0 +1,114 @@
+//! A definition to begin with, for those who have none yet.
+
+use crate::{crd::NameRule, render};
+
+/// What a starter definition is made of, beside `--kind`.
+#[derive(clap::Args, Clone, Debug)]
+pub struct StarterArgs {
+    /// The API group of a starter definition, such as cache.example.com
+    #[arg(long, value_name = "GROUP")]
+    pub group: Option<String>,
+    /// The version of a starter definition
+    #[arg(long, value_name = "VERSION", requires = "group")]
+    pub version: Option<String>,
+    /// Makes the kind of a starter definition cluster-scoped
+    #[arg(long, requires = "group")]
+    pub cluster: bool,
+}
+
+/// Why there is nothing to begin with.
+#[derive(Debug, thiserror::Error)]
+pub enum StarterError {
+    #[error("neither a definition nor a kind is named")]
+    Nothing,
+    #[error("a starter definition of {0} needs its API group")]
+    NoGroup(String),
+    #[error("a starter definition needs its kind")]
+    NoKind,
+    #[error("`{0}` is not a valid {1}")]
+    Name(String, NameRule),
+}
+
+impl StarterError {
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::Nothing => {
+                "name a file, a folder or `-`, or begin with `--kind Memcached --group cache.example.com`"
+            }
+            Self::NoGroup(_) => "add --group, such as `--group cache.example.com`",
+            Self::NoKind => "add --kind, such as `--kind Memcached`",
+            Self::Name(_, rule) => rule.help(),
+        }
+    }
+}
+
+/// The text of a definition with replicas, an image, conditions, scale and printer columns.
+pub fn definition(kind: Option<&str>, args: &StarterArgs) -> Result<String, StarterError> {
+    let (kind, group) = match (kind, args.group.as_deref()) {
+        (Some(kind), Some(group)) => (kind, group),
+        (Some(kind), None) => return Err(StarterError::NoGroup(kind.into())),
+        (None, Some(_)) => return Err(StarterError::NoKind),
+        (None, None) => return Err(StarterError::Nothing),
+    };
+    let version = args.version.as_deref().unwrap_or("v1alpha1");
+    let is_rust = kind.bytes().all(|b| b.is_ascii_alphanumeric())
+        && kind.starts_with(|c: char| c.is_ascii_uppercase());
+    for (name, rule) in [
+        (kind, NameRule::Kind),
+        (group, NameRule::Group),
+        (version, NameRule::Version),
+    ] {
+        if !rule.holds(name) || rule == NameRule::Kind && !is_rust {
+            return Err(StarterError::Name(name.into(), rule));
+        }
+    }
+    let scope = if args.cluster {
+        "Cluster"
+    } else {
+        "Namespaced"
+    };
+    let singular = kind.to_lowercase();
+    Ok(render::starter(
+        kind,
+        &singular,
+        &plural(&singular),
+        group,
+        version,
+        scope,
+    ))
+}
+
+/// As kubebuilder and kube-derive do it for English words.
+fn plural(word: &str) -> String {
+    let vowel_before_y = ["ay", "ey", "oy", "uy"]
+        .iter()
+        .any(|end| word.ends_with(end));
+    match word.strip_suffix('y') {
+        Some(stem) if !vowel_before_y => format!("{stem}ies"),
+        _ if ["s", "x", "z", "ch", "sh"]
+            .iter()
+            .any(|end| word.ends_with(end)) =>
+        {
+            format!("{word}es")
+        }
+        _ => format!("{word}s"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plurals() {
+        for (word, many) in [
+            ("memcached", "memcacheds"),
+            ("policy", "policies"),
+            ("gateway", "gateways"),
+            ("box", "boxes"),
+            ("ingress", "ingresses"),
+        ] {
+            assert_eq!(plural(word), many);
+        }
+    }
+}

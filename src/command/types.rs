@@ -1,0 +1,143 @@
+//! `types`: the types of definitions alone, for crates of any sort.
+
+use std::path::{Path, PathBuf};
+
+use super::{
+    Exit,
+    failure::Failure,
+    kinds::{self, KindError, Mode},
+    view::{Outcome, View, told},
+};
+use crate::{
+    crd::{Api, Version},
+    disk,
+    plan::{self, LOCK, Tree},
+    project::{Lock, Owner, module_name},
+    terminal::Terminal,
+    types,
+};
+
+/// Prints the Rust types of definitions, self-contained: they need kube, k8s-openapi (schemars), schemars, serde and serde_json
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  cargo operator types certificates.yaml > src/certificate.rs
+  cargo operator types crds/ --out src/api
+  kubectl get crd certificates.cert-manager.io -o yaml | cargo operator types - --version v1")]
+pub struct Args {
+    /// Files or folders with CustomResourceDefinitions, or `-`
+    #[arg(required = true, value_name = "FILE|DIR|-")]
+    paths: Vec<String>,
+    /// One kind alone, as KIND or KIND.GROUP
+    #[arg(long, value_name = "KIND")]
+    kind: Option<String>,
+    /// One version alone; without it the served versions come as modules of their names
+    #[arg(long, value_name = "V")]
+    version: Option<String>,
+    /// How `crd()` of the types comes about
+    #[arg(long, value_enum, default_value = "derive", value_name = "MODE")]
+    schema: Mode,
+    /// Writes a file for each kind into this folder, in place of standard output
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    #[command(flatten)]
+    view: View,
+}
+
+pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
+    let apis = kinds::read(&args.paths, args.kind.as_deref(), terminal)?;
+    let mut tree = Tree::default();
+    let mut diagnostics = vec![];
+    for (index, api) in apis.iter().enumerate() {
+        terminal.progress(&format!(
+            "types {}/{} {}",
+            index + 1,
+            apis.len(),
+            api.name()
+        ));
+        let own = module_name(&api.names.kind);
+        let is_taken = apis
+            .iter()
+            .filter(|other| module_name(&other.names.kind) == own)
+            .count()
+            > 1;
+        let name = if is_taken {
+            format!("{own}_{}", api.group.replace(['.', '-'], "_"))
+        } else {
+            own
+        };
+        let mut text = module(api, &args, &mut diagnostics)?;
+        if args.out.is_some() {
+            let line = format!("// Made by `cargo operator types` from {}.\n", api.name());
+            tree.insert(format!("{name}.rs"), Owner::Tool, line + &text);
+        } else {
+            if apis.len() > 1 {
+                text = disk::format_rust(Path::new("."), format!("pub mod {name} {{\n{text}}}\n"));
+            }
+            terminal.print(&text);
+        }
+    }
+    terminal.progress_ends();
+    let Some(folder) = &args.out else {
+        for (kind, diagnostic) in &diagnostics {
+            terminal.tell(&told(kind, diagnostic));
+        }
+        return Ok(Exit::Clean);
+    };
+    let lock = match disk::read(folder, LOCK)? {
+        Some(text) => Lock::read(&text)?,
+        None => Lock::default(),
+    };
+    let ours = disk::read_tree(folder, plan::paths(&tree, &lock))?;
+    let outcome = Outcome {
+        root: folder,
+        // kinds of earlier calls stay
+        plan: plan::plan(&lock, &ours, &tree, |path| tree.0.contains_key(path)),
+        diagnostics,
+        summary: format!("{}: the types of {} kinds", folder.display(), apis.len()),
+        next: "add the modules to the crate with `pub mod`".into(),
+        cure: "cargo operator types",
+    };
+    args.view.finish(&outcome, terminal)
+}
+
+/// The text for one kind: one version's types, or a module for each served version.
+fn module(
+    api: &Api,
+    args: &Args,
+    diagnostics: &mut Vec<(String, crate::diagnostic::Diagnostic)>,
+) -> Result<String, KindError> {
+    let full_name = format!("{}.{}", api.names.kind, api.group);
+    let mut render = |version: &Version| {
+        let module = types::module(api, version, args.schema.into());
+        diagnostics.extend(
+            module
+                .diagnostics
+                .into_iter()
+                .map(|found| (full_name.clone(), found)),
+        );
+        module.text
+    };
+    if let Some(name) = &args.version {
+        let version = api.version(name).ok_or_else(|| KindError::Version {
+            kind: api.names.kind.clone(),
+            version: name.clone(),
+            known: kinds::list(api.versions.iter().map(|version| version.name.as_str())),
+        })?;
+        return Ok(render(version));
+    }
+    let served: Vec<&Version> = api
+        .versions
+        .iter()
+        .filter(|version| version.served)
+        .collect();
+    match served.as_slice() {
+        [version] => Ok(render(version)),
+        versions => {
+            let modules = versions
+                .iter()
+                .map(|version| format!("pub mod {} {{\n{}}}\n", version.name, render(version)));
+            let text = modules.collect::<Vec<_>>().join("\n");
+            Ok(disk::format_rust(Path::new("."), text))
+        }
+    }
+}

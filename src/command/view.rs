@@ -1,0 +1,240 @@
+//! One plan, many views: apply it, or show it, compare with it, print it as JSON.
+
+use std::path::Path;
+
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+
+use super::{Exit, failure::Failure};
+use crate::{
+    diagnostic::{Diagnostic, Severity},
+    disk,
+    plan::{Act, Note, Plan},
+    terminal::Terminal,
+};
+
+/// What to do with a plan.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Output")]
+pub struct View {
+    /// Shows what would be written, and writes nothing
+    #[arg(long, conflicts_with_all = ["diff", "check"])]
+    dry_run: bool,
+    /// Shows the differences that would be written, and writes nothing
+    #[arg(long, conflicts_with = "check")]
+    diff: bool,
+    /// Writes nothing, and exits with 1 if something would be written
+    #[arg(long)]
+    check: bool,
+    /// How the result is told
+    #[arg(long, value_enum, default_value_t = Format::Human, value_name = "FORMAT")]
+    pub format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    Human,
+    Json,
+}
+
+/// What a command has come to.
+pub struct Outcome<'a> {
+    pub root: &'a Path,
+    pub plan: Plan,
+    /// By the kind that each is about.
+    pub diagnostics: Vec<(String, Diagnostic)>,
+    /// What the project is now, in a line.
+    pub summary: String,
+    /// The command to type next.
+    pub next: String,
+    /// The command that brings a stale project up to date.
+    pub cure: &'static str,
+}
+
+impl View {
+    fn writes(&self) -> bool {
+        !(self.dry_run || self.diff || self.check)
+    }
+
+    /// Shows the outcome, and applies the plan unless the user only wants to see it.
+    pub fn finish(&self, outcome: &Outcome<'_>, terminal: &Terminal) -> Result<Exit, Failure> {
+        let plan = &outcome.plan;
+        let blocked = !plan.conflicts.is_empty();
+        if self.writes() && !blocked {
+            disk::apply(outcome.root, plan)?;
+        }
+        match self.format {
+            Format::Json => terminal.print(&format!("{:#}\n", self.json(outcome))),
+            Format::Human => self.human(outcome, terminal),
+        }
+        let stale = self.check && !plan.is_empty();
+        Ok(if blocked || stale {
+            Exit::Drift
+        } else {
+            Exit::Clean
+        })
+    }
+
+    fn human(&self, outcome: &Outcome<'_>, terminal: &Terminal) {
+        let plan = &outcome.plan;
+        if self.diff {
+            terminal.print(
+                &plan
+                    .changes
+                    .iter()
+                    .filter(|change| !change.is_bookkeeping())
+                    .map(|change| change.diff())
+                    .collect::<String>(),
+            );
+        } else {
+            terminal.print(&list(plan));
+        }
+        // of a project that stays as it is, all has been said before; `inspect` says it again
+        let new = if plan.is_empty() {
+            [].as_slice()
+        } else {
+            &outcome.diagnostics
+        };
+        for (kind, diagnostic) in new {
+            terminal.tell(&told(kind, diagnostic));
+        }
+        for note in &plan.notes {
+            terminal.tell(&noted(note));
+        }
+        for conflict in &plan.conflicts {
+            let help = match conflict.theirs {
+                Some(_) => format!(
+                    "move the edit to a file of your own, then `rm {} && {}`",
+                    conflict.path, outcome.cure
+                ),
+                None => format!(
+                    "the project no longer needs the file: save what you want to keep, then `rm {}`",
+                    conflict.path
+                ),
+            };
+            terminal.tell(&format!(
+                "conflict: {} is made by cargo-operator and was edited; nothing was written\n  help: {help}\n{}",
+                conflict.path,
+                conflict.diff()
+            ));
+        }
+        if !plan.conflicts.is_empty() {
+            return;
+        }
+        match (self.check, plan.is_empty()) {
+            (true, true) => terminal.tell(&format!("{}: up to date", outcome.summary)),
+            (true, false) => terminal.tell(&format!(
+                "stale: run `{}` and commit the result",
+                outcome.cure
+            )),
+            (false, true) => terminal.tell(&format!("{}: nothing to do", outcome.summary)),
+            (false, false) if self.writes() => {
+                terminal.tell(&format!("{}\nnext: {}", outcome.summary, outcome.next))
+            }
+            (false, false) => terminal.tell("nothing was written"),
+        }
+    }
+
+    fn json(&self, outcome: &Outcome<'_>) -> Value {
+        let plan = &outcome.plan;
+        let changes: Vec<Value> = plan
+            .changes
+            .iter()
+            .map(|change| {
+                let mut value =
+                    json!({"path": change.path, "act": change.act, "owner": change.owner});
+                if self.diff {
+                    value["diff"] = change.diff().into();
+                }
+                value
+            })
+            .collect();
+        let diagnostics: Vec<Value> = outcome
+            .diagnostics
+            .iter()
+            .map(|(kind, found)| {
+                json!({
+                    "kind": kind, "code": found.code.as_str(), "pointer": found.pointer,
+                    "severity": match found.severity { Severity::Note => "note", Severity::Warning => "warning" },
+                    "message": found.message, "help": found.help,
+                })
+            })
+            .collect();
+        let notes: Vec<Value> = plan
+            .notes
+            .iter()
+            .map(|note| match note {
+                Note::Kept { path, diff } => json!({"path": path, "note": "kept", "diff": diff}),
+                Note::Orphan { path } => json!({"path": path, "note": "orphan"}),
+            })
+            .collect();
+        let conflicts: Vec<Value> = plan
+            .conflicts
+            .iter()
+            .map(|conflict| json!({"path": conflict.path, "diff": conflict.diff()}))
+            .collect();
+        json!({
+            "written": self.writes() && plan.conflicts.is_empty(),
+            "changes": changes, "conflicts": conflicts, "notes": notes, "diagnostics": diagnostics,
+            "summary": outcome.summary, "next": outcome.next,
+        })
+    }
+}
+
+/// A line for each file that people care for, and one for each folder with many new files.
+fn list(plan: &Plan) -> String {
+    let mut lines = String::new();
+    let mut vendored = 0;
+    for change in plan
+        .changes
+        .iter()
+        .filter(|change| !change.is_bookkeeping())
+    {
+        if change.path.starts_with("crates/") {
+            vendored += 1;
+            continue;
+        }
+        let act = match change.act {
+            Act::Create => "create",
+            Act::Update => "update",
+            Act::Merge => " merge",
+            Act::Remove => "remove",
+        };
+        lines += &format!("{act} {}\n", change.path);
+    }
+    if vendored > 0 {
+        lines += &format!("       crates/ ({vendored} files of the runtime)\n");
+    }
+    lines
+}
+
+pub fn told(kind: &str, diagnostic: &Diagnostic) -> String {
+    let severity = match diagnostic.severity {
+        Severity::Note => "note",
+        Severity::Warning => "warning",
+    };
+    let place = match diagnostic.pointer.as_str() {
+        "" => String::new(),
+        pointer => format!("\n  at {pointer}"),
+    };
+    let help = diagnostic
+        .help
+        .as_ref()
+        .map(|help| format!("\n  help: {help}"))
+        .unwrap_or_default();
+    format!(
+        "{severity}[{}]: {kind}: {}{place}{help}",
+        diagnostic.code, diagnostic.message
+    )
+}
+
+fn noted(note: &Note) -> String {
+    match note {
+        Note::Kept { path, diff } => format!(
+            "note[file-kept]: {path} stays as you edited it, although the template changed in the same place:\n{diff}"
+        ),
+        Note::Orphan { path } => {
+            format!("note: {path} stays, as it is yours; the project does not need it any more")
+        }
+    }
+}

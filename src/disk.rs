@@ -1,0 +1,322 @@
+//! Files, folders and standard input: the only module that reads or writes them. It decides nothing.
+
+#![allow(clippy::disallowed_methods, reason = "io has its place here")]
+
+use std::{
+    fs,
+    io::{self, Read, Write as _},
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use crate::plan::{Ours, Plan};
+
+/// A failed read or write.
+#[derive(Debug, thiserror::Error)]
+pub enum DiskError {
+    #[error("{path} can't be read: {source}")]
+    Read { path: String, source: io::Error },
+    #[error("{path} can't be written: {source}")]
+    Write { path: String, source: io::Error },
+    #[error("{0} does not exist")]
+    Missing(String),
+    #[error("{0} is not UTF-8 text")]
+    Text(String),
+    #[error("there is no file *.yaml, *.yml or *.json in {0}")]
+    Empty(String),
+    #[error("{0} exists already and is not empty")]
+    Taken(String),
+    #[error("there is no project here: no operator.toml in {0} or above it")]
+    NoProject(String),
+}
+
+impl DiskError {
+    /// What the user can do.
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::Read { .. } => "check the path and its permissions",
+            Self::Write { .. } => {
+                "nothing was changed; make the folder writable, or free some space, and try again"
+            }
+            Self::Missing(_) => "check the path",
+            Self::Text(_) => "convert the file to UTF-8",
+            Self::Empty(_) => "name a folder with CustomResourceDefinitions, or a file",
+            Self::Taken(_) => {
+                "choose another folder, or add to that project with `cargo operator add-crd`"
+            }
+            Self::NoProject(_) => {
+                "make one with `cargo operator init DIR`, or name it with --manifest-path"
+            }
+        }
+    }
+}
+
+/// A text to read definitions from.
+pub struct Input {
+    /// As the user named it, `-` for standard input.
+    pub path: String,
+    pub text: String,
+    /// Whether a definition must be in it; not so for a file that was found in a folder.
+    pub named: bool,
+}
+
+/// Reads files, the YAML and JSON files of folders and those below them, and `-`, in the order given; in folders by name.
+pub fn inputs(paths: &[String]) -> Result<Vec<Input>, DiskError> {
+    let mut found = vec![];
+    for path in paths {
+        if path == "-" {
+            let mut bytes = vec![];
+            let read = io::stdin().lock().read_to_end(&mut bytes);
+            read.map_err(|source| DiskError::Read {
+                path: "standard input".into(),
+                source,
+            })?;
+            let text =
+                String::from_utf8(bytes).map_err(|_| DiskError::Text("standard input".into()))?;
+            found.push(Input {
+                path: path.clone(),
+                text,
+                named: true,
+            });
+        } else if Path::new(path).is_dir() {
+            let mut files = vec![];
+            folder(Path::new(path), &mut files)?;
+            if files.is_empty() {
+                return Err(DiskError::Empty(path.clone()));
+            }
+            for file in files {
+                found.push(Input {
+                    text: text(&file)?,
+                    path: file.display().to_string(),
+                    named: false,
+                });
+            }
+        } else if Path::new(path).exists() {
+            found.push(Input {
+                text: text(Path::new(path))?,
+                path: path.clone(),
+                named: true,
+            });
+        } else {
+            return Err(DiskError::Missing(path.clone()));
+        }
+    }
+    Ok(found)
+}
+
+fn folder(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), DiskError> {
+    let failed = |source| DiskError::Read {
+        path: path.display().to_string(),
+        source,
+    };
+    let mut entries: Vec<fs::DirEntry> = fs::read_dir(path)
+        .map_err(failed)?
+        .collect::<Result<_, _>>()
+        .map_err(failed)?;
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        // symbolic links to folders are not followed: they can lead back
+        let kind = entry.file_type().map_err(failed)?;
+        let path = entry.path();
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        if kind.is_dir() {
+            folder(&path, files)?;
+        } else if matches!(extension, Some("yaml" | "yml" | "json")) && path.is_file() {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn text(path: &Path) -> Result<String, DiskError> {
+    let name = || path.display().to_string();
+    let bytes = fs::read(path).map_err(|source| DiskError::Read {
+        path: name(),
+        source,
+    })?;
+    String::from_utf8(bytes).map_err(|_| DiskError::Text(name()))
+}
+
+/// The folder of the project that `manifest` names (its Cargo.toml), or that is found upwards from the current folder.
+pub fn find_project(manifest: Option<&Path>) -> Result<PathBuf, DiskError> {
+    let start = match manifest {
+        Some(path) if path.is_dir() => path.to_owned(),
+        Some(path) => path
+            .parent()
+            .filter(|parent| *parent != "")
+            .unwrap_or(Path::new("."))
+            .to_owned(),
+        None => std::env::current_dir().map_err(|source| DiskError::Read {
+            path: ".".into(),
+            source,
+        })?,
+    };
+    let mut folders = start
+        .ancestors()
+        .take(if manifest.is_some() { 1 } else { usize::MAX });
+    folders
+        .find(|folder| folder.join("operator.toml").is_file())
+        .map(Path::to_owned)
+        .ok_or_else(|| DiskError::NoProject(start.display().to_string()))
+}
+
+/// Refuses a folder that holds something other than a git repository without files.
+pub fn check_vacant(path: &Path) -> Result<(), DiskError> {
+    match fs::read_dir(path) {
+        Ok(entries) => {
+            let vacant = entries.flatten().all(|entry| entry.file_name() == ".git");
+            if vacant {
+                Ok(())
+            } else {
+                Err(DiskError::Taken(path.display().to_string()))
+            }
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            Err(DiskError::Taken(path.display().to_string()))
+        }
+        Err(source) => Err(DiskError::Read {
+            path: path.display().to_string(),
+            source,
+        }),
+    }
+}
+
+/// The texts of `paths` below `root`, of those that exist.
+pub fn read_tree(root: &Path, paths: impl Iterator<Item = String>) -> Result<Ours, DiskError> {
+    let mut ours = Ours::default();
+    for path in paths {
+        if let Some(text) = read(root, &path)? {
+            ours.0.insert(path, text);
+        }
+    }
+    Ok(ours)
+}
+
+/// The text of a file below `root`, if there is one.
+pub fn read(root: &Path, path: &str) -> Result<Option<String>, DiskError> {
+    match fs::read(root.join(path)) {
+        Ok(bytes) => String::from_utf8(bytes)
+            .map(Some)
+            .map_err(|_| DiskError::Text(path.into())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(DiskError::Read {
+            path: path.into(),
+            source,
+        }),
+    }
+}
+
+/// Writes a plan. All new texts are on the disk before the first file is replaced; if a step fails, what was done is taken back.
+pub fn apply(root: &Path, plan: &Plan) -> Result<(), DiskError> {
+    let mut done = Undo::default();
+    match write_all(root, plan, &mut done) {
+        Ok(()) => Ok(()),
+        Err(error) => {
+            done.undo();
+            Err(error)
+        }
+    }
+}
+
+#[derive(Default)]
+struct Undo {
+    folders: Vec<PathBuf>,
+    temporary: Vec<PathBuf>,
+    /// Replaced or removed files with the text they had.
+    replaced: Vec<(PathBuf, Option<String>)>,
+}
+
+impl Undo {
+    /// As far as the disk allows; the first error is the one that is told.
+    fn undo(self) {
+        for (path, before) in self.replaced.into_iter().rev() {
+            let _ = match before {
+                Some(text) => fs::write(path, text),
+                None => fs::remove_file(path),
+            };
+        }
+        for path in self.temporary {
+            let _ = fs::remove_file(path);
+        }
+        for path in self.folders.into_iter().rev() {
+            let _ = fs::remove_dir(path);
+        }
+    }
+}
+
+fn write_all(root: &Path, plan: &Plan, done: &mut Undo) -> Result<(), DiskError> {
+    let mut renames = vec![];
+    for (index, change) in plan.changes.iter().enumerate() {
+        let failed = |source| DiskError::Write {
+            path: root.join(&change.path).display().to_string(),
+            source,
+        };
+        let Some(text) = &change.after else { continue };
+        // a symbolic link keeps being one: what it points to is replaced
+        let path = root.join(&change.path);
+        let path = fs::canonicalize(&path).unwrap_or(path);
+        let folder = path.parent().unwrap_or(root).to_owned();
+        create_folders(&folder, &mut done.folders).map_err(failed)?;
+        let temporary = folder.join(format!(".cargo-operator-{}-{index}", std::process::id()));
+        done.temporary.push(temporary.clone());
+        fs::write(&temporary, text).map_err(failed)?;
+        if let Ok(metadata) = fs::metadata(&path) {
+            if metadata.permissions().readonly() {
+                return Err(failed(io::ErrorKind::PermissionDenied.into()));
+            }
+            fs::set_permissions(&temporary, metadata.permissions()).map_err(failed)?;
+        }
+        renames.push((temporary, path, change.before.clone()));
+    }
+    for (temporary, path, before) in renames {
+        let name = path.display().to_string();
+        fs::rename(temporary, &path).map_err(|source| DiskError::Write { path: name, source })?;
+        done.replaced.push((path, before));
+    }
+    for change in plan.changes.iter().filter(|change| change.after.is_none()) {
+        let path = root.join(&change.path);
+        fs::remove_file(&path).map_err(|source| DiskError::Write {
+            path: path.display().to_string(),
+            source,
+        })?;
+        done.replaced.push((path, change.before.clone()));
+    }
+    Ok(())
+}
+
+fn create_folders(path: &Path, created: &mut Vec<PathBuf>) -> io::Result<()> {
+    let missing: Vec<&Path> = path
+        .ancestors()
+        .take_while(|folder| !folder.exists())
+        .collect();
+    for folder in missing.into_iter().rev().filter(|folder| *folder != "") {
+        fs::create_dir(folder)?;
+        created.push(folder.to_owned());
+    }
+    Ok(())
+}
+
+/// Passes seeded Rust through the user's own rustfmt, whose settings in `root` then hold; as it is where there is none.
+pub fn format_rust(root: &Path, text: String) -> String {
+    rustfmt(root, &text).unwrap_or(text)
+}
+
+fn rustfmt(root: &Path, text: &str) -> Option<String> {
+    let folder = if root.is_dir() { root } else { Path::new(".") };
+    let mut child = Command::new("rustfmt")
+        .args(["--edition", "2024", "--quiet"])
+        .current_dir(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .ok()?;
+    child.stdin.take()?.write_all(text.as_bytes()).ok()?;
+    let output = child.wait_with_output().ok()?;
+    let text = output
+        .status
+        .success()
+        .then(|| String::from_utf8(output.stdout).ok())??;
+    (!text.is_empty()).then_some(text)
+}

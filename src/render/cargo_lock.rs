@@ -1,0 +1,30 @@
+//! The seeded `Cargo.lock`: the versions that were tested, so that a first build and the image have no surprises.
+//! The template is the lock of a project named `operator` in vendored mode.
+
+use super::template::plain;
+
+/// The tested lock for a project of another name; Cargo wants the packages in the order of their names.
+pub fn lock(name: &str) -> String {
+    let mut parts = plain("Cargo.lock").split("[[package]]\n");
+    let head = parts.next().unwrap_or_default();
+    let own = "name = \"operator\"\n";
+    let mut packages: Vec<String> = parts
+        .map(|package| {
+            package
+                .trim_end()
+                .replacen(own, &format!("name = \"{name}\"\n"), 1)
+        })
+        .collect();
+    packages.sort_by(|a, b| key(a).cmp(&key(b)));
+    format!(
+        "{}\n[[package]]\n{}\n",
+        head.trim_end_matches('\n').to_owned() + "\n",
+        packages.join("\n\n[[package]]\n")
+    )
+}
+
+/// Name and version.
+fn key(package: &str) -> (&str, &str) {
+    let line = |index| package.lines().nth(index).unwrap_or_default();
+    (line(0), line(1))
+}

@@ -1,0 +1,242 @@
+//! `src/controllers/<kind>.rs` and `tests/<kind>.rs`: an example that is true for the schema of its kind.
+
+use serde::Serialize;
+
+use super::template::fill;
+use crate::{
+    crd::{Api, Scope, Version},
+    project::{Kind, is_keyword, module_name},
+    types::{Access, KindFacts},
+};
+
+/// What the example keeps for each object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Child {
+    /// For a kind that has replicas or the scale subresource.
+    Deployment,
+    ConfigMap,
+}
+
+impl Child {
+    fn of(version: &Version) -> Self {
+        let spec = version.schema.properties.get("spec");
+        let replicas = spec.and_then(|spec| spec.properties.get("replicas"));
+        let counts = replicas.is_some_and(|replicas| replicas.type_.as_deref() == Some("integer"));
+        if counts || version.scale.is_some() {
+            Self::Deployment
+        } else {
+            Self::ConfigMap
+        }
+    }
+
+    fn template(self) -> &'static str {
+        match self {
+            Self::Deployment => "deployment.rs.j2",
+            Self::ConfigMap => "config_map.rs.j2",
+        }
+    }
+}
+
+/// The kind of the example's child, as `owns` names it.
+pub fn example_child(api: &Api) -> &'static str {
+    match Child::of(api.storage_version()) {
+        Child::Deployment => "apps/v1/Deployment",
+        Child::ConfigMap => "v1/ConfigMap",
+    }
+}
+
+/// What the templates of one kind place.
+#[derive(Serialize)]
+struct Context<'a> {
+    name: &'a str,
+    crate_name: String,
+    /// The Rust type.
+    kind: &'a str,
+    module: String,
+    version: &'a str,
+    /// An object of the kind, and the collection of them, as variables.
+    var: String,
+    objects: String,
+    cleanup: bool,
+    finalizer: String,
+    status: bool,
+    /// Statements that fill the status, but for the conditions.
+    status_lines: Vec<String>,
+    /// The conditions to write, as an expression; empty where there are none.
+    conditions: String,
+    /// `i32` expression.
+    replicas: String,
+    /// Whether the spec names an image, and the `String` expression of it.
+    image: bool,
+    image_value: String,
+    container: String,
+    /// The spec, as an expression that serialises.
+    spec: String,
+    sample: String,
+    api: &'static str,
+    child_namespace: String,
+}
+
+/// The texts of the controller and of its test.
+pub fn files(project: &str, kind: &Kind, api: &Api, facts: &KindFacts) -> (String, String) {
+    let version = api.storage_version();
+    let child = Child::of(version);
+    let (var, objects) = variables(api);
+    let image = facts
+        .access(&["spec", "image"])
+        .filter(|found| found.rust_type == "String");
+    let (scope_api, child_namespace) = match api.scope {
+        Scope::Namespaced => (
+            "Api::namespaced(server.client(), server.namespace())",
+            "server.namespace()".into(),
+        ),
+        Scope::Cluster => ("Api::all(server.client())", format!("{project:?}")),
+    };
+    let status = facts.status.as_ref().filter(|status| status.has_default);
+    let context = Context {
+        name: project,
+        crate_name: project.replace('-', "_"),
+        kind: &facts.root,
+        module: kind.module_name(),
+        version: &version.name,
+        cleanup: kind.cleanup,
+        finalizer: format!("{}/{project}", api.group),
+        status: status.is_some(),
+        status_lines: match status {
+            Some(_) => status_lines(child, version, facts, &var),
+            None => vec![],
+        },
+        conditions: match status.and_then(|status| status.conditions.as_ref()) {
+            Some(conditions) if conditions.optional => {
+                format!("status.{}.get_or_insert_default()", conditions.ident)
+            }
+            Some(conditions) => format!("&mut status.{}", conditions.ident),
+            None => String::new(),
+        },
+        replicas: replicas(version, facts, &var),
+        image: image.is_some(),
+        image_value: match &image {
+            Some(image) => {
+                image.read(&var)
+                    + if image.is_optional() {
+                        ".unwrap_or_default()"
+                    } else {
+                        ""
+                    }
+            }
+            None => "IMAGE.into()".into(),
+        },
+        container: api.names.singular.clone(),
+        spec: if facts.has_spec {
+            format!("&{var}.spec")
+        } else {
+            format!("&{var}.metadata.name")
+        },
+        sample: format!("{}.yaml", api.name()),
+        api: scope_api,
+        child_namespace,
+        var,
+        objects,
+    };
+    (
+        fill(&format!("src/controllers/{}", child.template()), &context),
+        fill(&format!("tests/{}", child.template()), &context),
+    )
+}
+
+/// Names that the templates use for something else.
+const USED: [&str; 16] = [
+    "applied",
+    "client",
+    "config_map",
+    "config_maps",
+    "cx",
+    "deployment",
+    "deployments",
+    "labels",
+    "made",
+    "name",
+    "operator",
+    "others",
+    "pod",
+    "replicas",
+    "server",
+    "status",
+];
+
+fn variables(api: &Api) -> (String, String) {
+    let var = module_name(&api.names.kind);
+    let objects = module_name(&api.names.plural);
+    let usable = |name: &str| !USED.contains(&name) && !is_keyword(name);
+    if usable(&var) && usable(&objects) && var != objects {
+        (var, objects)
+    } else {
+        ("object".into(), "objects".into())
+    }
+}
+
+/// How many replicas are wanted, as `i32`.
+fn replicas(version: &Version, facts: &KindFacts, var: &str) -> String {
+    let by_scale = version
+        .scale
+        .as_ref()
+        .map(|scale| scale.spec_replicas_path.as_str());
+    let path = by_scale.unwrap_or(".spec.replicas");
+    let path: Vec<&str> = path.trim_start_matches('.').split('.').collect();
+    let Some(access) = facts.access(&path) else {
+        return "1".into();
+    };
+    let default = access
+        .default
+        .as_ref()
+        .and_then(serde_json::Value::as_i64)
+        .unwrap_or(1);
+    let value = access.read(var)
+        + &if access.is_optional() {
+            format!(".unwrap_or({default})")
+        } else {
+            String::new()
+        };
+    match access.rust_type.as_str() {
+        "i32" => value,
+        _ => format!("i32::try_from({value}).unwrap_or(i32::MAX)"),
+    }
+}
+
+fn status_lines(child: Child, version: &Version, facts: &KindFacts, var: &str) -> Vec<String> {
+    let mut lines = vec![];
+    let mut set = |access: Option<Access>, rust_type: &str, value: String| {
+        let Some(access) =
+            access.filter(|access| access.is_shallow() && access.rust_type == rust_type)
+        else {
+            return;
+        };
+        let value = if access.is_optional() {
+            value
+        } else {
+            format!("{value}.unwrap_or_default()")
+        };
+        lines.push(format!("status.{} = {value};", access.ident()));
+    };
+    set(
+        facts.access(&["status", "observedGeneration"]),
+        "i64",
+        format!("{var}.metadata.generation"),
+    );
+    let (Child::Deployment, Some(scale)) = (child, &version.scale) else {
+        return lines;
+    };
+    let at = |path: &str| {
+        let path: Vec<&str> = path.trim_start_matches('.').split('.').collect();
+        facts.access(&path).filter(|_| path[0] == "status")
+    };
+    let running = "applied.as_ref().ok().and_then(|child| child.status.as_ref()?.replicas)";
+    set(at(&scale.status_replicas_path), "i32", running.into());
+    if let Some(path) = &scale.label_selector_path {
+        let selector = format!(
+            "labels(&{var}).iter().map(|(key, value)| format!(\"{{key}}={{value}}\")).collect::<Vec<_>>().join(\",\")"
+        );
+        set(at(path), "String", format!("Some({selector})"));
+    }
+    lines
+}

@@ -1,0 +1,267 @@
+//! The one list of the files of a project, with their owners.
+
+use k8s_openapi::api::rbac::v1::PolicyRule;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{
+    cargo_lock, controller,
+    generated_test::{self, Typed},
+    registry::{self, Watched},
+    sample::sample,
+    template::{RenderError, fill, plain},
+    vendor,
+};
+use crate::{
+    crd::{Api, Conversion},
+    diagnostic::{Code, Diagnostic, Severity},
+    manifests,
+    plan::Tree,
+    project::{Kind, Owner, Project, Rule, Runtime, ToolSource},
+    types,
+};
+
+/// A project's files, and what is to be said of them.
+#[derive(Clone, Debug, Default)]
+pub struct Rendered {
+    pub tree: Tree,
+    /// By the kind (`KIND.GROUP`), or the project's name, that each is about.
+    pub diagnostics: Vec<(String, Diagnostic)>,
+}
+
+/// What the templates of the whole project place.
+#[derive(Serialize)]
+struct Whole<'a> {
+    name: &'a str,
+    crate_name: String,
+    members: &'static str,
+    runtime: String,
+    testing: String,
+    kinds: Vec<KindNames<'a>>,
+    kind_names: String,
+    controllers: Vec<String>,
+    has_controllers: bool,
+    registry: String,
+    tool: &'a str,
+    /// Arguments for `cargo install` that get this tool.
+    tool_install: String,
+    vendored: bool,
+}
+
+#[derive(Serialize)]
+struct KindNames<'a> {
+    module: String,
+    versions: &'a [String],
+}
+
+/// Makes all files of a project.
+pub fn render(project: &Project) -> Result<Rendered, RenderError> {
+    let state = &project.state;
+    let mut rendered = Rendered::default();
+    let mut made = vec![];
+    for (kind, api) in project.kinds() {
+        made.push(kind_files(&mut rendered, project, kind, api)?);
+    }
+    let tree = &mut rendered.tree;
+    let vendored = state.runtime == Runtime::Vendored;
+    let controlled = || project.kinds().filter(|(kind, _)| kind.scaffold.is_some());
+    let whole = Whole {
+        name: &state.name,
+        crate_name: state.name.replace('-', "_"),
+        members: if vendored {
+            "members = [\"crates/*\"]"
+        } else {
+            ""
+        },
+        runtime: vendor::dependency("operator-runtime", &state.runtime),
+        testing: vendor::dependency("operator-testing", &state.runtime),
+        kinds: project
+            .kinds()
+            .map(|(kind, _)| KindNames {
+                module: kind.module_name(),
+                versions: &kind.versions,
+            })
+            .collect(),
+        kind_names: controlled()
+            .map(|(kind, _)| kind.kind.as_str())
+            .collect::<Vec<_>>()
+            .join(", "),
+        controllers: controlled().map(|(kind, _)| kind.module_name()).collect(),
+        has_controllers: controlled().next().is_some(),
+        registry: registry::functions(project)?,
+        tool: &state.tool,
+        tool_install: match &state.tool_source {
+            ToolSource::Registry => format!("cargo-operator --version {}", state.tool),
+            ToolSource::Git { url, rev } => format!("--git {url} --rev {rev} cargo-operator"),
+            ToolSource::Path(path) => format!("--path {path}"),
+        },
+        vendored,
+    };
+    for (path, owner) in [
+        ("src/main.rs", Owner::User),
+        ("src/lib.rs", Owner::User),
+        ("src/api/mod.rs", Owner::Tool),
+        ("src/controllers/mod.rs", Owner::Tool),
+        ("Cargo.toml", Owner::Keys),
+        ("README.md", Owner::Merged),
+        ("Dockerfile", Owner::Merged),
+        (".github/workflows/ci.yaml", Owner::Merged),
+    ] {
+        tree.insert(path, owner, fill(&format!("{path}.j2"), &whole));
+    }
+    for path in [".gitignore", ".dockerignore", "deny.toml"] {
+        tree.insert(path, Owner::Merged, plain(path));
+    }
+    tree.insert("Cargo.lock", Owner::User, cargo_lock::lock(&state.name));
+    tree.insert(
+        "tests/generated.rs",
+        Owner::Tool,
+        generated_test::text(project, made.iter().flat_map(|made| &made.typed)),
+    );
+    vendor::add(tree, &state.runtime);
+    for (path, text) in manifests::manifests(&operator(project, &made)?)? {
+        tree.insert(path, Owner::Tool, text);
+    }
+    if state.image.is_none() && controlled().next().is_some() {
+        rendered.diagnostics.push((
+            state.name.clone(),
+            Diagnostic {
+                code: Code::NoImage,
+                severity: Severity::Note,
+                pointer: String::new(),
+                message: "no image is set yet, so manifests/ has no Deployment of the operator"
+                    .into(),
+                help: Some("cargo operator gen-manifests --image NAME:TAG".into()),
+            },
+        ));
+    }
+    Ok(rendered)
+}
+
+/// The files of one kind.
+fn kind_files(
+    rendered: &mut Rendered,
+    project: &Project,
+    kind: &Kind,
+    api: &Api,
+) -> Result<Made, RenderError> {
+    let module = kind.module_name();
+    let name = kind.full_name();
+    let mut say = |found: Vec<Diagnostic>| {
+        rendered
+            .diagnostics
+            .extend(found.into_iter().map(|found| (name.clone(), found)))
+    };
+    let mut made = Made::default();
+    for version_name in &kind.versions {
+        let version = api
+            .version(version_name)
+            .ok_or_else(|| RenderError::Version {
+                kind: kind.kind.clone(),
+                version: version_name.clone(),
+            })?;
+        let module_of_version = types::module(api, version, kind.schema);
+        say(module_of_version.diagnostics);
+        let is_controlled = kind.scaffold.is_some() && version.storage;
+        let mut typed = Typed {
+            module: module.clone(),
+            version: version_name.clone(),
+            root: module_of_version.facts.root.clone(),
+            spec: kind.spec.clone(),
+            sample: None,
+        };
+        if is_controlled {
+            match sample(api, version) {
+                Ok(sample) => made.sample = Some(sample),
+                Err(found) => say(vec![found]),
+            }
+            typed.sample = made.sample.as_ref().map(|_| format!("{}.yaml", api.name()));
+            made.has_status = version.status_subresource;
+            let (controller, test) =
+                controller::files(&project.state.name, kind, api, &module_of_version.facts);
+            rendered.tree.insert(
+                format!("src/controllers/{module}.rs"),
+                Owner::User,
+                controller,
+            );
+            if made.sample.is_some() {
+                rendered
+                    .tree
+                    .insert(format!("tests/{module}.rs"), Owner::User, test);
+            }
+        }
+        made.typed.push(typed);
+        let text = format!("{HEADER}{}", module_of_version.text);
+        rendered.tree.insert(
+            format!("src/api/{module}/{version_name}.rs"),
+            Owner::Tool,
+            text,
+        );
+    }
+    if kind.scaffold.is_some() && api.conversion == Conversion::Webhook {
+        rendered.diagnostics.push((
+            name,
+            Diagnostic {
+                code: Code::ConversionNotServed,
+                severity: Severity::Warning,
+                pointer: "/spec/conversion".into(),
+                message: "the spec asks for a conversion webhook, and nothing here serves it yet".into(),
+                help: Some("serve one version and set `strategy: None`, or run the webhook beside the operator".into()),
+            },
+        ));
+    }
+    Ok(made)
+}
+
+/// What the files of the whole project need of a kind.
+#[derive(Default)]
+struct Made {
+    typed: Vec<Typed>,
+    sample: Option<Value>,
+    has_status: bool,
+}
+
+const HEADER: &str = "// Made by `cargo operator regenerate`. Do not edit: change the spec in crds/ and run it again.\n";
+
+fn operator(project: &Project, made: &[Made]) -> Result<manifests::Operator, RenderError> {
+    let mut kinds = vec![];
+    for ((kind, api), made) in project.kinds().zip(made) {
+        let Watched {
+            owns,
+            watches,
+            reads,
+        } = Watched::of(kind, &project.apis)?;
+        kinds.push(manifests::Kind {
+            group: api.group.clone(),
+            kind: api.names.kind.clone(),
+            plural: api.names.plural.clone(),
+            scope: api.scope,
+            crd_path: kind.spec.clone(),
+            controlled: kind.scaffold.is_some(),
+            finalizer: true,
+            has_status: made.has_status,
+            owns,
+            watches,
+            reads,
+            rules: kind.rules.iter().map(policy_rule).collect(),
+            sample: made.sample.clone(),
+        });
+    }
+    Ok(manifests::Operator {
+        name: project.state.name.clone(),
+        image: project.state.image.clone(),
+        namespaces: project.state.namespaces.clone(),
+        kinds,
+    })
+}
+
+fn policy_rule(rule: &Rule) -> PolicyRule {
+    let some = |list: &[String]| (!list.is_empty()).then(|| list.to_vec());
+    PolicyRule {
+        api_groups: some(&rule.api_groups),
+        resources: some(&rule.resources),
+        resource_names: some(&rule.resource_names),
+        verbs: rule.verbs.clone(),
+        ..PolicyRule::default()
+    }
+}

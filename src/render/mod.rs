@@ -1,0 +1,14 @@
+//! From a project to the tree of files that it implies. Names, types and decisions are made before; templates place prepared values.
+
+mod cargo_lock;
+mod controller;
+mod generated_test;
+mod layout;
+mod registry;
+mod sample;
+mod template;
+mod vendor;
+
+pub use controller::example_child;
+pub use layout::{Rendered, render};
+pub use template::{RenderError, starter};

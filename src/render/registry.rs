@@ -1,0 +1,92 @@
+//! `src/controllers/mod.rs`: what each controller watches, as `operator.toml` has it.
+
+use crate::{
+    crd::Api,
+    project::{Kind, Project, ResourceError, ResourceType, resolve},
+    rustfmt::{bracketed, literal},
+};
+
+/// The kinds that a controller has to do with.
+pub struct Watched {
+    pub owns: Vec<ResourceType>,
+    pub watches: Vec<ResourceType>,
+    pub reads: Vec<ResourceType>,
+}
+
+impl Watched {
+    pub fn of(kind: &Kind, apis: &[Api]) -> Result<Self, ResourceError> {
+        let all = |names: &[String]| {
+            names
+                .iter()
+                .map(|name| resolve(name, apis))
+                .collect::<Result<Vec<_>, _>>()
+        };
+        Ok(Self {
+            owns: all(&kind.owns)?,
+            watches: all(&kind.watches)?,
+            reads: all(&kind.reads)?,
+        })
+    }
+}
+
+/// The functions of the registry:
+///
+/// ```text
+/// pub fn all() -> Controllers {
+///     let mut all = Controllers::new();
+///     all = all.add(memcached::setup, memcached_watches);
+///     all
+/// }
+///
+/// fn memcached_watches(mut watches: Watches) -> Watches {
+///     watches = watches.owns("apps", "v1", "Deployment", "deployments");
+///     watches
+/// }
+/// ```
+pub fn functions(project: &Project) -> Result<String, ResourceError> {
+    let (mut adds, mut watches) = (String::new(), String::new());
+    for (kind, _) in project.kinds().filter(|(kind, _)| kind.scaffold.is_some()) {
+        let module = kind.module_name();
+        let function = format!("{}_watches", module.trim_end_matches('_'));
+        adds += &bracketed(
+            4,
+            "all = all.add",
+            ['(', ')'],
+            &[format!("{module}::setup"), function.clone()],
+            ";",
+        );
+        let calls = calls(&Watched::of(kind, &project.apis)?);
+        watches += &match calls.as_str() {
+            "" => format!("\nfn {function}(watches: Watches) -> Watches {{\n    watches\n}}\n"),
+            calls => format!(
+                "\nfn {function}(mut watches: Watches) -> Watches {{\n{calls}    watches\n}}\n"
+            ),
+        };
+    }
+    let body = match adds.as_str() {
+        "" => "    Controllers::new()\n".to_owned(),
+        adds => format!("    let mut all = Controllers::new();\n{adds}    all\n"),
+    };
+    Ok(format!(
+        "pub fn all() -> Controllers {{\n{body}}}\n{watches}"
+    ))
+}
+
+fn calls(watched: &Watched) -> String {
+    let mut calls = String::new();
+    for (method, types) in [("owns", &watched.owns), ("watches", &watched.watches)] {
+        for found in types {
+            let scope = if found.namespaced { "" } else { "_cluster" };
+            let words = [&found.group, &found.version, &found.kind, &found.plural]
+                .map(|word| literal(word));
+            calls += &bracketed(
+                4,
+                &format!("watches = watches.{method}{scope}"),
+                ['(', ')'],
+                &words,
+                ";",
+            );
+        }
+    }
+    calls
+}

@@ -1,0 +1,156 @@
+//! The templates, part of the binary, each under the path that it makes.
+
+use std::sync::LazyLock;
+
+use serde::Serialize;
+use tera::{Context, Tera};
+
+use crate::project::ResourceError;
+
+/// Why a project can't be rendered.
+#[derive(Debug, thiserror::Error)]
+pub enum RenderError {
+    #[error(transparent)]
+    Resource(#[from] ResourceError),
+    #[error(transparent)]
+    Manifests(#[from] crate::manifests::Error),
+    #[error(
+        "operator.toml names the version `{version}` of {kind}, and its spec has no such version"
+    )]
+    Version { kind: String, version: String },
+}
+
+impl RenderError {
+    pub fn help(&self) -> String {
+        match self {
+            Self::Resource(error) => error.help(),
+            Self::Manifests(_) => "please report it: this is an error of cargo-operator".into(),
+            Self::Version { .. } => "take it out of `versions` in operator.toml".into(),
+        }
+    }
+}
+
+macro_rules! templates {
+    ($($path:literal),* $(,)?) => {
+        /// All templates, by their paths under `templates/`.
+        const TEMPLATES: &[(&str, &str)] = &[$(($path, include_str!(concat!("../../templates/", $path)))),*];
+    };
+}
+
+templates! {
+    ".dockerignore",
+    ".github/workflows/ci.yaml.j2",
+    ".gitignore",
+    "Cargo.lock",
+    "Cargo.toml.j2",
+    "Dockerfile.j2",
+    "README.md.j2",
+    "crds/starter.yaml.j2",
+    "deny.toml",
+    "src/api/mod.rs.j2",
+    "src/controllers/config_map.rs.j2",
+    "src/controllers/deployment.rs.j2",
+    "src/controllers/mod.rs.j2",
+    "src/lib.rs.j2",
+    "src/main.rs.j2",
+    "tests/config_map.rs.j2",
+    "tests/deployment.rs.j2",
+    "tests/generated.rs.j2",
+}
+
+static TERA: LazyLock<Tera> = LazyLock::new(|| {
+    let mut tera = Tera::new();
+    tera.autoescape_on(Vec::<&str>::new());
+    tera.add_raw_templates(
+        TEMPLATES
+            .iter()
+            .copied()
+            .filter(|(path, _)| path.ends_with(".j2")),
+    )
+    .expect("a test loads every template");
+    tera
+});
+
+/// The text of the template `path` with the values of `context`; ends with one line feed.
+pub fn fill(path: &str, context: &impl Serialize) -> String {
+    let context = Context::from_serialize(context).expect("the contexts are structs");
+    let text = TERA
+        .render(path, &context)
+        .unwrap_or_else(|error| panic!("the template {path}: {error}"));
+    format!("{}\n", text.trim_end())
+}
+
+/// The text of a template without values.
+pub fn plain(path: &str) -> &'static str {
+    TEMPLATES
+        .iter()
+        .find(|(name, _)| *name == path)
+        .map(|(_, text)| *text)
+        .expect("the table has it")
+}
+
+/// A definition to begin with: replicas, an image, conditions, scale and printer columns. The names must be valid.
+pub fn starter(
+    kind: &str,
+    singular: &str,
+    plural: &str,
+    group: &str,
+    version: &str,
+    scope: &str,
+) -> String {
+    #[derive(Serialize)]
+    struct Starter<'a> {
+        kind: &'a str,
+        singular: &'a str,
+        plural: &'a str,
+        group: &'a str,
+        version: &'a str,
+        scope: &'a str,
+    }
+    fill(
+        "crds/starter.yaml.j2",
+        &Starter {
+            kind,
+            singular,
+            plural,
+            group,
+            version,
+            scope,
+        },
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{collections::BTreeSet, fs, path::Path};
+
+    use super::*;
+
+    fn files(folder: &Path, found: &mut BTreeSet<String>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                files(&path, found);
+            } else {
+                let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates");
+                found.insert(path.strip_prefix(root).unwrap().display().to_string());
+            }
+        }
+    }
+
+    #[test]
+    fn the_table_and_the_folder_agree() {
+        let mut found = BTreeSet::new();
+        files(
+            &Path::new(env!("CARGO_MANIFEST_DIR")).join("templates"),
+            &mut found,
+        );
+        assert_eq!(
+            TEMPLATES
+                .iter()
+                .map(|(path, _)| path.to_string())
+                .collect::<BTreeSet<_>>(),
+            found
+        );
+    }
+}

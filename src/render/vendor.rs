@@ -1,0 +1,37 @@
+//! The sources of the runtime's crates, which a project carries so that it builds from public crates alone.
+//!
+//! `cargo package` leaves out folders with a Cargo.toml of their own, so they are packed into one file; `tests/packed_crates.rs`
+//! proves that it is current.
+
+use std::{collections::BTreeMap, sync::LazyLock};
+
+use crate::{
+    plan::Tree,
+    project::{Owner, Runtime},
+};
+
+/// By path from the folder `crates/`.
+static CRATES: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("crates.json")).expect("a test reads the file")
+});
+
+/// Adds the crates to a project that vendors them.
+pub fn add(tree: &mut Tree, runtime: &Runtime) {
+    if *runtime == Runtime::Vendored {
+        for (path, text) in CRATES.iter() {
+            tree.insert(format!("crates/{path}"), Owner::Tool, text.as_str());
+        }
+    }
+}
+
+/// The value of a crate's key in `[dependencies]`.
+pub fn dependency(name: &str, runtime: &Runtime) -> String {
+    match runtime {
+        Runtime::Vendored => format!("{{ path = \"crates/{name}\" }}"),
+        Runtime::Path(path) => format!(
+            "{{ path = {:?} }}",
+            format!("{}/crates/{name}", path.trim_end_matches('/'))
+        ),
+        Runtime::Version(version) => format!("{version:?}"),
+    }
+}

@@ -1,0 +1,43 @@
+//! Standard output and standard error: the only module that prints.
+
+use std::io::{self, IsTerminal, Write};
+
+/// Where a command speaks.
+pub struct Terminal {
+    progress: bool,
+}
+
+impl Default for Terminal {
+    fn default() -> Self {
+        Self {
+            progress: io::stderr().is_terminal(),
+        }
+    }
+}
+
+impl Terminal {
+    /// The result of a command, to standard output. A closed pipe (`| head`) is not an error.
+    pub fn print(&self, text: &str) {
+        let mut out = io::stdout().lock();
+        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    }
+
+    /// What is not the result, to standard error.
+    pub fn tell(&self, line: &str) {
+        let _ = writeln!(io::stderr().lock(), "{line}");
+    }
+
+    /// How far a long command is; only where a person looks on.
+    pub fn progress(&self, line: &str) {
+        if self.progress {
+            let _ = write!(io::stderr().lock(), "\r\x1b[2K{line}");
+        }
+    }
+
+    /// Clears the line of `progress`.
+    pub fn progress_ends(&self) {
+        if self.progress {
+            let _ = write!(io::stderr().lock(), "\r\x1b[2K");
+        }
+    }
+}

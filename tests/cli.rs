@@ -1,0 +1,453 @@
+//! The program as a user runs it: arguments in, exit code, output and files out. No test here builds what is generated.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    io::Write,
+    path::Path,
+    process::{Command, Stdio},
+};
+
+use tempfile::TempDir;
+
+const WIDGET: &str = include_str!("crds/widget.yaml");
+const CLUSTERS: &str = include_str!("crds/clusters.yaml");
+
+struct Run {
+    code: i32,
+    stdout: String,
+    stderr: String,
+}
+
+fn run_with(folder: &Path, args: &str, input: &str) -> Run {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_cargo-operator"))
+        .arg("operator")
+        .args(args.split_whitespace())
+        .current_dir(folder)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(input.as_bytes())
+        .unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    Run {
+        code: output.status.code().unwrap(),
+        stdout: text(output.stdout),
+        stderr: text(output.stderr),
+    }
+}
+
+fn run(folder: &Path, args: &str) -> Run {
+    run_with(folder, args, "")
+}
+
+fn ok(folder: &Path, args: &str) -> Run {
+    let run = run(folder, args);
+    assert_eq!(run.code, 0, "{args}\n{}\n{}", run.stdout, run.stderr);
+    run
+}
+
+/// A folder with some definitions in it.
+fn folder() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("widget.yaml"), WIDGET).unwrap();
+    fs::write(folder.path().join("clusters.yaml"), CLUSTERS).unwrap();
+    folder
+}
+
+/// A project `p` of the kind Widget.
+fn project() -> TempDir {
+    let folder = folder();
+    ok(folder.path(), "init p --crd widget.yaml");
+    folder
+}
+
+/// All files below `root` with their texts.
+fn files(root: &Path) -> BTreeMap<String, String> {
+    fn walk(root: &Path, folder: &Path, found: &mut BTreeMap<String, String>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                walk(root, &path, found);
+            } else {
+                let name = path.strip_prefix(root).unwrap().display().to_string();
+                found.insert(name, fs::read_to_string(&path).unwrap());
+            }
+        }
+    }
+    let mut found = BTreeMap::new();
+    walk(root, root, &mut found);
+    found
+}
+
+fn edit(path: &Path, change: impl Fn(String) -> String) {
+    fs::write(path, change(fs::read_to_string(path).unwrap())).unwrap();
+}
+
+#[test]
+fn a_new_project_is_as_it_should_be() {
+    let folder = project();
+    let p = folder.path().join("p");
+    assert_eq!(
+        fs::read_to_string(p.join("crds/widgets.example.com.yaml")).unwrap(),
+        WIDGET
+    );
+    let run = ok(&p, "regenerate --check");
+    assert_eq!(
+        (run.stdout.as_str(), run.stderr.as_str()),
+        ("", "p: up to date\n")
+    );
+    assert!(
+        ok(&p.join("src/api"), "regenerate")
+            .stderr
+            .contains("nothing to do"),
+        "found from below"
+    );
+    ok(
+        folder.path(),
+        "regenerate --check --manifest-path p/Cargo.toml",
+    );
+}
+
+#[test]
+fn the_views_write_nothing() {
+    let folder = folder();
+    for view in ["--dry-run", "--diff", "--check"] {
+        let run = run(folder.path(), &format!("init p --crd widget.yaml {view}"));
+        assert_eq!(run.code, i32::from(view == "--check"));
+        assert!(run.stdout.contains("src/main.rs"), "{view}: {}", run.stdout);
+        assert!(!folder.path().join("p").exists(), "{view}");
+    }
+}
+
+#[test]
+fn json_tells_the_plan() {
+    let folder = folder();
+    let run = ok(
+        folder.path(),
+        "init p --crd widget.yaml --dry-run --format json",
+    );
+    let value: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    let changes = value["changes"].as_array().unwrap();
+    let main = changes
+        .iter()
+        .find(|change| change["path"] == "src/main.rs")
+        .unwrap();
+    assert_eq!(
+        (&main["act"], &main["owner"]),
+        (&"create".into(), &"user".into())
+    );
+    assert_eq!(value["written"], false);
+}
+
+#[test]
+fn definitions_come_from_files_folders_lists_and_standard_input() {
+    let folder = project();
+    let p = folder.path().join("p");
+    ok(&p, "add-crd ../clusters.yaml --types-only");
+    let run = run_with(
+        &p,
+        "add-crd - --types-only",
+        &WIDGET
+            .replace("widget", "gadget")
+            .replace("Widget", "Gadget"),
+    );
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let made = files(&p);
+    for path in [
+        "src/api/widget/v1.rs",
+        "src/api/cluster/v1.rs",
+        "src/api/cluster_postgresql/v1.rs",
+        "src/api/gadget/v1.rs",
+        "crds/clusters.postgresql.example.com.yaml",
+    ] {
+        assert!(made.contains_key(path), "{path}");
+    }
+    assert!(!made.contains_key("src/controllers/cluster.rs"));
+    assert!(!made["crds/kustomization.yaml"].contains("clusters"));
+    ok(&p, "regenerate --check");
+}
+
+#[test]
+fn an_edit_in_a_file_of_the_tool_stops_the_plan_and_is_shown() {
+    let folder = project();
+    let p = folder.path().join("p");
+    edit(&p.join("src/api/widget/v1.rs"), |text| text + "// mine\n");
+    let before = files(&p);
+    for args in [
+        "regenerate",
+        "add-crd ../clusters.yaml",
+        "regenerate --check",
+    ] {
+        let run = run(&p, args);
+        assert_eq!(run.code, 1, "{args}");
+        assert!(
+            run.stderr.contains("conflict: src/api/widget/v1.rs"),
+            "{}",
+            run.stderr
+        );
+        assert!(run.stderr.contains("-// mine"), "{}", run.stderr);
+        assert_eq!(files(&p), before, "{args}");
+    }
+    fs::remove_file(p.join("src/api/widget/v1.rs")).unwrap();
+    ok(&p, "regenerate");
+    ok(&p, "regenerate --check");
+}
+
+#[test]
+fn edits_of_the_users_stay_when_a_kind_is_added() {
+    let folder = project();
+    let p = folder.path().join("p");
+    edit(&p.join("Cargo.toml"), |text| {
+        text.replace("kube = {", "uuid = \"1\" # for names\nkube = {")
+    });
+    edit(&p.join("Dockerfile"), |text| format!("# ours\n{text}"));
+    edit(&p.join("src/main.rs"), |text| format!("// ours\n{text}"));
+    edit(&p.join("operator.toml"), |text| {
+        text.replace("namespaces = \"all\"", "namespaces = \"own\" # for now")
+    });
+    ok(
+        &p,
+        "add-crd ../clusters.yaml --kind Cluster.postgresql.example.com",
+    );
+    let made = files(&p);
+    assert!(made["Cargo.toml"].contains("uuid = \"1\" # for names\n"));
+    assert!(made["Dockerfile"].starts_with("# ours\n"));
+    assert!(made["src/main.rs"].starts_with("// ours\n"));
+    assert!(made["operator.toml"].contains("namespaces = \"own\" # for now"));
+    assert!(made["src/controllers/mod.rs"].contains("pub mod cluster;"));
+    ok(&p, "regenerate --check");
+}
+
+#[test]
+fn a_new_spec_of_a_known_kind_is_taken() {
+    let folder = project();
+    let p = folder.path().join("p");
+    let grown = WIDGET.replace(
+        "              size:\n",
+        "              color: {type: string}\n              size:\n",
+    );
+    assert_ne!(grown, WIDGET);
+    fs::write(folder.path().join("grown.yaml"), &grown).unwrap();
+    let run = ok(&p, "add-crd ../grown.yaml --diff");
+    assert!(
+        run.stdout.contains("+    pub color: Option<String>,"),
+        "{}",
+        run.stdout
+    );
+    ok(&p, "add-crd ../grown.yaml");
+    assert_eq!(
+        fs::read_to_string(p.join("crds/widgets.example.com.yaml")).unwrap(),
+        grown
+    );
+    ok(&p, "regenerate --check");
+}
+
+#[test]
+fn wrong_input_is_told_with_a_cure_and_changes_nothing() {
+    let folder = project();
+    let p = folder.path().join("p");
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("no.yaml", "a: [1\nb: 2\n");
+    write("pod.yaml", "apiVersion: v1\nkind: Pod\n");
+    write(
+        "beta.yaml",
+        &WIDGET.replace("apiextensions.k8s.io/v1", "apiextensions.k8s.io/v1beta1"),
+    );
+    write(
+        "bare.yaml",
+        &WIDGET.replace("type: integer", "type: integer\n                title: on"),
+    );
+    write(
+        "unserved.yaml",
+        &WIDGET.replace("served: true", "served: false"),
+    );
+    fs::create_dir(folder.path().join("empty")).unwrap();
+    let before = files(&p);
+    for (args, told) in [
+        ("add-crd ../no.yaml", "no.yaml:2: this is not YAML or JSON"),
+        (
+            "add-crd ../pod.yaml",
+            "there is no CustomResourceDefinition in ../pod.yaml",
+        ),
+        (
+            "add-crd ../beta.yaml",
+            "beta.yaml:1: a CustomResourceDefinition of apiextensions.k8s.io/v1beta1",
+        ),
+        ("add-crd ../bare.yaml", "the bare scalar `on`"),
+        ("add-crd ../unserved.yaml", "no version is served"),
+        (
+            "add-crd ../empty",
+            "there is no file *.yaml, *.yml or *.json in ../empty",
+        ),
+        ("add-crd ../nowhere", "../nowhere does not exist"),
+        (
+            "add-crd ../clusters.yaml ../beta.yaml ../unserved.yaml",
+            "unserved.yaml:",
+        ),
+        (
+            "add-crd ../clusters.yaml --kind Gadget",
+            "the kind Gadget is not in the input",
+        ),
+        (
+            "add-crd ../clusters.yaml --versions v9",
+            "has no version `v9`",
+        ),
+        ("add-crd ../clusters.yaml --as x", "--as is for one kind"),
+        (
+            "add-crd ../clusters.yaml ../clusters.yaml",
+            "is defined twice in the input",
+        ),
+        ("add-crd", "neither a definition nor a kind is named"),
+        ("add-crd --kind x! --group a.b", "`x!` is not a valid kind"),
+        (
+            "gen-manifests --image UPPER:",
+            "is not the name of an image",
+        ),
+        (
+            "inspect Nothing",
+            "the project has no kind Nothing; it has Widget",
+        ),
+    ] {
+        let run = run(&p, args);
+        assert_eq!(run.code, 2, "{args}: {}", run.stderr);
+        assert!(run.stderr.contains(told), "{args}: {}", run.stderr);
+        assert!(run.stderr.contains("  help: "), "{args}: {}", run.stderr);
+        assert_eq!(files(&p), before, "{args}");
+    }
+    for (args, told) in [
+        (
+            "init p --crd widget.yaml",
+            "p exists already and is not empty",
+        ),
+        ("init q --crd nowhere.yaml", "nowhere.yaml does not exist"),
+        ("init Q! --crd widget.yaml", "`Q!` is not a package name"),
+        ("regenerate", "there is no project here"),
+    ] {
+        let run = run(folder.path(), args);
+        assert_eq!(run.code, 2, "{args}");
+        assert!(
+            run.stderr.contains(told) && run.stderr.contains("  help: "),
+            "{args}: {}",
+            run.stderr
+        );
+        assert!(!folder.path().join("q").exists());
+    }
+}
+
+#[test]
+fn a_state_that_makes_no_sense_is_told_with_its_line() {
+    let folder = project();
+    let p = folder.path().join("p");
+    let good = fs::read_to_string(p.join("operator.toml")).unwrap();
+    for (before, after, told) in [
+        (
+            "namespaces",
+            "namespace",
+            "operator.toml:6: unknown field `namespace`",
+        ),
+        ("format = 1", "format = 9", "operator.toml has the format 9"),
+        (
+            "crds/widgets",
+            "../widgets",
+            "lies outside the folder crds/",
+        ),
+        (
+            "owns = [",
+            "owns = [\"x.io/v1/Ox\", ",
+            "the plural of `x.io/v1/Ox` is not known",
+        ),
+        (
+            "versions = [\"v1\"]",
+            "versions = [\"v2\"]",
+            "names the version `v2` of Widget",
+        ),
+    ] {
+        fs::write(p.join("operator.toml"), good.replace(before, after)).unwrap();
+        let run = run(&p, "regenerate");
+        assert_eq!(run.code, 2, "{after}");
+        assert!(
+            run.stderr.contains(told) && run.stderr.contains("  help: "),
+            "{after}: {}",
+            run.stderr
+        );
+    }
+}
+
+#[test]
+fn what_is_owned_decides_the_rights() {
+    let folder = project();
+    let p = folder.path().join("p");
+    let role = || {
+        files(&p)
+            .into_iter()
+            .filter(|(path, _)| path.starts_with("manifests/rbac/"))
+            .map(|(_, text)| text)
+            .collect::<String>()
+    };
+    assert!(role().contains("deployments") && !role().contains("services"));
+    edit(&p.join("operator.toml"), |text| {
+        text.replace("\"apps/v1/Deployment\"", "\"v1/Service\"")
+    });
+    ok(&p, "regenerate");
+    assert!(!role().contains("deployments") && role().contains("services"));
+    assert!(files(&p)["src/controllers/mod.rs"].contains("\"Service\""));
+}
+
+#[test]
+fn types_are_printed_alone() {
+    let folder = folder();
+    let run = ok(folder.path(), "types widget.yaml");
+    assert!(
+        run.stdout.contains("pub struct WidgetSpec {"),
+        "{}",
+        run.stdout
+    );
+    ok(folder.path(), "types clusters.yaml --out types");
+    let made = files(&folder.path().join("types"));
+    let names: Vec<&str> = made.keys().map(String::as_str).collect();
+    let clusters = [
+        "cluster_cluster_example_com.rs",
+        "cluster_postgresql_example_com.rs",
+    ];
+    assert_eq!(names, [clusters[0], clusters[1], "operator.lock"]);
+}
+
+#[test]
+fn an_empty_project_takes_kinds_later() {
+    let folder = folder();
+    ok(folder.path(), "init p");
+    let p = folder.path().join("p");
+    ok(&p, "regenerate --check");
+    ok(&p, "add-crd --kind Backup --group cache.example.com");
+    assert!(
+        ok(&p, "inspect")
+            .stdout
+            .contains("Backup.cache.example.com")
+    );
+    ok(&p, "gen-manifests --image ghcr.io/me/p:0.1.0");
+    assert!(files(&p)["operator.toml"].contains("image = \"ghcr.io/me/p:0.1.0\""));
+    ok(&p, "gen-manifests --check");
+}
+
+#[test]
+fn the_diagnostics_are_explained() {
+    let docs = include_str!("../docs/diagnostics.md");
+    let code = include_str!("../src/diagnostic.rs");
+    let named: Vec<&str> = code
+        .split("=> \"")
+        .skip(1)
+        .map(|rest| rest.split('"').next().unwrap())
+        .collect();
+    assert!(named.len() > 5);
+    for name in named {
+        assert!(docs.contains(&format!("| `{name}` |")), "{name}");
+    }
+}

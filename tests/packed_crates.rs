@@ -1,0 +1,51 @@
+//! The sources that projects carry are those of `crates/`. `PACK=write cargo test --test packed_crates` packs them again.
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+const PACKED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/render/crates.json");
+
+#[test]
+fn the_packed_crates_are_current() {
+    let mut files = BTreeMap::new();
+    for name in ["operator-runtime", "operator-schema", "operator-testing"] {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("crates")
+            .join(name);
+        let manifest = fs::read_to_string(folder.join("Cargo.toml")).unwrap();
+        files.insert(format!("{name}/Cargo.toml"), for_projects(&manifest));
+        for part in ["src", "data"]
+            .into_iter()
+            .filter(|part| folder.join(part).is_dir())
+        {
+            pack(&folder.join(part), &format!("{name}/{part}"), &mut files);
+        }
+    }
+    let text = serde_json::to_string_pretty(&files).unwrap() + "\n";
+    if std::env::var_os("PACK").is_some_and(|mode| mode == "write") {
+        fs::write(PACKED, &text).unwrap();
+    }
+    let packed = fs::read_to_string(PACKED).unwrap();
+    assert!(
+        packed == text,
+        "crates/ has changed: run `PACK=write cargo test --test packed_crates`"
+    );
+}
+
+/// A project does not run the tests of the crates, so it need not resolve what they need.
+fn for_projects(manifest: &str) -> String {
+    let mut manifest: toml_edit::DocumentMut = manifest.parse().unwrap();
+    manifest.remove("dev-dependencies");
+    manifest.to_string()
+}
+
+fn pack(folder: &Path, name: &str, files: &mut BTreeMap<String, String>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = format!("{name}/{}", path.file_name().unwrap().to_str().unwrap());
+        if path.is_dir() {
+            pack(&path, &name, files);
+        } else {
+            files.insert(name, fs::read_to_string(&path).unwrap());
+        }
+    }
+}
