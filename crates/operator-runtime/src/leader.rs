@@ -104,6 +104,7 @@ impl Election {
 
     /// Waits until the lease is ours; nothing if `stop` comes first.
     pub async fn acquire(&mut self, stop: &CancellationToken) -> Option<Held> {
+        let mut standing_by = false;
         loop {
             let asked = Instant::now();
             // Not cancelled by `stop`: the lease may be ours by then, and is to be released.
@@ -115,6 +116,10 @@ impl Election {
                         lease,
                         renewed: asked,
                     });
+                }
+                Ok(None) if !standing_by => {
+                    standing_by = true;
+                    info!(lease = self.name, identity = self.me, "standing by");
                 }
                 Ok(None) => {}
                 Err(error) => warn!(
@@ -240,11 +245,11 @@ impl Election {
     }
 
     fn spec(&self, old: Option<&Lease>) -> LeaseSpec {
-        let ours = old.is_some_and(|lease| holder(lease) == Some(&self.me));
+        let ours = old.is_none_or(|lease| holder(lease) == Some(&self.me));
         let old = old.and_then(|lease| lease.spec.clone()).unwrap_or_default();
         let now = MicroTime(Timestamp::now());
         LeaseSpec {
-            acquire_time: if ours {
+            acquire_time: if ours && old.acquire_time.is_some() {
                 old.acquire_time
             } else {
                 Some(now.clone())

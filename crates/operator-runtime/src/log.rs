@@ -1,5 +1,7 @@
 //! Logs on standard error, for people or as JSON, with the object that they are about.
 
+use std::io::IsTerminal;
+
 use tracing_subscriber::{EnvFilter, layer::SubscriberExt, util::SubscriberInitExt};
 
 use crate::{
@@ -14,7 +16,10 @@ pub(crate) fn init(settings: &Settings) -> Result<(), Fatal> {
         reason: error.to_string(),
     };
     let filter = EnvFilter::try_new(&settings.log).map_err(invalid)?;
-    let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr);
+    let colours = std::io::stderr().is_terminal();
+    let lines = tracing_subscriber::fmt::layer()
+        .with_ansi(colours)
+        .with_writer(std::io::stderr);
     let registry = tracing_subscriber::registry().with(filter);
     let set = match settings.log_format {
         LogFormat::Human => registry.with(lines.with_target(false)).try_init(),
