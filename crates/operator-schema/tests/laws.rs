@@ -136,3 +136,22 @@ proptest! {
         }
     }
 }
+
+/// The deepest schema that the parsers of JSON and YAML let through, in a thread with the usual stack.
+#[test]
+fn depth_is_no_danger() {
+    let mut text = r#"{"type":"string","minLength":1}"#.to_owned();
+    for _ in 0..61 {
+        text = format!(
+            r#"{{"type":"object","required":["a"],"properties":{{"a":{text}}},"anyOf":[{{"required":["a"]}}]}}"#
+        );
+    }
+    let schema: Schema = serde_json::from_str(&text).unwrap();
+    let mut value = sample(&schema).unwrap();
+    apply_defaults(&schema, &mut value);
+    assert_eq!(prune(&schema, &mut value), Vec::<String>::new());
+    assert_eq!(
+        (violations(&schema, &value), structural(&schema)),
+        (vec![], vec![])
+    );
+}

@@ -124,6 +124,15 @@ fn one_branch_of_each_union_is_chosen() {
         "oneOf": [{"properties": {"type": {"enum": ["A"]}}}, {"properties": {"type": {"enum": ["B"]}}}],
     });
     assert_eq!(sampled(exclusive), json!({"type": "A"}));
+    let two = json!({
+        "type": "object", "properties": {"x": text, "y": text},
+        "oneOf": [
+            {"properties": {"x": {"enum": ["A"]}, "y": {"enum": ["A"]}}},
+            {"properties": {"x": {"enum": ["B"]}}},
+            {"properties": {"y": {"enum": ["B"]}}},
+        ],
+    });
+    assert_eq!(sampled(two), json!({"x": "A", "y": "A"}));
     let inner = json!({"type": "string", "allOf": [{"anyOf": [{"maxLength": 0, "minLength": 1}, {"pattern": "^z+$"}]}]});
     assert_eq!(sampled(inner), "z");
 }

@@ -171,6 +171,12 @@ fn defaults_satisfy_their_own_schema() {
 }
 
 #[test]
+fn the_server_looks_at_no_default_below_additional_properties() {
+    let map = json!({"type": "object", "additionalProperties": {"type": "string", "default": 1}});
+    doubts(map, &["additionalProperties/default"]);
+}
+
+#[test]
 fn contradictions_are_doubted() {
     doubts(
         json!({"type": "integer", "minimum": 2, "maximum": 1}),

@@ -1,0 +1,69 @@
+//! Types of values and their equality, as the API server has them.
+
+use crate::go::Num;
+use crate::{Schema, number};
+use serde_json::Value;
+
+/// What the schema wants, as messages name it.
+pub(super) fn types(schema: &Schema) -> &str {
+    if schema.int_or_string {
+        "integer,string"
+    } else {
+        schema.type_.as_deref().unwrap_or("")
+    }
+}
+
+pub(super) fn allows(schema: &Schema, type_: &str) -> bool {
+    if schema.int_or_string {
+        matches!(type_, "integer" | "string")
+    } else {
+        schema.type_.as_deref() == Some(type_)
+    }
+}
+
+/// Type and format of a value in the words of the server's validator.
+pub(super) fn type_of(value: &Value) -> (&'static str, &'static str) {
+    match value {
+        Value::Null => ("null", ""),
+        Value::Bool(_) => ("boolean", ""),
+        Value::Number(number) => match Num::of(number) {
+            Num::Int(_) => ("integer", "int64"),
+            Num::Float(_) => ("number", "float64"),
+        },
+        Value::String(_) => ("string", ""),
+        Value::Array(_) => ("array", ""),
+        Value::Object(_) => ("object", ""),
+    }
+}
+
+pub(super) fn is_whole(value: &Value) -> bool {
+    match value {
+        Value::Number(number) => number::is_whole(Num::of(number).as_f64()),
+        _ => false,
+    }
+}
+
+/// Equality as the enum check has it: the value is converted to the type of the allowed one first, as Go converts.
+pub(super) fn is_same(value: &Value, allowed: &Value) -> bool {
+    match (value, allowed) {
+        (Value::Null, _) | (_, Value::Null) => false,
+        (Value::Number(value), Value::Number(allowed)) => {
+            match (Num::of(value), Num::of(allowed)) {
+                (Num::Float(value), Num::Int(allowed)) => value as i64 == allowed,
+                (value, Num::Float(allowed)) => value.as_f64() == allowed,
+                (value, allowed) => value == allowed,
+            }
+        }
+        (Value::Number(value), Value::String(allowed)) => match Num::of(value) {
+            Num::Int(code) => {
+                let c = u32::try_from(code)
+                    .ok()
+                    .and_then(char::from_u32)
+                    .unwrap_or('\u{fffd}');
+                allowed.chars().eq([c])
+            }
+            Num::Float(_) => false,
+        },
+        (value, allowed) => value == allowed,
+    }
+}
