@@ -11,7 +11,10 @@ pub(super) fn is_hostname(text: &str) -> bool {
 
 /// Leading zeros are fine, and so is an IPv6 address that ends in an IPv4 one.
 pub(super) fn is_ipv4(text: &str) -> bool {
-    is_dotted(text) || (text.contains('.') && is_ipv6(text))
+    is_dotted(text)
+        || text
+            .rsplit_once(':')
+            .is_some_and(|(start, tail)| is_dotted(tail) && is_ipv6(&format!("{start}:0.0.0.0")))
 }
 
 fn is_dotted(text: &str) -> bool {
@@ -43,7 +46,7 @@ pub(super) fn is_cidr(text: &str) -> bool {
         && bits.parse::<u32>().is_ok_and(|bits| bits <= most)
 }
 
-/// Six, eight or twenty bytes, separated by colons or dashes, or in dotted pairs.
+/// Six, eight or twenty bytes, separated by colons or dashes, in dotted pairs, or all in one.
 pub(super) fn is_mac(text: &str) -> bool {
     let groups = |separator, width| {
         let parts: Vec<&str> = text.split(separator).collect();
@@ -51,7 +54,7 @@ pub(super) fn is_mac(text: &str) -> bool {
         let bytes = parts.len() * width / 2;
         parts.iter().all(hex) && matches!(bytes, 6 | 8 | 20)
     };
-    groups(':', 2) || groups('-', 2) || groups('.', 4)
+    groups(':', 2) || groups('-', 2) || groups('.', 4) || groups(':', text.len())
 }
 
 /// An address as in a mail header, with or without a name. Comments are not read.
@@ -65,7 +68,7 @@ pub(super) fn is_email(text: &str) -> bool {
         Some((name, address)) => {
             let name = name.trim_matches([' ', '\t']);
             let words = format!(r#"^("([^"\\]|\\.)*"|[ \t.]|{ATOM})*$"#);
-            if !matches(&words, name) || name.starts_with('.') {
+            if !matches(&words, name) {
                 return false;
             }
             address
@@ -73,7 +76,7 @@ pub(super) fn is_email(text: &str) -> bool {
         None => text,
     };
     let dotted = format!(r"{ATOM}(\.{ATOM})*");
-    let regex = format!(r#"^({dotted}|"([^"\\]|\\.)+")@({dotted}|\[[^\[\]\\]+\])$"#);
+    let regex = format!(r#"^[ \t]*({dotted}|"([^"\\]|\\.)+")@[ \t]*({dotted}|\[[^\[\]\\]+\])$"#);
     matches(&regex, address)
 }
 
@@ -96,10 +99,12 @@ pub(super) fn is_uri(text: &str) -> bool {
         return scheme.is_some();
     }
     let path = match rest.strip_prefix("//") {
-        Some(rest) if scheme.is_some() || !rest.starts_with('/') => {
+        Some(rest) if scheme.is_some() => {
             let end = rest.find('/').unwrap_or(rest.len());
             let (authority, path) = rest.split_at(end);
-            if !is_authority(authority) {
+            let web =
+                scheme.is_some_and(|it| matches!(&*it.to_ascii_lowercase(), "http" | "https"));
+            if !is_authority(authority, web) {
                 return false;
             }
             path
@@ -116,7 +121,8 @@ fn is_scheme(text: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
 }
 
-fn is_authority(text: &str) -> bool {
+/// Only in the web's schemes is a second colon in the host refused: databases list several hosts with their ports.
+fn is_authority(text: &str, web: bool) -> bool {
     let (user, host) = match text.rsplit_once('@') {
         Some((user, host)) => (user, host),
         None => ("", text),
@@ -124,26 +130,24 @@ fn is_authority(text: &str) -> bool {
     let user_ok = user
         .chars()
         .all(|c| c.is_ascii_alphanumeric() || "-._:~!$&'()*+,;=%@".contains(c));
-    let host_ok = match host.strip_prefix('[').map(|host| host.split_once(']')) {
+    let host_ok = match host.strip_prefix('[').map(|host| host.rsplit_once(']')) {
         Some(Some((address, port))) => {
-            is_port(port)
-                && address
-                    .split_once("%25")
-                    .map_or(address, |it| it.0)
-                    .chars()
-                    .all(is_host)
+            let address = address
+                .split_once("%25")
+                .map_or(address, |(address, _)| address);
+            is_port(port) && is_ipv6(address)
         }
         Some(None) => false,
         None => {
-            let port = host.rfind(':').map_or("", |colon| &host[colon..]);
-            is_port(port) && host.chars().all(is_host)
+            let colon = if web { host.find(':') } else { host.rfind(':') };
+            is_port(colon.map_or("", |colon| &host[colon..])) && host.chars().all(is_host)
         }
     };
     user_ok && host_ok && is_escaped(user)
 }
 
 fn is_host(c: char) -> bool {
-    !c.is_ascii() || c.is_ascii_alphanumeric() || "-_.~!$&'()*+,;=:[]<>\"".contains(c)
+    !c.is_ascii() || c.is_ascii_alphanumeric() || "-_.~!$&'()*+,;=:]<>\"".contains(c)
 }
 
 fn is_port(text: &str) -> bool {

@@ -133,9 +133,6 @@ impl<'a> Reader<'a> {
                     .unwrap_or_else(|| std::mem::take(&mut self.rest));
                 quoted.chars().for_each(|c| self.literal(c));
             }
-            Some('E') => {
-                self.next();
-            }
             Some(c @ ('A' | 'z')) => {
                 self.next();
                 self.out.push('\\');
