@@ -32,7 +32,14 @@ fn memcached() -> Kind {
             "apiVersion": "cache.example.com/v1alpha1",
             "kind": "Memcached",
             "metadata": {"name": "memcached-sample"},
-            "spec": {"image": "on", "replicas": 1},
+            "spec": {
+                "image": "on",
+                "args": [
+                    "y", "no", "~", "", "=", "<<", "0o7", "010", "0x1f", "1_000", "12:30:45", "1e3",
+                    ".inf", "2020-01-01", "- a", "a: b", "# c", "two\nlines\n", " padded ",
+                ],
+                "replicas": 1,
+            },
         })),
     }
 }
