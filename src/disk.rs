@@ -232,7 +232,10 @@ impl Undo {
     fn undo(self) {
         for (path, before) in self.replaced.into_iter().rev() {
             let _ = match before {
-                Some(text) => fs::write(path, text),
+                Some(text) => {
+                    let folder = path.parent().map_or(Ok(()), fs::create_dir_all);
+                    folder.and_then(|()| fs::write(&path, text))
+                }
                 None => fs::remove_file(path),
             };
         }
@@ -281,8 +284,22 @@ fn write_all(root: &Path, plan: &Plan, done: &mut Undo) -> Result<(), DiskError>
             source,
         })?;
         done.replaced.push((path, change.before.clone()));
+        remove_empty(root, &change.path);
     }
     Ok(())
+}
+
+/// Removes the folders above a removed file that nothing is left in.
+fn remove_empty(root: &Path, path: &str) {
+    let parents = Path::new(path)
+        .ancestors()
+        .skip(1)
+        .filter(|parent| *parent != "");
+    for folder in parents {
+        if fs::remove_dir(root.join(folder)).is_err() {
+            break;
+        }
+    }
 }
 
 fn create_folders(path: &Path, created: &mut Vec<PathBuf>) -> io::Result<()> {

@@ -102,7 +102,7 @@ fn a_new_project_is_as_it_should_be() {
     let run = ok(&p, "regenerate --check");
     assert_eq!(
         (run.stdout.as_str(), run.stderr.as_str()),
-        ("", "p: up to date\n")
+        ("", "up to date\n")
     );
     assert!(
         ok(&p.join("src/api"), "regenerate")

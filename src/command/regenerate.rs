@@ -25,7 +25,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         plan: open.plan(&rendered, |_| true)?,
         root: &open.root,
         diagnostics: open.diagnostics(&rendered),
-        summary: open.state.state.name.clone(),
+        summary: format!("{}: regenerated", open.state.state.name),
         next: "cargo test".into(),
         cure: "cargo operator regenerate",
     };

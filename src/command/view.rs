@@ -122,12 +122,12 @@ impl View {
             return;
         }
         match (self.check, plan.is_empty()) {
-            (true, true) => terminal.tell(&format!("{}: up to date", outcome.summary)),
+            (true, true) => terminal.tell("up to date"),
             (true, false) => terminal.tell(&format!(
                 "stale: run `{}` and commit the result",
                 outcome.cure
             )),
-            (false, true) => terminal.tell(&format!("{}: nothing to do", outcome.summary)),
+            (false, true) => terminal.tell("nothing to do"),
             (false, false) if self.writes() => {
                 terminal.tell(&format!("{}\nnext: {}", outcome.summary, outcome.next))
             }

@@ -65,6 +65,8 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
     let tree = &mut rendered.tree;
     let vendored = state.runtime == Runtime::Vendored;
     let controlled = || project.kinds().filter(|(kind, _)| kind.scaffold.is_some());
+    let mut controllers: Vec<String> = controlled().map(|(kind, _)| kind.module_name()).collect();
+    controllers.sort();
     let whole = Whole {
         name: &state.name,
         crate_name: state.name.replace('-', "_"),
@@ -86,7 +88,7 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
             .map(|(kind, _)| kind.kind.as_str())
             .collect::<Vec<_>>()
             .join(", "),
-        controllers: controlled().map(|(kind, _)| kind.module_name()).collect(),
+        controllers,
         has_controllers: controlled().next().is_some(),
         registry: registry::functions(project)?,
         tool: &state.tool,

@@ -1,0 +1,140 @@
+//! Reconciles [`Memcached`]: a Deployment runs for each object, and the condition `Ready` tells whether its replicas are there.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use k8s_openapi::{
+    api::{
+        apps::v1::{Deployment, DeploymentSpec},
+        core::v1::{
+            Capabilities, Container, PodSecurityContext, PodSpec, PodTemplateSpec, SeccompProfile,
+            SecurityContext,
+        },
+    },
+    apimachinery::pkg::apis::meta::v1::LabelSelector,
+};
+use kube::{ResourceExt, api::ObjectMeta};
+use operator_runtime::{Action, Condition, Context, Reconciler, Result, Setup};
+
+use crate::api::memcached::v1alpha1::Memcached;
+
+/// Called once at the start. `setup.get::<T>()` has what `main.rs` provides: flags, clients, state of your own.
+pub async fn setup(_setup: Setup) -> Result<MemcachedReconciler> {
+    Ok(MemcachedReconciler)
+}
+
+/// What the reconciler keeps between its calls goes into fields.
+pub struct MemcachedReconciler;
+
+impl Reconciler for MemcachedReconciler {
+    type Resource = Memcached;
+
+    /// Called after every change of the object and of what it owns: makes the cluster what the object asks for.
+    async fn reconcile(&self, memcached: Arc<Memcached>, cx: &Context) -> Result<Action> {
+        let applied = cx.apply(&deployment(&memcached, cx)).await;
+        let mut status = memcached.status.clone().unwrap_or_default();
+        status.observed_generation = memcached.metadata.generation;
+        status.replicas = applied
+            .as_ref()
+            .ok()
+            .and_then(|child| child.status.as_ref()?.replicas);
+        status.selector = Some(
+            labels(&memcached)
+                .iter()
+                .map(|(key, value)| format!("{key}={value}"))
+                .collect::<Vec<_>>()
+                .join(","),
+        );
+        ready(&applied).set_in(
+            status.conditions.get_or_insert_default(),
+            memcached.metadata.generation,
+        )?;
+        cx.update_status(&*memcached, &status).await?;
+        applied?;
+        Ok(Action::await_change())
+    }
+}
+
+/// Whether the Deployment runs what its current spec asks for.
+fn ready(applied: &Result<Deployment>) -> Condition {
+    let deployment = match applied {
+        Ok(deployment) => deployment,
+        Err(error) => return Condition::new("Ready", false, "ApplyFailed", error.to_string()),
+    };
+    let wanted = deployment
+        .spec
+        .as_ref()
+        .and_then(|spec| spec.replicas)
+        .unwrap_or(1);
+    // a status of an earlier generation tells nothing of the current one
+    let status = deployment.status.clone().unwrap_or_default();
+    let is_current = status.observed_generation >= deployment.metadata.generation;
+    let running = status.ready_replicas.filter(|_| is_current).unwrap_or(0);
+    let message = format!("{running} of {wanted} replicas are ready");
+    if is_current && running >= wanted {
+        Condition::new("Ready", true, "ReplicasReady", message)
+    } else {
+        Condition::new("Ready", false, "ReplicasNotReady", message)
+    }
+}
+
+/// The child: what it should be, with no regard to what it is.
+fn deployment(memcached: &Memcached, cx: &Context) -> Deployment {
+    let labels = labels(memcached);
+    Deployment {
+        metadata: cx.child_metadata(memcached, memcached.name_any()),
+        spec: Some(DeploymentSpec {
+            replicas: Some(memcached.spec.replicas.unwrap_or(1)),
+            selector: LabelSelector {
+                match_labels: Some(labels.clone()),
+                ..Default::default()
+            },
+            template: PodTemplateSpec {
+                metadata: Some(ObjectMeta {
+                    labels: Some(labels),
+                    ..Default::default()
+                }),
+                spec: Some(pod(memcached)),
+            },
+            ..Default::default()
+        }),
+        ..Default::default()
+    }
+}
+
+/// A pod that the `restricted` pod security standard admits.
+fn pod(memcached: &Memcached) -> PodSpec {
+    PodSpec {
+        automount_service_account_token: Some(false),
+        containers: vec![Container {
+            name: "memcached".into(),
+            image: Some(memcached.spec.image.clone()),
+            security_context: Some(SecurityContext {
+                allow_privilege_escalation: Some(false),
+                capabilities: Some(Capabilities {
+                    drop: Some(vec!["ALL".into()]),
+                    ..Default::default()
+                }),
+                ..Default::default()
+            }),
+            ..Default::default()
+        }],
+        security_context: Some(PodSecurityContext {
+            run_as_non_root: Some(true),
+            run_as_user: Some(65532),
+            seccomp_profile: Some(SeccompProfile {
+                type_: "RuntimeDefault".into(),
+                ..Default::default()
+            }),
+            ..Default::default()
+        }),
+        ..Default::default()
+    }
+}
+
+/// What tells the pods of one object from those of another.
+fn labels(memcached: &Memcached) -> BTreeMap<String, String> {
+    BTreeMap::from([
+        ("app.kubernetes.io/name".into(), "memcached".into()),
+        ("app.kubernetes.io/instance".into(), memcached.name_any()),
+    ])
+}

@@ -1,0 +1,110 @@
+//! Runs the whole operator on an API server: one inside this process, or a real one with OPERATOR_TEST_SERVER=assets.
+
+use anyhow::Result;
+use k8s_openapi::api::core::v1::ConfigMap;
+use kube::{
+    Api, ResourceExt,
+    api::{DeleteParams, ObjectMeta, PostParams},
+};
+use operator_runtime::{Operator, Settings};
+use operator_testing::{Server, condition, sample};
+use reconciler::{api::cache_policy::v1::CachePolicy, controllers};
+
+#[tokio::test]
+async fn cache_policy_keeps_its_config_map() -> Result<()> {
+    let server = Server::start().await?;
+    server.install_kustomization("manifests").await?;
+    // the operator has only the rights of its own service account
+    let client = server.client_as("system:serviceaccount:reconciler:reconciler");
+    let operator =
+        Operator::new("reconciler", Settings::for_tests(), client).register(controllers::all());
+    let operator = tokio::spawn(operator.run());
+
+    let cache_policy: CachePolicy = sample(include_str!(
+        "../manifests/samples/cachepolicies.cache.example.com.yaml"
+    ))?;
+    let name = cache_policy.name_any();
+    let config_maps: Api<ConfigMap> = Api::namespaced(server.client(), "reconciler");
+
+    // somebody else's ConfigMap has the name
+    let metadata = ObjectMeta {
+        name: Some(name.clone()),
+        ..Default::default()
+    };
+    let others = ConfigMap {
+        metadata,
+        ..Default::default()
+    };
+    let others = config_maps.create(&PostParams::default(), &others).await?;
+    let cachepolicies: Api<CachePolicy> = Api::all(server.client());
+    cachepolicies
+        .create(&PostParams::default(), &cache_policy)
+        .await?;
+    server
+        .eventually("Ready is False, as the name is taken", async || {
+            let cache_policy = cachepolicies.get(&name).await.ok()?;
+            (condition(&cache_policy, "Ready")? == "False").then_some(())
+        })
+        .await;
+    assert!(
+        config_maps.get(&name).await?.data.is_none(),
+        "what belongs to others is left alone"
+    );
+
+    // the name is free
+    config_maps.delete(&name, &DeleteParams::default()).await?;
+    let made = server
+        .eventually("the ConfigMap is made", async || {
+            config_maps
+                .get_opt(&name)
+                .await
+                .ok()?
+                .filter(|found| found.uid() != others.uid())
+        })
+        .await;
+    server
+        .eventually("Ready is True", async || {
+            let cache_policy = cachepolicies.get(&name).await.ok()?;
+            (condition(&cache_policy, "Ready")? == "True").then_some(())
+        })
+        .await;
+
+    // a child that goes comes back
+    config_maps.delete(&name, &DeleteParams::default()).await?;
+    server
+        .eventually("the ConfigMap returns", async || {
+            config_maps
+                .get_opt(&name)
+                .await
+                .ok()?
+                .filter(|found| found.uid() != made.uid())
+        })
+        .await;
+
+    // all of it goes with the object
+    cachepolicies
+        .delete(&name, &DeleteParams::default())
+        .await?;
+    server
+        .eventually("the object is gone", async || {
+            cachepolicies
+                .get_opt(&name)
+                .await
+                .ok()?
+                .is_none()
+                .then_some(())
+        })
+        .await;
+    server
+        .eventually("the ConfigMap is gone", async || {
+            config_maps
+                .get_opt(&name)
+                .await
+                .ok()?
+                .is_none()
+                .then_some(())
+        })
+        .await;
+    operator.abort();
+    Ok(())
+}
