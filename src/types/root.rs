@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::graph::{Shape, Type, TypeGraph};
 use crate::{
-    crd::{Api, Deprecation, Scope, Version},
+    crd::{Api, Deprecation, PrinterColumn, Scope, Version},
     project::SchemaMode,
     rustfmt::{call, literal},
 };
@@ -131,23 +131,9 @@ fn arguments(api: &Api, version: &Version, graph: &TypeGraph) -> Vec<String> {
         );
         arguments.push(call(4, "scale", &paths, 1));
     }
-    for column in &version.printer_columns {
-        let mut parts = vec![set("name", &column.name), set("type_", &column.type_)];
-        parts.extend(column.format.iter().map(|format| set("format", format)));
-        parts.extend(
-            column
-                .description
-                .iter()
-                .map(|description| set("description", description)),
-        );
-        parts.extend(
-            column
-                .priority
-                .map(|priority| format!("priority = {priority}")),
-        );
-        parts.push(set("json_path", &column.json_path));
-        arguments.push(call(4, "printcolumn", &parts, 1));
-    }
+    // the form in JSON: of the other, clippy takes two columns of one type for a duplicate
+    let columns = version.printer_columns.iter().map(printer_column);
+    arguments.extend(columns.map(|column| set("printcolumn", &column.to_string())));
     arguments.extend(
         version
             .selectable_fields
@@ -205,26 +191,7 @@ fn definition(api: &Api, version: &Version, mode: SchemaMode) -> Value {
         "subresources",
         Some(subresources).filter(|value| *value != json!({})),
     );
-    let columns: Vec<Value> = version
-        .printer_columns
-        .iter()
-        .map(|column| {
-            let mut value =
-                json!({"name": column.name, "type": column.type_, "jsonPath": column.json_path});
-            put(
-                &mut value,
-                "format",
-                column.format.as_deref().map(Value::from),
-            );
-            put(
-                &mut value,
-                "description",
-                column.description.as_deref().map(Value::from),
-            );
-            put(&mut value, "priority", column.priority.map(Value::from));
-            value
-        })
-        .collect();
+    let columns: Vec<Value> = version.printer_columns.iter().map(printer_column).collect();
     put(
         &mut entry,
         "additionalPrinterColumns",
@@ -256,6 +223,27 @@ fn definition(api: &Api, version: &Version, mode: SchemaMode) -> Value {
             "versions": [entry],
         },
     })
+}
+
+fn printer_column(column: &PrinterColumn) -> Value {
+    let mut value = json!({"name": column.name, "type": column.type_});
+    put(
+        &mut value,
+        "format",
+        column.format.as_deref().map(Value::from),
+    );
+    put(
+        &mut value,
+        "description",
+        column.description.as_deref().map(Value::from),
+    );
+    put(&mut value, "priority", column.priority.map(Value::from));
+    put(
+        &mut value,
+        "jsonPath",
+        Some(column.json_path.as_str().into()),
+    );
+    value
 }
 
 fn list(names: &[String]) -> Option<Value> {

@@ -138,8 +138,8 @@ const DEFINITION: &str = r#"{
           {
             "name": "Ready",
             "type": "string",
-            "jsonPath": ".status.conditions[?(@.type==\"Ready\")].status",
-            "description": "Whether the policy is in force."
+            "description": "Whether the policy is in force.",
+            "jsonPath": ".status.conditions[?(@.type==\"Ready\")].status"
           }
         ]
       }
