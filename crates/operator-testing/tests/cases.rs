@@ -200,9 +200,14 @@ async fn check(
         return Err(format!("{method} {path}: {shown}"));
     }
     if let Some(events) = &step.events {
+        // A server may send a plain bookmark at any time, and the real one does when it is busy.
+        let is_plain_bookmark = |line: &Value| {
+            line["type"] == "BOOKMARK" && line["object"]["metadata"]["annotations"].is_null()
+        };
         let lines: Vec<Value> = answer
             .lines()
             .map(|line| serde_json::from_str(line).unwrap())
+            .filter(|line| !is_plain_bookmark(line))
             .collect();
         let expected = serde_json::from_str(&fill(&Value::from(events.clone()).to_string(), known));
         contains("", &Value::Array(lines), &expected.unwrap())
