@@ -247,3 +247,32 @@ where
         stream::iter(woken)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use k8s_openapi::api::core::v1::ConfigMap;
+    use kube::{core::ObjectMeta, runtime::reflector::store};
+
+    #[tokio::test]
+    async fn a_list_after_a_gap_wakes_all_since_it_does_not_tell_what_went() {
+        let (cache, mut writer) = store::<ConfigMap>();
+        let mut parent = ConfigMap::default();
+        parent.metadata.name = Some("parent".into());
+        for event in [Event::Init, Event::InitApply(parent), Event::InitDone] {
+            writer.apply_watcher_event(&event);
+        }
+        let child = || Related {
+            metadata: ObjectMeta::default(),
+        };
+        let other = |_| vec![ObjectRef::<ConfigMap>::new("other")];
+        let first = [Event::Init, Event::InitApply(child()), Event::InitDone];
+        let again = [Event::Delete(child()), Event::Init, Event::InitDone];
+        let events = stream::iter(first.into_iter().chain(again));
+        let woken: Vec<_> = woken(events, cache, other)
+            .map(|key| key.name)
+            .collect()
+            .await;
+        assert_eq!(woken, ["other", "other", "parent"]);
+    }
+}

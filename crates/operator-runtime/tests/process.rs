@@ -103,8 +103,13 @@ async fn a_leader_that_lost_its_lease_stops_at_once() {
     api.patch(OPERATOR, &PatchParams::default(), &thief)
         .await
         .unwrap();
+    let stolen = Instant::now();
     let ended = running.ended().await;
     assert!(matches!(ended, Err(Fatal::LeaseLost { .. })), "{ended:?}");
+    assert!(
+        stolen.elapsed() < Duration::from_secs(1),
+        "it worked on until the renew deadline"
+    );
     assert_eq!(holder(&server).await.as_deref(), Some("thief"));
 }
 
