@@ -51,49 +51,31 @@ impl DiskError {
     }
 }
 
-/// A text to read definitions from.
+/// A file to read definitions from.
 pub struct Input {
     /// As the user named it, `-` for standard input.
     pub path: String,
-    pub text: String,
     /// Whether a definition must be in it; not so for a file that was found in a folder.
     pub named: bool,
 }
 
-/// Reads files, the YAML and JSON files of folders and those below them, and `-`, in the order given; in folders by name.
+/// Files, the YAML and JSON files of folders and those below them, and `-`, in the order given; in folders by name.
 pub fn inputs(paths: &[String]) -> Result<Vec<Input>, DiskError> {
     let mut found = vec![];
     for path in paths {
-        if path == "-" {
-            let mut bytes = vec![];
-            let read = io::stdin().lock().read_to_end(&mut bytes);
-            read.map_err(|source| DiskError::Read {
-                path: "standard input".into(),
-                source,
-            })?;
-            let text =
-                String::from_utf8(bytes).map_err(|_| DiskError::Text("standard input".into()))?;
-            found.push(Input {
-                path: path.clone(),
-                text,
-                named: true,
-            });
-        } else if Path::new(path).is_dir() {
+        if path != "-" && Path::new(path).is_dir() {
             let mut files = vec![];
             folder(Path::new(path), &mut files)?;
             if files.is_empty() {
                 return Err(DiskError::Empty(path.clone()));
             }
-            for file in files {
-                found.push(Input {
-                    text: text(&file)?,
-                    path: file.display().to_string(),
-                    named: false,
-                });
-            }
-        } else if Path::new(path).exists() {
+            let input = |file: PathBuf| Input {
+                path: file.display().to_string(),
+                named: false,
+            };
+            found.extend(files.into_iter().map(input));
+        } else if path == "-" || Path::new(path).exists() {
             found.push(Input {
-                text: text(Path::new(path))?,
                 path: path.clone(),
                 named: true,
             });
@@ -102,6 +84,20 @@ pub fn inputs(paths: &[String]) -> Result<Vec<Input>, DiskError> {
         }
     }
     Ok(found)
+}
+
+/// The text of an input.
+pub fn input(input: &Input) -> Result<String, DiskError> {
+    if input.path != "-" {
+        return text(Path::new(&input.path));
+    }
+    let mut bytes = vec![];
+    let read = io::stdin().lock().read_to_end(&mut bytes);
+    read.map_err(|source| DiskError::Read {
+        path: "standard input".into(),
+        source,
+    })?;
+    String::from_utf8(bytes).map_err(|_| DiskError::Text("standard input".into()))
 }
 
 fn folder(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), DiskError> {

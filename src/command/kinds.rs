@@ -1,6 +1,7 @@
 //! From specs that a user names to kinds of the state: which, under what module, with what scaffold.
 
 use clap::Args;
+use indexmap::IndexMap;
 
 use super::{failure::Failure, starter};
 use crate::{
@@ -137,42 +138,56 @@ pub fn read(
     kind: Option<&str>,
     terminal: &Terminal,
 ) -> Result<Vec<Api>, Failure> {
-    let (mut apis, mut errors): (Vec<Api>, Vec<ReadError>) = (vec![], vec![]);
+    read_each(paths, kind, terminal, Ok)
+}
+
+/// As [`read`], and makes something of each definition at once, so that no more than one file's schemas are in memory.
+pub fn read_each<T>(
+    paths: &[String],
+    kind: Option<&str>,
+    terminal: &Terminal,
+    mut make: impl FnMut(Api) -> Result<T, Failure>,
+) -> Result<Vec<T>, Failure> {
+    let mut made = vec![];
+    let mut errors: Vec<ReadError> = vec![];
+    let mut seen: IndexMap<String, String> = IndexMap::new();
     let inputs = disk::inputs(paths)?;
     for (index, input) in inputs.iter().enumerate() {
         terminal.progress(&format!("reading {}/{}", index + 1, inputs.len()));
-        match crd::read(&input.path, &input.text) {
+        let apis = match crd::read(&input.path, &disk::input(input)?) {
             Ok(found) if found.is_empty() && input.named => {
                 return Err(KindError::None(input.path.clone()).into());
             }
-            Ok(found) => apis.extend(found),
-            Err(found) => errors.extend(found),
+            Ok(found) => found,
+            Err(found) => {
+                errors.extend(found);
+                continue;
+            }
+        };
+        for api in apis {
+            let is_wanted = kind.is_none_or(|kind| is_named(kind, &api.names.kind, &api.group));
+            let place = format!("{}:{}", api.source.path, api.source.line);
+            let full_name = format!("{}.{}", api.names.kind, api.group);
+            if let Some(other) = seen.insert(full_name, place.clone())
+                && is_wanted
+            {
+                return Err(KindError::Twice(api.name(), other, place).into());
+            }
+            if is_wanted && errors.is_empty() {
+                made.push(make(api)?);
+            }
         }
     }
     terminal.progress_ends();
-    if !errors.is_empty() {
-        return Err(errors.into());
-    }
-    if apis.is_empty() {
-        return Err(KindError::None(paths.join(", ")).into());
-    }
-    if let Some(kind) = kind {
-        let names = list(apis.iter().map(|api| api.names.kind.as_str()));
-        apis.retain(|api| is_named(kind, &api.names.kind, &api.group));
-        if apis.is_empty() {
-            return Err(KindError::NotThere(kind.into(), names).into());
+    match kind {
+        _ if !errors.is_empty() => Err(errors.into()),
+        _ if seen.is_empty() => Err(KindError::None(paths.join(", ")).into()),
+        Some(kind) if made.is_empty() => {
+            let names = list(seen.keys().map(String::as_str));
+            Err(KindError::NotThere(kind.into(), names).into())
         }
+        _ => Ok(made),
     }
-    for (index, api) in apis.iter().enumerate() {
-        if let Some(other) = apis[..index]
-            .iter()
-            .find(|other| other.name() == api.name())
-        {
-            let place = |api: &Api| format!("{}:{}", api.source.path, api.source.line);
-            return Err(KindError::Twice(api.name(), place(other), place(api)).into());
-        }
-    }
-    Ok(apis)
 }
 
 /// The state's entry for a new kind; `present` are the kinds that the project has.

@@ -1,6 +1,9 @@
 //! `types`: the types of definitions alone, for crates of any sort.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::HashMap,
+    path::{Path, PathBuf},
+};
 
 use super::{
     Exit,
@@ -43,40 +46,56 @@ pub struct Args {
     view: View,
 }
 
+/// The module of one kind.
+struct Made {
+    name: String,
+    group: String,
+    definition: String,
+    text: String,
+}
+
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
-    let apis = kinds::read(&args.paths, args.kind.as_deref(), terminal)?;
-    let mut tree = Tree::default();
     let mut diagnostics = vec![];
-    for (index, api) in apis.iter().enumerate() {
-        terminal.progress(&format!(
-            "types {}/{} {}",
-            index + 1,
-            apis.len(),
-            api.name()
-        ));
-        let own = module_name(&api.names.kind);
-        let is_taken = apis
-            .iter()
-            .filter(|other| module_name(&other.names.kind) == own)
-            .count()
-            > 1;
-        let name = if is_taken {
-            format!("{own}_{}", api.group.replace(['.', '-'], "_"))
+    let made = kinds::read_each(&args.paths, args.kind.as_deref(), terminal, |api| {
+        let text = module(&api, &args, &mut diagnostics)?;
+        Ok(Made {
+            name: module_name(&api.names.kind),
+            group: api.group.clone(),
+            definition: api.name(),
+            text,
+        })
+    })?;
+    let several = made.len() > 1;
+    let count = made.len();
+    let mut names: HashMap<String, usize> = HashMap::new();
+    for made in &made {
+        *names.entry(made.name.clone()).or_default() += 1;
+    }
+    let mut tree = Tree::default();
+    for Made {
+        name,
+        group,
+        definition,
+        text,
+    } in made
+    {
+        let name = if names[&name] > 1 {
+            format!("{name}_{}", group.replace(['.', '-'], "_"))
         } else {
-            own
+            name
         };
-        let mut text = module(api, &args, &mut diagnostics)?;
         if args.out.is_some() {
-            let line = format!("// Made by `cargo operator types` from {}.\n", api.name());
+            let line = format!("// Made by `cargo operator types` from {definition}.\n");
             tree.insert(format!("{name}.rs"), Owner::Tool, line + &text);
+        } else if several {
+            terminal.print(&disk::format_rust(
+                Path::new("."),
+                format!("pub mod {name} {{\n{text}}}\n"),
+            ));
         } else {
-            if apis.len() > 1 {
-                text = disk::format_rust(Path::new("."), format!("pub mod {name} {{\n{text}}}\n"));
-            }
             terminal.print(&text);
         }
     }
-    terminal.progress_ends();
     let Some(folder) = &args.out else {
         for (kind, diagnostic) in &diagnostics {
             terminal.tell(&told(kind, diagnostic));
@@ -93,7 +112,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         // kinds of earlier calls stay
         plan: plan::plan(&lock, &ours, &tree, |path| tree.0.contains_key(path)),
         diagnostics,
-        summary: format!("{}: the types of {} kinds", folder.display(), apis.len()),
+        summary: format!("{}: the types of {} kinds", folder.display(), count),
         next: "add the modules to the crate with `pub mod`".into(),
         cure: "cargo operator types",
     };

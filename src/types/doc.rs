@@ -79,8 +79,12 @@ fn marker(line: &str) -> Option<usize> {
         && !digits.is_empty()
         && digits.len() <= 2
         && digits.bytes().all(|b| b.is_ascii_digit());
-    (!rest.trim().is_empty() && (matches!(first, "-" | "*" | "+") || number))
-        .then_some(first.len() + 1)
+    // a marker within the item would want an indent of its own
+    let is_item = rest
+        .split_whitespace()
+        .next()
+        .is_some_and(|word| !starts_block(word));
+    (is_item && (matches!(first, "-" | "*" | "+") || number)).then_some(first.len() + 1)
 }
 
 fn starts_block(word: &str) -> bool {
@@ -126,5 +130,6 @@ mod tests {
             ["aaaa bbbb -", "cc 1. dd"]
         );
         assert_eq!(lines("# not a title", 40), ["\\# not a title"]);
+        assert_eq!(lines("* * * * *\n| | cron", 9), ["\\* * * * * | |", "cron"]);
     }
 }
