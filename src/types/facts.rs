@@ -77,7 +77,9 @@ impl KindFacts {
         let mut fields = &self.graph.root;
         let mut steps = vec![];
         for (index, wire) in path.iter().enumerate() {
-            let field = fields.iter().find(|field| field.wire == *wire)?;
+            let field = fields
+                .iter()
+                .find(|field| field.wire == *wire && !field.tells_null_from_absent())?;
             steps.push((field.ident.clone(), field.optional || field.nullable));
             if index + 1 == path.len() {
                 let (rust_type, is_copy) = match &field.type_ {
@@ -85,7 +87,6 @@ impl KindFacts {
                     Type::Bool => ("bool", true),
                     Type::I32 => ("i32", true),
                     Type::I64 => ("i64", true),
-                    Type::F64 => ("f64", true),
                     _ => return None,
                 };
                 return Some(Access {

@@ -10,6 +10,8 @@ pub struct TypeGraph {
     pub definitions: Vec<Definition>,
     /// The fields of the root beside `apiVersion`, `kind` and `metadata`.
     pub root: Vec<Field>,
+    /// Whether the API server keeps fields of the root that the schema does not name.
+    pub root_keeps_unknown: bool,
     /// The root's Rust name.
     pub root_name: String,
     /// Where the schema does not say what a value is.
@@ -20,6 +22,8 @@ pub struct TypeGraph {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Definition {
     pub name: String,
+    /// The wire names from the root.
+    pub path: Vec<String>,
     pub doc: Option<String>,
     pub shape: Shape,
 }
@@ -95,11 +99,14 @@ pub enum Type {
     Bool,
     I32,
     I64,
-    F64,
+    /// `serde_json::Number`: an `f64` would write the `1` that it read as `1.0`.
+    Number,
     /// A value of any type.
     Any,
     /// k8s-openapi's.
     IntOrString,
+    /// k8s-openapi's `resource.Quantity`.
+    Quantity,
     /// k8s-openapi's `metav1.Condition`.
     Condition,
     Vec(Box<Type>),
@@ -108,6 +115,18 @@ pub enum Type {
     /// An item or a value that may be `null`.
     Nullable(Box<Type>),
     Named(TypeId),
+}
+
+impl Field {
+    /// Whether absent and `null` are two values of it. Where either may be missing one `Option` says all.
+    pub fn tells_null_from_absent(&self) -> bool {
+        self.optional && self.nullable && self.type_ != Type::Any
+    }
+
+    /// Whether a `null` must be read as a value, which serde does not do for an `Option`.
+    pub fn keeps_null(&self) -> bool {
+        self.optional && (self.nullable || self.type_ == Type::Any)
+    }
 }
 
 impl TypeGraph {

@@ -6,8 +6,9 @@ use operator_schema::{Schema, SchemaOrBool};
 use serde_json::Value;
 
 use super::{
+    allot,
     graph::{Definition, Field, Shape, Struct, Type, TypeGraph, TypeId, Variant},
-    name::{self, Taken},
+    name,
 };
 use crate::crd::{Api, Version};
 
@@ -18,12 +19,10 @@ pub fn lower(api: &Api, version: &Version) -> TypeGraph {
     let root_name = name::root(&api.names.kind);
     let mut lowering = Lowering {
         graph: TypeGraph::default(),
-        names: Taken::default(),
     };
-    lowering.names.take(root_name.clone(), "");
     let path = Path {
         pointer: version.schema_pointer(),
-        name: root_name.clone(),
+        wires: vec![],
     };
     let properties = version
         .schema
@@ -32,15 +31,31 @@ pub fn lower(api: &Api, version: &Version) -> TypeGraph {
         .filter(|(wire, _)| !ENVELOPE.contains(&wire.as_str()));
     let fields = lowering.fields(&path, properties, &version.schema.required);
     lowering.graph.root = fields;
+    lowering.graph.root_keeps_unknown = keeps_unknown(&version.schema);
+    name_all(&mut lowering.graph.definitions, &root_name);
     lowering.graph.root_name = root_name;
     lowering.graph
 }
 
-/// Where in the schema we are, and the name of a type there.
+/// Names need all paths, so that who gets a contested one does not depend on the order of the schema.
+fn name_all(definitions: &mut [Definition], root: &str) {
+    let mut reserved: HashSet<String> = name::imported().map(str::to_owned).collect();
+    reserved.insert(root.to_owned());
+    let paths: Vec<&[String]> = definitions
+        .iter()
+        .map(|found| found.path.as_slice())
+        .collect();
+    let names = allot::types(root, &paths, &reserved);
+    for (definition, name) in definitions.iter_mut().zip(names) {
+        definition.name = name;
+    }
+}
+
+/// Where in the schema we are.
 #[derive(Clone)]
 struct Path {
     pointer: String,
-    name: String,
+    wires: Vec<String>,
 }
 
 impl Path {
@@ -51,7 +66,7 @@ impl Path {
                 self.pointer,
                 wire.replace('~', "~0").replace('/', "~1")
             ),
-            name: format!("{}{}", self.name, name::pascal(wire)),
+            wires: [self.wires.as_slice(), &[wire.to_owned()]].concat(),
         }
     }
 
@@ -59,28 +74,31 @@ impl Path {
     fn inner(&self, keyword: &str) -> Self {
         Self {
             pointer: format!("{}/{keyword}", self.pointer),
-            name: self.name.clone(),
+            wires: self.wires.clone(),
         }
     }
 }
 
 struct Lowering {
     graph: TypeGraph,
-    names: Taken,
 }
 
 impl Lowering {
     fn type_of(&mut self, path: &Path, schema: &Schema) -> Type {
         if schema.int_or_string || is_int_or_string_union(schema) {
-            return Type::IntOrString;
+            return if is_quantity(schema) {
+                Type::Quantity
+            } else {
+                Type::IntOrString
+            };
         }
-        let keeps_unknown = schema.preserve_unknown_fields == Some(true);
+        let keeps_unknown = keeps_unknown(schema);
         match schema.type_.as_deref() {
             Some("string") => self.string(path, schema),
             Some("boolean") => Type::Bool,
             Some("integer") if schema.format.as_deref() == Some("int32") => Type::I32,
             Some("integer") => Type::I64,
-            Some("number") => Type::F64,
+            Some("number") => Type::Number,
             Some("array") => Type::Vec(Box::new(match &schema.items {
                 Some(items) => self.inner(&path.inner("items"), items),
                 None => self.untyped(path),
@@ -125,39 +143,27 @@ impl Lowering {
         if strings.is_empty() || !only_null {
             return Type::String;
         }
-        let mut variants: Vec<Variant> = vec![];
-        let mut idents = HashSet::new();
+        let mut wires: Vec<&str> = vec![];
         for wire in strings {
-            if variants.iter().any(|variant| variant.wire == wire) {
-                continue;
+            if !wires.contains(&wire) {
+                wires.push(wire);
             }
-            let ident = name::variant(wire);
-            // values that differ in signs or case alone have no two good names
-            if !idents.insert(ident.clone()) {
-                return Type::String;
-            }
-            variants.push(Variant {
-                wire: wire.into(),
-                ident,
-            });
         }
-        let name = self.names.take(path.name.clone(), "Value");
-        Type::Named(self.define(name, schema, Shape::Enum(variants)))
+        let idents = allot::variants(&wires);
+        let variants = wires.into_iter().zip(idents).map(|(wire, ident)| Variant {
+            wire: wire.into(),
+            ident,
+        });
+        Type::Named(self.define(path, schema, Shape::Enum(variants.collect())))
     }
 
     fn structure(&mut self, path: &Path, schema: &Schema, keeps_unknown: bool) -> Type {
-        let name = self.names.take(path.name.clone(), "Fields");
-        let keeps_unknown = keeps_unknown
-            || schema
-                .additional_properties
-                .as_ref()
-                .is_some_and(|more| *more != SchemaOrBool::Bool(false));
         let empty = Struct {
             fields: vec![],
             keeps_unknown,
             has_default: false,
         };
-        let id = self.define(name, schema, Shape::Struct(empty));
+        let id = self.define(path, schema, Shape::Struct(empty));
         let fields = self.fields(path, schema.properties.iter(), &schema.required);
         let zeros = fields
             .iter()
@@ -167,7 +173,9 @@ impl Lowering {
             && schema.any_of.is_empty()
             && schema.one_of.is_empty()
             && schema.all_of.is_empty()
-            && schema.not.is_none();
+            && schema.not.is_none()
+            // a field that is required but not described is among the unknown ones
+            && schema.required.iter().all(|wire| schema.properties.contains_key(wire));
         self.graph.definitions[id.0].shape = Shape::Struct(Struct {
             fields,
             keeps_unknown,
@@ -182,12 +190,14 @@ impl Lowering {
         properties: impl Iterator<Item = (&'a String, &'a Schema)>,
         required: &[String],
     ) -> Vec<Field> {
-        let mut idents = Taken::default();
+        let properties: Vec<_> = properties.collect();
+        let wires: Vec<&str> = properties.iter().map(|(wire, _)| wire.as_str()).collect();
+        let idents = allot::fields(&wires);
         let mut fields = vec![];
-        for (wire, schema) in properties {
+        for ((wire, schema), ident) in properties.into_iter().zip(idents) {
             let type_ = self.type_of(&path.property(wire), schema);
             fields.push(Field {
-                ident: idents.take(name::field(wire), "_"),
+                ident,
                 type_,
                 optional: !required.contains(wire),
                 nullable: schema.nullable,
@@ -199,10 +209,11 @@ impl Lowering {
         fields
     }
 
-    fn define(&mut self, name: String, schema: &Schema, shape: Shape) -> TypeId {
+    fn define(&mut self, path: &Path, schema: &Schema, shape: Shape) -> TypeId {
         let id = TypeId(self.graph.definitions.len());
         self.graph.definitions.push(Definition {
-            name,
+            name: String::new(),
+            path: path.wires.clone(),
             doc: schema.description.clone(),
             shape,
         });
@@ -216,16 +227,35 @@ impl Lowering {
             Type::String => "".into(),
             Type::Bool => false.into(),
             Type::I32 | Type::I64 => 0.into(),
-            Type::F64 => serde_json::json!(0.0),
             Type::Vec(_) => Value::Array(vec![]),
             Type::Map(_) => Value::Object(serde_json::Map::new()),
             Type::Named(id) => {
                 return matches!(&self.graph.get(*id).shape, Shape::Struct(inner) if inner.has_default);
             }
-            Type::Any | Type::IntOrString | Type::Condition | Type::Nullable(_) => return false,
+            Type::Any
+            | Type::Number
+            | Type::IntOrString
+            | Type::Quantity
+            | Type::Condition
+            | Type::Nullable(_) => return false,
         };
         operator_schema::violations(schema, &zero).is_empty()
     }
+}
+
+/// Whether fields are kept that the schema does not name. An embedded resource has at least `apiVersion`, `kind` and `metadata`.
+fn keeps_unknown(schema: &Schema) -> bool {
+    let more = schema.additional_properties.as_ref();
+    schema.preserve_unknown_fields == Some(true)
+        || schema.embedded_resource
+        || (more.is_some_and(|more| *more != SchemaOrBool::Bool(false))
+            && !schema.properties.is_empty())
+}
+
+/// The pattern that controller-gen gives to a `resource.Quantity`, in which whole numbers beyond 32 bits are usual.
+fn is_quantity(schema: &Schema) -> bool {
+    let pattern = schema.pattern.as_deref();
+    pattern.is_some_and(|pattern| pattern.contains("([KMGTPE]i)|[numkMGTPE]"))
 }
 
 /// `anyOf: [{type: integer}, {type: string}]`, which some write without the Kubernetes extension.

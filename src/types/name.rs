@@ -1,7 +1,5 @@
 //! Names: from the path in a schema to types, from wire names to fields and variants. The same path always has the same name.
 
-use std::collections::HashSet;
-
 use crate::project::is_keyword;
 
 /// The words of a wire name: `podCIDRs` is `pod`, `CIDRs`; `x-forwarded_for` is `x`, `forwarded`, `for`.
@@ -106,6 +104,11 @@ fn symbols(name: &str) -> String {
             '~' => "Tilde".into(),
             '$' => "Dollar".into(),
             '%' => "Percent".into(),
+            '.' => "Dot".into(),
+            '_' => "Underscore".into(),
+            '/' => "Slash".into(),
+            ':' => "Colon".into(),
+            ' ' => "Space".into(),
             '&' => "And".into(),
             '|' => "Or".into(),
             c => format!("U{:X}", c as u32),
@@ -129,26 +132,42 @@ fn ascii(name: String) -> String {
         .collect()
 }
 
-/// Hands out names that are free, and for a name that is taken the same other one every time.
-#[derive(Debug, Default)]
-pub struct Taken(HashSet<String>);
-
-impl Taken {
-    pub fn take(&mut self, mut name: String, suffix: &str) -> String {
-        while !self.0.insert(name.clone()) {
-            name += suffix;
-        }
-        name
+/// A wire name with every capital and every sign a word of its own, for a name whose plain form is taken.
+pub fn spelled(name: &str) -> Vec<String> {
+    let mut words: Vec<String> = vec![];
+    if name.starts_with(char::is_uppercase) {
+        words.push("upper".into());
     }
+    let mut is_open = false;
+    for c in name.chars() {
+        let goes_on = is_open && !c.is_ascii_uppercase();
+        if !c.is_ascii_alphanumeric() {
+            words.push(symbols(&c.to_string()).to_lowercase());
+            is_open = false;
+        } else if let Some(word) = words.last_mut().filter(|_| goes_on) {
+            word.push(c);
+        } else {
+            words.push(c.to_ascii_lowercase().to_string());
+            is_open = true;
+        }
+    }
+    words
+}
+
+/// The same as a part of a type's name.
+pub fn pascal_spelled(name: &str) -> String {
+    spelled(name).iter().map(|word| pascal(word)).collect()
 }
 
 /// Names of the prelude and of what a module imports; a kind of such a name gets another type name.
-const IMPORTED: [&str; 24] = [
+const IMPORTED: [&str; 27] = [
+    "AnyValue",
     "BTreeMap",
     "Box",
     "Clone",
     "Condition",
     "CustomResource",
+    "CustomResourceDefinition",
     "Debug",
     "Default",
     "Deserialize",
@@ -163,12 +182,18 @@ const IMPORTED: [&str; 24] = [
     "Ok",
     "Option",
     "PartialEq",
+    "Quantity",
     "Result",
     "Serialize",
     "Some",
     "String",
     "Vec",
 ];
+
+/// Those names.
+pub fn imported() -> impl Iterator<Item = &'static str> {
+    IMPORTED.into_iter()
+}
 
 /// The Rust type of a kind.
 pub fn root(kind: &str) -> String {

@@ -32,14 +32,72 @@ pub fn module(graph: &TypeGraph, root: &Root, mode: SchemaMode) -> String {
         body.push('\n');
         body += &writer.definition(definition, root);
     }
-    imports(graph, root, mode) + &body
+    imports(graph, root, mode) + &body + &support(graph, root, mode)
 }
+
+/// What attributes refer to, where any does.
+fn support(graph: &TypeGraph, root: &Root, mode: SchemaMode) -> String {
+    let mut text = String::new();
+    if all_fields(graph).any(Field::keeps_null) {
+        text += PRESENT;
+    }
+    if graph.root_keeps_unknown && matches!(root, Root::Plain(_)) {
+        text += UNKNOWN_FIELDS;
+    }
+    if mode == SchemaMode::Derive && all_types(graph).any(holds_any_inside) {
+        text += ANY_VALUE;
+    }
+    text
+}
+
+const PRESENT: &str = "
+/// Reads what is there, so that `null` and an absent field stay two things.
+fn present<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    T: Deserialize<'de>,
+    D: serde::Deserializer<'de>,
+{
+    T::deserialize(deserializer).map(Some)
+}
+";
+
+const UNKNOWN_FIELDS: &str = "
+/// Reads what is left of an object; its type knows `apiVersion` and `kind`.
+fn unknown_fields<'de, D>(deserializer: D) -> Result<BTreeMap<String, serde_json::Value>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+{
+    let mut fields = BTreeMap::deserialize(deserializer)?;
+    fields.retain(|name: &String, _| name != \"apiVersion\" && name != \"kind\");
+    Ok(fields)
+}
+";
+
+const ANY_VALUE: &str = "
+/// Stands in schemas for a value of any type.
+struct AnyValue;
+
+impl JsonSchema for AnyValue {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        \"AnyValue\".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({\"x-kubernetes-preserve-unknown-fields\": true})
+    }
+}
+";
 
 /// Only what the module uses.
 fn imports(graph: &TypeGraph, root: &Root, mode: SchemaMode) -> String {
     let uses = |wanted: &Type| all_types(graph).any(|type_| type_.any(&|found| found == wanted));
     let maps = all_types(graph).any(|type_| type_.any(&|found| matches!(found, Type::Map(_))))
-        || structs(graph).any(|found| found.keeps_unknown);
+        || structs(graph).any(|found| found.keeps_unknown)
+        || graph.root_keeps_unknown;
     let mut text = String::new();
     if maps {
         text += "use std::collections::BTreeMap;\n\n";
@@ -48,6 +106,9 @@ fn imports(graph: &TypeGraph, root: &Root, mode: SchemaMode) -> String {
         text += "use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;\n";
     }
     let mut api = vec![];
+    if uses(&Type::Quantity) {
+        api.push("api::resource::Quantity");
+    }
     if uses(&Type::Condition) {
         api.push("apis::meta::v1::Condition");
     }
@@ -57,10 +118,15 @@ fn imports(graph: &TypeGraph, root: &Root, mode: SchemaMode) -> String {
     text += &match api.as_slice() {
         [] => String::new(),
         [one] => format!("use k8s_openapi::apimachinery::pkg::{one};\n"),
-        many => format!(
-            "use k8s_openapi::apimachinery::pkg::{{{}}};\n",
-            many.join(", ")
-        ),
+        many => {
+            let names = many.join(", ");
+            let line = format!("use k8s_openapi::apimachinery::pkg::{{{names}}};\n");
+            if line.len() <= 101 {
+                line
+            } else {
+                line.replace(&names, &format!("\n    {names},\n"))
+            }
+        }
     };
     if matches!(root, Root::Derived(_)) {
         text += "use kube::CustomResource;\n";
@@ -86,11 +152,20 @@ fn structs(graph: &TypeGraph) -> impl Iterator<Item = &Struct> {
         })
 }
 
+fn all_fields(graph: &TypeGraph) -> impl Iterator<Item = &Field> {
+    let fields = structs(graph).flat_map(|found| &found.fields);
+    fields.chain(&graph.root)
+}
+
 fn all_types(graph: &TypeGraph) -> impl Iterator<Item = &Type> {
-    let fields = structs(graph)
-        .flat_map(|found| &found.fields)
-        .chain(&graph.root);
-    fields.map(|field| &field.type_)
+    all_fields(graph).map(|field| &field.type_)
+}
+
+/// Whether values of any type are where no attribute of the field reaches them. `serde_json::Value` derives a schema that says nothing,
+/// which is not structural.
+fn holds_any_inside(type_: &Type) -> bool {
+    let is_outer = *type_ == Type::Any || *type_ == Type::Map(Box::new(Type::Any));
+    !is_outer && type_.any(&|found| *found == Type::Any)
 }
 
 struct Writer<'a> {
@@ -157,10 +232,7 @@ impl Writer<'_> {
             .map(|field| self.field(field, renames))
             .collect();
         if found.keeps_unknown {
-            let mut ident = "other".to_owned();
-            while found.fields.iter().any(|field| field.ident == ident) {
-                ident.push('_');
-            }
+            let ident = unknown_ident(&found.fields);
             parts.push(format!(
                 "    /// Fields that the schema does not name.\n    #[serde(flatten)]\n    pub {ident}: BTreeMap<String, serde_json::Value>,\n"
             ));
@@ -184,17 +256,40 @@ impl Writer<'_> {
                 "skip_serializing_if = \"Option::is_none\"".into(),
             ]);
         }
-        let mut text = comment(4, field.doc.as_deref()) + &attribute(4, "serde", &serde);
-        if self.mode == SchemaMode::Derive && field.type_.any(&|found| *found == Type::Any) {
-            text += "    #[schemars(extend(\"x-kubernetes-preserve-unknown-fields\" = true))]\n";
+        if field.keeps_null() {
+            serde.push("deserialize_with = \"present\"".into());
         }
-        text + &self.written(field).field(&field.ident)
+        let text = comment(4, field.doc.as_deref()) + &attribute(4, "serde", &serde);
+        text + &self.schemars(field) + &self.written(field).field(&field.ident)
+    }
+
+    /// What the derived schema must be told of values of any type.
+    fn schemars(&self, field: &Field) -> String {
+        if self.mode == SchemaMode::Embed || !field.type_.any(&|found| *found == Type::Any) {
+            String::new()
+        } else if holds_any_inside(&field.type_) {
+            let stand_in = self.wrapped(field, write_as(self.graph, &field.type_, "AnyValue"));
+            attribute(
+                4,
+                "schemars",
+                &[format!("with = \"{}\"", stand_in.inline())],
+            )
+        } else {
+            "    #[schemars(extend(\"x-kubernetes-preserve-unknown-fields\" = true))]\n".into()
+        }
     }
 
     fn written(&self, field: &Field) -> Written {
-        let written = write(self.graph, &field.type_);
-        if field.optional || field.nullable {
-            Written::Generic("Option", vec![written])
+        self.wrapped(field, write(self.graph, &field.type_))
+    }
+
+    /// `Option` where the value may be absent or null, twice where these are told apart. A `Value` has its own null.
+    fn wrapped(&self, field: &Field, written: Written) -> Written {
+        let option = |written| Written::Generic("Option", vec![written]);
+        if field.tells_null_from_absent() {
+            option(option(written))
+        } else if field.optional || (field.nullable && field.type_ != Type::Any) {
+            option(written)
         } else {
             written
         }
@@ -231,20 +326,37 @@ fn renames_all(fields: &[Field]) -> bool {
         .any(|field| field.ident != field.wire && camel(&field.ident) == field.wire)
 }
 
+/// The name of the map of unknown fields. No wire name gives it by chance, so a field that is added to the schema does not rename it.
+fn unknown_ident(fields: &[Field]) -> String {
+    let mut ident = "unknown_fields".to_owned();
+    while fields.iter().any(|field| field.ident == ident) {
+        ident.push('_');
+    }
+    ident
+}
+
 fn write(graph: &TypeGraph, type_: &Type) -> Written {
+    write_as(graph, type_, "serde_json::Value")
+}
+
+fn write_as(graph: &TypeGraph, type_: &Type, any: &str) -> Written {
     let leaf = |name: &str| Written::Leaf(name.to_owned());
     match type_ {
         Type::String => leaf("String"),
         Type::Bool => leaf("bool"),
         Type::I32 => leaf("i32"),
         Type::I64 => leaf("i64"),
-        Type::F64 => leaf("f64"),
-        Type::Any => leaf("serde_json::Value"),
+        Type::Number => leaf("serde_json::Number"),
+        Type::Any => leaf(any),
         Type::IntOrString => leaf("IntOrString"),
         Type::Condition => leaf("Condition"),
-        Type::Vec(inner) => Written::Generic("Vec", vec![write(graph, inner)]),
-        Type::Map(inner) => Written::Generic("BTreeMap", vec![leaf("String"), write(graph, inner)]),
-        Type::Nullable(inner) => Written::Generic("Option", vec![write(graph, inner)]),
+        Type::Quantity => leaf("Quantity"),
+        Type::Vec(inner) => Written::Generic("Vec", vec![write_as(graph, inner, any)]),
+        Type::Map(inner) => Written::Generic(
+            "BTreeMap",
+            vec![leaf("String"), write_as(graph, inner, any)],
+        ),
+        Type::Nullable(inner) => Written::Generic("Option", vec![write_as(graph, inner, any)]),
         Type::Named(id) => Written::Leaf(graph.get(*id).name.clone()),
     }
 }
@@ -280,6 +392,12 @@ fn plain_root(graph: &TypeGraph, plain: &Plain, mode: SchemaMode) -> String {
     for field in &graph.root {
         text += &format!("\n{}", writer.field(field, renames));
     }
+    if graph.root_keeps_unknown {
+        let ident = unknown_ident(&graph.root);
+        text += &format!(
+            "\n    /// Fields that the schema does not name.\n    #[serde(flatten, deserialize_with = \"unknown_fields\")]\n    pub {ident}: BTreeMap<String, serde_json::Value>,\n"
+        );
+    }
     text += "}\n";
     text + &serialize(graph, plain)
         + &resource(name, plain)
@@ -289,6 +407,12 @@ fn plain_root(graph: &TypeGraph, plain: &Plain, mode: SchemaMode) -> String {
 
 fn serialize(graph: &TypeGraph, plain: &Plain) -> String {
     let api_version = format!("{}/{}", plain.group, plain.version);
+    let unknown = graph.root_keeps_unknown.then(|| {
+        format!(
+            "        for (name, value) in &self.{} {{\n            map.serialize_entry(name, value)?;\n        }}\n",
+            unknown_ident(&graph.root)
+        )
+    });
     let fields: String = graph
         .root
         .iter()
@@ -309,7 +433,7 @@ impl Serialize for {name} {{
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {{
         use serde::ser::SerializeMap;
         let mut map = serializer.serialize_map(None)?;
-{envelope}{fields}        map.end()
+{envelope}{fields}{unknown}        map.end()
     }}
 }}
 ",
@@ -317,6 +441,7 @@ impl Serialize for {name} {{
         envelope = entry("apiVersion", &literal(&api_version))
             + &entry("kind", &literal(&plain.kind))
             + &entry("metadata", "&self.metadata"),
+        unknown = unknown.unwrap_or_default(),
     )
 }
 
@@ -448,7 +573,12 @@ impl kube::core::object::HasSpec for {name} {{
         .iter()
         .find(|field| field.wire == "status" && (field.optional || field.nullable))
     {
-        let type_ = write(graph, &status.type_).inline();
+        let status = Field {
+            nullable: status.optional && status.nullable,
+            optional: false,
+            ..status.clone()
+        };
+        let type_ = writer.written(&status).inline();
         text += &format!(
             "
 impl kube::core::object::HasStatus for {name} {{

@@ -58,7 +58,10 @@ fn is_derivable(api: &Api, version: &Version, graph: &TypeGraph) -> bool {
     let status = graph.root.iter().find(|field| field.wire == "status");
     let status_fits = match status {
         Some(field) => {
-            field.optional && version.status_subresource && graph.as_struct(&field.type_).is_some()
+            field.optional
+                && !field.nullable
+                && version.status_subresource
+                && graph.as_struct(&field.type_).is_some()
         }
         None => !version.status_subresource,
     };
@@ -70,7 +73,7 @@ fn is_derivable(api: &Api, version: &Version, graph: &TypeGraph) -> bool {
             .iter()
             .all(|field| matches!(field.wire.as_str(), "spec" | "status"))
         && api.names.list_kind == format!("{}List", api.names.kind)
-        && version.schema.preserve_unknown_fields != Some(true)
+        && !graph.root_keeps_unknown
 }
 
 fn arguments(api: &Api, version: &Version, graph: &TypeGraph) -> Vec<String> {

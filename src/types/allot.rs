@@ -1,0 +1,168 @@
+//! One name each: tells apart wire names that meet in one Rust name. The winner is the one that is closest to its Rust name, so it does
+//! not depend on the order of the document; the others are spelled out. No counters.
+
+use std::collections::{HashMap, HashSet};
+
+use super::name::{camel, field, pascal, pascal_spelled, spelled, variant};
+
+/// The identifiers of a struct's fields, in the order of `wires`.
+pub fn fields(wires: &[&str]) -> Vec<String> {
+    distinct(
+        wires,
+        &HashSet::new(),
+        |wire| field(wire),
+        |wire, ident| (camel(ident) != *wire, ident != wire, wire.to_string()),
+        |wire| field(&spelled(wire).join(" ")),
+        |wire| format!("x_{}", hex(wire)),
+    )
+}
+
+/// The variants of an enum, in the order of `values`.
+pub fn variants(values: &[&str]) -> Vec<String> {
+    distinct(
+        values,
+        &HashSet::new(),
+        |value| variant(value),
+        |value, ident| {
+            (
+                ident != value,
+                !ident.eq_ignore_ascii_case(value),
+                value.to_string(),
+            )
+        },
+        |value| {
+            if value.bytes().all(|b| b.is_ascii_uppercase()) {
+                return value.to_string();
+            }
+            let name = variant(&spelled(value).join(" "));
+            if name == variant(value) {
+                format!("Lower{name}")
+            } else {
+                name
+            }
+        },
+        |value| format!("X{}", hex(value)),
+    )
+}
+
+/// The names of the types below `root`, in the order of `paths`; none is in `reserved`.
+///
+/// `["spec", "alerting", "alertmanagers"]` below `Prometheus` gives `PrometheusSpecAlertingAlertmanagers`. Of two paths that give one
+/// name the shorter, plainer one keeps it; the other's odd parts are spelled out, and where there are none its dots:
+/// `KindDotSpecDotFooDotBar` beside `KindSpecFooBar`.
+pub fn types(root: &str, paths: &[&[String]], reserved: &HashSet<String>) -> Vec<String> {
+    let is_odd = |wire: &str| camel(&field(wire)) != wire;
+    distinct(
+        paths,
+        reserved,
+        |path| {
+            path.iter()
+                .fold(root.to_owned(), |name, wire| name + &pascal(wire))
+        },
+        |path, _| {
+            let odd = path.iter().filter(|wire| is_odd(wire)).count();
+            (path.len(), odd, path.join("."))
+        },
+        |path| {
+            path.iter()
+                .fold(root.to_owned(), |name, wire| match is_odd(wire) {
+                    true => name + &pascal_spelled(wire),
+                    false => name + &pascal(wire),
+                })
+        },
+        |path| root.to_owned() + &pascal_spelled(&format!(".{}", path.join("."))),
+    )
+}
+
+fn distinct<W, N, R>(
+    wires: &[W],
+    reserved: &HashSet<N>,
+    plain: impl Fn(&W) -> N,
+    rank: impl Fn(&W, &N) -> R,
+    spelled: impl Fn(&W) -> N,
+    last: impl Fn(&W) -> N,
+) -> Vec<N>
+where
+    N: Clone + Eq + std::hash::Hash,
+    R: Ord,
+{
+    let mut names: Vec<N> = wires.iter().map(plain).collect();
+    let mut holders: HashMap<N, Vec<usize>> = HashMap::with_capacity(names.len());
+    for (at, name) in names.iter().enumerate() {
+        holders.entry(name.clone()).or_default().push(at);
+    }
+    let mut taken: HashSet<N> = reserved.clone();
+    let mut losers = Vec::new();
+    for (name, mut group) in holders {
+        if group.len() > 1 {
+            group.sort_by_cached_key(|&at| rank(&wires[at], &name));
+        }
+        let keeps = usize::from(!reserved.contains(&name));
+        losers.extend(group.drain(keeps..));
+        taken.insert(name);
+    }
+    losers.sort_unstable();
+    for at in losers {
+        let name = spelled(&wires[at]);
+        // `last` is distinct but for names that were made to meet it.
+        names[at] = if taken.contains(&name) {
+            last(&wires[at])
+        } else {
+            name
+        };
+        taken.insert(names[at].clone());
+    }
+    names
+}
+
+/// Every byte of the wire name: the last resort, distinct by construction.
+fn hex(wire: &str) -> String {
+    wire.bytes().map(|byte| format!("{byte:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_wire_name_closest_to_the_identifier_keeps_it_in_any_order() {
+        for wires in [["foo-bar", "fooBar"], ["fooBar", "foo-bar"]] {
+            let idents = fields(&wires);
+            for (wire, ident) in wires.iter().zip(&idents) {
+                let expected = match *wire {
+                    "fooBar" => "foo_bar",
+                    _ => "foo_minus_bar",
+                };
+                assert_eq!(ident, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn values_that_differ_in_capitals_get_a_variant_each() {
+        let idents = variants(&["http", "HTTP", "Http"]);
+        assert_eq!(idents, ["LowerHttp", "HTTP", "Http"]);
+    }
+
+    #[test]
+    fn a_deeper_path_yields_to_a_shorter_one() {
+        let paths = ["spec.foo.bar", "spec.fooBar", "spec"].map(path);
+        let paths: Vec<&[String]> = paths.iter().map(Vec::as_slice).collect();
+        let names = types("Kind", &paths, &HashSet::new());
+        assert_eq!(
+            names,
+            ["KindDotSpecDotFooDotBar", "KindSpecFooBar", "KindSpec"]
+        );
+    }
+
+    #[test]
+    fn a_reserved_name_is_never_given() {
+        let reserved = HashSet::from(["IntOrString".to_owned()]);
+        let names = types("Int", &[&path("orString")], &reserved);
+        assert_eq!(names, ["IntDotOrString"]);
+    }
+
+    fn path(path: &str) -> Vec<String> {
+        path.split('.').map(str::to_owned).collect()
+    }
+}
