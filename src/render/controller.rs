@@ -68,6 +68,8 @@ struct Context<'a> {
     replicas: String,
     /// Whether the spec names an image, and the `String` expression of it.
     image: bool,
+    /// Whether the example brings an image of its own.
+    image_constant: bool,
     image_value: String,
     container: String,
     /// The spec, as an expression that serialises.
@@ -93,6 +95,16 @@ pub fn files(project: &str, kind: &Kind, api: &Api, facts: &KindFacts) -> (Strin
         Scope::Cluster => ("Api::all(server.client())", format!("{project:?}")),
     };
     let status = facts.status.as_ref().filter(|status| status.has_default);
+    let status_lines = status
+        .map(|_| status_lines(child, version, facts, &var))
+        .unwrap_or_default();
+    let conditions = match status.and_then(|status| status.conditions.as_ref()) {
+        Some(conditions) if conditions.optional => {
+            format!("status.{}.get_or_insert_default()", conditions.ident)
+        }
+        Some(conditions) => format!("&mut status.{}", conditions.ident),
+        None => String::new(),
+    };
     let context = Context {
         name: project,
         crate_name: project.replace('-', "_"),
@@ -101,29 +113,17 @@ pub fn files(project: &str, kind: &Kind, api: &Api, facts: &KindFacts) -> (Strin
         version: &version.name,
         cleanup: kind.cleanup,
         finalizer: format!("{}/{project}", api.group),
-        status: status.is_some(),
-        status_lines: match status {
-            Some(_) => status_lines(child, version, facts, &var),
-            None => vec![],
-        },
-        conditions: match status.and_then(|status| status.conditions.as_ref()) {
-            Some(conditions) if conditions.optional => {
-                format!("status.{}.get_or_insert_default()", conditions.ident)
-            }
-            Some(conditions) => format!("&mut status.{}", conditions.ident),
-            None => String::new(),
-        },
+        status: !status_lines.is_empty() || !conditions.is_empty(),
+        status_lines,
+        conditions,
         replicas: replicas(version, facts, &var),
         image: image.is_some(),
+        image_constant: image.as_ref().is_none_or(Access::is_optional),
         image_value: match &image {
-            Some(image) => {
-                image.read(&var)
-                    + if image.is_optional() {
-                        ".unwrap_or_default()"
-                    } else {
-                        ""
-                    }
+            Some(image) if image.is_optional() => {
+                format!("{}.unwrap_or_else(|| IMAGE.into())", image.read(&var))
             }
+            Some(image) => image.read(&var),
             None => "IMAGE.into()".into(),
         },
         container: api.names.singular.clone(),
@@ -228,15 +228,43 @@ fn status_lines(child: Child, version: &Version, facts: &KindFacts, var: &str) -
     };
     let at = |path: &str| {
         let path: Vec<&str> = path.trim_start_matches('.').split('.').collect();
-        facts.access(&path).filter(|_| path[0] == "status")
+        facts
+            .access(&path)
+            .filter(|access| path[0] == "status" && access.is_shallow())
     };
-    let running = "applied.as_ref().ok().and_then(|child| child.status.as_ref()?.replicas)";
-    set(at(&scale.status_replicas_path), "i32", running.into());
-    if let Some(path) = &scale.label_selector_path {
-        let selector = format!(
-            "labels(&{var}).iter().map(|(key, value)| format!(\"{{key}}={{value}}\")).collect::<Vec<_>>().join(\",\")"
-        );
-        set(at(path), "String", format!("Some({selector})"));
+    if let Some(replicas) = at(&scale.status_replicas_path)
+        && let "i32" | "i64" = replicas.rust_type.as_str()
+    {
+        let widen = if replicas.rust_type == "i64" {
+            ".map(i64::from)"
+        } else {
+            ""
+        };
+        let zero = if replicas.is_last_optional() {
+            ""
+        } else {
+            ".unwrap_or_default()"
+        };
+        // of a child that could not be applied, nothing new is known
+        lines.push("if let Ok(child) = &applied {".into());
+        lines.push("    let observed = child.status.as_ref();".into());
+        lines.push(format!(
+            "    status.{} = observed.and_then(|status| status.replicas){widen}{zero};",
+            replicas.ident()
+        ));
+        lines.push("}".into());
+    }
+    if let Some(selector) = scale.label_selector_path.as_deref().and_then(at)
+        && selector.rust_type == "String"
+    {
+        let text = "labels.iter().map(|(key, value)| format!(\"{key}={value}\")).collect::<Vec<_>>().join(\",\")";
+        let text = if selector.is_last_optional() {
+            format!("Some({text})")
+        } else {
+            text.into()
+        };
+        lines.push(format!("let labels = labels(&{var}, cx);"));
+        lines.push(format!("status.{} = {text};", selector.ident()));
     }
     lines
 }

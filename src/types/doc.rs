@@ -1,4 +1,4 @@
-//! Doc comments from descriptions: wrapped, and such that neither rustdoc nor clippy takes them for what they are not.
+//! Doc comments from descriptions: wrapped, and such that rustdoc runs nothing of them as a test and clippy finds no broken list.
 
 /// The column that a line of a doc comment keeps to.
 const WIDTH: usize = 100;

@@ -81,13 +81,24 @@ pub fn variant(value: &str) -> String {
     } else {
         symbols(&leading)
     };
-    let name = ascii(leading + &pascal(value));
+    let name = ascii(leading + &pascal(&quiet(value)));
     let name = if name.starts_with(|c: char| c.is_numeric()) {
         format!("N{name}")
     } else {
         name
     };
     if is_keyword(&name) { name + "_" } else { name }
+}
+
+/// `FROM_PORT` as `from_port`: capitals that only shout tell no words apart. A single word such as `GET` stays.
+fn quiet(value: &str) -> String {
+    let shouts =
+        value.contains(['_', '-', ' ', '.']) && !value.contains(|c: char| c.is_lowercase());
+    if shouts {
+        value.to_lowercase()
+    } else {
+        value.to_owned()
+    }
 }
 
 /// Words for signs.
@@ -261,6 +272,8 @@ mod tests {
             ("TLSv1.2", "TLSv12"),
             ("*", "Star"),
             ("_all", "All"),
+            ("FROM_REQUEST_PORT", "FromRequestPort"),
+            ("GET", "GET"),
             ("-1", "Minus1"),
         ] {
             assert_eq!(variant(value), ident, "{value}");

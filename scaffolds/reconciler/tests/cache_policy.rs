@@ -69,6 +69,12 @@ async fn cache_policy_keeps_its_config_map() -> Result<()> {
         })
         .await;
 
+    assert!(
+        made.data
+            .as_ref()
+            .is_some_and(|data| data.contains_key("spec.json"))
+    );
+
     // a child that goes comes back
     config_maps.delete(&name, &DeleteParams::default()).await?;
     server

@@ -51,7 +51,8 @@ async fn memcached_follows_its_deployment() -> Result<()> {
         .and_then(|spec| spec.replicas)
         .unwrap_or(1);
     let up = json!({"status": {
-        "observedGeneration": deployment.metadata.generation, "replicas": replicas, "readyReplicas": replicas,
+        "observedGeneration": deployment.metadata.generation,
+        "replicas": replicas, "readyReplicas": replicas, "updatedReplicas": replicas,
     }});
     deployments
         .patch_status(&name, &PatchParams::default(), &Patch::Merge(up))

@@ -60,6 +60,9 @@ impl Context {
 
     /// Deletes a child, if there is one that the reconciled object controls.
     ///
+    /// The role of a generated project has no `delete` on what is owned, as the garbage collector does that; add a rule with it
+    /// to the kind's `rules` in `operator.toml`.
+    ///
     /// # Errors
     /// [`Error::Undeclared`] and [`Error::Taken`], as for [`apply`](Self::apply).
     pub async fn delete<K>(&self, child: &K) -> Result<()>

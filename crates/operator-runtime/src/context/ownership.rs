@@ -42,7 +42,7 @@ fn same(desired: &Value, owned: &Value, live: &Value) -> bool {
     let parts: Vec<_> = owned.iter().filter(|(path, _)| *path != ".").collect();
     match desired {
         // A field without parts is owned as a whole: a scalar, an atomic list or map, or an empty one.
-        _ if parts.is_empty() => is_within(desired, live),
+        _ if parts.is_empty() => is_equal(desired, live),
         Value::Object(fields) => {
             fields.len() == parts.len()
                 && fields.iter().all(|(name, value)| {
@@ -90,18 +90,24 @@ fn has_item(items: &[Value], path: &str, owned: &Value, live: &Value) -> bool {
     }
 }
 
-/// Whether `live` is `desired`, but for fields that the API server added.
-fn is_within(desired: &Value, live: &Value) -> bool {
+/// Whether `live` is `desired`. What the API server added inside a field that is owned as a whole cannot be told from what we
+/// no longer send, so it counts as a difference; the caller's memory of its last apply forgives it.
+fn is_equal(desired: &Value, live: &Value) -> bool {
     match (desired, live) {
-        (Value::Object(desired), Value::Object(live)) => desired
-            .iter()
-            .all(|(name, value)| live.get(name).is_some_and(|live| is_within(value, live))),
+        // an empty object owns nothing of what others put into it
+        (Value::Object(desired), Value::Object(_)) if desired.is_empty() => true,
+        (Value::Object(desired), Value::Object(live)) => {
+            desired.len() == live.len()
+                && desired
+                    .iter()
+                    .all(|(name, value)| live.get(name).is_some_and(|live| is_equal(value, live)))
+        }
         (Value::Array(desired), Value::Array(live)) => {
             desired.len() == live.len()
                 && desired
                     .iter()
                     .zip(live)
-                    .all(|(desired, live)| is_within(desired, live))
+                    .all(|(desired, live)| is_equal(desired, live))
         }
         (Value::Number(desired), Value::Number(live)) => desired.as_f64() == live.as_f64(),
         _ => desired == live,
@@ -185,6 +191,13 @@ mod tests {
     fn what_was_applied_and_is_still_ours_needs_no_apply() {
         assert!(unchanged(&desired(), &live()));
         assert_eq!(owned(&live(), "another"), None);
+    }
+
+    #[test]
+    fn a_key_that_is_no_longer_in_an_atomic_map_needs_an_apply() {
+        let mut live = live();
+        live["spec"]["selector"]["matchLabels"]["old"] = json!("sent before");
+        assert!(!unchanged(&desired(), &live));
     }
 
     #[test]

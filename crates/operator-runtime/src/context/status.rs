@@ -15,7 +15,7 @@ impl Context {
     ///
     /// This is a server-side apply on the
     /// [status subresource](https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#status-subresource):
-    /// what others write into the status stays. An object that is gone by now is no error.
+    /// fields that are not sent and that others own stay; those that are sent become this operator's. An object that is gone by now is no error.
     pub async fn update_status<K, S>(&self, object: &K, status: &S) -> Result<()>
     where
         K: Resource<DynamicType = ()> + Serialize,

@@ -33,12 +33,13 @@ impl Reconciler for MemcachedReconciler {
         let applied = cx.apply(&deployment(&memcached, cx)).await;
         let mut status = memcached.status.clone().unwrap_or_default();
         status.observed_generation = memcached.metadata.generation;
-        status.replicas = applied
-            .as_ref()
-            .ok()
-            .and_then(|child| child.status.as_ref()?.replicas);
+        if let Ok(child) = &applied {
+            let observed = child.status.as_ref();
+            status.replicas = observed.and_then(|status| status.replicas);
+        }
+        let labels = labels(&memcached, cx);
         status.selector = Some(
-            labels(&memcached)
+            labels
                 .iter()
                 .map(|(key, value)| format!("{key}={value}"))
                 .collect::<Vec<_>>()
@@ -65,12 +66,13 @@ fn ready(applied: &Result<Deployment>) -> Condition {
         .as_ref()
         .and_then(|spec| spec.replicas)
         .unwrap_or(1);
-    // a status of an earlier generation tells nothing of the current one
+    // a status of an earlier generation tells nothing of the current one, nor do pods of an earlier template
     let status = deployment.status.clone().unwrap_or_default();
     let is_current = status.observed_generation >= deployment.metadata.generation;
+    let is_rolled_out = status.updated_replicas.unwrap_or(0) >= wanted;
     let running = status.ready_replicas.filter(|_| is_current).unwrap_or(0);
     let message = format!("{running} of {wanted} replicas are ready");
-    if is_current && running >= wanted {
+    if is_current && is_rolled_out && running >= wanted {
         Condition::new("Ready", true, "ReplicasReady", message)
     } else {
         Condition::new("Ready", false, "ReplicasNotReady", message)
@@ -79,7 +81,7 @@ fn ready(applied: &Result<Deployment>) -> Condition {
 
 /// The child: what it should be, with no regard to what it is.
 fn deployment(memcached: &Memcached, cx: &Context) -> Deployment {
-    let labels = labels(memcached);
+    let labels = labels(memcached, cx);
     Deployment {
         metadata: cx.child_metadata(memcached, memcached.name_any()),
         spec: Some(DeploymentSpec {
@@ -132,9 +134,9 @@ fn pod(memcached: &Memcached) -> PodSpec {
 }
 
 /// What tells the pods of one object from those of another.
-fn labels(memcached: &Memcached) -> BTreeMap<String, String> {
-    BTreeMap::from([
-        ("app.kubernetes.io/name".into(), "memcached".into()),
-        ("app.kubernetes.io/instance".into(), memcached.name_any()),
-    ])
+fn labels(memcached: &Memcached, cx: &Context) -> BTreeMap<String, String> {
+    let metadata = cx.child_metadata(memcached, memcached.name_any());
+    let mut labels = metadata.labels.unwrap_or_default();
+    labels.insert("app.kubernetes.io/name".into(), "memcached".into());
+    labels
 }
