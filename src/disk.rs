@@ -24,6 +24,8 @@ pub enum DiskError {
     Text(String),
     #[error("there is no file *.yaml, *.yml or *.json in {0}")]
     Empty(String),
+    #[error("{0} changed while the command was at work")]
+    Changed(String),
     #[error("{0} exists already and is not empty")]
     Taken(String),
     #[error("there is no project here: no operator.toml in {0} or above it")]
@@ -41,6 +43,7 @@ impl DiskError {
             Self::Missing(_) => "check the path",
             Self::Text(_) => "convert the file to UTF-8",
             Self::Empty(_) => "name a folder with CustomResourceDefinitions, or a file",
+            Self::Changed(_) => "nothing was written; try again",
             Self::Taken(_) => {
                 "choose another folder, or add to that project with `cargo operator add-crd`"
             }
@@ -203,8 +206,32 @@ pub fn read(root: &Path, path: &str) -> Result<Option<String>, DiskError> {
     }
 }
 
+/// A project that no other command works on until this is dropped.
+#[derive(Debug)]
+pub struct Guard {
+    _folder: Option<fs::File>,
+}
+
+/// Waits until no other command works on the project at `root`.
+pub fn guard(root: &Path) -> Result<Guard, DiskError> {
+    // a folder can't be opened as a file everywhere; where it can't, the comparison before writing remains
+    let folder = fs::File::open(root).ok();
+    if let Some(folder) = &folder {
+        folder.lock().map_err(|source| DiskError::Read {
+            path: root.display().to_string(),
+            source,
+        })?;
+    }
+    Ok(Guard { _folder: folder })
+}
+
 /// Writes a plan. All new texts are on the disk before the first file is replaced; if a step fails, what was done is taken back.
 pub fn apply(root: &Path, plan: &Plan) -> Result<(), DiskError> {
+    for change in &plan.changes {
+        if read(root, &change.path)? != change.before {
+            return Err(DiskError::Changed(change.path.clone()));
+        }
+    }
     let mut done = Undo::default();
     match write_all(root, plan, &mut done) {
         Ok(()) => Ok(()),

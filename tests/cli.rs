@@ -451,3 +451,97 @@ fn the_diagnostics_are_explained() {
         assert!(docs.contains(&format!("| `{name}` |")), "{name}");
     }
 }
+
+#[test]
+fn two_commands_at_once_lose_nothing() {
+    let folder = project();
+    let p = folder.path().join("p");
+    let kinds = ["Gadget", "Gizmo", "Doohickey"];
+    std::thread::scope(|scope| {
+        for kind in kinds {
+            let p = &p;
+            scope.spawn(move || ok(p, &format!("add-crd --kind {kind} --group example.com")));
+        }
+    });
+    let state = fs::read_to_string(p.join("operator.toml")).unwrap();
+    for kind in kinds {
+        assert!(state.contains(&format!("kind = \"{kind}\"")), "{kind}");
+    }
+    ok(&p, "regenerate --check");
+}
+
+#[test]
+fn a_spec_is_rewritten_by_add_crd_alone() {
+    let folder = project();
+    let p = folder.path().join("p");
+    let spec = p.join("crds/widgets.example.com.yaml");
+    let more = format!("# a licence\n---\n{WIDGET}---\napiVersion: v1\nkind: ConfigMap\n");
+    fs::write(&spec, &more).unwrap();
+    ok(&p, "regenerate");
+    ok(&p, "gen-manifests --image a/b:1");
+    assert_eq!(fs::read_to_string(&spec).unwrap(), more);
+    let run = run(&p, "add-crd ../widget.yaml");
+    assert_eq!(run.code, 2);
+    assert!(
+        run.stderr.contains("holds more than the definition"),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(fs::read_to_string(&spec).unwrap(), more);
+}
+
+#[test]
+fn odd_names_are_refused_or_mapped() {
+    let folder = project();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("case.yaml", &WIDGET.replace("kind: Widget", "kind: WIdget"));
+    write(
+        "quote.yaml",
+        &WIDGET.replace("plural: widgets", "plural: widgets\n    singular: 'w\".x'"),
+    );
+    write(
+        "empty.yaml",
+        &WIDGET.replace(
+            "              size:\n",
+            "              '': {type: string}\n              size:\n",
+        ),
+    );
+    write(
+        "dash.yaml",
+        &WIDGET.replace("name: v1\n", "name: v1-alpha\n"),
+    );
+    let p = folder.path().join("p");
+    let before = files(&p);
+    for (args, told) in [
+        (
+            "add-crd ../case.yaml",
+            "the spec crds/widgets.example.com.yaml stands there twice",
+        ),
+        ("add-crd ../quote.yaml", "is not a valid plural name"),
+        (
+            "add-crd ../clusters.yaml --kind Cluster.cluster.example.com --as ../../x",
+            "`../../x` is not a module name",
+        ),
+        (
+            "add-crd ../clusters.yaml --kind Cluster.cluster.example.com --as type",
+            "`type` is not a module name",
+        ),
+        (
+            "add-crd ../widget.yaml --versions v1,v1",
+            "the version v1 stands there twice",
+        ),
+    ] {
+        let run = run(&p, args);
+        assert_eq!(run.code, 2, "{args}: {}", run.stderr);
+        assert!(run.stderr.contains(told), "{args}: {}", run.stderr);
+        assert_eq!(files(&p), before, "{args}");
+    }
+    ok(folder.path(), "init q --crd dash.yaml");
+    assert!(files(&folder.path().join("q")).contains_key("src/api/widget/v1_alpha.rs"));
+    assert!(
+        ok(folder.path(), "types empty.yaml")
+            .stdout
+            .contains("pub empty: Option<String>")
+    );
+    assert_eq!(run(folder.path(), "init deps --crd widget.yaml").code, 2);
+}

@@ -51,6 +51,8 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         lock: Lock::default(),
         state: StateFile::new(&name, env!("CARGO_PKG_VERSION")),
         apis: vec![],
+        new_specs: vec![],
+        _guard: None,
     };
     let is_empty =
         args.crds.is_empty() && args.chosen.kind.is_none() && args.chosen.starter.group.is_none();

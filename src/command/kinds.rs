@@ -96,6 +96,8 @@ pub enum KindError {
     Unknown(String, String),
     #[error("`{0}` is not a package name")]
     Name(String),
+    #[error("{0} holds more than the definition, and would be replaced as a whole")]
+    MoreInSpec(String),
     #[error("`{0}` is not the name of an image")]
     Image(String),
     #[error("{0}")]
@@ -116,6 +118,7 @@ impl KindError {
             Self::OtherKind { .. } => "mend `kind` and `group` in operator.toml, or the spec".into(),
             Self::Unknown(..) => "write KIND, or KIND.GROUP where that is not enough".into(),
             Self::Name(_) => "use lower-case letters, digits and `-`, beginning with a letter: `--name my-operator`".into(),
+            Self::MoreInSpec(_) => "move what else is in it (comments before the document too) to another file".into(),
             Self::Image(_) => "write NAME[:TAG][@DIGEST], such as ghcr.io/me/memcached-operator:0.1.0".into(),
             Self::Starter(error) => error.help().into(),
         }

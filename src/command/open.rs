@@ -9,7 +9,7 @@ use super::{
 use crate::{
     crd::{self, Api},
     diagnostic::Diagnostic,
-    disk,
+    disk::{self, Guard},
     plan::{self, LOCK, Plan, Tree},
     project::{Lock, Project, StateFile},
     render::{self, Rendered},
@@ -33,12 +33,17 @@ pub struct Open {
     pub state: StateFile,
     /// The specs in the order of the state's kinds.
     pub apis: Vec<Api>,
+    /// Those of them that this command brings, by name; the others' files are left alone.
+    pub new_specs: Vec<String>,
+    /// Held until the command ends, so that two commands do not work on one project at once.
+    pub _guard: Option<Guard>,
 }
 
 impl Open {
     /// Reads the project; all specs that are wrong are told.
     pub fn read(place: &Where) -> Result<Self, Failure> {
         let root = disk::find_project(place.manifest_path.as_deref())?;
+        let guard = disk::guard(&root)?;
         let text = disk::read(&root, STATE)?.unwrap_or_default();
         let state = StateFile::read(&text)?;
         let lock = match disk::read(&root, LOCK)? {
@@ -66,6 +71,8 @@ impl Open {
                 lock,
                 state,
                 apis,
+                new_specs: vec![],
+                _guard: Some(guard),
             })
         } else {
             Err(errors.into())
@@ -81,6 +88,7 @@ impl Open {
             return Err(KindError::ManyNames(new).into());
         }
         for api in specs {
+            self.new_specs.push(api.name());
             let kinds = &self.state.state.kinds;
             match kinds
                 .iter()
@@ -88,6 +96,11 @@ impl Open {
             {
                 Some(index) => {
                     let kind = &kinds[index];
+                    let spec = &kind.spec;
+                    let text = disk::read(&self.root, spec)?.unwrap_or_default();
+                    if self.apis[index].text != text {
+                        return Err(KindError::MoreInSpec(spec.clone()).into());
+                    }
                     let wanted = match chosen.versions.as_slice() {
                         // a version that the new spec has dropped loses its types
                         [] => kind
@@ -112,6 +125,7 @@ impl Open {
                 }
             }
         }
+        self.state.state.check()?;
         Ok(added)
     }
 
@@ -132,7 +146,9 @@ impl Open {
     /// The files that the commands edit beside what is generated: the state and the specs.
     fn sources(&self) -> Vec<(String, String)> {
         let specs = self.state.state.kinds.iter().zip(&self.apis);
-        let specs = specs.map(|(kind, api)| (kind.spec.clone(), api.text.clone()));
+        let specs = specs
+            .filter(|(_, api)| self.new_specs.contains(&api.name()))
+            .map(|(kind, api)| (kind.spec.clone(), api.text.clone()));
         [(STATE.to_owned(), self.state.to_string())]
             .into_iter()
             .chain(specs)

@@ -1,7 +1,7 @@
 //! `types`: the types of definitions alone, for crates of any sort.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     path::{Path, PathBuf},
 };
 
@@ -15,7 +15,7 @@ use crate::{
     crd::{Api, Version},
     disk,
     plan::{self, LOCK, Tree},
-    project::{Lock, Owner, module_name},
+    project::{Lock, Owner, module_name, version_module},
     terminal::Terminal,
     types,
 };
@@ -72,6 +72,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         *names.entry(made.name.clone()).or_default() += 1;
     }
     let mut tree = Tree::default();
+    let mut taken = HashSet::new();
     for Made {
         name,
         group,
@@ -79,11 +80,14 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         text,
     } in made
     {
-        let name = if names[&name] > 1 {
+        let mut name = if names[&name] > 1 {
             format!("{name}_{}", group.replace(['.', '-'], "_"))
         } else {
             name
         };
+        while !taken.insert(name.clone()) {
+            name.push('_');
+        }
         if args.out.is_some() {
             let line = format!("// Made by `cargo operator types` from {definition}.\n");
             tree.insert(format!("{name}.rs"), Owner::Tool, line + &text);
@@ -152,9 +156,13 @@ fn module(
     match served.as_slice() {
         [version] => Ok(render(version)),
         versions => {
-            let modules = versions
-                .iter()
-                .map(|version| format!("pub mod {} {{\n{}}}\n", version.name, render(version)));
+            let modules = versions.iter().map(|version| {
+                format!(
+                    "pub mod {} {{\n{}}}\n",
+                    version_module(&version.name),
+                    render(version)
+                )
+            });
             let text = modules.collect::<Vec<_>>().join("\n");
             Ok(disk::format_rust(Path::new("."), text))
         }

@@ -149,7 +149,12 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
         line: document.line + line - 1,
         problem,
     };
-    let value: Value = match serde_yaml::from_str(document.text) {
+    let in_json = document.text.trim_start().starts_with(['{', '[']);
+    // YAML readers differ in what JSON they take, so JSON is read as such where it is
+    let json = in_json
+        .then(|| serde_json::from_str(document.text).ok())
+        .flatten();
+    let value: Value = match json.map_or_else(|| serde_yaml::from_str(document.text), Ok) {
         Ok(value) => value,
         Err(error) => {
             let line = error.location().map_or(1, |location| location.line());
@@ -159,7 +164,6 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
             )]);
         }
     };
-    let in_json = document.text.trim_start().starts_with(['{', '[']);
     let mut found = vec![];
     objects(&value, String::new(), &mut found);
     let (mut apis, mut errors) = (vec![], vec![]);
@@ -248,6 +252,14 @@ fn read_api(object: &Value, text: String) -> Result<Api, Found> {
     check("/spec/group", NameRule::Group, &spec.group)?;
     check("/spec/names/plural", NameRule::Plural, &spec.names.plural)?;
     check("/spec/names/kind", NameRule::Kind, &spec.names.kind)?;
+    if let Some(singular) = spec
+        .names
+        .singular
+        .as_deref()
+        .filter(|name| !name.is_empty())
+    {
+        check("/spec/names/singular", NameRule::Plural, singular)?;
+    }
     let expected = format!("{}.{}", spec.names.plural, spec.group);
     if definition.metadata.name != expected {
         let problem = Problem::Misnamed {

@@ -17,7 +17,7 @@ pub fn merge(base: &str, ours: &str, theirs: &str) -> Merged {
     if clean {
         Merged::Clean(merged.to_string())
     } else {
-        Merged::Kept
+        Merged::Partly(merged.to_string())
     }
 }
 
@@ -111,7 +111,7 @@ mod tests {
     fn merged(ours: &str, theirs: &str) -> Option<String> {
         match merge(BASE, ours, theirs) {
             Merged::Clean(text) => Some(text),
-            Merged::Kept => None,
+            Merged::Partly(_) | Merged::Kept => None,
         }
     }
 

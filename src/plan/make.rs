@@ -47,6 +47,8 @@ struct Making<'a> {
 /// What a merge of a file came to.
 pub enum Merged {
     Clean(String),
+    /// Both sides changed some of the same places; in these the user's text stays.
+    Partly(String),
     /// Both sides changed the same place; the user's text stays.
     Kept,
 }
@@ -87,10 +89,17 @@ impl Making<'_> {
             (Some(ours), base) => match merge(base.unwrap_or_default(), ours, theirs) {
                 Merged::Clean(text) if text == ours => {}
                 Merged::Clean(text) => self.write(path, Act::Merge, &text, owner),
-                Merged::Kept => self.plan.notes.push(Note::Kept {
-                    path: path.into(),
-                    diff: diff(path, base, Some(theirs)),
-                }),
+                partly => {
+                    if let Merged::Partly(text) = partly
+                        && text != ours
+                    {
+                        self.write(path, Act::Merge, &text, owner);
+                    }
+                    self.plan.notes.push(Note::Kept {
+                        path: path.into(),
+                        diff: diff(path, base, Some(theirs)),
+                    });
+                }
             },
         }
         self.record(path, owner, theirs);

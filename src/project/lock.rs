@@ -46,6 +46,8 @@ pub enum Owner {
 pub enum LockError {
     #[error("operator.lock can't be read: {0}")]
     Invalid(String),
+    #[error("operator.lock names `{0}`, which is no path in the project")]
+    Path(String),
     #[error("operator.lock has the format {0}, and this tool knows the format {FORMAT}")]
     Format(u32),
 }
@@ -53,7 +55,7 @@ pub enum LockError {
 impl LockError {
     pub fn help(&self) -> &'static str {
         match self {
-            Self::Invalid(_) => {
+            Self::Invalid(_) | Self::Path(_) => {
                 "take it back from version control; it is written by this tool alone"
             }
             Self::Format(_) => "install a newer cargo-operator: `cargo install cargo-operator`",
@@ -90,7 +92,12 @@ impl Lock {
         if format > FORMAT {
             return Err(LockError::Format(format));
         }
-        toml_edit::de::from_str(text).map_err(invalid)
+        let lock: Self = toml_edit::de::from_str(text).map_err(invalid)?;
+        // Invariant: what a plan writes or removes lies in the project
+        match lock.files.keys().find(|path| !is_inside(path)) {
+            Some(path) => Err(LockError::Path(path.clone())),
+            None => Ok(lock),
+        }
     }
 
     /// A line for each file, so that two branches seldom meet in one line.
@@ -136,6 +143,11 @@ impl Entry {
     }
 }
 
+fn is_inside(path: &str) -> bool {
+    let is_name = |part: &str| !matches!(part, "" | "." | "..");
+    !path.contains(['\\', ':']) && path.split('/').all(is_name)
+}
+
 fn hash(text: &str) -> String {
     let digest = Sha256::digest(text.replace("\r\n", "\n").as_bytes());
     digest.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -154,6 +166,17 @@ mod tests {
             .insert(".gitignore".into(), Entry::new(Owner::User, "x"));
         assert_eq!(Lock::read(&lock.to_text()).unwrap(), lock);
         assert!(lock.is_pristine("src/a b.rs", "x") && !lock.is_pristine("src/a b.rs", "y"));
+    }
+
+    #[test]
+    fn a_path_outside_of_the_project_is_refused() {
+        for path in ["../x", "/x", "a/../../x", "a//b", "c:\\\\x"] {
+            let text = format!("format = 1\n[files]\n\"{path}\" = {{ owner = \"tool\" }}\n");
+            assert!(
+                matches!(Lock::read(&text), Err(LockError::Path(_))),
+                "{path}"
+            );
+        }
     }
 
     #[test]

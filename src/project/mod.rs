@@ -11,7 +11,7 @@ pub use lock::{Entry, Lock, LockError, Owner};
 pub use resource::{ResourceError, ResourceType, resolve};
 pub use state::{
     FORMAT, Kind, Namespaces, Rule, Runtime, Scaffold, SchemaMode, State, StateError, StateFile,
-    ToolSource, is_package_name, module_name,
+    ToolSource, is_package_name, module_name, version_module,
 };
 
 use crate::crd::Api;

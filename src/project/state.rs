@@ -4,7 +4,7 @@ use std::{fmt, ops::Range};
 
 use super::keyword::is_keyword;
 use serde::{Deserialize, Serialize};
-use toml_edit::{Array, ArrayOfTables, DocumentMut, Item, Table, value};
+use toml_edit::{Array, DocumentMut, Item, Table, value};
 
 /// The format of `operator.toml` that this tool writes.
 pub const FORMAT: u32 = 1;
@@ -146,6 +146,16 @@ impl Kind {
 pub fn module_name(kind: &str) -> String {
     use heck::ToSnakeCase;
     let name = kind.to_snake_case();
+    if is_keyword(&name) || name == "generated" {
+        name + "_"
+    } else {
+        name
+    }
+}
+
+/// The module of a version: `v1-alpha` lives in `v1_alpha`.
+pub fn version_module(version: &str) -> String {
+    let name = version.replace('-', "_");
     if is_keyword(&name) { name + "_" } else { name }
 }
 
@@ -188,8 +198,12 @@ pub enum StateError {
     Format(u32),
     #[error("operator.toml: `{0}` is not a package name")]
     Name(String),
-    #[error("operator.toml: the kind {0} stands there twice")]
-    Twice(String),
+    #[error("operator.toml: the {0} {1} stands there twice")]
+    Twice(&'static str, String),
+    #[error(
+        "operator.toml: `{0}` has characters that a path, a version or an address here cannot have"
+    )]
+    Word(String),
     #[error("operator.toml: `{0}` is not a module name")]
     Module(String),
     #[error("operator.toml: the spec `{0}` of {1} lies outside the folder crds/")]
@@ -202,7 +216,9 @@ impl StateError {
             Self::Invalid { .. } => "docs/operator-toml.md of cargo-operator lists the keys",
             Self::Format(_) => "install a newer cargo-operator: `cargo install cargo-operator`",
             Self::Name(_) => "use lower-case letters, digits and `-`, beginning with a letter",
-            Self::Twice(_) => "remove one of the two [[kind]] tables",
+            Self::Twice("module", _) => "give one of the kinds another with `as` (--as NAME)",
+            Self::Twice(..) => "remove or rename one of the two",
+            Self::Word(_) => "use letters, digits and . _ - / : @ + ~",
             Self::Module(_) => "use lower-case letters, digits and `_`, beginning with a letter",
             Self::SpecPath(..) => "move it to crds/<plural>.<group>.yaml",
         }
@@ -248,19 +264,16 @@ impl StateFile {
         }
         let state: State = toml_edit::de::from_str(text)
             .map_err(|error| invalid(error.message(), error.span()))?;
-        check(&state)?;
+        state.check()?;
         Ok(Self { document, state })
     }
 
     /// Adds a kind, or replaces the entry of the same kind.
     pub fn add_kind(&mut self, kind: Kind) {
-        let kinds = self
-            .document
-            .entry("kind")
-            .or_insert_with(|| Item::ArrayOfTables(ArrayOfTables::new()));
-        if let Some(tables) = kinds.as_array_of_tables_mut() {
-            tables.push(table(&kind));
-        }
+        let present = self.document.remove("kind").unwrap_or_default();
+        let mut tables = present.into_array_of_tables().unwrap_or_default();
+        tables.push(table(&kind));
+        self.document.insert("kind", Item::ArrayOfTables(tables));
         self.state.kinds.push(kind);
     }
 
@@ -331,36 +344,89 @@ fn table(kind: &Kind) -> Table {
     table
 }
 
-fn check(state: &State) -> Result<(), StateError> {
-    if !is_package_name(&state.name) {
-        return Err(StateError::Name(state.name.clone()));
+impl State {
+    /// What the rest of the program relies on; a command that changed the state asks again.
+    pub fn check(&self) -> Result<(), StateError> {
+        if !is_package_name(&self.name) {
+            return Err(StateError::Name(self.name.clone()));
+        }
+        let places = match (&self.runtime, &self.tool_source) {
+            (Runtime::Path(path) | Runtime::Version(path), _) => vec![path],
+            _ => vec![],
+        };
+        let sources = match &self.tool_source {
+            ToolSource::Registry => vec![],
+            ToolSource::Git { url, rev } => vec![url, rev],
+            ToolSource::Path(path) => vec![path],
+        };
+        let mut words = places.into_iter().chain(sources).chain([&self.tool]);
+        if let Some(word) = words.find(|word| !is_plain(word)) {
+            return Err(StateError::Word(word.clone()));
+        }
+        for (index, kind) in self.kinds.iter().enumerate() {
+            let earlier = &self.kinds[..index];
+            if earlier
+                .iter()
+                .any(|other| other.full_name() == kind.full_name())
+            {
+                return Err(StateError::Twice("kind", kind.full_name()));
+            }
+            if earlier.iter().any(|other| other.spec == kind.spec) {
+                return Err(StateError::Twice("spec", kind.spec.clone()));
+            }
+            if earlier
+                .iter()
+                .any(|other| other.module_name() == kind.module_name())
+            {
+                return Err(StateError::Twice("module", kind.module_name()));
+            }
+            if !is_module_name(&kind.module_name()) {
+                return Err(StateError::Module(kind.module_name()));
+            }
+            let mut versions = kind.versions.iter().enumerate();
+            if let Some((_, version)) =
+                versions.find(|(at, version)| kind.versions[..*at].contains(version))
+            {
+                return Err(StateError::Twice("version", version.clone()));
+            }
+            let file = kind.spec.strip_prefix("crds/");
+            if !file
+                .is_some_and(|file| is_plain(file) && !file.contains('/') && !file.starts_with('.'))
+            {
+                return Err(StateError::SpecPath(kind.spec.clone(), kind.kind.clone()));
+            }
+        }
+        Ok(())
     }
-    for (index, kind) in state.kinds.iter().enumerate() {
-        if state.kinds[..index]
-            .iter()
-            .any(|other| (&other.kind, &other.group) == (&kind.kind, &kind.group))
-        {
-            return Err(StateError::Twice(format!("{}.{}", kind.kind, kind.group)));
-        }
-        if let Some(module) = &kind.module
-            && !is_module_name(module)
-        {
-            return Err(StateError::Module(module.clone()));
-        }
-        let in_folder = kind
-            .spec
-            .strip_prefix("crds/")
-            .is_some_and(|file| !file.contains(['/', '\\']));
-        if !in_folder {
-            return Err(StateError::SpecPath(kind.spec.clone(), kind.kind.clone()));
-        }
-    }
-    Ok(())
 }
+
+/// Of characters that mean nothing to a shell, to YAML, TOML or Rust.
+fn is_plain(word: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"._-/:@+~".contains(&b);
+    !word.is_empty() && word.bytes().all(plain)
+}
+
+/// Names that Cargo, or a package in every project, has taken.
+const RESERVED: [&str; 12] = [
+    "alloc",
+    "build",
+    "core",
+    "deps",
+    "examples",
+    "incremental",
+    "kube",
+    "operator-runtime",
+    "operator-schema",
+    "operator-testing",
+    "std",
+    "test",
+];
 
 /// Whether Cargo takes it for a package and Kubernetes for a label's value and an object's name.
 pub fn is_package_name(name: &str) -> bool {
     name.len() <= 50
+        && !RESERVED.contains(&name)
+        && !is_keyword(name)
         && name.starts_with(|c: char| c.is_ascii_lowercase())
         && name.ends_with(|c: char| c.is_ascii_alphanumeric())
         && name
@@ -369,7 +435,9 @@ pub fn is_package_name(name: &str) -> bool {
 }
 
 fn is_module_name(name: &str) -> bool {
-    name.starts_with(|c: char| c.is_ascii_lowercase())
+    !is_keyword(name)
+        && name != "generated"
+        && name.starts_with(|c: char| c.is_ascii_lowercase())
         && name
             .bytes()
             .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')

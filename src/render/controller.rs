@@ -5,7 +5,8 @@ use serde::Serialize;
 use super::template::fill;
 use crate::{
     crd::{Api, Scope, Version},
-    project::{Kind, is_keyword, module_name},
+    project::{Kind, is_keyword, module_name, version_module},
+    rustfmt::literal,
     types::{Access, KindFacts},
 };
 
@@ -53,7 +54,7 @@ struct Context<'a> {
     /// The Rust type.
     kind: &'a str,
     module: String,
-    version: &'a str,
+    version: String,
     /// An object of the kind, and the collection of them, as variables.
     var: String,
     objects: String,
@@ -110,7 +111,7 @@ pub fn files(project: &str, kind: &Kind, api: &Api, facts: &KindFacts) -> (Strin
         crate_name: project.replace('-', "_"),
         kind: &facts.root,
         module: kind.module_name(),
-        version: &version.name,
+        version: version_module(&version.name),
         cleanup: kind.cleanup,
         finalizer: format!("{}/{project}", api.group),
         status: !status_lines.is_empty() || !conditions.is_empty(),
@@ -126,7 +127,7 @@ pub fn files(project: &str, kind: &Kind, api: &Api, facts: &KindFacts) -> (Strin
             Some(image) => image.read(&var),
             None => "IMAGE.into()".into(),
         },
-        container: api.names.singular.clone(),
+        container: literal(&api.names.singular),
         spec: if facts.has_spec {
             format!("&{var}.spec")
         } else {

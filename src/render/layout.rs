@@ -17,7 +17,7 @@ use crate::{
     diagnostic::{Code, Diagnostic, Severity},
     manifests,
     plan::Tree,
-    project::{Kind, Owner, Project, Rule, Runtime, ToolSource},
+    project::{Kind, Owner, Project, Rule, Runtime, ToolSource, version_module},
     types,
 };
 
@@ -37,7 +37,7 @@ struct Whole<'a> {
     members: &'static str,
     runtime: String,
     testing: String,
-    kinds: Vec<KindNames<'a>>,
+    kinds: Vec<KindNames>,
     kind_names: String,
     controllers: Vec<String>,
     has_controllers: bool,
@@ -49,9 +49,9 @@ struct Whole<'a> {
 }
 
 #[derive(Serialize)]
-struct KindNames<'a> {
+struct KindNames {
     module: String,
-    versions: &'a [String],
+    versions: Vec<String>,
 }
 
 /// Makes all files of a project.
@@ -81,7 +81,11 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
             .kinds()
             .map(|(kind, _)| KindNames {
                 module: kind.module_name(),
-                versions: &kind.versions,
+                versions: kind
+                    .versions
+                    .iter()
+                    .map(|version| version_module(version))
+                    .collect(),
             })
             .collect(),
         kind_names: controlled()
@@ -167,7 +171,7 @@ fn kind_files(
         let is_controlled = kind.scaffold.is_some() && version.storage;
         let mut typed = Typed {
             module: module.clone(),
-            version: version_name.clone(),
+            version: version_module(version_name),
             root: module_of_version.facts.root.clone(),
             spec: kind.spec.clone(),
             sample: None,
@@ -195,7 +199,7 @@ fn kind_files(
         made.typed.push(typed);
         let text = format!("{HEADER}{}", module_of_version.text);
         rendered.tree.insert(
-            format!("src/api/{module}/{version_name}.rs"),
+            format!("src/api/{module}/{}.rs", version_module(version_name)),
             Owner::Tool,
             text,
         );

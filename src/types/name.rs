@@ -62,7 +62,11 @@ pub fn field(name: &str) -> String {
     } else {
         ident
     };
-    let ident = ascii(ident);
+    let ident = if ident.is_empty() {
+        "empty".to_owned()
+    } else {
+        ascii(ident)
+    };
     if is_keyword(&ident) {
         ident + "_"
     } else {
@@ -170,34 +174,66 @@ pub fn pascal_spelled(name: &str) -> String {
     spelled(name).iter().map(|word| pascal(word)).collect()
 }
 
-/// Names of the prelude and of what a module imports; a kind of such a name gets another type name.
-const IMPORTED: [&str; 27] = [
+/// Names of the prelude and of what a module, a controller or a test imports; a kind of such a name gets another type name.
+const IMPORTED: [&str; 59] = [
+    "Action",
     "AnyValue",
+    "Api",
+    "Arc",
     "BTreeMap",
     "Box",
+    "Capabilities",
     "Clone",
     "Condition",
+    "ConfigMap",
+    "Container",
+    "Context",
     "CustomResource",
     "CustomResourceDefinition",
     "Debug",
     "Default",
+    "DeleteParams",
+    "Deployment",
+    "DeploymentSpec",
     "Deserialize",
     "Eq",
     "Err",
+    "EventType",
     "From",
+    "Future",
     "IntOrString",
     "Into",
     "Iterator",
     "JsonSchema",
+    "LabelSelector",
     "None",
+    "ObjectMeta",
     "Ok",
+    "Operator",
     "Option",
     "PartialEq",
+    "Patch",
+    "PatchParams",
+    "PodSecurityContext",
+    "PodSpec",
+    "PodTemplateSpec",
+    "PostParams",
     "Quantity",
+    "Reconciler",
+    "ResourceExt",
     "Result",
+    "Root",
+    "SeccompProfile",
+    "SecurityContext",
+    "Send",
     "Serialize",
+    "Server",
+    "Settings",
+    "Setup",
     "Some",
     "String",
+    "Sync",
+    "ToString",
     "Vec",
 ];
 
@@ -230,7 +266,11 @@ pub fn camel(ident: &str) -> String {
             camel.push(c);
         }
     }
-    camel[..1].to_ascii_lowercase() + &camel[1..]
+    let mut chars = camel.chars();
+    chars
+        .next()
+        .map(|first| first.to_ascii_lowercase().to_string() + chars.as_str())
+        .unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -254,6 +294,7 @@ mod tests {
             ("größe", "gruf6udfe"),
             ("s3", "s3"),
             ("isCA", "is_ca"),
+            ("", "empty"),
         ] {
             assert_eq!(field(wire), ident, "{wire}");
         }
