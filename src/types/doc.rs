@@ -1,4 +1,5 @@
-//! Doc comments from descriptions: wrapped, and such that rustdoc runs nothing of them as a test and clippy finds no broken list.
+//! A description as the lines of a doc comment: wrapped, and with everything escaped that rustdoc or clippy would take for markup gone
+//! wrong. Lists, links, code spans and fenced blocks stay what they are.
 
 /// The column that a line of a doc comment keeps to.
 const WIDTH: usize = 100;
@@ -13,123 +14,273 @@ pub fn comment(indent: usize, description: Option<&str>) -> String {
         .collect()
 }
 
-/// Paragraphs stay apart, list items begin their own line and hang; code fences would be run as tests and are quoted instead.
+/// The lines without `/// `, at most `width` wide where words allow.
 fn lines(description: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = vec![];
-    let mut open: Option<(String, usize)> = None;
-    let description = description.replace("```", "'''").replace("~~~", "'''");
-    for line in description.lines().map(str::trim) {
-        if line.is_empty() {
-            close(&mut open, width, &mut lines);
-            if lines.last().is_some_and(|last| !last.is_empty()) {
+    let source: Vec<String> = description.lines().map(plain).collect();
+    let mut lines = Vec::new();
+    let mut at = 0;
+    while at < source.len() {
+        let line = source[at].trim();
+        if let Some(length) = fenced(&source[at..]) {
+            lines.push("```text".to_owned());
+            lines.extend(
+                source[at + 1..at + length - 1]
+                    .iter()
+                    .map(|l| l.trim_end().to_owned()),
+            );
+            lines.push("```".to_owned());
+            at += length;
+        } else if line.is_empty() {
+            if lines.last().is_some_and(|last: &String| !last.is_empty()) {
                 lines.push(String::new());
             }
-            continue;
-        }
-        match marker(line) {
-            Some(hang) => {
-                close(&mut open, width, &mut lines);
-                open = Some((line.to_owned(), hang));
+            at += 1;
+        } else {
+            let first = at;
+            at += 1;
+            // Lines that run on are one paragraph.
+            while at < source.len()
+                && !source[at].trim().is_empty()
+                && marker(source[at].trim()).is_none()
+                && fenced(&source[at..]).is_none()
+            {
+                at += 1;
             }
-            None => match &mut open {
-                Some((text, _)) => {
-                    text.push(' ');
-                    text.push_str(line);
-                }
-                None => open = Some((line.to_owned(), 0)),
-            },
+            let text = source[first..at]
+                .iter()
+                .map(|l| l.trim())
+                .collect::<Vec<_>>()
+                .join(" ");
+            wrap(&text, width, &mut lines);
         }
     }
-    close(&mut open, width, &mut lines);
     while lines.last().is_some_and(String::is_empty) {
         lines.pop();
     }
     lines
 }
 
-fn close(open: &mut Option<(String, usize)>, width: usize, lines: &mut Vec<String>) {
-    let Some((text, hang)) = open.take() else {
-        return;
-    };
-    let mut line = String::new();
-    for (index, word) in text.split_whitespace().enumerate() {
-        // a word that begins a block of Markdown must not begin a line
-        let must_follow = index > 0 && starts_block(word);
-        let fits = line.chars().count() + 1 + word.chars().count() <= width;
-        if index == 0 {
-            line = word.to_owned();
-            if hang == 0 && starts_block(word) {
-                line.insert(0, '\\');
+/// Tabs, other control characters and those that turn the direction of text become spaces.
+fn plain(line: &str) -> String {
+    line.chars()
+        .map(|c| match c {
+            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => ' ',
+            c if c.is_control() => ' ',
+            c => c,
+        })
+        .collect()
+}
+
+/// How many lines a fenced block takes that begins here and is closed.
+fn fenced(source: &[String]) -> Option<usize> {
+    let is_fence = |line: &str| line.trim_start().starts_with("```");
+    let first = source.first()?;
+    // A span on one line, as in "``` code ```", is no block.
+    if !is_fence(first) || first.trim_start()[3..].contains('`') {
+        return None;
+    }
+    let length = source
+        .iter()
+        .skip(1)
+        .position(|line| line.trim() == "```")?;
+    Some(length + 2)
+}
+
+/// The marker of a list's item, with its space.
+fn marker(line: &str) -> Option<usize> {
+    let (head, rest) = line.split_once(' ')?;
+    let number = head.strip_suffix(['.', ')']).is_some_and(|digits| {
+        (1..=3).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit())
+    });
+    let is_marker = (["-", "*", "+"].contains(&head) || number) && !rest.trim().is_empty();
+    is_marker.then_some(head.len() + 1)
+}
+
+/// One paragraph or list item. The item's later lines are indented, so that they belong to it.
+fn wrap(text: &str, width: usize, lines: &mut Vec<String>) {
+    let indent = marker(text).unwrap_or(0);
+    let (mark, text) = text.split_at(indent);
+    // A list that is numbered in the middle of a sentence, or begins with two, can't interrupt a paragraph.
+    if indent > 0
+        && lines
+            .last()
+            .is_some_and(|last| !last.is_empty() && !is_item(last))
+    {
+        lines.push(String::new());
+    }
+    let mut line = mark.trim_end().to_owned();
+    let mut is_start = true;
+    for token in tokens(text) {
+        let token = escaped(&token);
+        if is_start {
+            if !line.is_empty() {
+                line.push(' ');
             }
-        } else if fits || must_follow {
-            line.push(' ');
-            line.push_str(word);
+            line.push_str(&unmarked(&token));
+            is_start = false;
+        } else if line.chars().count() + 1 + token.chars().count() > width {
+            lines.push(std::mem::take(&mut line));
+            line = " ".repeat(indent) + &unmarked(&token);
         } else {
-            lines.push(std::mem::replace(&mut line, " ".repeat(hang) + word));
+            line.push(' ');
+            line.push_str(&token);
         }
     }
     lines.push(line);
 }
 
-/// The indent that further lines of a list item need, for a line that begins one.
-fn marker(line: &str) -> Option<usize> {
-    let (first, rest) = line.split_once(' ')?;
-    let digits = first.trim_end_matches(['.', ')']);
-    let number = digits.len() + 1 == first.len()
-        && !digits.is_empty()
-        && digits.len() <= 2
-        && digits.bytes().all(|b| b.is_ascii_digit());
-    // a marker within the item would want an indent of its own
-    let is_item = rest
-        .split_whitespace()
-        .next()
-        .is_some_and(|word| !starts_block(word));
-    (is_item && (matches!(first, "-" | "*" | "+") || number)).then_some(first.len() + 1)
+/// Whether a line belongs to a list.
+fn is_item(line: &str) -> bool {
+    marker(line).is_some() || line.starts_with("  ")
 }
 
-fn starts_block(word: &str) -> bool {
-    let digits = word.trim_end_matches(['.', ')']);
-    let number = digits.len() < word.len()
-        && !digits.is_empty()
-        && digits.bytes().all(|b| b.is_ascii_digit());
-    number
-        || word.starts_with(['#', '>', '|'])
-        || matches!(word, "-" | "*" | "+")
-        || word.bytes().all(|b| b"-=*_".contains(&b))
-        || word.starts_with('[') && word.contains("]:")
+/// Words, where a balanced code span or a link is one word.
+fn tokens(text: &str) -> Vec<String> {
+    let balanced = text.matches('`').count().is_multiple_of(2) && !text.contains("``");
+    let mut tokens = Vec::new();
+    let mut token = String::new();
+    let mut in_code = false;
+    for c in text.chars() {
+        match c {
+            '`' if balanced => {
+                in_code = !in_code;
+                token.push(c);
+            }
+            '`' => token.push_str("\\`"),
+            ' ' if !in_code => {
+                if !token.is_empty() {
+                    tokens.push(std::mem::take(&mut token));
+                }
+            }
+            c => token.push(c),
+        }
+    }
+    if !token.is_empty() {
+        tokens.push(token);
+    }
+    tokens
+}
+
+/// Brackets and angle brackets outside of code spans are text; an address becomes a link.
+fn escaped(token: &str) -> String {
+    let mut out = String::with_capacity(token.len());
+    let mut in_code = false;
+    let mut rest = token;
+    while let Some(c) = rest.chars().next() {
+        if c == '\\' && rest.starts_with("\\`") {
+            out.push_str("\\`");
+            rest = &rest[2..];
+            continue;
+        }
+        if c == '`' {
+            in_code = !in_code;
+        }
+        if !in_code && (rest.starts_with("http://") || rest.starts_with("https://")) {
+            let length = address(rest);
+            let url = &rest[..length];
+            if url.ends_with("//") {
+                out.push_str(url);
+            } else {
+                out.push_str(&format!("<{url}>"));
+            }
+            rest = &rest[length..];
+            continue;
+        }
+        if !in_code && matches!(c, '[' | ']' | '<' | '>' | '\\' | '*' | '|' | '~') {
+            out.push('\\');
+        }
+        out.push(c);
+        rest = &rest[c.len_utf8()..];
+    }
+    out
+}
+
+/// The length of the address at the start, without the punctuation of the sentence around it.
+fn address(text: &str) -> usize {
+    let end = text
+        .find(|c: char| c.is_whitespace() || "<>[]()`\"'{}|\\^*".contains(c) || !c.is_ascii())
+        .unwrap_or(text.len());
+    text[..end]
+        .trim_end_matches(['.', ',', ':', ';', '!', '?'])
+        .len()
+}
+
+/// A word at the start of a line that would begin a heading, a list, a quote or a rule.
+fn unmarked(token: &str) -> String {
+    let is_number = token.strip_suffix(['.', ')']).is_some_and(|digits| {
+        !digits.is_empty() && digits.len() < 10 && digits.bytes().all(|b| b.is_ascii_digit())
+    });
+    if is_number {
+        let (digits, dot) = token.split_at(token.len() - 1);
+        return format!("{digits}\\{dot}");
+    }
+    let rule = token.len() >= 2 && token.bytes().all(|b| matches!(b, b'-' | b'=' | b'_'));
+    let heading = token.starts_with('#') && token.trim_start_matches('#').is_empty();
+    if ["-", "+", "="].contains(&token) || rule || heading {
+        return format!("\\{token}");
+    }
+    token.to_owned()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    #[test]
-    fn text_is_wrapped_and_lists_hang() {
-        let text = "Some words that are\nwrapped again.\n\n\n- a first item of some length\n- b\n\n    indented is no code\n```\nlet x = 1;\n```\n";
-        let expected = [
-            "Some words that",
-            "are wrapped",
-            "again.",
-            "",
-            "- a first item",
-            "  of some",
-            "  length",
-            "- b",
-            "",
-            "indented is no",
-            "code ''' let x =",
-            "1; '''",
-        ];
-        assert_eq!(lines(text, 15), expected);
+    fn check(description: &str, expected: &[&str]) {
+        assert_eq!(lines(description, 40), expected, "{description}");
     }
 
     #[test]
-    fn nothing_begins_a_block_by_chance() {
-        assert_eq!(
-            lines("aaaa bbbb - cc 1. dd", 9),
-            ["aaaa bbbb -", "cc 1. dd"]
+    fn long_text_is_wrapped_between_words() {
+        check(
+            "Replicas is the number of instances that the cluster has at rest.",
+            &[
+                "Replicas is the number of instances that",
+                "the cluster has at rest.",
+            ],
         );
-        assert_eq!(lines("# not a title", 40), ["\\# not a title"]);
-        assert_eq!(lines("* * * * *\n| | cron", 9), ["\\* * * * * | |", "cron"]);
+    }
+
+    #[test]
+    fn the_lines_of_an_item_belong_to_it() {
+        check(
+            "One of:\n- first, which is rather long and needs two lines\n  of text\n- second\n",
+            &[
+                "One of:",
+                "",
+                "- first, which is rather long and needs",
+                "  two lines of text",
+                "- second",
+            ],
+        );
+    }
+
+    #[test]
+    fn markup_that_was_none_is_escaped() {
+        check("a <key> of m[x], 3 * 4", &[r"a \<key\> of m\[x\], 3 \* 4"]);
+        check(
+            "see https://example.com/a_b.",
+            &["see <https://example.com/a_b>."],
+        );
+        check("# no heading", &[r"\# no heading"]);
+        check("an odd ` tick", &[r"an odd \` tick"]);
+        check("    indented code", &["indented code"]);
+        check("`map[string]<T>` stays", &["`map[string]<T>` stays"]);
+    }
+
+    #[test]
+    fn a_line_does_not_begin_with_a_marker_by_accident() {
+        check(
+            "the value of the field is at the most ok - 1",
+            &["the value of the field is at the most ok", r"\- 1"],
+        );
+    }
+
+    #[test]
+    fn fenced_blocks_are_text() {
+        check(
+            "Like:\n```yaml\na: <b>\n```\nand so",
+            &["Like:", "```text", "a: <b>", "```", "and so"],
+        );
     }
 }

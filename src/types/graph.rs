@@ -134,6 +134,26 @@ impl TypeGraph {
         &self.definitions[id.0]
     }
 
+    pub fn structs(&self) -> impl Iterator<Item = &Struct> {
+        self.definitions
+            .iter()
+            .filter_map(|definition| match &definition.shape {
+                Shape::Struct(found) => Some(found),
+                _ => None,
+            })
+    }
+
+    /// Those of the root too.
+    pub fn fields(&self) -> impl Iterator<Item = &Field> {
+        let fields = self.structs().flat_map(|found| &found.fields);
+        fields.chain(&self.root)
+    }
+
+    /// Of all fields.
+    pub fn types(&self) -> impl Iterator<Item = &Type> {
+        self.fields().map(|field| &field.type_)
+    }
+
     /// The definition behind aliases.
     pub fn resolve(&self, id: TypeId) -> &Definition {
         match self.get(id).shape {
@@ -155,6 +175,13 @@ impl TypeGraph {
 }
 
 impl Type {
+    /// Whether values of any type are where no attribute of the field reaches them. `serde_json::Value` derives a schema that says
+    /// nothing, which is not structural.
+    pub fn holds_any_inside(&self) -> bool {
+        let is_outer = *self == Self::Any || *self == Self::Map(Box::new(Self::Any));
+        !is_outer && self.any(&|found| *found == Self::Any)
+    }
+
     /// Whether a predicate holds for a part of the expression.
     pub fn any(&self, holds: &impl Fn(&Self) -> bool) -> bool {
         holds(self)

@@ -1,0 +1,249 @@
+//! The root of a kind that kube-derive cannot express: a plain struct, with the impls that kube-derive would have written.
+
+use super::{
+    doc::comment,
+    graph::{Field, TypeGraph},
+    render::{Writer, renames_all, unknown_ident},
+    root::Plain,
+};
+use crate::{
+    project::SchemaMode,
+    rustfmt::{bracketed, derive, literal},
+};
+
+/// The root as a plain struct, with the impls that kube-derive would have written.
+pub fn plain_root(graph: &TypeGraph, plain: &Plain, mode: SchemaMode) -> String {
+    let name = &graph.root_name;
+    let writer = Writer { graph, mode };
+    let has_default = graph.root.iter().all(|field| {
+        field.optional
+            || graph
+                .as_struct(&field.type_)
+                .is_some_and(|found| found.has_default)
+    });
+    let mut names = vec!["Clone", "Debug"];
+    if has_default {
+        names.push("Default");
+    }
+    names.extend(["PartialEq", "Deserialize"]);
+    if mode == SchemaMode::Derive {
+        names.push("JsonSchema");
+    }
+    let renames = renames_all(&graph.root);
+    let mut text = format!("\n{}{}", comment(0, plain.doc.as_deref()), derive(&names));
+    if renames {
+        text += "#[serde(rename_all = \"camelCase\")]\n";
+    }
+    text += &format!("pub struct {name} {{\n    #[serde(default)]\n");
+    if mode == SchemaMode::Derive {
+        text += "    #[schemars(skip)]\n";
+    }
+    text += "    pub metadata: kube::api::ObjectMeta,\n";
+    for field in &graph.root {
+        text += &format!("\n{}", writer.field(field, renames));
+    }
+    if graph.root_keeps_unknown {
+        let ident = unknown_ident(&graph.root);
+        text += &format!(
+            "\n    /// Fields that the schema does not name.\n    #[serde(flatten, deserialize_with = \"unknown_fields\")]\n    pub {ident}: BTreeMap<String, serde_json::Value>,\n"
+        );
+    }
+    text += "}\n";
+    text + &serialize(graph, plain)
+        + &resource(name, plain)
+        + &definition(name, plain, mode)
+        + &has(graph)
+}
+
+fn serialize(graph: &TypeGraph, plain: &Plain) -> String {
+    let api_version = format!("{}/{}", plain.group, plain.version);
+    let unknown = graph.root_keeps_unknown.then(|| {
+        format!(
+            "        for (name, value) in &self.{} {{\n            map.serialize_entry(name, value)?;\n        }}\n",
+            unknown_ident(&graph.root)
+        )
+    });
+    let fields: String = graph
+        .root
+        .iter()
+        .map(|field| {
+            let (wire, ident) = (literal(&field.wire), &field.ident);
+            if field.optional {
+                format!(
+                    "        if let Some({ident}) = &self.{ident} {{\n            map.serialize_entry({wire}, {ident})?;\n        }}\n"
+                )
+            } else {
+                entry(&field.wire, &format!("&self.{ident}"))
+            }
+        })
+        .collect();
+    format!(
+        "
+impl Serialize for {name} {{
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {{
+        use serde::ser::SerializeMap;
+        let mut map = serializer.serialize_map(None)?;
+{envelope}{fields}{unknown}        map.end()
+    }}
+}}
+",
+        name = graph.root_name,
+        envelope = entry("apiVersion", &literal(&api_version))
+            + &entry("kind", &literal(&plain.kind))
+            + &entry("metadata", "&self.metadata"),
+        unknown = unknown.unwrap_or_default(),
+    )
+}
+
+fn entry(wire: &str, value: &str) -> String {
+    bracketed(
+        8,
+        "map.serialize_entry",
+        ['(', ')'],
+        &[literal(wire), value.into()],
+        "?;",
+    )
+}
+
+fn resource(name: &str, plain: &Plain) -> String {
+    let scope = if plain.namespaced {
+        "NamespaceResourceScope"
+    } else {
+        "ClusterResourceScope"
+    };
+    let functions: String = [("kind", &plain.kind), ("group", &plain.group), ("version", &plain.version), ("plural", &plain.plural)]
+        .into_iter()
+        .map(|(function, value)| {
+            format!("\n    fn {function}(_: &()) -> std::borrow::Cow<'_, str> {{\n        {value:?}.into()\n    }}\n")
+        })
+        .collect();
+    format!(
+        "
+impl kube::Resource for {name} {{
+    type DynamicType = ();
+    type Scope = kube::core::{scope};
+{functions}
+    fn meta(&self) -> &kube::api::ObjectMeta {{
+        &self.metadata
+    }}
+
+    fn meta_mut(&mut self) -> &mut kube::api::ObjectMeta {{
+        &mut self.metadata
+    }}
+}}
+"
+    )
+}
+
+fn definition(name: &str, plain: &Plain, mode: SchemaMode) -> String {
+    let mut hashes = "#".to_owned();
+    while plain.definition.contains(&format!("\"{hashes}")) {
+        hashes.push('#');
+    }
+    let short_names: Vec<String> = plain.short_names.iter().map(|name| literal(name)).collect();
+    let crd = match mode {
+        SchemaMode::Embed => {
+            "        serde_json::from_str(DEFINITION).expect(\"the text is a definition\")\n"
+                .to_owned()
+        }
+        SchemaMode::Derive => {
+            "        let generator = schemars::generate::SchemaSettings::openapi3()
+            .with(|settings| {
+                settings.inline_subschemas = true;
+                settings.meta_schema = None;
+            })
+            .with_transform(schemars::transform::AddNullable::default())
+            .with_transform(kube::core::schema::StructuralSchemaRewriter)
+            .with_transform(kube::core::schema::OptionalEnum)
+            .with_transform(kube::core::schema::OptionalIntOrString)
+            .into_generator();
+        let schema = generator.into_root_schema_for::<Self>();
+        let mut definition: serde_json::Value =
+            serde_json::from_str(DEFINITION).expect(\"the text is JSON\");
+        definition[\"spec\"][\"versions\"][0][\"schema\"][\"openAPIV3Schema\"] = schema.to_value();
+        serde_json::from_value(definition).expect(\"the schema is one of OpenAPI v3\")
+"
+            .to_owned()
+        }
+    };
+    format!(
+        "
+impl kube::CustomResourceExt for {name} {{
+    fn crd() -> CustomResourceDefinition {{
+{crd}    }}
+
+    fn crd_name() -> &'static str {{
+        {crd_name:?}
+    }}
+
+    fn api_resource() -> kube::core::ApiResource {{
+        kube::core::ApiResource::erase::<Self>(&())
+    }}
+
+    fn shortnames() -> &'static [&'static str] {{
+{short_names}    }}
+}}
+
+const DEFINITION: &str = r{hashes}\"{definition}\"{hashes};
+",
+        crd_name = format!("{}.{}", plain.plural, plain.group),
+        short_names = bracketed(8, "&", ['[', ']'], &short_names, ""),
+        definition = plain.definition,
+    )
+}
+
+/// The accessors that generic code wants.
+fn has(graph: &TypeGraph) -> String {
+    let mut text = String::new();
+    let writer = Writer {
+        graph,
+        mode: SchemaMode::Embed,
+    };
+    let name = &graph.root_name;
+    if let Some(spec) = graph.root.iter().find(|field| field.wire == "spec") {
+        let type_ = writer.written(spec).inline();
+        text += &format!(
+            "
+impl kube::core::object::HasSpec for {name} {{
+    type Spec = {type_};
+
+    fn spec(&self) -> &Self::Spec {{
+        &self.spec
+    }}
+
+    fn spec_mut(&mut self) -> &mut Self::Spec {{
+        &mut self.spec
+    }}
+}}
+"
+        );
+    }
+    if let Some(status) = graph
+        .root
+        .iter()
+        .find(|field| field.wire == "status" && (field.optional || field.nullable))
+    {
+        let status = Field {
+            nullable: status.optional && status.nullable,
+            optional: false,
+            ..status.clone()
+        };
+        let type_ = writer.written(&status).inline();
+        text += &format!(
+            "
+impl kube::core::object::HasStatus for {name} {{
+    type Status = {type_};
+
+    fn status(&self) -> Option<&Self::Status> {{
+        self.status.as_ref()
+    }}
+
+    fn status_mut(&mut self) -> &mut Option<Self::Status> {{
+        &mut self.status
+    }}
+}}
+"
+        );
+    }
+    text
+}
