@@ -1,9 +1,19 @@
-use crate::{crd, project::SchemaMode};
+use std::collections::{BTreeMap, BTreeSet};
 
-use super::module;
+use proptest::prelude::*;
+use serde_json::{Value, json};
 
-/// The module of a definition `Widget` whose root has these properties, in YAML at ten columns.
-fn widget(properties: &str) -> String {
+use super::{
+    graph::{Shape, TypeGraph},
+    lower, module,
+};
+use crate::{
+    crd::{self, Api},
+    project::SchemaMode,
+};
+
+/// The definition `Widget` whose root has these properties, in YAML at ten columns.
+fn definition(properties: &str) -> Api {
     let text = format!(
         "apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -24,7 +34,12 @@ spec:
         properties:
 {properties}"
     );
-    let api = crd::read("widget.yaml", &text).unwrap().remove(0);
+    crd::read("widget.yaml", &text).unwrap().remove(0)
+}
+
+/// Its module.
+fn widget(properties: &str) -> String {
+    let api = definition(properties);
     module(&api, &api.versions[0], SchemaMode::Derive).text
 }
 
@@ -129,5 +144,125 @@ fn a_new_optional_field_renames_nothing() {
     );
     for line in before.lines().filter(|line| line.starts_with("pub ")) {
         assert!(after.contains(line), "{line}\n{after}");
+    }
+}
+
+#[test]
+fn wire_names_that_meet_in_one_rust_name_are_spelled_out() {
+    snapshot(
+        "wire_names_that_meet_in_one_rust_name_are_spelled_out",
+        &types(
+            "
+          spec:
+            type: object
+            properties:
+              hostAliases: {type: object, properties: {a: {type: string}}}
+              host_aliases: {type: object, properties: {b: {type: string}}}
+              protocol: {type: string, enum: [http, HTTP, Http]}
+              self: {type: string}
+              unknownFields: {type: boolean}
+            x-kubernetes-preserve-unknown-fields: true
+",
+        ),
+    );
+}
+
+#[test]
+fn values_of_any_type_derive_structural_schemas() {
+    snapshot(
+        "values_of_any_type_derive_structural_schemas",
+        &types(
+            "
+          spec:
+            type: object
+            required: [one]
+            properties:
+              one: {x-kubernetes-preserve-unknown-fields: true}
+              object: {type: object, x-kubernetes-preserve-unknown-fields: true}
+              list: {type: array, items: {x-kubernetes-preserve-unknown-fields: true}}
+              lists: {type: object, additionalProperties: {type: array, items: {type: object, x-kubernetes-preserve-unknown-fields: true}}}
+",
+        ),
+    );
+}
+
+#[test]
+fn the_unknown_fields_of_a_root_are_kept() {
+    let text = widget(
+        "          spec: {type: object}\n        x-kubernetes-preserve-unknown-fields: true\n",
+    );
+    for part in [
+        "#[serde(flatten, deserialize_with = \"unknown_fields\")]",
+        "for (name, value) in &self.unknown_fields {",
+        "fields.retain(|name: &String, _| name != \"apiVersion\" && name != \"kind\");",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+}
+
+/// The schema whose leaves are at these paths: strings of two values, so that each leaf has a type too.
+fn tree(paths: &BTreeSet<Vec<&'static str>>) -> Value {
+    let mut children: BTreeMap<&str, BTreeSet<Vec<&'static str>>> = BTreeMap::new();
+    for path in paths {
+        if let [first, rest @ ..] = path.as_slice() {
+            let below = children.entry(first).or_default();
+            below.extend((!rest.is_empty()).then(|| rest.to_vec()));
+        }
+    }
+    if children.is_empty() {
+        return json!({"type": "string", "enum": ["a", "b"]});
+    }
+    let properties: serde_json::Map<String, Value> = children
+        .iter()
+        .map(|(wire, below)| ((*wire).to_owned(), tree(below)))
+        .collect();
+    json!({"type": "object", "properties": properties})
+}
+
+fn graph(paths: &BTreeSet<Vec<&'static str>>) -> TypeGraph {
+    let api = definition(&format!("          spec: {}", tree(paths)));
+    lower::lower(&api, &api.versions[0])
+}
+
+/// The name of each path's type, and the identifier of each path's field.
+fn names(graph: &TypeGraph) -> BTreeMap<Vec<String>, String> {
+    let mut names = BTreeMap::new();
+    for definition in &graph.definitions {
+        names.insert(definition.path.clone(), definition.name.clone());
+        if let Shape::Struct(found) = &definition.shape {
+            for field in &found.fields {
+                let path = [
+                    definition.path.as_slice(),
+                    &["field".into(), field.wire.clone()],
+                ];
+                names.insert(path.concat(), field.ident.clone());
+            }
+        }
+    }
+    names
+}
+
+fn paths() -> impl Strategy<Value = BTreeSet<Vec<&'static str>>> {
+    const WIRES: [&str; 6] = [
+        "replicas",
+        "clusterIPs",
+        "type",
+        "pod-template",
+        "x509",
+        "URL",
+    ];
+    let path = prop::collection::vec(prop::sample::select(&WIRES[..]), 1..5);
+    prop::collection::btree_set(path, 1..8)
+}
+
+proptest! {
+    #[test]
+    fn growth_renames_nothing(old in paths(), new in paths()) {
+        // A leaf that gets children becomes a struct of the same name.
+        let all = old.union(&new).cloned().collect();
+        let (before, after) = (names(&graph(&old)), names(&graph(&all)));
+        for (path, name) in before {
+            prop_assert_eq!(after.get(&path), Some(&name), "{:?}", path);
+        }
     }
 }
