@@ -46,7 +46,7 @@ pub(crate) struct Cache<K: Resource<DynamicType = ()> + Clone + 'static> {
     store: Store<K>,
     sources: Vec<Source>,
     /// Objects from before all watches had listed theirs: nothing is reconciled on half a cache.
-    early: HashMap<ObjectRef<K>, K>,
+    early: HashMap<ObjectRef<K>, Box<K>>,
     /// The version of each object that does not decode, so that each is reported once.
     bad: HashMap<ObjectRef<K>, Option<String>>,
     complete: bool,
@@ -116,7 +116,7 @@ impl<K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static> Cach
             Decoded::Good(object) => {
                 self.bad.remove(&key);
                 if self.complete {
-                    self.writer.apply_watcher_event(&Event::Apply(object));
+                    self.writer.apply_watcher_event(&Event::Apply(*object));
                     Change::Reconcile(vec![key])
                 } else {
                     self.early.insert(key, object);
@@ -179,7 +179,7 @@ impl<K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static> Cach
         let early = std::mem::take(&mut self.early);
         let mut keys = Vec::with_capacity(early.len());
         for (key, object) in early {
-            self.writer.apply_watcher_event(&Event::InitApply(object));
+            self.writer.apply_watcher_event(&Event::InitApply(*object));
             keys.push(key);
         }
         self.writer.apply_watcher_event(&Event::InitDone);

@@ -14,7 +14,8 @@ use std::borrow::Cow;
 /// An object of kind `K`, or what can be said of one that does not decode.
 #[derive(Clone, Debug)]
 pub(crate) enum Decoded<K> {
-    Good(K),
+    /// Boxed: every stream between the watch and the cache hands it on by value, and a kind with pod templates is tens of kilobytes.
+    Good(Box<K>),
     Bad(Box<Undecodable>),
 }
 
@@ -33,7 +34,7 @@ impl<'de, K: DeserializeOwned> Deserialize<'de> for Decoded<K> {
         let mut object = Value::deserialize(deserializer)?;
         forget_managers(&mut object);
         let error = match serde_path_to_error::deserialize::<_, K>(&object) {
-            Ok(object) => return Ok(Self::Good(object)),
+            Ok(object) => return Ok(Self::Good(Box::new(object))),
             Err(error) => error,
         };
         let metadata = object
@@ -119,6 +120,11 @@ mod tests {
             bad.metadata.finalizers.as_deref(),
             Some(&["x/y".to_owned()][..])
         );
+    }
+
+    #[test]
+    fn a_large_kind_costs_the_streams_no_stack() {
+        assert!(size_of::<Decoded<[u8; 1 << 16]>>() <= 16);
     }
 
     #[test]
