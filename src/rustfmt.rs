@@ -5,6 +5,8 @@ const CALL_WIDTH: usize = 60;
 /// Arguments of an attribute longer than this go on lines of their own (`attr_fn_like_width`).
 const ATTRIBUTE_WIDTH: usize = 70;
 const WIDTH: usize = 100;
+/// Items all as short as this share a line (`short_array_element_width_threshold`).
+const SHORT: usize = 10;
 
 /// `#[name(arguments)]` with the indent before it and a line feed behind it; nothing where there are no arguments.
 pub fn attribute(indent: usize, name: &str, arguments: &[String]) -> String {
@@ -44,11 +46,27 @@ pub fn bracketed(
     if inline.len() <= CALL_WIDTH && indent + head.len() + inline.len() + 2 + tail.len() <= WIDTH {
         return format!("{pad}{head}{open}{inline}{close}{tail}\n");
     }
+    if items.iter().all(|item| item.len() <= SHORT) && indent + inline.len() + 5 <= WIDTH {
+        return format!("{pad}{head}{open}\n{pad}    {inline},\n{pad}{close}{tail}\n");
+    }
     let lines: String = items
         .iter()
         .map(|item| format!("{pad}    {item},\n"))
         .collect();
     format!("{pad}{head}{open}\n{lines}{pad}{close}{tail}\n")
+}
+
+/// `let name = include_str!("path");` as a statement at four columns; ends with a line feed.
+pub fn include_str(name: &str, path: &str) -> String {
+    let path = literal(path);
+    let call = format!("include_str!({path});");
+    if 4 + "let  = ".len() + name.len() + call.len() <= WIDTH {
+        format!("    let {name} = {call}\n")
+    } else if 8 + call.len() <= WIDTH {
+        format!("    let {name} =\n        {call}\n")
+    } else {
+        format!("    let {name} = include_str!(\n        {path}\n    );\n")
+    }
 }
 
 /// `#[derive(names)]`.
@@ -163,6 +181,29 @@ mod tests {
         assert_eq!(
             long,
             "    #[serde(\n        rename = \"abcdefghijkl\",\n        default,\n        skip_serializing_if = \"Option::is_none\"\n    )]\n"
+        );
+    }
+
+    #[test]
+    fn a_long_path_to_include_goes_on_the_next_line_or_below() {
+        let text = |length| include_str("spec", &"p".repeat(length));
+        assert_eq!(text(68).lines().next().map(str::len), Some(100));
+        assert_eq!(text(69).lines().map(str::len).collect::<Vec<_>>(), [14, 94]);
+        assert_eq!([75, 76].map(|length| text(length).lines().count()), [2, 3]);
+    }
+
+    #[test]
+    fn short_arguments_share_a_line() {
+        let text = bracketed(
+            4,
+            &"f".repeat(90),
+            ['(', ')'],
+            &["spec".into(), "sample".into()],
+            ";",
+        );
+        assert!(
+            text.ends_with("(\n        spec, sample,\n    );\n"),
+            "{text}"
         );
     }
 

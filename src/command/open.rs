@@ -170,13 +170,15 @@ fn plan_in(
     let paths = plan::paths(tree, lock).chain(sources.iter().map(|(path, _)| path.clone()));
     let ours = disk::read_tree(root, paths)?;
     let mut plan = plan::plan(lock, &ours, tree, only);
-    for change in plan
+    let mut seeded: Vec<&mut Option<String>> = plan
         .changes
         .iter_mut()
         .filter(|change| change.is_seeded_rust())
-    {
-        let text = change.after.take().unwrap_or_default();
-        change.after = Some(disk::format_rust(root, text));
+        .map(|change| &mut change.after)
+        .collect();
+    let texts = seeded.iter_mut().filter_map(|text| text.take()).collect();
+    for (text, formatted) in seeded.into_iter().zip(disk::format_rust(root, texts)) {
+        *text = Some(formatted);
     }
     plan.add_sources(&ours, sources);
     Ok(plan)

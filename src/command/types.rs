@@ -73,6 +73,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     }
     let mut tree = Tree::default();
     let mut taken = HashSet::new();
+    let mut modules = vec![];
     for Made {
         name,
         group,
@@ -92,15 +93,13 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             let line = format!("// Made by `cargo operator types` from {definition}.\n");
             tree.insert(format!("{name}.rs"), Owner::Tool, line + &text);
         } else if several {
-            terminal.print(&disk::format_rust(
-                Path::new("."),
-                format!("pub mod {name} {{\n{text}}}\n"),
-            ));
+            modules.push(format!("pub mod {name} {{\n{text}}}\n"));
         } else {
             terminal.print(&text);
         }
     }
     let Some(folder) = &args.out else {
+        terminal.print(&disk::format_rust(Path::new("."), modules).concat());
         for (kind, diagnostic) in &diagnostics {
             terminal.tell(&told(kind, diagnostic));
         }
@@ -164,7 +163,7 @@ fn module(
                 )
             });
             let text = modules.collect::<Vec<_>>().join("\n");
-            Ok(disk::format_rust(Path::new("."), text))
+            Ok(disk::format_rust(Path::new("."), vec![text]).concat())
         }
     }
 }

@@ -3,7 +3,10 @@
 use serde::Serialize;
 
 use super::template::fill;
-use crate::project::Project;
+use crate::{
+    project::Project,
+    rustfmt::{bracketed, include_str},
+};
 
 #[derive(Serialize)]
 struct Context {
@@ -15,12 +18,10 @@ struct Context {
 struct Test {
     /// Of the function.
     name: String,
-    spec: String,
     module: String,
     version: String,
     root: String,
-    /// The sample's path below manifests/samples; empty where there is none.
-    sample: String,
+    statements: String,
 }
 
 /// One kind's version, as the test sees it.
@@ -40,11 +41,10 @@ pub fn text<'a>(project: &Project, typed: impl Iterator<Item = &'a Typed>) -> St
                 typed.module.trim_end_matches('_'),
                 typed.version
             ),
-            spec: typed.spec.clone(),
             module: typed.module.clone(),
             version: typed.version.clone(),
             root: typed.root.clone(),
-            sample: typed.sample.clone().unwrap_or_default(),
+            statements: statements(typed),
         })
         .collect();
     fill(
@@ -54,4 +54,19 @@ pub fn text<'a>(project: &Project, typed: impl Iterator<Item = &'a Typed>) -> St
             tests,
         },
     )
+}
+
+fn statements(typed: &Typed) -> String {
+    let assert = |what: &str, arguments: &[&str]| {
+        let head = format!("operator_testing::{what}::<{}>", typed.root);
+        let arguments: Vec<String> = arguments.iter().map(|&name| name.to_owned()).collect();
+        bracketed(4, &head, ['(', ')'], &arguments, ";")
+    };
+    let mut text = include_str("spec", &format!("../{}", typed.spec));
+    text += &assert("assert_is_spec", &["spec"]);
+    if let Some(sample) = &typed.sample {
+        text += &include_str("sample", &format!("../manifests/samples/{sample}"));
+        text += &assert("assert_is_valid", &["spec", "sample"]);
+    }
+    text
 }
