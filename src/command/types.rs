@@ -73,7 +73,6 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     }
     let mut tree = Tree::default();
     let mut taken = HashSet::new();
-    let mut modules = vec![];
     for Made {
         name,
         group,
@@ -93,13 +92,13 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             let line = format!("// Made by `cargo operator types` from {definition}.\n");
             tree.insert(format!("{name}.rs"), Owner::Tool, line + &text);
         } else if several {
-            modules.push(format!("pub mod {name} {{\n{text}}}\n"));
+            let module = format!("pub mod {name} {{\n{text}}}\n");
+            terminal.print(&disk::format_rust(Path::new("."), vec![module]).concat());
         } else {
             terminal.print(&text);
         }
     }
     let Some(folder) = &args.out else {
-        terminal.print(&disk::format_rust(Path::new("."), modules).concat());
         for (kind, diagnostic) in &diagnostics {
             terminal.tell(&told(kind, diagnostic));
         }

@@ -5,6 +5,7 @@ mod definition;
 mod document;
 mod position;
 mod read;
+mod unique;
 mod yaml11;
 
 pub use api::{Api, Conversion, Deprecation, Names, PrinterColumn, Scale, Scope, Source, Version};

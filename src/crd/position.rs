@@ -51,6 +51,40 @@ pub fn line_of(text: &str, pointer: &str) -> usize {
     best.1
 }
 
+/// The line, from 1, on which a mapping has `key` for the second time.
+pub fn line_of_second(text: &str, key: &str) -> Option<usize> {
+    // for each open collection: whether it is a mapping, whether a key comes next, whether it has had this one
+    let mut open: Vec<(bool, bool, bool)> = vec![];
+    for (event, span) in Parser::new_from_str(text).map_while(Result::ok) {
+        match event {
+            Event::Scalar(scalar, ..) => {
+                if let Some((true, awaits_key @ true, had)) = open.last_mut() {
+                    if scalar == key && std::mem::replace(had, true) {
+                        return Some(span.start.line());
+                    }
+                    *awaits_key = false;
+                    continue;
+                }
+            }
+            Event::MappingStart(..) | Event::SequenceStart(..) => {
+                let is_mapping = matches!(event, Event::MappingStart(..));
+                open.push((is_mapping, is_mapping, false));
+                continue;
+            }
+            Event::MappingEnd | Event::SequenceEnd => {
+                open.pop();
+            }
+            Event::Alias(..) => {}
+            _ => continue,
+        }
+        // a value ends
+        if let Some((is_mapping, awaits_key, _)) = open.last_mut() {
+            *awaits_key = *is_mapping;
+        }
+    }
+    None
+}
+
 struct Container {
     /// Of the mapping's value that comes next.
     key: Option<String>,
@@ -94,6 +128,13 @@ fn value_ends(open: &mut [Container]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_second_key_is_found_in_its_own_mapping() {
+        let text = "a:\n  k: {k: [k, k]}\n  b: k\nk: k\nc:\n- x: 1\n- x: 2\n  k: 1\n  y: [{z: 1}]\n  k: 2\n";
+        assert_eq!(line_of_second(text, "k"), Some(10));
+        assert_eq!(line_of_second(text, "x"), None);
+    }
 
     #[test]
     fn a_pointer_finds_its_line_or_that_of_its_nearest_parent() {

@@ -8,7 +8,8 @@ use super::{
     api::{Api, Conversion, Deprecation, Names, Scope, Source, Version},
     definition::{Definition, RawScope, RawVersion, Strategy},
     document::{Document, documents},
-    position::line_of,
+    position::{line_of, line_of_second},
+    unique::{Unique, twice},
     yaml11,
 };
 
@@ -47,6 +48,8 @@ pub enum Problem {
     Storage(usize),
     #[error("the version `{0}` stands there twice")]
     TwiceVersion(String),
+    #[error("the key `{0}` stands there twice")]
+    TwiceKey(String),
     #[error("the bare scalar `{0}` is not text to kubectl and the API server, which read YAML 1.1")]
     Ambiguous(String),
 }
@@ -71,7 +74,7 @@ impl Problem {
             }
             Self::NotServed => "set `served: true` on a version".into(),
             Self::Storage(_) => "set `storage: true` on one version and `storage: false` on the others".into(),
-            Self::TwiceVersion(_) => "remove or rename one of them".into(),
+            Self::TwiceVersion(_) | Self::TwiceKey(_) => "remove or rename one of them".into(),
             Self::Ambiguous(scalar) => format!("write \"{scalar}\" in quotes, or the boolean or number that is meant"),
         }
     }
@@ -154,9 +157,14 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
     let json = in_json
         .then(|| serde_json::from_str(document.text).ok())
         .flatten();
-    let value: Value = match json.map_or_else(|| serde_yaml::from_str(document.text), Ok) {
-        Ok(value) => value,
+    let read = json.map_or_else(|| serde_yaml::from_str(document.text), Ok);
+    let value = match read {
+        Ok(Unique(value)) => value,
         Err(error) => {
+            if let Some(key) = twice(&error.to_string()) {
+                let line = line_of_second(document.text, &key).unwrap_or(1);
+                return Err(vec![at(line, Problem::TwiceKey(key))]);
+            }
             let line = error.location().map_or(1, |location| location.line());
             return Err(vec![at(
                 line,
@@ -433,7 +441,12 @@ spec:
 
     #[test]
     fn what_is_wrong_is_told_with_its_line() {
-        let cases: [(&str, &str, &str); 11] = [
+        let cases: [(&str, &str, &str); 12] = [
+            (
+                "  group: example.com",
+                "  group: example.com\n  group: example.org",
+                "x.yaml:7: the key `group` stands there twice",
+            ),
             (
                 "kind: CustomRes",
                 "kind: [CustomRes",
