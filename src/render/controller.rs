@@ -67,6 +67,8 @@ struct Context<'a> {
     conditions: String,
     /// `i32` expression.
     replicas: String,
+    /// The patch of an object that asks for one replica more, as JSON with the variable `replicas`; empty where it might not be valid.
+    more: String,
     /// Whether the spec names an image, and the `String` expression of it.
     image: bool,
     /// Whether the example brings an image of its own.
@@ -118,6 +120,7 @@ pub fn files(project: &str, kind: &Kind, api: &Api, facts: &KindFacts) -> (Strin
         status_lines,
         conditions,
         replicas: replicas(version, facts, &var),
+        more: more(version),
         image: image.is_some(),
         image_constant: image.as_ref().is_none_or(Access::is_optional),
         image_value: match &image {
@@ -176,14 +179,44 @@ fn variables(api: &Api) -> (String, String) {
     }
 }
 
-/// How many replicas are wanted, as `i32`.
-fn replicas(version: &Version, facts: &KindFacts, var: &str) -> String {
+/// Where the wanted number of replicas stands.
+fn replicas_path(version: &Version) -> Vec<&str> {
     let by_scale = version
         .scale
         .as_ref()
         .map(|scale| scale.spec_replicas_path.as_str());
     let path = by_scale.unwrap_or(".spec.replicas");
-    let path: Vec<&str> = path.trim_start_matches('.').split('.').collect();
+    path.trim_start_matches('.').split('.').collect()
+}
+
+/// Not where a bound, a rule or a union of the schema may forbid it.
+fn more(version: &Version) -> String {
+    let mut schema = &version.schema;
+    let mut patch = "replicas + 1".to_owned();
+    let path = replicas_path(version);
+    for wire in &path {
+        let has_union =
+            !(schema.one_of.is_empty() && schema.any_of.is_empty() && schema.all_of.is_empty());
+        let Some(property) = schema.properties.get(*wire) else {
+            return String::new();
+        };
+        if !schema.validations.is_empty() || has_union || schema.not.is_some() {
+            return String::new();
+        }
+        schema = property;
+    }
+    if schema.maximum.is_some() || schema.enum_.is_some() || !schema.validations.is_empty() {
+        return String::new();
+    }
+    for wire in path.iter().rev() {
+        patch = format!("{{{wire:?}: {patch}}}");
+    }
+    patch
+}
+
+/// How many replicas are wanted, as `i32`.
+fn replicas(version: &Version, facts: &KindFacts, var: &str) -> String {
+    let path = replicas_path(version);
     let Some(access) = facts.access(&path) else {
         return "1".into();
     };

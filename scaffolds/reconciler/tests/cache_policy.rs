@@ -4,11 +4,12 @@ use anyhow::Result;
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
     Api, ResourceExt,
-    api::{DeleteParams, ObjectMeta, PostParams},
+    api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams},
 };
 use operator_runtime::{Operator, Settings};
 use operator_testing::{Server, condition, sample};
 use reconciler::{api::cache_policy::v1::CachePolicy, controllers};
+use serde_json::json;
 
 #[tokio::test]
 async fn cache_policy_keeps_its_config_map() -> Result<()> {
@@ -74,6 +75,21 @@ async fn cache_policy_keeps_its_config_map() -> Result<()> {
             .as_ref()
             .is_some_and(|data| data.contains_key("spec.json"))
     );
+
+    // what others change in the child is set right
+    let changed = json!({"data": {"spec.json": "changed"}});
+    config_maps
+        .patch(&name, &PatchParams::default(), &Patch::Merge(changed))
+        .await?;
+    server
+        .eventually("the ConfigMap is as it was", async || {
+            config_maps
+                .get_opt(&name)
+                .await
+                .ok()?
+                .filter(|found| found.data == made.data)
+        })
+        .await;
 
     // a child that goes comes back
     config_maps.delete(&name, &DeleteParams::default()).await?;

@@ -64,6 +64,30 @@ async fn memcached_follows_its_deployment() -> Result<()> {
         })
         .await;
 
+    // what others change in the child is set right
+    let scaled = json!({"spec": {"replicas": replicas + 1}});
+    deployments
+        .patch(&name, &PatchParams::default(), &Patch::Merge(scaled))
+        .await?;
+    server
+        .eventually("the Deployment is as it was", async || {
+            let found = deployments.get_opt(&name).await.ok()??;
+            (found.spec?.replicas == Some(replicas)).then_some(())
+        })
+        .await;
+
+    // a change of the object reaches the child
+    let more = json!({"spec": {"replicas": replicas + 1}});
+    memcacheds
+        .patch(&name, &PatchParams::default(), &Patch::Merge(more))
+        .await?;
+    server
+        .eventually("the Deployment has one replica more", async || {
+            let found = deployments.get_opt(&name).await.ok()??;
+            (found.spec?.replicas == Some(replicas + 1)).then_some(())
+        })
+        .await;
+
     // a child that goes comes back
     deployments.delete(&name, &DeleteParams::default()).await?;
     server
