@@ -18,7 +18,8 @@ pub struct KindFacts {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatusFacts {
     pub has_default: bool,
-    /// A list of objects that have at least `type` and `status`, and no other required field than those of metav1.Condition.
+    /// A list of objects that have at least `type` and `status`, and no other required field than those of metav1.Condition and
+    /// `lastUpdateTime`.
     pub conditions: Option<ConditionsFacts>,
 }
 
@@ -159,12 +160,13 @@ impl Access {
 }
 
 fn is_settable(graph: &TypeGraph, type_: &Type) -> bool {
-    const KNOWN: [&str; 6] = [
+    const KNOWN: [&str; 7] = [
         "type",
         "status",
         "reason",
         "message",
         "lastTransitionTime",
+        "lastUpdateTime",
         "observedGeneration",
     ];
     let Type::Vec(item) = type_ else { return false };
@@ -188,7 +190,7 @@ fn is_settable(graph: &TypeGraph, type_: &Type) -> bool {
     takes("type", "Ready")
         && takes("status", "True")
         && takes("status", "False")
-        && ["reason", "message", "lastTransitionTime"]
+        && ["reason", "message", "lastTransitionTime", "lastUpdateTime"]
             .iter()
             .all(|wire| has(wire).is_none_or(|field| field.type_ == Type::String))
         && item

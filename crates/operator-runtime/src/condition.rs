@@ -72,7 +72,8 @@ impl Condition {
     /// Puts the condition in place of the one of its type, or at the end.
     ///
     /// `lastTransitionTime` moves only when `status` does, so that setting the same condition again
-    /// changes nothing. `generation` is the `metadata.generation` that the condition speaks of.
+    /// changes nothing. A `lastUpdateTime`, which the conditions of Deployments and of kinds that
+    /// followed them require, moves when anything of the condition does. `generation` is the `metadata.generation` that the condition speaks of.
     /// Fields that `C` does not have are left out; those that only `C` has are kept.
     pub fn set_in<C: Serialize + DeserializeOwned>(
         self,
@@ -98,12 +99,11 @@ impl Condition {
                 break;
             }
         }
+        let before = item.clone();
+        let now = serde_json::to_value(Time(now))?;
         let status = Value::from(self.status.as_str());
         if item.get("status") != Some(&status) || !item.contains_key("lastTransitionTime") {
-            item.insert(
-                "lastTransitionTime".into(),
-                serde_json::to_value(Time(now))?,
-            );
+            item.insert("lastTransitionTime".into(), now.clone());
         }
         item.insert("type".into(), self.type_.into());
         item.insert("status".into(), status);
@@ -113,7 +113,20 @@ impl Condition {
             Some(generation) => item.insert("observedGeneration".into(), generation.into()),
             None => item.remove("observedGeneration"),
         };
-        let item = serde_json::from_value(Value::Object(item))?;
+        // what `C` does not have is in the new one alone
+        let differs = before
+            .iter()
+            .any(|(key, value)| item.get(key) != Some(value));
+        if item.contains_key("lastUpdateTime") && differs {
+            item.insert("lastUpdateTime".into(), now.clone());
+        }
+        let item = match C::deserialize(&Value::Object(item.clone())) {
+            Ok(item) => item,
+            Err(error) => {
+                item.entry("lastUpdateTime").or_insert(now);
+                C::deserialize(&Value::Object(item)).map_err(|_| error)?
+            }
+        };
         match place {
             Some(index) => conditions[index] = item,
             None => conditions.push(item),
@@ -170,6 +183,25 @@ mod tests {
             .collect();
         assert_eq!(types, ["Other", "Ready"]);
         assert_eq!(conditions[0].status, "Unknown");
+    }
+
+    #[test]
+    fn a_required_update_time_moves_with_any_change() {
+        #[derive(Serialize, Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Updated {
+            r#type: String,
+            status: String,
+            message: String,
+            last_update_time: Time,
+        }
+        let mut conditions: Vec<Updated> = vec![];
+        for (message, second, expected) in [("a", 1, 1), ("a", 2, 1), ("b", 3, 3)] {
+            ready(false, message)
+                .set_at(&mut conditions, None, at(second))
+                .unwrap();
+            assert_eq!(conditions[0].last_update_time.0, at(expected));
+        }
     }
 
     #[test]
