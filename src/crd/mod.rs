@@ -4,10 +4,12 @@ mod api;
 mod definition;
 mod document;
 mod position;
+mod problem;
 mod read;
 mod unique;
 mod yaml11;
 
 pub use api::{Api, Conversion, Deprecation, Names, PrinterColumn, Scale, Scope, Source, Version};
 pub use position::line_of;
-pub use read::{NameRule, Problem, ReadError, read};
+pub use problem::{NameRule, Problem, ReadError};
+pub use read::read;

@@ -1,7 +1,5 @@
 //! From text to [`Api`] values: finds the CustomResourceDefinitions among other objects, and checks what everything later relies on.
 
-use std::fmt;
-
 use serde_json::Value;
 
 use super::{
@@ -9,126 +7,10 @@ use super::{
     definition::{Definition, RawScope, RawVersion, Strategy},
     document::{Document, documents},
     position::{line_of, line_of_second},
+    problem::{NameRule, Problem, ReadError},
     unique::{Unique, twice},
     yaml11,
 };
-
-/// A text that can't be used, where, and what to do about it.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{path}:{line}: {problem}")]
-pub struct ReadError {
-    pub path: String,
-    /// From 1.
-    pub line: usize,
-    pub problem: Problem,
-}
-
-/// What is wrong with a document.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Problem {
-    #[error("this is not YAML or JSON: {0}")]
-    Syntax(String),
-    #[error(
-        "a CustomResourceDefinition of apiextensions.k8s.io/v1beta1, which Kubernetes dropped in 1.22"
-    )]
-    Beta,
-    #[error("a CustomResourceDefinition of the unknown version `{0}`")]
-    UnknownVersion(String),
-    #[error("this is not a CustomResourceDefinition as the API server knows it: {0}")]
-    Shape(String),
-    #[error("`{0}` is not a valid {1}")]
-    Name(String, NameRule),
-    #[error("the definition is named `{found}`, but its plural and group make `{expected}`")]
-    Misnamed { found: String, expected: String },
-    #[error("the version `{0}` has no schema")]
-    NoSchema(String),
-    #[error("no version is served")]
-    NotServed,
-    #[error("{0} versions are marked as the storage version; there must be one")]
-    Storage(usize),
-    #[error("the version `{0}` stands there twice")]
-    TwiceVersion(String),
-    #[error("the key `{0}` stands there twice")]
-    TwiceKey(String),
-    #[error("the bare scalar `{0}` is not text to kubectl and the API server, which read YAML 1.1")]
-    Ambiguous(String),
-}
-
-impl Problem {
-    /// What the user can do.
-    pub fn help(&self) -> String {
-        match self {
-            Self::Syntax(detail) if detail.contains("flow mapping") || detail.contains('{') => {
-                "if this is a Helm template, render it first: `helm template CHART | cargo operator ... -`".into()
-            }
-            Self::Syntax(_) => "mend the line, or give another file".into(),
-            Self::Beta => {
-                "convert it to apiextensions.k8s.io/v1: the schema moves to `spec.versions[].schema.openAPIV3Schema`".into()
-            }
-            Self::UnknownVersion(_) => "write `apiVersion: apiextensions.k8s.io/v1`".into(),
-            Self::Shape(_) => "`kubectl explain customresourcedefinition.spec` shows the fields".into(),
-            Self::Name(_, rule) => rule.help().into(),
-            Self::Misnamed { expected, .. } => format!("write `name: {expected}` under `metadata`"),
-            Self::NoSchema(_) => {
-                "add `schema.openAPIV3Schema`; the least is `type: object` with `x-kubernetes-preserve-unknown-fields: true`".into()
-            }
-            Self::NotServed => "set `served: true` on a version".into(),
-            Self::Storage(_) => "set `storage: true` on one version and `storage: false` on the others".into(),
-            Self::TwiceVersion(_) | Self::TwiceKey(_) => "remove or rename one of them".into(),
-            Self::Ambiguous(scalar) => format!("write \"{scalar}\" in quotes, or the boolean or number that is meant"),
-        }
-    }
-}
-
-/// What a name must be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NameRule {
-    Group,
-    Plural,
-    Kind,
-    Version,
-}
-
-impl NameRule {
-    /// Whether the API server takes the name.
-    pub fn holds(self, name: &str) -> bool {
-        let label = |label: &str| {
-            !label.is_empty()
-                && label.len() <= 63
-                && label
-                    .bytes()
-                    .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-                && !label.starts_with('-')
-                && !label.ends_with('-')
-        };
-        let word = |name: &str| label(name) && name.starts_with(|c: char| c.is_ascii_lowercase());
-        match self {
-            Self::Group => name.contains('.') && name.len() <= 253 && name.split('.').all(label),
-            Self::Plural | Self::Version => word(name),
-            Self::Kind => word(&name.to_ascii_lowercase()),
-        }
-    }
-
-    pub fn help(self) -> &'static str {
-        match self {
-            Self::Group => "a group is a domain name such as `cache.example.com`",
-            Self::Plural => "a plural is lower case, such as `memcacheds`",
-            Self::Kind => "a kind is a word such as `Memcached`",
-            Self::Version => "a version is a word such as `v1alpha1`",
-        }
-    }
-}
-
-impl fmt::Display for NameRule {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Group => "API group",
-            Self::Plural => "plural name",
-            Self::Kind => "kind",
-            Self::Version => "version name",
-        })
-    }
-}
 
 /// Reads all CustomResourceDefinitions of `text`; other objects are passed over. All that is wrong is told, not just the first.
 pub fn read(path: &str, text: &str) -> Result<Vec<Api>, Vec<ReadError>> {
