@@ -33,7 +33,7 @@ struct State {
     role: Role,
     beat: Instant,
     lease_seen: Option<Instant>,
-    /// The caches that are still being filled, by kind.
+    /// The caches that are still being filled, by kind and group.
     filling: Vec<String>,
 }
 
@@ -155,13 +155,13 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_worker_is_ready_with_full_caches_and_never_again_after_stopping() {
         let health = health();
-        health.filling("Memcached".into());
+        health.filling("Memcached.cache.example.com".into());
         health.set_role(Role::Working);
         assert_eq!(
             health.unready().as_deref(),
-            Some("waiting for the lists of Memcached")
+            Some("waiting for the lists of Memcached.cache.example.com")
         );
-        health.filled("Memcached");
+        health.filled("Memcached.cache.example.com");
         assert_eq!(health.unready(), None);
         health.set_role(Role::Stopping);
         health.set_role(Role::Working);

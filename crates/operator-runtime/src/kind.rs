@@ -32,6 +32,32 @@ impl Scope {
     }
 }
 
+/// What tells a kind from all others: two groups may each have a `Cluster`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct GroupKind {
+    pub group: String,
+    pub kind: String,
+}
+
+impl GroupKind {
+    pub fn of<K: Resource<DynamicType = ()>>() -> Self {
+        Self {
+            group: K::group(&()).into_owned(),
+            kind: K::kind(&()).into_owned(),
+        }
+    }
+}
+
+/// As Kubernetes prints it: `Deployment.apps`, `ConfigMap`.
+impl fmt::Display for GroupKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.group {
+            "" => f.write_str(&self.kind),
+            group => write!(f, "{}.{group}", self.kind),
+        }
+    }
+}
+
 /// A kind by its names.
 #[derive(Clone, Debug)]
 pub(crate) struct Kind {
@@ -72,7 +98,10 @@ impl fmt::Display for Kind {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use k8s_openapi::api::core::v1::{ConfigMap, Namespace};
+    use k8s_openapi::api::{
+        apps::v1::Deployment,
+        core::v1::{ConfigMap, Namespace},
+    };
 
     #[test]
     fn a_cluster_scoped_kind_is_watched_once_whatever_the_namespaces() {
@@ -90,5 +119,12 @@ mod tests {
         let kind = |group, kind| Kind::new(group, "v1", kind, "", Scope::Namespaced).to_string();
         assert_eq!(kind("apps", "Deployment"), "apps/v1/Deployment");
         assert_eq!(kind("", "ConfigMap"), "v1/ConfigMap");
+    }
+
+    #[test]
+    fn a_kind_without_its_version_reads_as_kubernetes_prints_it() {
+        let printed = GroupKind::of::<Deployment>().to_string();
+        assert_eq!(printed, "Deployment.apps");
+        assert_eq!(GroupKind::of::<ConfigMap>().to_string(), "ConfigMap");
     }
 }

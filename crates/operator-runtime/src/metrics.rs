@@ -11,19 +11,24 @@ use prometheus_client::{
     registry::Registry,
 };
 
+use crate::kind::GroupKind;
+
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct KindLabel {
+    group: String,
     kind: String,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct ResultLabels {
+    group: String,
     kind: String,
     result: &'static str,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct WatchLabel {
+    group: String,
     resource: String,
 }
 
@@ -48,7 +53,7 @@ pub(crate) struct Metrics {
 /// The metrics of one kind.
 #[derive(Clone)]
 pub(crate) struct KindMetrics {
-    pub kind: String,
+    pub kind: GroupKind,
     results: Family<ResultLabels, Counter>,
     pub duration: Histogram,
     pub active: Gauge,
@@ -136,12 +141,13 @@ impl Metrics {
     }
 
     /// The metrics of a kind, which are shown from now on.
-    pub fn of_kind(&self, kind: &str) -> KindMetrics {
+    pub fn of_kind(&self, kind: &GroupKind) -> KindMetrics {
         let label = KindLabel {
-            kind: kind.to_owned(),
+            group: kind.group.clone(),
+            kind: kind.kind.clone(),
         };
         let metrics = KindMetrics {
-            kind: kind.to_owned(),
+            kind: kind.clone(),
             results: self.results.clone(),
             duration: self.durations.get_or_create_owned(&label),
             active: self.active.get_or_create_owned(&label),
@@ -160,7 +166,12 @@ impl Metrics {
     /// A watch of this path of the API began.
     pub fn watch_started(&self, path: &str) {
         let resource = path.rsplit('/').next().unwrap_or_default().to_owned();
-        self.watches.get_or_create(&WatchLabel { resource }).inc();
+        // The core group's paths begin with `/api/`, and name no group.
+        let named = path.strip_prefix("/apis/");
+        let group = named.and_then(|path| path.split('/').next());
+        let group = group.unwrap_or_default().to_owned();
+        let label = WatchLabel { group, resource };
+        self.watches.get_or_create(&label).inc();
     }
 
     /// Where a program adds metrics of its own.
@@ -179,7 +190,8 @@ impl KindMetrics {
     /// The counter of a result, one of [`RESULTS`].
     pub fn result(&self, result: &'static str) -> Counter {
         self.results.get_or_create_owned(&ResultLabels {
-            kind: self.kind.clone(),
+            group: self.kind.group.clone(),
+            kind: self.kind.kind.clone(),
             result,
         })
     }
@@ -192,15 +204,22 @@ mod tests {
     #[test]
     fn every_metric_of_a_kind_is_shown_from_the_start() {
         let metrics = Metrics::new("memcached-operator");
-        metrics.of_kind("Memcached").result("error").inc();
+        let kind = |group: &str| GroupKind {
+            group: group.into(),
+            kind: "Memcached".into(),
+        };
+        metrics.of_kind(&kind("cache.example.com"));
+        metrics.of_kind(&kind("other")).result("error").inc();
         metrics.watch_started("/apis/cache.example.com/v1/namespaces/a/memcacheds");
+        metrics.watch_started("/api/v1/configmaps");
         let page = metrics.page().unwrap();
         for line in [
-            r#"operator_reconciles_total{kind="Memcached",result="error"} 1"#,
-            r#"operator_reconciles_total{kind="Memcached",result="panic"} 0"#,
-            r#"operator_undecodable_objects{kind="Memcached"} 0"#,
-            r#"operator_watch_starts_total{resource="memcacheds"} 1"#,
-            r#"operator_reconcile_duration_seconds_count{kind="Memcached"} 0"#,
+            r#"operator_reconciles_total{group="other",kind="Memcached",result="error"} 1"#,
+            r#"operator_reconciles_total{group="cache.example.com",kind="Memcached",result="error"} 0"#,
+            r#"operator_undecodable_objects{group="cache.example.com",kind="Memcached"} 0"#,
+            r#"operator_watch_starts_total{group="cache.example.com",resource="memcacheds"} 1"#,
+            r#"operator_watch_starts_total{group="",resource="configmaps"} 1"#,
+            r#"operator_reconcile_duration_seconds_count{group="cache.example.com",kind="Memcached"} 0"#,
             "operator_leader 0",
         ] {
             assert!(page.contains(line), "{line} is not in\n{page}");

@@ -44,7 +44,7 @@ pub(crate) async fn reconcile<R: Reconciler>(
     turns: Arc<Turns<R>>,
 ) -> std::result::Result<Action, Infallible> {
     let key = ObjectRef::from_obj(&*object);
-    let span = info_span!("reconcile", kind = turns.metrics.kind, object = place(&key));
+    let span = info_span!("reconcile", kind = %turns.metrics.kind, object = place(&key));
     let turn = async {
         let object = turns.own_writes.newest(&key, object);
         turns.metrics.active.inc();

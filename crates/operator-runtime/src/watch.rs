@@ -95,13 +95,14 @@ pub(crate) fn objects<R: Reconciler>(
         events.map(move |event| (index, event)).boxed()
     });
     let metrics = source.metrics.clone();
-    health.filling(metrics.kind.clone());
+    let cached = metrics.kind.to_string();
+    health.filling(cached.clone());
     let known = store.clone();
     let changed = stream::select_all(watches).then(move |(index, event)| {
         let was_complete = cache.is_complete();
         let change = cache.take(index, event);
         if cache.is_complete() && !was_complete {
-            health.filled(&metrics.kind);
+            health.filled(&cached);
         }
         metrics.objects.set(known.len() as i64);
         metrics.undecodable.set(cache.undecodable() as i64);
@@ -138,7 +139,7 @@ async fn report<R: Reconciler>(
         error,
     } = &*object;
     let name = place(key);
-    warn!(kind, object = name, path, "cannot be decoded: {error}");
+    warn!(%kind, object = name, path, "cannot be decoded: {error}");
     let regarding = Decoded::<R::Resource>::Bad(object.clone()).object_ref(&());
     let note = format!("{path}: {error}");
     turns
@@ -164,7 +165,7 @@ async fn report<R: Reconciler>(
             key.name,
             flag.unwrap_or_default(),
         );
-        warn!(kind, object = name, "{note}");
+        warn!(%kind, object = name, "{note}");
         turns
             .controlling
             .event(&regarding, EventType::Warning, "CleanupBlocked", note)

@@ -30,13 +30,13 @@ async fn a_panic_is_an_event_and_a_metric_and_the_controller_lives_on() {
     );
     assert!(
         running
-            .metric(r#"operator_panics_total{kind="Widget"}"#)
+            .metric(r#"operator_panics_total{group="test.example.com",kind="Widget"}"#)
             .await
             >= Some(1.0)
     );
     assert_eq!(
         running
-            .metric(r#"operator_failing_objects{kind="Widget"}"#)
+            .metric(r#"operator_failing_objects{group="test.example.com",kind="Widget"}"#)
             .await,
         Some(1.0)
     );
@@ -47,7 +47,7 @@ async fn a_panic_is_an_event_and_a_metric_and_the_controller_lives_on() {
     server
         .eventually("nothing fails", async || {
             let failing = running
-                .metric(r#"operator_failing_objects{kind="Widget"}"#)
+                .metric(r#"operator_failing_objects{group="test.example.com",kind="Widget"}"#)
                 .await;
             (failing == Some(0.0)).then_some(())
         })
@@ -163,8 +163,8 @@ async fn an_undecodable_object_is_reported_on_itself_and_stalls_nobody() {
     );
 
     // One that was good leaves the cache, and comes back when it is mended.
-    let objects = r#"operator_objects{kind="Widget"}"#;
-    let undecodable = r#"operator_undecodable_objects{kind="Widget"}"#;
+    let objects = r#"operator_objects{group="test.example.com",kind="Widget"}"#;
+    let undecodable = r#"operator_undecodable_objects{group="test.example.com",kind="Widget"}"#;
     assert_eq!(running.metric(objects).await, Some(1.0));
     support::patch_raw(&server, "good", json!({ "spec": { "size": [] } })).await;
     event(&server, "good", "Undecodable").await;

@@ -172,11 +172,12 @@ async fn an_operator_is_ready_when_its_cache_is_full() {
     create(&server, "a", "ok").await;
     ready(&server, "a").await;
     rest(&server).await;
-    let success = r#"operator_reconciles_total{kind="Widget",result="success"}"#;
+    let success =
+        r#"operator_reconciles_total{group="test.example.com",kind="Widget",result="success"}"#;
     assert!(running.metric(success).await >= Some(1.0));
     assert!(
         running
-            .metric(r#"operator_watch_starts_total{resource="widgets"}"#)
+            .metric(r#"operator_watch_starts_total{group="test.example.com",resource="widgets"}"#)
             .await
             >= Some(1.0)
     );

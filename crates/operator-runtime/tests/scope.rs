@@ -183,7 +183,9 @@ async fn a_cluster_scoped_owner_has_children_and_is_woken_by_what_it_watches() {
         })
         .await;
     let before = running
-        .metric(r#"operator_reconciles_total{kind="Fleet",result="success"}"#)
+        .metric(
+            r#"operator_reconciles_total{group="test.example.com",kind="Fleet",result="success"}"#,
+        )
         .await;
     let label = Patch::Merge(json!({ "metadata": { "labels": { "a": "b" } } }));
     secrets
@@ -193,11 +195,75 @@ async fn a_cluster_scoped_owner_has_children_and_is_woken_by_what_it_watches() {
     server
         .eventually("the fleet is woken", async || {
             let now = running
-                .metric(r#"operator_reconciles_total{kind="Fleet",result="success"}"#)
+                .metric(r#"operator_reconciles_total{group="test.example.com",kind="Fleet",result="success"}"#)
                 .await;
             (now > before).then_some(())
         })
         .await;
+}
+
+/// A kind that has its name in common with [`Widget`].
+mod other {
+    use super::*;
+
+    #[derive(kube::CustomResource, Clone, Debug, serde::Deserialize, serde::Serialize)]
+    #[kube(
+        group = "other.example.com",
+        version = "v1",
+        kind = "Widget",
+        namespaced,
+        schema = "disabled"
+    )]
+    pub struct WidgetSpec {}
+
+    pub struct Failing;
+
+    impl Reconciler for Failing {
+        type Resource = Widget;
+
+        async fn reconcile(&self, _widget: Arc<Widget>, _cx: &Context) -> Result<Action> {
+            Err(anyhow::anyhow!("always fails").into())
+        }
+    }
+}
+
+#[tokio::test]
+async fn two_kinds_of_one_name_are_told_apart() {
+    let server = server().await;
+    let widgets_of_other: Api<other::Widget> = Api::default_namespaced(server.client());
+    let widget = other::Widget::new("a", other::WidgetSpec {});
+    widgets_of_other
+        .create(&PostParams::default(), &widget)
+        .await
+        .unwrap();
+    // The other kind's list is never answered.
+    let pass = server.client();
+    let held = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        let pass = pass.clone();
+        async move {
+            if request.uri().path().contains("/test.example.com/") {
+                std::future::pending::<()>().await;
+            }
+            pass.send(request).await
+        }
+    });
+    let client = kube::Client::new(held, server.client().default_namespace());
+    let controllers = widgets::<false>(&Arc::new(Calls::default()))
+        .add(async |_: Setup| Ok(other::Failing), |watches| watches);
+    let running = Running::start(client, Settings::for_tests(), controllers).await;
+    let failing = |group| format!(r#"operator_failing_objects{{group="{group}",kind="Widget"}}"#);
+    server
+        .eventually("the one that is listed fails", async || {
+            let failing = running.metric(&failing("other.example.com")).await;
+            (failing == Some(1.0)).then_some(())
+        })
+        .await;
+    assert_eq!(
+        running.metric(&failing("test.example.com")).await,
+        Some(0.0)
+    );
+    let waits = "waiting for the lists of Widget.test.example.com";
+    assert_eq!(running.page("/readyz").await, (503, waits.to_owned()));
 }
 
 #[tokio::test]

@@ -141,7 +141,7 @@ impl Context {
             .join(", ");
         Err(Error::Undeclared {
             kind,
-            owner: self.controller.kind.clone(),
+            owner: self.controller.kind.to_string(),
             owns,
         })
     }

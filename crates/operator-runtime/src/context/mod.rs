@@ -16,7 +16,7 @@ use kube::{
 };
 use serde_json::Value;
 
-use crate::kind::Kind;
+use crate::kind::{GroupKind, Kind};
 
 pub(crate) use apply::Applied;
 pub(crate) use event::Recorders;
@@ -36,7 +36,7 @@ pub(crate) struct Controlling {
     pub reporter: Reporter,
     pub recorders: Recorders,
     /// The kind that is reconciled.
-    pub kind: String,
+    pub kind: GroupKind,
     pub owns: Vec<Kind>,
     pub applied: Applied,
 }
@@ -65,7 +65,7 @@ impl Controlling {
             recorders: Recorders::default(),
             client,
             operator: operator.into(),
-            kind: K::kind(&()).into_owned(),
+            kind: GroupKind::of::<K>(),
             owns,
             applied: Applied::default(),
         })
