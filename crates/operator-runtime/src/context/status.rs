@@ -6,6 +6,7 @@ use kube::{
 };
 use serde::Serialize;
 use serde_json::{Value, json};
+use tracing::debug;
 
 use super::{Context, drop_nulls, requests};
 use crate::{Result, decode::forget_managers, error::is_gone};
@@ -14,8 +15,15 @@ impl Context {
     /// Makes `status` the status of `object`, if it is not so already.
     ///
     /// This is a server-side apply on the
-    /// [status subresource](https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#status-subresource):
-    /// fields that are not sent and that others own stay; those that are sent become this operator's. An object that is gone by now is no error.
+    /// [status subresource](https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#status-subresource)
+    /// of the version of `object` that is given, and of no other: a status never lands on an object that was
+    /// made anew under the name, or over what another wrote in the meantime. If the reconciled object has changed
+    /// since, nothing is written; that is no error, as the change reconciles it again. Nor is it one if the object is gone.
+    ///
+    /// Fields that are not sent and that others own stay. Those that are sent become this operator's by force:
+    /// as no change of another is overwritten unseen, a conflict would only tell who wrote the field
+    /// before, such as this operator under an earlier name. A condition of another writer that `status` has from
+    /// `object` is sent as that one left it, and both own it then.
     pub async fn update_status<K, S>(&self, object: &K, status: &S) -> Result<()>
     where
         K: Resource<DynamicType = ()> + Serialize,
@@ -23,19 +31,29 @@ impl Context {
     {
         let mut wanted = serde_json::to_value(status)?;
         drop_nulls(&mut wanted);
-        let mut current = serde_json::to_value(object)?["status"].take();
+        let is_owner = self.is_owner(object);
+        let written = self.written().clone().filter(|_| is_owner);
+        // What this turn has written already is newer than what the reconciler was given.
+        let mut newest = match written {
+            Some(written) => written,
+            None => serde_json::to_value(object)?,
+        };
+        let version = newest["metadata"]["resourceVersion"].take();
+        let mut current = newest["status"].take();
         drop_nulls(&mut current);
         let nothing = |status: &Value| status.is_null() || *status == json!({});
         if wanted == current || nothing(&wanted) && nothing(&current) {
             return Ok(());
         }
         let name = object.name_any();
-        let patch = json!({
+        // A uid would not do: for the status of a custom object the API server does not look at it.
+        let mut patch = json!({
             "apiVersion": K::api_version(&()),
             "kind": K::kind(&()),
-            "metadata": { "name": name },
+            "metadata": { "name": name, "resourceVersion": version },
             "status": wanted,
         });
+        drop_nulls(&mut patch);
         let parameters = PatchParams::apply(self.operator()).force();
         let request = requests::<K>(object.namespace().as_deref())
             .patch_subresource("status", &name, &parameters, &Patch::Apply(&patch))
@@ -43,13 +61,22 @@ impl Context {
         match self.controller.client.request::<Value>(request).await {
             Ok(mut written) => {
                 forget_managers(&mut written);
-                if self.owner.reference.as_ref().map(|owner| &owner.uid) == object.uid().as_ref() {
+                if is_owner {
                     *self.written() = Some(written);
                 }
+                Ok(())
+            }
+            Err(kube::Error::Api(refused)) if refused.code == 409 && is_owner => {
+                debug!("status not written: {}", refused.message);
                 Ok(())
             }
             Err(error) if is_gone(&error) => Ok(()),
             Err(error) => Err(error.into()),
         }
+    }
+
+    fn is_owner(&self, object: &impl Resource) -> bool {
+        let owner = self.owner.reference.as_ref();
+        owner.is_some_and(|owner| object.meta().uid.as_ref() == Some(&owner.uid))
     }
 }

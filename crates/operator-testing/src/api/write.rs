@@ -111,6 +111,13 @@ impl State {
             return Err(Failure::not_found(kind, &request.path.name));
         };
         request.settle(&mut object)?;
+        let (uid, live_uid) = (text(&object, "uid"), text(&live, "uid"));
+        if !uid.is_empty() && uid != live_uid {
+            let why = format!(
+                "Precondition failed: UID in precondition: {uid}, UID in object meta: {live_uid}"
+            );
+            return Err(Failure::conflict(kind, name(&live), &why));
+        }
         if text(&object, "resourceVersion").is_empty() && needs_version(kind) {
             let cause = Cause::invalid(
                 "metadata.resourceVersion",
@@ -152,13 +159,14 @@ impl State {
             mut object,
             managers,
         } = draft;
-        self.check_unchanged(kind, &live, &object)?;
+        check_version(kind, &live, &object)?;
         restrict(
             kind,
             request.path.subresource.as_deref(),
             &live,
             &mut object,
         );
+        check_uid(kind, &live, &object)?;
         for field in [
             "uid",
             "creationTimestamp",
@@ -211,21 +219,6 @@ impl State {
     pub(crate) fn live(&self, request: &Request<'_>) -> Option<Value> {
         let stored = self.store.find(&request.key(&request.path.name))?;
         Some(self.present(request.kind, &stored))
-    }
-
-    fn check_unchanged(&self, kind: &Kind, live: &Value, object: &Value) -> Result<()> {
-        let (version, uid) = (text(object, "resourceVersion"), text(object, "uid"));
-        if !uid.is_empty() && uid != text(live, "uid") {
-            let why = format!(
-                "Precondition failed: UID in precondition: {uid}, UID in object meta: {}",
-                text(live, "uid")
-            );
-            return Err(Failure::conflict(kind, name(live), &why));
-        }
-        if !version.is_empty() && version != "0" && version != text(live, "resourceVersion") {
-            return Err(Failure::modified(kind, name(live)));
-        }
-        Ok(())
     }
 
     /// Refuses an object that breaks a rule of its kind.
@@ -321,6 +314,24 @@ fn check_place(request: &Request<'_>, object: &mut Value) -> Result<()> {
         metadata::set(object, "namespace", expected.as_str());
     }
     Ok(())
+}
+
+fn check_version(kind: &Kind, live: &Value, object: &Value) -> Result<()> {
+    let version = text(object, "resourceVersion");
+    if !version.is_empty() && version != "0" && version != text(live, "resourceVersion") {
+        return Err(Failure::modified(kind, name(live)));
+    }
+    Ok(())
+}
+
+fn check_uid(kind: &Kind, live: &Value, object: &Value) -> Result<()> {
+    let uid = text(object, "uid");
+    if uid.is_empty() || uid == text(live, "uid") {
+        return Ok(());
+    }
+    let message = format!("Invalid value: {uid:?}: field is immutable");
+    let cause = Cause::invalid("metadata.uid", message);
+    Err(Failure::invalid(kind, name(live), vec![cause]))
 }
 
 fn check_finalizers(kind: &Kind, live: &Value, object: &Value) -> Result<()> {
