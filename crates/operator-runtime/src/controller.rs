@@ -15,6 +15,7 @@ use tracing::{debug, warn};
 
 use crate::{
     backoff::Backoffs,
+    cache::Cache,
     context::Controlling,
     error::panic_message,
     finalizer,
@@ -27,6 +28,7 @@ use crate::{
     settings::Settings,
     setup::Watches,
     turn::{self, Turns},
+    wake::Wakes,
     watch,
 };
 
@@ -64,12 +66,16 @@ async fn work<R: Reconciler>(reconciler: R, watches: Watches, wiring: Wiring) {
     let namespaces = settings.namespaces();
     let primary = Scope::of::<R::Resource>().watched(&namespaces);
 
+    let cache = Cache::new(&primary);
+    let store = cache.store();
     let turns = Arc::new(Turns {
         reconciler: reconciler.clone(),
         controlling: controlling.clone(),
         metrics: metrics.clone(),
         backoffs: Backoffs::new(settings.growth()),
         own_writes: OwnWrites::default(),
+        store: store.clone(),
+        wakes: Wakes::default(),
         derived: finalizer::derived_name::<R::Resource>(&operator),
     });
 
@@ -78,11 +84,11 @@ async fn work<R: Reconciler>(reconciler: R, watches: Watches, wiring: Wiring) {
         settings: settings.clone(),
         metrics,
     };
-    let (objects, store) = watch::objects(&source, &primary, turns.clone(), health);
-    let mut triggers = vec![objects.boxed()];
+    let objects = watch::objects(&source, cache, &primary, turns.clone(), health);
+    let mut related = vec![];
     for kind in &watches.owns {
         for namespace in kind.scope.watched(&namespaces) {
-            triggers.push(
+            related.push(
                 watch::children(&source, kind, namespace, controlling.clone(), store.clone())
                     .boxed(),
             );
@@ -102,14 +108,17 @@ async fn work<R: Reconciler>(reconciler: R, watches: Watches, wiring: Wiring) {
                     vec![]
                 })
             };
-            triggers.push(watch::others(&source, kind, namespace, parents, store.clone()).boxed());
+            related.push(watch::others(&source, kind, namespace, parents, store.clone()).boxed());
         }
     }
 
+    let wakes = turns.clone();
+    let related = stream::select_all(related).inspect(move |key| wakes.woken(key, None));
+    let triggers = stream::select(objects, related);
     let filled = store.clone();
     let stopped = stop.clone();
     let controller = Controller::for_stream(stream::pending(), store)
-        .reconcile_on(stream::select_all(triggers))
+        .reconcile_on(triggers)
         .with_config(Config::default().concurrency(settings.concurrency.get()))
         .graceful_shutdown_on(stopped.cancelled_owned())
         .run(turn::reconcile::<R>, |_, never, _| match *never {}, turns)

@@ -1,6 +1,6 @@
 //! Why a reconciliation did not reach the desired state, and what that means for the next one.
 
-use std::{fmt, time::Duration};
+use std::{fmt, net::SocketAddr, time::Duration};
 
 /// Why a reconciliation did not reach the desired state.
 ///
@@ -200,9 +200,7 @@ pub(crate) fn is_gone(error: &kube::Error) -> bool {
 /// What a client error says, without the `Status` that kube prints along with the message.
 pub(crate) fn client_message(error: &kube::Error) -> String {
     match error {
-        kube::Error::Api(status) if !status.message.is_empty() => {
-            format!("{} ({})", status.message, status.code)
-        }
+        kube::Error::Api(status) if !status.message.is_empty() => status_message(status),
         error => chain_message(error),
     }
 }
@@ -233,9 +231,21 @@ pub(crate) fn panic_message(payload: &(dyn std::any::Any + Send)) -> &str {
 
 fn one_message(error: &(dyn std::error::Error + 'static)) -> String {
     match error.downcast_ref::<kube::Error>() {
-        Some(kube::Error::Api(status)) => format!("{} ({})", status.message, status.code),
+        Some(kube::Error::Api(status)) => status_message(status),
         _ => error.to_string(),
     }
+}
+
+/// Without the port from which the API server called a webhook: the same failure is to read the same each
+/// time, as it gets into conditions and events.
+fn status_message(status: &kube::core::Status) -> String {
+    let words = status.message.split(' ');
+    let words = words.map(|word| match word.split_once("->") {
+        Some((from, to)) if from.parse::<SocketAddr>().is_ok() => to,
+        _ => word,
+    });
+    let message = words.collect::<Vec<_>>().join(" ");
+    format!("{message} ({})", status.code)
 }
 
 /// A watch's error without the `Status` that kube repeats.
@@ -275,6 +285,19 @@ mod tests {
             Error::from(wrapped).to_string(),
             "cannot read the secret: no such thing (404)"
         );
+    }
+
+    #[test]
+    fn the_same_failure_of_a_webhook_reads_the_same_each_time() {
+        let message = |port| {
+            let text = format!(
+                "failed calling webhook: read tcp 10.0.0.1:{port}->10.96.0.7:443: i/o timeout"
+            );
+            let status = Status::failure(&text, "InternalError").with_code(500);
+            Error::from(kube::Error::Api(status.boxed())).to_string()
+        };
+        let expected = "failed calling webhook: read tcp 10.96.0.7:443: i/o timeout (500)";
+        assert_eq!([message(40123), message(40124)], [expected; 2]);
     }
 
     #[test]

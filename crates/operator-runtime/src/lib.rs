@@ -65,6 +65,7 @@ mod server;
 mod settings;
 mod setup;
 mod turn;
+mod wake;
 mod watch;
 
 pub use condition::{Condition, Truth};

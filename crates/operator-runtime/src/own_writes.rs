@@ -38,6 +38,11 @@ impl<K: Resource<DynamicType = ()> + 'static> OwnWrites<K> {
         }
     }
 
+    /// The version that we wrote last, if the cache was not seen to have it.
+    pub fn version(&self, key: &ObjectRef<K>) -> Option<String> {
+        self.lock().get(key)?.resource_version()
+    }
+
     pub fn forget(&self, key: &ObjectRef<K>) {
         self.lock().remove(key);
     }

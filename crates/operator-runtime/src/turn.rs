@@ -6,7 +6,11 @@ use futures::FutureExt;
 use kube::{
     Resource, ResourceExt,
     api::{Patch, PatchParams},
-    runtime::{controller::Action, events::EventType, reflector::ObjectRef},
+    runtime::{
+        controller::Action,
+        events::EventType,
+        reflector::{ObjectRef, Store},
+    },
 };
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -22,6 +26,7 @@ use crate::{
     metrics::KindMetrics,
     own_writes::OwnWrites,
     reconciler::Reconciler,
+    wake::Wakes,
 };
 
 /// Only a net below the watch, which delivers the newer version.
@@ -34,6 +39,8 @@ pub(crate) struct Turns<R: Reconciler> {
     pub metrics: KindMetrics,
     pub backoffs: Backoffs<ObjectRef<R::Resource>>,
     pub own_writes: OwnWrites<R::Resource>,
+    pub store: Store<R::Resource>,
+    pub wakes: Wakes<ObjectRef<R::Resource>>,
     /// The finalizer's conventional name.
     pub derived: String,
 }
@@ -44,6 +51,9 @@ pub(crate) async fn reconcile<R: Reconciler>(
     turns: Arc<Turns<R>>,
 ) -> std::result::Result<Action, Infallible> {
     let key = ObjectRef::from_obj(&*object);
+    if let Some(wait) = turns.wakes.begin(&key, Instant::now()) {
+        return Ok(wait);
+    }
     let span = info_span!("reconcile", kind = %turns.metrics.kind, object = place(&key));
     let turn = async {
         let object = turns.own_writes.newest(&key, object);
@@ -73,6 +83,10 @@ pub(crate) async fn reconcile<R: Reconciler>(
             }
             Err(error) => turns.failed(&key, &object, &error).await,
         };
+        if turns.store.get(&key).is_none() {
+            // It went during its turn, and nobody will tell again.
+            turns.forget(&key);
+        }
         turns.metrics.failing.set(turns.backoffs.len() as i64);
         action
     };
@@ -80,10 +94,18 @@ pub(crate) async fn reconcile<R: Reconciler>(
 }
 
 impl<R: Reconciler> Turns<R> {
+    /// The object is to have a turn, because it has this version now, or for another cause.
+    pub fn woken(&self, key: &ObjectRef<R::Resource>, version: Option<String>) {
+        if self.store.get(key).is_some() {
+            self.wakes.woken(key, version);
+        }
+    }
+
     /// The object is gone, or out of reach.
     pub fn forget(&self, key: &ObjectRef<R::Resource>) {
         self.backoffs.reset(key);
         self.own_writes.forget(key);
+        self.wakes.forget(key);
         self.metrics.failing.set(self.backoffs.len() as i64);
     }
 
@@ -180,27 +202,26 @@ impl<R: Reconciler> Turns<R> {
         error: &Error,
     ) -> Action {
         let backoff = self.backoffs.failed(key);
-        let action = match error {
-            Error::Temporary { delay, .. } => {
-                warn!(retry_in = ?delay, "{error}");
-                Action::requeue(*delay)
-            }
-            error if error.is_permanent() => {
-                warn!("{error}; waiting for a change");
-                Action::await_change()
-            }
-            error => {
-                warn!(retry_in = ?backoff, "{error}");
-                Action::requeue(backoff)
-            }
+        let delay = match error {
+            Error::Temporary { delay, .. } => Some(*delay),
+            error if error.is_permanent() => None,
+            _ => Some(backoff),
         };
+        match delay {
+            Some(delay) => warn!(retry_in = ?delay, "{error}"),
+            None => warn!("{error}; waiting for a change"),
+        }
+        if let Some(wrote) = self.own_writes.version(key) {
+            let until = delay.map(|delay| Instant::now() + delay);
+            self.wakes.wait(key, until, wrote);
+        }
         if let Some(reason) = error.reason() {
             let regarding = object.object_ref(&());
             self.controlling
                 .event(&regarding, EventType::Warning, reason, error.to_string())
                 .await;
         }
-        action
+        delay.map_or_else(Action::await_change, Action::requeue)
     }
 }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures::{Stream, StreamExt, stream};
 use kube::{
-    Api, Client, Resource,
+    Api, Client, Resource, ResourceExt,
     core::DynamicResourceScope,
     runtime::{
         WatchStreamExt,
@@ -81,15 +81,11 @@ impl Source {
 /// The controller's own objects, and the cache of them.
 pub(crate) fn objects<R: Reconciler>(
     source: &Source,
+    mut cache: Cache<R::Resource>,
     namespaces: &[Option<String>],
     turns: Arc<Turns<R>>,
     health: Arc<Health>,
-) -> (
-    impl Stream<Item = ObjectRef<R::Resource>> + Send + use<R>,
-    Store<R::Resource>,
-) {
-    let mut cache = Cache::<R::Resource>::new(namespaces);
-    let store = cache.store();
+) -> impl Stream<Item = ObjectRef<R::Resource>> + Send + use<R> {
     let watches = namespaces.iter().enumerate().map(|(index, namespace)| {
         let events = source.events::<Decoded<R::Resource>>(&(), namespace.as_deref());
         events.map(move |event| (index, event)).boxed()
@@ -97,20 +93,27 @@ pub(crate) fn objects<R: Reconciler>(
     let metrics = source.metrics.clone();
     let cached = metrics.kind.to_string();
     health.filling(cached.clone());
-    let known = store.clone();
     let changed = stream::select_all(watches).then(move |(index, event)| {
         let was_complete = cache.is_complete();
+        let version = match &event {
+            Event::Apply(object) | Event::InitApply(object) => object.resource_version(),
+            _ => None,
+        };
         let change = cache.take(index, event);
         if cache.is_complete() && !was_complete {
             health.filled(&cached);
         }
-        metrics.objects.set(known.len() as i64);
+        metrics.objects.set(turns.store.len() as i64);
         metrics.undecodable.set(cache.undecodable() as i64);
         let turns = turns.clone();
         async move {
             match change {
                 Change::Nothing => vec![],
-                Change::Reconcile(keys) => keys,
+                Change::Reconcile(keys) => {
+                    keys.iter()
+                        .for_each(|key| turns.woken(key, version.clone()));
+                    keys
+                }
                 Change::Gone(keys) => {
                     keys.iter().for_each(|key| turns.forget(key));
                     vec![]
@@ -123,7 +126,7 @@ pub(crate) fn objects<R: Reconciler>(
             }
         }
     });
-    (changed.flat_map(stream::iter), store)
+    changed.flat_map(stream::iter)
 }
 
 /// Says on the object, in the log and in an event, what does not decode.

@@ -91,6 +91,59 @@ async fn the_delay_between_failures_grows() {
 }
 
 #[tokio::test]
+async fn a_status_that_differs_with_each_failure_cuts_no_delay_short() {
+    let server = server().await;
+    let calls = Arc::new(Calls::default());
+    let mut settings = Settings::for_tests();
+    settings.backoff_first = Duration::from_millis(200);
+    settings.backoff_last = Duration::from_secs(60);
+    let _running = Running::start(server.client(), settings, widgets::<false>(&calls)).await;
+    create(&server, "a", "unsteady for good").await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(calls.reconciled(), 1, "that one waits for a change");
+    // With 200, 400 and 800 ms between them, the fourth comes after 1.1 to 1.4 s, less the failure before.
+    set_way(&server, "a", "unsteady").await;
+    tokio::time::sleep(Duration::from_millis(900)).await;
+    let tries = calls.reconciled();
+    assert!((2..=4).contains(&tries), "{tries} tries");
+    set_way(&server, "a", "ok").await;
+    ready(&server, "a").await;
+}
+
+#[tokio::test]
+async fn an_object_that_goes_while_it_fails_is_not_counted_for_ever() {
+    let server = server().await;
+    let calls = Arc::new(Calls::default());
+    let running = Running::start(
+        server.client(),
+        Settings::for_tests(),
+        widgets::<false>(&calls),
+    )
+    .await;
+    create(&server, "a", "fail slowly").await;
+    server
+        .eventually("its turn begins", async || {
+            (calls.reconciled() == 1).then_some(())
+        })
+        .await;
+    let api: Api<Widget> = Api::default_namespaced(server.client());
+    api.delete("a", &DeleteParams::default()).await.unwrap();
+    let of_kind = |metric| format!(r#"{metric}{{group="test.example.com",kind="Widget""#);
+    let errors = of_kind("operator_reconciles_total") + r#",result="error"}"#;
+    server
+        .eventually("its turn ends", async || {
+            (running.metric(&errors).await == Some(1.0)).then_some(())
+        })
+        .await;
+    let failing = of_kind("operator_failing_objects") + "}";
+    server
+        .eventually("nothing fails", async || {
+            (running.metric(&failing).await == Some(0.0)).then_some(())
+        })
+        .await;
+}
+
+#[tokio::test]
 async fn an_undeclared_child_is_refused_with_the_line_to_add() {
     let server = server().await;
     let calls = Arc::new(Calls::default());

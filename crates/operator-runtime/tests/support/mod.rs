@@ -108,6 +108,21 @@ impl<const CLEANUP: bool> Reconciler for Widgets<CLEANUP> {
                 ));
             }
             Some("fail") => return Err(anyhow::anyhow!("failed {count} times").into()),
+            Some(way @ ("unsteady" | "unsteady for good")) => {
+                let mut status = widget.status.clone().unwrap_or_default();
+                Condition::new("Ready", false, "Failed", format!("failed {count} times"))
+                    .set_in(status.conditions.get_or_insert_default(), None)?;
+                cx.update_status(&*widget, &status).await?;
+                let error = anyhow::anyhow!("failed {count} times");
+                return Err(match way {
+                    "unsteady" => error.into(),
+                    _ => Error::permanent(error),
+                });
+            }
+            Some("fail slowly") => {
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                return Err(anyhow::anyhow!("too late").into());
+            }
             Some("undeclared") => {
                 let pod = k8s_openapi::api::core::v1::Secret {
                     metadata: cx.child_metadata(&*widget, widget.name_any()),
