@@ -44,14 +44,16 @@ pub enum Error {
     },
 
     /// An object of this name exists, and this owner does not control it.
-    #[error("{kind} {name} exists already and is controlled by {}", .holder.as_deref().unwrap_or("nobody"))]
+    #[error("{kind} {name} exists already and is controlled by {}\nhelp: {help}", .holder.as_deref().unwrap_or("nobody"))]
     Taken {
         /// The kind of the child, as `apps/v1/Deployment`.
         kind: String,
         /// The name of the child.
         name: String,
-        /// Kind and name of the controlling owner, if it has one.
+        /// Kind, group and name of the controlling owner, as `Memcached.cache.example.com a`, if it has one.
         holder: Option<String>,
+        /// What mends it.
+        help: &'static str,
     },
 
     /// This owner cannot own the child; see
@@ -323,6 +325,7 @@ mod tests {
             kind: "v1/Pod".into(),
             name: "a".into(),
             holder: None,
+            help: "",
         };
         assert!(!taken.is_permanent());
     }

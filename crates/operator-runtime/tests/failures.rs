@@ -4,7 +4,10 @@ mod support;
 
 use std::{sync::Arc, time::Duration};
 
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::{
+    api::core::v1::{ConfigMap, Secret},
+    apimachinery::pkg::apis::meta::v1::OwnerReference,
+};
 use kube::{
     Api,
     api::{DeleteParams, ObjectMeta, PostParams},
@@ -188,11 +191,99 @@ async fn a_child_of_another_is_never_seized() {
     let note = event(&server, "a", "ChildTaken").await;
     assert_eq!(
         note,
-        "v1/ConfigMap a exists already and is controlled by nobody"
+        "v1/ConfigMap a exists already and is controlled by nobody\n\
+         help: give the child another name, or take the object over with `adopt`"
     );
     assert_eq!(api.get("a").await.unwrap().data, None);
     api.delete("a", &DeleteParams::default()).await.unwrap();
     ready(&server, "a").await;
+}
+
+#[tokio::test]
+async fn a_child_that_another_kind_has_tells_which() {
+    let server = server().await;
+    let api: Api<ConfigMap> = Api::default_namespaced(server.client());
+    let holder = support::other(&server, "a").await;
+    let taken = |name: &str, owner: OwnerReference| ConfigMap {
+        metadata: ObjectMeta {
+            name: Some(name.into()),
+            owner_references: Some(vec![owner]),
+            // The collector is not to be quicker than the test.
+            finalizers: Some(vec!["test.example.com/hold".into()]),
+            ..ObjectMeta::default()
+        },
+        ..ConfigMap::default()
+    };
+    let of_old = OwnerReference {
+        api_version: "test.example.com/v1".into(),
+        kind: "Widget".into(),
+        name: "b".into(),
+        uid: "old".into(),
+        controller: Some(true),
+        ..OwnerReference::default()
+    };
+    for taken in [taken("a", holder), taken("b", of_old)] {
+        api.create(&PostParams::default(), &taken).await.unwrap();
+    }
+    let calls = Arc::new(Calls::default());
+    let _running = Running::start(
+        server.client(),
+        Settings::for_tests(),
+        widgets::<false>(&calls),
+    )
+    .await;
+    create(&server, "a", "ok").await;
+    assert_eq!(
+        event(&server, "a", "ChildTaken").await,
+        "v1/ConfigMap a exists already and is controlled by Widget.other.example.com a\n\
+         help: give the child another name, such as one that ends in its owner's kind"
+    );
+    create(&server, "b", "ok").await;
+    assert_eq!(
+        event(&server, "b", "ChildTaken").await,
+        "v1/ConfigMap b exists already and is controlled by Widget.test.example.com b\n\
+         help: that was deleted and made anew; the child of the old one will be collected"
+    );
+}
+
+#[tokio::test]
+async fn a_child_that_another_makes_at_the_same_moment_stays_as_it_is() {
+    for (what, theirs) in [
+        ("the same field", json!({ "data": { "size": "99" } })),
+        ("another field", json!({ "data": { "theirs": "99" } })),
+        ("another controller", json!({})),
+    ] {
+        let server = server().await;
+        let holder = support::other(&server, "a").await;
+        let api: Api<ConfigMap> = Api::default_namespaced(server.client());
+        let mut theirs: ConfigMap = serde_json::from_value(theirs).unwrap();
+        theirs.metadata.name = Some("a".into());
+        theirs.metadata.owner_references = (what == "another controller").then(|| vec![holder]);
+        let pass = server.client();
+        let (meddler, made) = (api.clone(), theirs.clone());
+        let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+            let (pass, meddler, made) = (pass.clone(), meddler.clone(), made.clone());
+            async move {
+                let is_child = request.uri().path().ends_with("/configmaps/a");
+                if is_child && request.method() == "PATCH" {
+                    let _ = meddler.create(&PostParams::default(), &made).await;
+                }
+                pass.send(request).await
+            }
+        });
+        let client = kube::Client::new(service, server.client().default_namespace());
+        let calls = Arc::new(Calls::default());
+        let _running =
+            Running::start(client, Settings::for_tests(), widgets::<false>(&calls)).await;
+        create(&server, "a", "ok").await;
+        let note = event(&server, "a", "ChildTaken").await;
+        assert!(note.starts_with("v1/ConfigMap a exists already"), "{note}");
+        let left = api.get("a").await.unwrap();
+        assert_eq!(left.data, theirs.data, "{what}");
+        assert_eq!(left.metadata.labels, None, "{what}");
+        let owners = theirs.metadata.owner_references;
+        assert_eq!(left.metadata.owner_references, owners, "{what}");
+    }
 }
 
 #[tokio::test]

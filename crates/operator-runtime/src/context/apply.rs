@@ -18,7 +18,7 @@ use super::{Context, Controlling, drop_nulls, ownership, requests};
 use crate::{
     Result,
     error::{Error, is_gone},
-    kind::{Kind, Scope},
+    kind::{GroupKind, Kind, Scope},
 };
 
 /// For children that the API server stores otherwise than they were sent (`1000m` as `1`): hashes of what was
@@ -38,7 +38,8 @@ impl Context {
     /// This is a [server-side apply](https://kubernetes.io/docs/reference/using-api/server-side-apply/) with the
     /// operator's name as field manager: fields that others set stay, fields that we no longer set go. The child
     /// gets an owner reference to the reconciled object if it has none, and that object's namespace. Nothing is
-    /// written if nothing would change.
+    /// written if nothing would change. A child that is not there yet is applied without force, and what somebody
+    /// else makes under its name at that very moment is left as it was made.
     ///
     /// # Errors
     /// [`Error::Undeclared`] if the controller does not declare that it owns this kind, [`Error::Taken`] if there
@@ -113,19 +114,69 @@ impl Context {
             });
         }
         let desired = self.desired(child, &place)?;
-        if let Some(live) = self.live::<K>(&place).await? {
-            self.check_control(kind, &place.name, &live, uncontrolled)?;
-            if self.is_applied(&place, &desired, &live) {
-                return Ok(serde_json::from_value(live)?);
+        let live = match self.live::<K>(&place).await? {
+            Some(live) => {
+                self.check_control(kind, &place.name, &live, uncontrolled)?;
+                if self.is_applied(&place, &desired, &live) {
+                    return Ok(serde_json::from_value(live)?);
+                }
+                let parameters = PatchParams::apply(self.operator()).force();
+                self.send::<K>(&place, &desired, &parameters).await?
             }
-        }
-        let parameters = PatchParams::apply(self.operator()).force();
-        let request = requests::<K>(place.namespace.as_deref())
-            .patch(&place.name, &parameters, &Patch::Apply(&desired))
-            .map_err(kube::Error::BuildRequest)?;
-        let live: Value = self.controller.client.request(request).await?;
+            None => self.make::<K>(kind, &place, &desired, uncontrolled).await?,
+        };
         self.remember(&place, &desired, &live);
         Ok(serde_json::from_value(live)?)
+    }
+
+    /// Applies a child that was not there a moment ago. There is no apply that only creates, so this one seizes
+    /// nothing, and is undone if it met an object after all.
+    async fn make<K>(
+        &self,
+        kind: &Kind,
+        place: &Place,
+        desired: &Value,
+        uncontrolled: Uncontrolled,
+    ) -> Result<Value>
+    where
+        K: Resource<DynamicType = ()>,
+    {
+        let parameters = PatchParams::apply(self.operator());
+        match self.send::<K>(place, desired, &parameters).await {
+            Ok(met)
+                if uncontrolled == Uncontrolled::Refuse
+                    && ownership::has_other(&met, self.operator()) =>
+            {
+                let nothing = json!({
+                    "apiVersion": K::api_version(&()),
+                    "kind": K::kind(&()),
+                    "metadata": { "name": place.name },
+                });
+                let left = self.send::<K>(place, &nothing, &parameters).await?;
+                self.check_control(kind, &place.name, &left, uncontrolled)?;
+                Ok(left)
+            }
+            // Another's value for a field, or another's controlling reference.
+            Err(kube::Error::Api(refused)) if matches!(refused.code, 409 | 422) => {
+                if let Some(met) = self.live::<K>(place).await? {
+                    self.check_control(kind, &place.name, &met, uncontrolled)?;
+                }
+                Err(kube::Error::Api(refused).into())
+            }
+            made => Ok(made?),
+        }
+    }
+
+    async fn send<K: Resource<DynamicType = ()>>(
+        &self,
+        place: &Place,
+        desired: &Value,
+        parameters: &PatchParams,
+    ) -> Result<Value, kube::Error> {
+        let request = requests::<K>(place.namespace.as_deref())
+            .patch(&place.name, parameters, &Patch::Apply(desired))
+            .map_err(kube::Error::BuildRequest)?;
+        self.controller.client.request(request).await
     }
 
     fn declared<K: Resource<DynamicType = ()>>(&self) -> Result<&Kind> {
@@ -240,14 +291,33 @@ impl Context {
         match holder {
             Some(holder) if holder["uid"].as_str() == ours => Ok(()),
             None if uncontrolled == Uncontrolled::Adopt => Ok(()),
-            holder => Err(Error::Taken {
-                kind: kind.to_string(),
-                name: name.to_owned(),
-                holder: holder.map(|holder| {
+            holder => {
+                let holder = holder.map(|holder| {
                     let text = |key: &str| holder[key].as_str().unwrap_or_default();
-                    format!("{} {}", text("kind"), text("name"))
-                }),
-            }),
+                    let (group, _) = text("apiVersion").rsplit_once('/').unwrap_or_default();
+                    let kind = GroupKind {
+                        group: group.into(),
+                        kind: text("kind").into(),
+                    };
+                    format!("{kind} {}", text("name"))
+                });
+                let owner = format!("{} {}", self.controller.kind, self.owner.name);
+                let help = match &holder {
+                    None => "give the child another name, or take the object over with `adopt`",
+                    Some(holder) if *holder == owner => {
+                        "that was deleted and made anew; the child of the old one will be collected"
+                    }
+                    Some(_) => {
+                        "give the child another name, such as one that ends in its owner's kind"
+                    }
+                };
+                Err(Error::Taken {
+                    kind: kind.to_string(),
+                    name: name.to_owned(),
+                    holder,
+                    help,
+                })
+            }
         }
     }
 

@@ -17,6 +17,12 @@ pub(super) fn owned<'a>(live: &'a Value, manager: &str) -> Option<&'a Value> {
     entry.get("fieldsV1")
 }
 
+/// Whether anyone but `manager` owns a field.
+pub(super) fn has_other(live: &Value, manager: &str) -> bool {
+    let entries = live["metadata"]["managedFields"].as_array();
+    entries.is_some_and(|entries| entries.iter().any(|entry| entry["manager"] != manager))
+}
+
 /// Whether we own exactly the fields of `desired`, and `live` has their values.
 pub(super) fn is_same(desired: &Value, owned: &Value, live: &Value) -> bool {
     let mut desired = desired.clone();

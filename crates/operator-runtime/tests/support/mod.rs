@@ -13,11 +13,12 @@ use std::{
 
 use k8s_openapi::{
     api::{core::v1::ConfigMap, events::v1::Event},
-    apimachinery::pkg::apis::meta::v1::Condition as MetaV1,
+    apimachinery::pkg::apis::meta::v1::{Condition as MetaV1, OwnerReference},
 };
 use kube::{
-    Api, Client, CustomResource, ResourceExt,
+    Api, Client, CustomResource, Resource, ResourceExt,
     api::{ListParams, Patch, PatchParams, PostParams},
+    core::{ApiResource, DynamicObject, GroupVersionKind},
 };
 use operator_runtime::{
     Action, Condition, Context, Controllers, Error, Fatal, Operator, Reconciler, Result, Settings,
@@ -256,6 +257,16 @@ pub async fn create(server: &Server, name: &str, way: &str) -> Widget {
         .unwrap()
 }
 
+/// Makes an object of another kind that is called Widget, and tells how it owns.
+pub async fn other(server: &Server, name: &str) -> OwnerReference {
+    let kind = GroupVersionKind::gvk("other.example.com", "v1", "Widget");
+    let resource = ApiResource::from_gvk(&kind);
+    let api: Api<DynamicObject> = Api::default_namespaced_with(server.client(), &resource);
+    let object = DynamicObject::new(name, &resource);
+    let object = api.create(&PostParams::default(), &object).await.unwrap();
+    object.controller_owner_ref(&resource).unwrap()
+}
+
 pub async fn patch(server: &Server, name: &str, patch: serde_json::Value) -> Widget {
     let api: Api<Widget> = Api::default_namespaced(server.client());
     api.patch(name, &PatchParams::default(), &Patch::Merge(patch))
@@ -330,9 +341,8 @@ pub async fn rest(server: &Server) {
 
 /// As [`patch`], for an object that is not as its type says, before or after.
 pub async fn patch_raw(server: &Server, name: &str, patch: serde_json::Value) {
-    let resource = kube::core::ApiResource::erase::<Widget>(&());
-    let api: Api<kube::core::DynamicObject> =
-        Api::default_namespaced_with(server.client(), &resource);
+    let resource = ApiResource::erase::<Widget>(&());
+    let api: Api<DynamicObject> = Api::default_namespaced_with(server.client(), &resource);
     api.patch(name, &PatchParams::default(), &Patch::Merge(patch))
         .await
         .unwrap();
