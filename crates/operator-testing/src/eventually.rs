@@ -13,7 +13,7 @@ impl Server {
     ///
     /// # Panics
     ///
-    /// When the time is up, with the description, the last requests that were refused, and the Warning events of the cluster.
+    /// When an operator of [`run`](Self::run) has ended, with its error; when the time is up, with the description, the last requests that were refused, and the Warning events of the cluster.
     pub async fn eventually<T, F, A>(&self, description: &str, mut probe: F) -> T
     where
         F: FnMut() -> A,
@@ -27,6 +27,10 @@ impl Server {
         loop {
             if let Some(answer) = probe().await {
                 return answer;
+            }
+            let ended = self.ended().clone();
+            if let Some(reason) = ended {
+                panic!("the operator ended before this: {description}\n  {reason}");
             }
             if tokio::time::Instant::now() >= deadline {
                 let findings = self.findings().await;

@@ -1,6 +1,7 @@
 //! The server that a test talks to: in memory, or a real one when the environment says so.
 
-use std::sync::Arc;
+use std::fmt::Display;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use kube::Client;
 use kube::client::ClientBuilder;
@@ -26,6 +27,8 @@ struct Inner {
     backend: Backend,
     record: Record,
     namespace: String,
+    /// Why an operator of [`Server::run`] ended.
+    ended: Arc<Mutex<Option<String>>>,
 }
 
 enum Backend {
@@ -54,6 +57,7 @@ impl Server {
             backend,
             record: Record::default(),
             namespace: "default".into(),
+            ended: Arc::default(),
         };
         Self {
             inner: Arc::new(inner),
@@ -66,6 +70,7 @@ impl Server {
             backend: Backend::Real(Box::new(real)),
             record: Record::default(),
             namespace,
+            ended: Arc::default(),
         };
         Self {
             inner: Arc::new(inner),
@@ -93,6 +98,29 @@ impl Server {
                 .build(),
             Backend::Real(real) => real.client(&layer, namespace),
         }
+    }
+
+    /// Runs an operator beside the test, to the end of the test's runtime. It should not end before: if it does,
+    /// [`eventually`](Self::eventually) fails at once and says why.
+    pub fn run<E: Display + Send + 'static>(
+        &self,
+        operator: impl Future<Output = std::result::Result<(), E>> + Send + 'static,
+    ) {
+        let running = tokio::spawn(operator);
+        let ended = self.inner.ended.clone();
+        tokio::spawn(async move {
+            let reason = match running.await {
+                Ok(Ok(())) => "it was told to".to_owned(),
+                Ok(Err(error)) => format!("{error:#}"),
+                Err(panic) => panic.to_string(),
+            };
+            *ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
+        });
+    }
+
+    pub(crate) fn ended(&self) -> MutexGuard<'_, Option<String>> {
+        let ended = &self.inner.ended;
+        ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A client whose requests are not recorded.

@@ -403,3 +403,11 @@ async fn no_input_breaks_the_server() {
         assert!(code < 500, "{code}: {path}");
     }
 }
+
+#[tokio::test]
+#[should_panic(expected = "the operator ended before this: a child\n  no gateway")]
+async fn an_operator_that_ends_is_not_waited_for() {
+    let server = Server::in_memory();
+    server.run(async { Err("no gateway") });
+    server.eventually("a child", async || None::<()>).await;
+}

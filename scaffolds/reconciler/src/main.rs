@@ -1,6 +1,6 @@
 use clap::Parser;
 use operator_runtime::{Operator, Settings};
-use reconciler::controllers;
+use reconciler::{Options, operator};
 
 /// Runs the controllers of reconciler.
 #[derive(Parser)]
@@ -8,16 +8,13 @@ use reconciler::controllers;
 struct Args {
     #[command(flatten)]
     settings: Settings,
-    // Flags of your own go here. `.provide(value)` on the operator hands a value to the `setup` of each controller.
+    #[command(flatten)]
+    options: Options,
 }
 
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let args = Args::parse();
-    Operator::connect("reconciler", args.settings)
-        .await?
-        .register(controllers::all())
-        .run()
-        .await?;
-    Ok(())
+    let connected = Operator::connect("reconciler", args.settings).await?;
+    operator(connected, args.options).run().await
 }

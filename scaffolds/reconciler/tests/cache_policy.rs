@@ -8,7 +8,7 @@ use kube::{
 };
 use operator_runtime::{Operator, Settings};
 use operator_testing::{Server, condition, sample};
-use reconciler::{api::cache_policy::v1::CachePolicy, controllers};
+use reconciler::{Options, api::cache_policy::v1::CachePolicy, operator};
 use serde_json::json;
 
 #[tokio::test]
@@ -17,9 +17,8 @@ async fn cache_policy_keeps_its_config_map() -> Result<()> {
     server.install_kustomization("manifests").await?;
     // the operator has only the rights of its own service account
     let client = server.client_as("system:serviceaccount:reconciler:reconciler");
-    let operator =
-        Operator::new("reconciler", Settings::for_tests(), client).register(controllers::all());
-    let operator = tokio::spawn(operator.run());
+    let connected = Operator::new("reconciler", Settings::for_tests(), client);
+    server.run(operator(connected, Options::default()).run());
 
     let cache_policy: CachePolicy = sample(include_str!(
         "../manifests/samples/cachepolicies.cache.example.com.yaml"
@@ -127,6 +126,5 @@ async fn cache_policy_keeps_its_config_map() -> Result<()> {
                 .then_some(())
         })
         .await;
-    operator.abort();
     Ok(())
 }

@@ -8,7 +8,7 @@ use kube::{
 };
 use operator_runtime::{Operator, Settings};
 use operator_testing::{Server, condition, sample};
-use reconciler::{api::memcached::v1alpha1::Memcached, controllers};
+use reconciler::{Options, api::memcached::v1alpha1::Memcached, operator};
 use serde_json::json;
 
 #[tokio::test]
@@ -17,9 +17,8 @@ async fn memcached_follows_its_deployment() -> Result<()> {
     server.install_kustomization("manifests").await?;
     // the operator has only the rights of its own service account
     let client = server.client_as("system:serviceaccount:reconciler:reconciler");
-    let operator =
-        Operator::new("reconciler", Settings::for_tests(), client).register(controllers::all());
-    let operator = tokio::spawn(operator.run());
+    let connected = Operator::new("reconciler", Settings::for_tests(), client);
+    server.run(operator(connected, Options::default()).run());
 
     let memcached: Memcached = sample(include_str!(
         "../manifests/samples/memcacheds.cache.example.com.yaml"
@@ -119,6 +118,5 @@ async fn memcached_follows_its_deployment() -> Result<()> {
                 .then_some(())
         })
         .await;
-    operator.abort();
     Ok(())
 }

@@ -8,7 +8,7 @@ use operator_runtime::{Action, Condition, Context, EventType, Reconciler, Result
 
 use crate::api::cache_policy::v1::CachePolicy;
 
-/// Called once at the start. `setup.get::<T>()` has what `main.rs` provides: flags, clients, state of your own.
+/// Called once at the start. `setup.get::<T>()` has what `operator` in `lib.rs` provides: flags, clients, state of your own.
 pub async fn setup(_setup: Setup) -> Result<CachePolicyReconciler> {
     Ok(CachePolicyReconciler)
 }
@@ -29,8 +29,9 @@ impl Reconciler for CachePolicyReconciler {
             status.conditions.get_or_insert_default(),
             cache_policy.metadata.generation,
         )?;
-        cx.update_status(&*cache_policy, &status).await?;
+        let told = cx.update_status(&*cache_policy, &status).await;
         applied?;
+        told?;
         Ok(Action::await_change())
     }
 

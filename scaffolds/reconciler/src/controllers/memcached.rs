@@ -17,7 +17,7 @@ use operator_runtime::{Action, Condition, Context, Reconciler, Result, Setup};
 
 use crate::api::memcached::v1alpha1::Memcached;
 
-/// Called once at the start. `setup.get::<T>()` has what `main.rs` provides: flags, clients, state of your own.
+/// Called once at the start. `setup.get::<T>()` has what `operator` in `lib.rs` provides: flags, clients, state of your own.
 pub async fn setup(_setup: Setup) -> Result<MemcachedReconciler> {
     Ok(MemcachedReconciler)
 }
@@ -49,8 +49,9 @@ impl Reconciler for MemcachedReconciler {
             status.conditions.get_or_insert_default(),
             memcached.metadata.generation,
         )?;
-        cx.update_status(&*memcached, &status).await?;
+        let told = cx.update_status(&*memcached, &status).await;
         applied?;
+        told?;
         Ok(Action::await_change())
     }
 }
@@ -133,10 +134,11 @@ fn pod(memcached: &Memcached) -> PodSpec {
     }
 }
 
-/// What tells the pods of one object from those of another.
+/// What tells the pods of one object from those of another, and nothing else: the selector of a Deployment can't be changed.
 fn labels(memcached: &Memcached, cx: &Context) -> BTreeMap<String, String> {
     let metadata = cx.child_metadata(memcached, memcached.name_any());
     let mut labels = metadata.labels.unwrap_or_default();
+    labels.retain(|key, _| key == "app.kubernetes.io/instance");
     labels.insert("app.kubernetes.io/name".into(), "memcached".into());
     labels
 }
