@@ -23,16 +23,8 @@ pub enum Severity {
 /// The kinds of diagnostics. The names are stable and each is explained in `docs/diagnostics.md`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Code {
-    /// A CEL rule is in the spec and therefore holds in the cluster, but `crd()` of the Rust type does not have it.
-    RulesNotCarried,
-    /// `anyOf`, `oneOf`, `allOf` or `not` hold in the cluster, but not in `crd()` of the Rust type.
-    UnionsNotCarried,
-    /// Defaults are applied by the API server, but `crd()` of the Rust type does not have them.
-    DefaultsNotCarried,
-    /// Bounds, patterns or formats hold in the cluster, but not in `crd()` of the Rust type.
-    BoundsNotCarried,
-    /// A list or map type (merge keys, atomic) is not in `crd()` of the Rust type.
-    MergeNotCarried,
+    /// Parts of the schema are in the module as JSON, as no attribute of the Rust types carries them.
+    NoAttribute,
     /// A schema that says nothing of its type; values stay `serde_json::Value`.
     Untyped,
     /// The spec asks for a conversion webhook and nothing serves it yet.
@@ -50,11 +42,7 @@ pub enum Code {
 impl Code {
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::RulesNotCarried => "rules-not-carried",
-            Self::UnionsNotCarried => "unions-not-carried",
-            Self::DefaultsNotCarried => "defaults-not-carried",
-            Self::BoundsNotCarried => "bounds-not-carried",
-            Self::MergeNotCarried => "merge-not-carried",
+            Self::NoAttribute => "no-attribute",
             Self::Untyped => "untyped",
             Self::ConversionNotServed => "conversion-not-served",
             Self::FileKept => "file-kept",

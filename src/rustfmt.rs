@@ -4,7 +4,7 @@
 const CALL_WIDTH: usize = 60;
 /// Arguments of an attribute longer than this go on lines of their own (`attr_fn_like_width`).
 const ATTRIBUTE_WIDTH: usize = 70;
-const WIDTH: usize = 100;
+pub const WIDTH: usize = 100;
 /// Items all as short as this share a line (`short_array_element_width_threshold`).
 const SHORT: usize = 10;
 
@@ -31,6 +31,81 @@ pub fn call(indent: usize, name: &str, arguments: &[String], rest: usize) -> Str
         .map(|argument| format!("{pad}    {argument}"))
         .collect();
     format!("{name}(\n{}\n{pad})", lines.join(",\n"))
+}
+
+/// An argument of an attribute that may have arguments itself.
+pub enum Meta {
+    Leaf(String),
+    List(&'static str, Vec<Meta>),
+}
+
+impl Meta {
+    fn inline(&self) -> String {
+        match self {
+            Self::Leaf(text) => text.clone(),
+            Self::List(name, _) => format!("{name}({})", self.inside()),
+        }
+    }
+
+    fn inside(&self) -> String {
+        match self {
+            Self::Leaf(_) => String::new(),
+            Self::List(_, arguments) => {
+                let arguments: Vec<String> = arguments.iter().map(Self::inline).collect();
+                arguments.join(", ")
+            }
+        }
+    }
+
+    fn is_short(&self) -> bool {
+        match self {
+            Self::Leaf(text) => !text.contains('\n'),
+            Self::List(_, arguments) => {
+                (arguments.len() == 1 || self.inside().len() <= ATTRIBUTE_WIDTH)
+                    && arguments.iter().all(Self::is_short)
+            }
+        }
+    }
+
+    fn depth(&self) -> usize {
+        match self {
+            Self::Leaf(_) => 0,
+            Self::List(_, arguments) => {
+                1 + arguments.iter().map(Self::depth).max().unwrap_or_default()
+            }
+        }
+    }
+
+    /// Behind `before` columns of a line at an indent, and with `after` more to come. Each list is a column narrower.
+    fn text(&self, indent: usize, before: usize, after: usize) -> String {
+        let inline = self.inline();
+        let width = before + inline.len() + after + self.depth();
+        match self {
+            Self::List(name, arguments) if !self.is_short() || width > WIDTH => {
+                if let [only @ Self::List(..)] = arguments.as_slice() {
+                    let before = before + name.len() + 1;
+                    return format!("{name}({})", only.text(indent, before, after + 2));
+                }
+                let pad = " ".repeat(indent + 4);
+                let lines: Vec<String> = arguments
+                    .iter()
+                    .map(|argument| pad.clone() + &argument.text(indent + 4, indent + 4, 1))
+                    .collect();
+                format!("{name}(\n{}\n{})", lines.join(",\n"), " ".repeat(indent))
+            }
+            _ => inline,
+        }
+    }
+}
+
+/// `#[name(arguments)]` as [`attribute`] gives it, with lists among the arguments.
+pub fn deep_attribute(indent: usize, name: &'static str, arguments: Vec<Meta>) -> String {
+    let list = Meta::List(name, arguments);
+    format!(
+        "{}#[{}]\n",
+        " ".repeat(indent),
+        list.text(indent, indent + 2, 1)
+    )
 }
 
 /// `head(arguments)tail`, or with brackets, as a statement or expression at an indent; ends with a line feed.

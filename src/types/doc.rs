@@ -1,5 +1,7 @@
 //! A description as the lines of a doc comment: wrapped, and with everything escaped that rustdoc or clippy would take for markup gone
 //! wrong. Lists, links, code spans and fenced blocks stay what they are.
+//!
+//! Where it can, the comment keeps the line feeds, so that the description can be read back from it, as `crd()` does it.
 
 /// The column that a line of a doc comment keeps to.
 const WIDTH: usize = 100;
@@ -14,8 +16,73 @@ pub fn comment(indent: usize, description: Option<&str>) -> String {
         .collect()
 }
 
+/// The function that reads a description back, as it stands in a module too.
+pub const UNWRAPPED: &str = include_str!("unwrapped.rs");
+
+include!("unwrapped.rs");
+
+/// How a description is read back from its doc comment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Readable {
+    /// It is what schemars makes of the comment.
+    AsIs,
+    /// It takes [`unwrapped`].
+    Unwrapped,
+    No,
+}
+
+/// Whether the comment at an indent holds the whole description.
+pub fn readable(indent: usize, description: &str) -> Readable {
+    let lines = lines(description, WIDTH - indent - 4);
+    let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
+    let doc = lines.join("\n");
+    if doc.starts_with('#') || doc.trim_ascii() != doc {
+        Readable::No
+    } else if doc == description && unwrapped(&doc) == doc {
+        Readable::AsIs
+    } else if unwrapped(&doc) == description {
+        Readable::Unwrapped
+    } else {
+        Readable::No
+    }
+}
+
+/// Whether text stays what it is where comments are unwrapped.
+pub fn is_plain(description: &str) -> bool {
+    unwrapped(description) == description
+}
+
 /// The lines without `/// `, at most `width` wide where words allow.
 fn lines(description: &str, width: usize) -> Vec<String> {
+    let kept = kept(description, width);
+    kept.unwrap_or_else(|| laid_out(description, width))
+}
+
+/// A line for a line, where none belongs to a list or a block. What does not fit goes on in a line that begins with a space.
+fn kept(description: &str, width: usize) -> Option<Vec<String>> {
+    if description.is_empty() {
+        return Some(vec![]);
+    }
+    let mut lines = vec![];
+    let source: Vec<&str> = description.split('\n').collect();
+    for line in &source {
+        let is_text = line.trim() == *line
+            && marker(line).is_none()
+            && !line.contains("```")
+            && plain(line) == *line;
+        if !is_text {
+            return None;
+        }
+        let first = lines.len();
+        wrap(line, width - 1, &mut lines);
+        let rest = lines.iter_mut().skip(first + 1);
+        rest.for_each(|line| line.insert(0, ' '));
+    }
+    (unwrapped(&lines.join("\n")) == description).then_some(lines)
+}
+
+/// Paragraphs, lists and blocks, without regard to the line feeds in them.
+fn laid_out(description: &str, width: usize) -> Vec<String> {
     let source: Vec<String> = description.lines().map(plain).collect();
     let mut lines = Vec::new();
     let mut at = 0;
@@ -134,20 +201,22 @@ fn is_item(line: &str) -> bool {
     marker(line).is_some() || line.starts_with("  ")
 }
 
-/// Words, where a balanced code span or a link is one word.
+/// Words, where a balanced code span or a link is one word, and more spaces than one are part of it.
 fn tokens(text: &str) -> Vec<String> {
     let balanced = text.matches('`').count().is_multiple_of(2) && !text.contains("``");
     let mut tokens = Vec::new();
     let mut token = String::new();
     let mut in_code = false;
-    for c in text.chars() {
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        let is_single = !token.ends_with(' ') && chars.peek() != Some(&' ');
         match c {
             '`' if balanced => {
                 in_code = !in_code;
                 token.push(c);
             }
             '`' => token.push_str("\\`"),
-            ' ' if !in_code => {
+            ' ' if !in_code && is_single => {
                 if !token.is_empty() {
                     tokens.push(std::mem::take(&mut token));
                 }
@@ -215,7 +284,7 @@ fn unmarked(token: &str) -> String {
         return format!("{digits}\\{dot}");
     }
     let rule = token.len() >= 2 && token.bytes().all(|b| matches!(b, b'-' | b'=' | b'_'));
-    let heading = token.starts_with('#') && token.trim_start_matches('#').is_empty();
+    let heading = token.starts_with('#');
     if ["-", "+", "="].contains(&token) || rule || heading {
         return format!("\\{token}");
     }
@@ -235,8 +304,8 @@ mod tests {
         check(
             "Replicas is the number of instances that the cluster has at rest.",
             &[
-                "Replicas is the number of instances that",
-                "the cluster has at rest.",
+                "Replicas is the number of instances",
+                " that the cluster has at rest.",
             ],
         );
     }
@@ -271,8 +340,8 @@ mod tests {
     #[test]
     fn a_line_does_not_begin_with_a_marker_by_accident() {
         check(
-            "the value of the field is at the most ok - 1",
-            &["the value of the field is at the most ok", r"\- 1"],
+            "the value of the field is at the most o - 1",
+            &["the value of the field is at the most o", r" \- 1"],
         );
     }
 

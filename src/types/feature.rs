@@ -1,87 +1,52 @@
-//! What the Rust types do not carry of a schema, counted: one diagnostic for a feature and kind, not thousands.
+//! What is odd about a schema, counted: one diagnostic for an oddity and kind, not thousands.
+
+use std::collections::BTreeMap;
 
 use operator_schema::{Schema, SchemaOrBool};
 
-use super::graph::TypeGraph;
+use super::{
+    carry::{Carried, Reason},
+    graph::TypeGraph,
+};
 use crate::{
     crd::Version,
     diagnostic::{Code, Diagnostic, Severity},
 };
 
-/// For `derive` mode: rules, unions, defaults, bounds and merge strategies hold in the cluster, but are not in `crd()`.
-pub fn not_carried(version: &Version, graph: &TypeGraph) -> Vec<Diagnostic> {
-    let mut counts: [(Code, &str, usize, String); 5] = [
-        (Code::RulesNotCarried, "CEL rules", 0, String::new()),
-        (
-            Code::UnionsNotCarried,
-            "unions (anyOf, oneOf, allOf, not)",
-            0,
-            String::new(),
-        ),
-        (Code::DefaultsNotCarried, "defaults", 0, String::new()),
-        (
-            Code::BoundsNotCarried,
-            "bounds, patterns and formats",
-            0,
-            String::new(),
-        ),
-        (
-            Code::MergeNotCarried,
-            "list and map types",
-            0,
-            String::new(),
-        ),
-    ];
-    walk(
-        &version.schema,
-        version.schema_pointer(),
-        &mut |schema, pointer| {
-            let union =
-                !(schema.any_of.is_empty() && schema.one_of.is_empty() && schema.all_of.is_empty())
-                    || schema.not.is_some();
-            let bound = schema.minimum.is_some()
-                || schema.maximum.is_some()
-                || schema.multiple_of.is_some()
-                || schema.pattern.is_some()
-                || schema.min_length.is_some()
-                || schema.max_length.is_some()
-                || schema.min_items.is_some()
-                || schema.max_items.is_some()
-                || schema.min_properties.is_some()
-                || schema.max_properties.is_some()
-                || schema
-                    .format
-                    .as_deref()
-                    .is_some_and(|format| !matches!(format, "int32" | "int64" | "double"));
-            let found = [
-                !schema.validations.is_empty(),
-                union && !schema.int_or_string,
-                schema.default.is_some(),
-                bound,
-                schema.list_type.is_some() || schema.map_type.is_some(),
-            ];
-            for (count, found) in counts.iter_mut().zip(found) {
-                if found {
-                    count.2 += 1;
-                    if count.3.is_empty() {
-                        count.3 = pointer.to_owned();
-                    }
-                }
-            }
-        },
+pub fn diagnostics(version: &Version, graph: &TypeGraph, carried: &Carried) -> Vec<Diagnostic> {
+    let mut found = untyped(version, graph);
+    let mut reasons: BTreeMap<Reason, (usize, &str)> = BTreeMap::new();
+    for (pointer, part) in &carried.parts {
+        reasons.entry(part.reason).or_insert((0, pointer)).0 += 1;
+    }
+    found.extend(
+        reasons
+            .into_iter()
+            .map(|(reason, (count, first))| Diagnostic {
+                code: Code::NoAttribute,
+                severity: Severity::Note,
+                pointer: version.schema_pointer() + first,
+                message: format!(
+                    "{count} parts of the schema stand in the module as JSON: {}",
+                    why(reason)
+                ),
+                help: None,
+            }),
     );
-    let counted = counts.into_iter().filter(|(_, _, count, _)| *count > 0).map(|(code, what, count, pointer)| Diagnostic {
-        code,
-        severity: Severity::Note,
-        pointer,
-        message: format!("{count} schemas with {what}: they hold in the cluster, but are not in crd() of the Rust type"),
-        help: None,
-    });
-    counted.chain(untyped(version, graph)).collect()
+    found
+}
+
+fn why(reason: Reason) -> &'static str {
+    match reason {
+        Reason::Text => "descriptions with lists, indents or markup that no doc comment holds",
+        Reason::Long => "values that are too large for an attribute",
+        Reason::Between => "keywords of a list or map whose items are lists or maps",
+        Reason::Envelope => "constraints on apiVersion, kind or metadata",
+    }
 }
 
 /// Where the schema does not say what a value is, and keywords that definitions do not have.
-pub fn untyped(version: &Version, graph: &TypeGraph) -> Vec<Diagnostic> {
+fn untyped(version: &Version, graph: &TypeGraph) -> Vec<Diagnostic> {
     let mut found = vec![];
     if let Some(first) = graph.untyped.first() {
         found.push(Diagnostic {
@@ -124,7 +89,7 @@ pub fn untyped(version: &Version, graph: &TypeGraph) -> Vec<Diagnostic> {
 }
 
 /// Calls `visit` for a schema and all below it that have a place in the structure.
-fn walk(schema: &Schema, pointer: String, visit: &mut impl FnMut(&Schema, &str)) {
+pub fn walk(schema: &Schema, pointer: String, visit: &mut impl FnMut(&Schema, &str)) {
     visit(schema, &pointer);
     for (wire, property) in &schema.properties {
         walk(

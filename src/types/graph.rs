@@ -1,5 +1,7 @@
 //! The types of a version as data: an arena of definitions that name each other by [`TypeId`].
 
+use super::attribute::Argument;
+
 /// An index into [`TypeGraph::definitions`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TypeId(pub usize);
@@ -12,6 +14,8 @@ pub struct TypeGraph {
     pub root: Vec<Field>,
     /// Whether the API server keeps fields of the root that the schema does not name.
     pub root_keeps_unknown: bool,
+    /// Of the root in `derive` mode.
+    pub root_schemars: Vec<Argument>,
     /// The root's Rust name.
     pub root_name: String,
     /// Where the schema does not say what a value is.
@@ -26,6 +30,8 @@ pub struct Definition {
     pub path: Vec<String>,
     pub doc: Option<String>,
     pub shape: Shape,
+    /// What its schema has beside what its shape derives, in `derive` mode.
+    pub schemars: Vec<Argument>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -57,6 +63,8 @@ pub struct Field {
     pub nullable: bool,
     pub doc: Option<String>,
     pub default: Option<serde_json::Value>,
+    /// What its schema has beside what its type derives, in `derive` mode.
+    pub schemars: Vec<Argument>,
 }
 
 /// Equal but for their own descriptions and defaults.
@@ -154,12 +162,17 @@ impl TypeGraph {
         self.fields().map(|field| &field.type_)
     }
 
+    /// The one of which it is an alias, or itself.
+    pub fn first(&self, id: TypeId) -> TypeId {
+        match self.get(id).shape {
+            Shape::Alias(first) => first,
+            _ => id,
+        }
+    }
+
     /// The definition behind aliases.
     pub fn resolve(&self, id: TypeId) -> &Definition {
-        match self.get(id).shape {
-            Shape::Alias(first) => self.get(first),
-            _ => self.get(id),
-        }
+        self.get(self.first(id))
     }
 
     /// The struct behind a type, if it is one.
@@ -175,11 +188,14 @@ impl TypeGraph {
 }
 
 impl Type {
-    /// Whether values of any type are where no attribute of the field reaches them. `serde_json::Value` derives a schema that says
-    /// nothing, which is not structural.
-    pub fn holds_any_inside(&self) -> bool {
-        let is_outer = *self == Self::Any || *self == Self::Map(Box::new(Self::Any));
-        !is_outer && self.any(&|found| *found == Self::Any)
+    /// The same where no item or value is `null`.
+    pub fn without_nullable(&self) -> Self {
+        match self {
+            Self::Vec(inner) => Self::Vec(Box::new(inner.without_nullable())),
+            Self::Map(inner) => Self::Map(Box::new(inner.without_nullable())),
+            Self::Nullable(inner) => inner.without_nullable(),
+            other => other.clone(),
+        }
     }
 
     /// Whether a predicate holds for a part of the expression.

@@ -1,8 +1,10 @@
 //! What a module has around its types: the imports it needs, and the private items that attributes refer to.
 
 use super::{
+    carry::Carried,
     graph::{Field, Type, TypeGraph},
     root::Root,
+    schema,
 };
 use crate::project::SchemaMode;
 
@@ -62,8 +64,8 @@ pub fn imports(graph: &TypeGraph, root: &Root, mode: SchemaMode) -> String {
     }
 }
 
-/// What attributes refer to, where any does.
-pub fn support(graph: &TypeGraph, root: &Root, mode: SchemaMode) -> String {
+/// What attributes and impls refer to, where any does.
+pub fn support(graph: &TypeGraph, root: &Root, carried: &Carried) -> String {
     let mut text = String::new();
     if graph.fields().any(Field::keeps_null) {
         text += PRESENT;
@@ -71,10 +73,7 @@ pub fn support(graph: &TypeGraph, root: &Root, mode: SchemaMode) -> String {
     if graph.root_keeps_unknown && matches!(root, Root::Plain(_)) {
         text += UNKNOWN_FIELDS;
     }
-    if mode == SchemaMode::Derive && graph.types().any(Type::holds_any_inside) {
-        text += ANY_VALUE;
-    }
-    text
+    text + &schema::support(graph, carried)
 }
 
 const PRESENT: &str = "
@@ -97,24 +96,5 @@ where
     let mut fields = BTreeMap::deserialize(deserializer)?;
     fields.retain(|name: &String, _| name != \"apiVersion\" && name != \"kind\");
     Ok(fields)
-}
-";
-
-const ANY_VALUE: &str = "
-/// Stands in schemas for a value of any type.
-struct AnyValue;
-
-impl JsonSchema for AnyValue {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        \"AnyValue\".into()
-    }
-
-    fn inline_schema() -> bool {
-        true
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({\"x-kubernetes-preserve-unknown-fields\": true})
-    }
 }
 ";

@@ -13,7 +13,7 @@ use super::{
 use crate::crd::{Api, Version};
 
 /// Fields of the root that are the API server's, not the schema's.
-const ENVELOPE: [&str; 3] = ["apiVersion", "kind", "metadata"];
+pub const ENVELOPE: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 pub fn lower(api: &Api, version: &Version) -> TypeGraph {
     let root_name = name::root(&api.names.kind);
@@ -203,6 +203,7 @@ impl Lowering {
                 nullable: schema.nullable,
                 doc: schema.description.clone(),
                 default: schema.default.clone(),
+                schemars: vec![],
                 wire: wire.clone(),
             });
         }
@@ -216,6 +217,7 @@ impl Lowering {
             path: path.wires.clone(),
             doc: schema.description.clone(),
             shape,
+            schemars: vec![],
         });
         id
     }

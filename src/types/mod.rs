@@ -3,6 +3,9 @@
 //! Lowering is total: an odd schema gives types and diagnostics. Nothing here does io.
 
 mod allot;
+mod attribute;
+mod carry;
+mod derived;
 mod doc;
 mod facts;
 mod feature;
@@ -13,8 +16,11 @@ mod name;
 mod plain;
 mod render;
 mod root;
+mod schema;
 mod share;
+mod validation;
 
+use carry::Carried;
 pub use facts::{Access, ConditionsFacts, KindFacts, StatusFacts};
 
 use crate::{
@@ -30,21 +36,32 @@ pub struct Module {
     pub text: String,
     pub facts: KindFacts,
     pub diagnostics: Vec<Diagnostic>,
+    /// JSON pointers into the schema, of what no attribute carries in `derive` mode.
+    pub parts: Vec<String>,
 }
 
 /// Makes the module of a version. In `derive` mode `crd()` comes from attributes, in `embed` mode from the schema inside the module.
 pub fn module(api: &Api, version: &Version, mode: SchemaMode) -> Module {
     let mut graph = lower::lower(api, version);
-    share::share(&mut graph);
-    let root = root::Root::of(api, version, &graph, mode);
-    let diagnostics = match mode {
-        SchemaMode::Derive => feature::not_carried(version, &graph),
-        SchemaMode::Embed => feature::untyped(version, &graph),
+    let carried = match mode {
+        SchemaMode::Derive => {
+            let schema = serde_json::to_value(&version.schema)
+                .expect("a schema that was read can be written");
+            let mut nodes = derived::nodes(&graph, &schema);
+            let whole = share::by_schema(&mut graph, &mut nodes);
+            carry::carry(&mut graph, &schema, &nodes, &whole)
+        }
+        SchemaMode::Embed => {
+            share::by_shape(&mut graph);
+            Carried::default()
+        }
     };
+    let root = root::Root::of(api, version, &graph, mode, &carried);
     Module {
-        text: render::module(&graph, &root, mode),
+        text: render::module(&graph, &root, mode, &carried),
+        diagnostics: feature::diagnostics(version, &graph, &carried),
         facts: KindFacts::of(graph, version),
-        diagnostics,
+        parts: carried.parts.into_keys().collect(),
     }
 }
 

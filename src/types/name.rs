@@ -175,9 +175,8 @@ pub fn pascal_spelled(name: &str) -> String {
 }
 
 /// Names of the prelude and of what a module, a controller or a test imports; a kind of such a name gets another type name.
-const IMPORTED: [&str; 59] = [
+const IMPORTED: [&str; 58] = [
     "Action",
-    "AnyValue",
     "Api",
     "Arc",
     "BTreeMap",

@@ -1,10 +1,12 @@
 //! The root of a kind that kube-derive cannot express: a plain struct, with the impls that kube-derive would have written.
 
 use super::{
+    carry::Carried,
     doc::comment,
     graph::{Field, TypeGraph},
     render::{Writer, renames_all, unknown_ident},
     root::Plain,
+    schema,
 };
 use crate::{
     project::SchemaMode,
@@ -12,7 +14,7 @@ use crate::{
 };
 
 /// The root as a plain struct, with the impls that kube-derive would have written.
-pub fn plain_root(graph: &TypeGraph, plain: &Plain, mode: SchemaMode) -> String {
+pub fn plain_root(graph: &TypeGraph, plain: &Plain, mode: SchemaMode, carried: &Carried) -> String {
     let name = &graph.root_name;
     let writer = Writer { graph, mode };
     let has_default = graph.root.iter().all(|field| {
@@ -34,24 +36,23 @@ pub fn plain_root(graph: &TypeGraph, plain: &Plain, mode: SchemaMode) -> String 
     if renames {
         text += "#[serde(rename_all = \"camelCase\")]\n";
     }
+    text += &writer.schemars(0, &graph.root_schemars);
     text += &format!("pub struct {name} {{\n    #[serde(default)]\n");
-    if mode == SchemaMode::Derive {
-        text += "    #[schemars(skip)]\n";
-    }
+    text += writer.skip();
     text += "    pub metadata: kube::api::ObjectMeta,\n";
     for field in &graph.root {
         text += &format!("\n{}", writer.field(field, renames));
     }
     if graph.root_keeps_unknown {
-        let ident = unknown_ident(&graph.root);
+        let (ident, skip) = (unknown_ident(&graph.root), writer.skip());
         text += &format!(
-            "\n    /// Fields that the schema does not name.\n    #[serde(flatten, deserialize_with = \"unknown_fields\")]\n    pub {ident}: BTreeMap<String, serde_json::Value>,\n"
+            "\n    /// Fields that the schema does not name.\n    #[serde(flatten, deserialize_with = \"unknown_fields\")]\n{skip}    pub {ident}: BTreeMap<String, serde_json::Value>,\n"
         );
     }
     text += "}\n";
     text + &serialize(graph, plain)
         + &resource(name, plain)
-        + &definition(name, plain, mode)
+        + &definition(graph, plain, mode, carried)
         + &has(graph)
 }
 
@@ -135,7 +136,8 @@ impl kube::Resource for {name} {{
     )
 }
 
-fn definition(name: &str, plain: &Plain, mode: SchemaMode) -> String {
+fn definition(graph: &TypeGraph, plain: &Plain, mode: SchemaMode, carried: &Carried) -> String {
+    let name = &graph.root_name;
     let mut hashes = "#".to_owned();
     while plain.definition.contains(&format!("\"{hashes}")) {
         hashes.push('#');
@@ -147,23 +149,12 @@ fn definition(name: &str, plain: &Plain, mode: SchemaMode) -> String {
                 .to_owned()
         }
         SchemaMode::Derive => {
-            "        let generator = schemars::generate::SchemaSettings::openapi3()
-            .with(|settings| {
-                settings.inline_subschemas = true;
-                settings.meta_schema = None;
-            })
-            .with_transform(schemars::transform::AddNullable::default())
-            .with_transform(kube::core::schema::StructuralSchemaRewriter)
-            .with_transform(kube::core::schema::OptionalEnum)
-            .with_transform(kube::core::schema::OptionalIntOrString)
-            .into_generator();
-        let schema = generator.into_root_schema_for::<Self>();
-        let mut definition: serde_json::Value =
+            schema::generate(graph, carried)
+                + "        let mut definition: serde_json::Value =
             serde_json::from_str(DEFINITION).expect(\"the text is JSON\");
         definition[\"spec\"][\"versions\"][0][\"schema\"][\"openAPIV3Schema\"] = schema.to_value();
         serde_json::from_value(definition).expect(\"the schema is one of OpenAPI v3\")
 "
-            .to_owned()
         }
     };
     format!(

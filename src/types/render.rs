@@ -12,29 +12,38 @@
 //! ```
 
 use super::{
+    attribute::{Argument, schemars},
+    carry::Carried,
     doc::comment,
     graph::{Definition, Field, Shape, Struct, Type, TypeGraph, Variant},
     import::{imports, support},
     name::camel,
     plain::plain_root,
     root::Root,
+    schema::derived_schema,
 };
 use crate::{
     project::SchemaMode,
     rustfmt::{Written, alias, attribute, derive, literal},
 };
 
-pub fn module(graph: &TypeGraph, root: &Root, mode: SchemaMode) -> String {
+pub fn module(graph: &TypeGraph, root: &Root, mode: SchemaMode, carried: &Carried) -> String {
     let mut body = String::new();
-    if let Root::Plain(plain) = root {
-        body += &plain_root(graph, plain, mode);
-    }
     let writer = Writer { graph, mode };
-    for definition in &graph.definitions {
+    let mut definitions = graph.definitions.iter();
+    match root {
+        Root::Plain(plain) => body += &plain_root(graph, plain, mode, carried),
+        Root::Derived(derived) => {
+            let spec = definitions.next().map(|spec| writer.definition(spec, root));
+            body += &format!("\n{}", spec.unwrap_or_default());
+            body += &derived_schema(graph, derived, carried);
+        }
+    }
+    for definition in definitions {
         body.push('\n');
         body += &writer.definition(definition, root);
     }
-    imports(graph, root, mode) + &body + &support(graph, root, mode)
+    imports(graph, root, mode) + &body + &support(graph, root, carried)
 }
 
 pub struct Writer<'a> {
@@ -47,15 +56,15 @@ impl Writer<'_> {
         let doc = comment(0, definition.doc.as_deref());
         match &definition.shape {
             Shape::Alias(first) => alias(&definition.name, &self.graph.get(*first).name),
-            Shape::Enum(variants) => doc + &self.enumeration(&definition.name, variants),
+            Shape::Enum(variants) => doc + &self.enumeration(definition, variants),
             Shape::Struct(found) => {
                 let kube = match root {
-                    Root::Derived(arguments) if self.is_spec(definition) => {
-                        Some(arguments.as_slice())
+                    Root::Derived(derived) if self.is_spec(definition) => {
+                        Some(derived.arguments.as_slice())
                     }
                     _ => None,
                 };
-                doc + &self.structure(&definition.name, found, kube)
+                doc + &self.structure(definition, found, kube)
             }
         }
     }
@@ -67,7 +76,13 @@ impl Writer<'_> {
         })
     }
 
-    fn structure(&self, name: &str, found: &Struct, kube: Option<&[String]>) -> String {
+    fn structure(
+        &self,
+        definition: &Definition,
+        found: &Struct,
+        kube: Option<&[String]>,
+    ) -> String {
+        let name = &definition.name;
         let mut names = vec!["Clone", "Debug"];
         if found.has_default {
             names.push("Default");
@@ -86,6 +101,7 @@ impl Writer<'_> {
         if renames {
             text += "#[serde(rename_all = \"camelCase\")]\n";
         }
+        text += &self.schemars(0, &definition.schemars);
         if found.fields.is_empty() && !found.keeps_unknown {
             return text + &format!("pub struct {name} {{}}\n");
         }
@@ -102,8 +118,9 @@ impl Writer<'_> {
             .collect();
         if found.keeps_unknown {
             let ident = unknown_ident(&found.fields);
+            let skip = self.skip();
             parts.push(format!(
-                "    /// Fields that the schema does not name.\n    #[serde(flatten)]\n    pub {ident}: BTreeMap<String, serde_json::Value>,\n"
+                "    /// Fields that the schema does not name.\n    #[serde(flatten)]\n{skip}    pub {ident}: BTreeMap<String, serde_json::Value>,\n"
             ));
         }
         text + &parts.join("\n") + "}\n"
@@ -129,22 +146,21 @@ impl Writer<'_> {
             serde.push("deserialize_with = \"present\"".into());
         }
         let text = comment(4, field.doc.as_deref()) + &attribute(4, "serde", &serde);
-        text + &self.schemars(field) + &self.written(field).field(&field.ident)
+        text + &self.schemars(4, &field.schemars) + &self.written(field).field(&field.ident)
     }
 
-    /// What the derived schema must be told of values of any type.
-    fn schemars(&self, field: &Field) -> String {
-        if self.mode == SchemaMode::Embed || !field.type_.any(&|found| *found == Type::Any) {
-            String::new()
-        } else if field.type_.holds_any_inside() {
-            let stand_in = self.wrapped(field, write_as(self.graph, &field.type_, "AnyValue"));
-            attribute(
-                4,
-                "schemars",
-                &[format!("with = \"{}\"", stand_in.inline())],
-            )
-        } else {
-            "    #[schemars(extend(\"x-kubernetes-preserve-unknown-fields\" = true))]\n".into()
+    /// What the derived schema lacks.
+    pub fn schemars(&self, indent: usize, arguments: &[Argument]) -> String {
+        schemars(indent, arguments, &|type_| {
+            write(self.graph, type_).inline()
+        })
+    }
+
+    /// Of a field that is none of the schema's.
+    pub fn skip(&self) -> &'static str {
+        match self.mode {
+            SchemaMode::Derive => "    #[schemars(skip)]\n",
+            SchemaMode::Embed => "",
         }
     }
 
@@ -164,7 +180,8 @@ impl Writer<'_> {
         }
     }
 
-    fn enumeration(&self, name: &str, variants: &[Variant]) -> String {
+    fn enumeration(&self, definition: &Definition, variants: &[Variant]) -> String {
+        let name = &definition.name;
         let mut names = vec!["Clone", "Copy", "Debug", "Eq", "PartialEq", "Deserialize"];
         if self.mode == SchemaMode::Derive {
             names.push("JsonSchema");
@@ -184,7 +201,8 @@ impl Writer<'_> {
         } else {
             " {"
         };
-        derive(&names) + &format!("pub enum {name}{brace}\n{variants}}}\n")
+        let schemars = self.schemars(0, &definition.schemars);
+        derive(&names) + &schemars + &format!("pub enum {name}{brace}\n{variants}}}\n")
     }
 }
 
@@ -205,10 +223,6 @@ pub fn unknown_ident(fields: &[Field]) -> String {
 }
 
 fn write(graph: &TypeGraph, type_: &Type) -> Written {
-    write_as(graph, type_, "serde_json::Value")
-}
-
-fn write_as(graph: &TypeGraph, type_: &Type, any: &str) -> Written {
     let leaf = |name: &str| Written::Leaf(name.to_owned());
     match type_ {
         Type::String => leaf("String"),
@@ -216,16 +230,13 @@ fn write_as(graph: &TypeGraph, type_: &Type, any: &str) -> Written {
         Type::I32 => leaf("i32"),
         Type::I64 => leaf("i64"),
         Type::Number => leaf("serde_json::Number"),
-        Type::Any => leaf(any),
+        Type::Any => leaf("serde_json::Value"),
         Type::IntOrString => leaf("IntOrString"),
         Type::Condition => leaf("Condition"),
         Type::Quantity => leaf("Quantity"),
-        Type::Vec(inner) => Written::Generic("Vec", vec![write_as(graph, inner, any)]),
-        Type::Map(inner) => Written::Generic(
-            "BTreeMap",
-            vec![leaf("String"), write_as(graph, inner, any)],
-        ),
-        Type::Nullable(inner) => Written::Generic("Option", vec![write_as(graph, inner, any)]),
+        Type::Vec(inner) => Written::Generic("Vec", vec![write(graph, inner)]),
+        Type::Map(inner) => Written::Generic("BTreeMap", vec![leaf("String"), write(graph, inner)]),
+        Type::Nullable(inner) => Written::Generic("Option", vec![write(graph, inner)]),
         Type::Named(id) => Written::Leaf(graph.get(*id).name.clone()),
     }
 }

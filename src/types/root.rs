@@ -1,8 +1,14 @@
 //! The root of a kind: whether kube-derive can express it, and what its definition says beside the schema.
 
+use operator_schema::{Schema, SchemaOrBool};
 use serde_json::{Map, Value, json};
 
-use super::graph::{Shape, Type, TypeGraph};
+use super::{
+    attribute::Argument,
+    carry::{Carried, is_sayable},
+    feature::walk,
+    graph::{Shape, Type, TypeGraph},
+};
 use crate::{
     crd::{Api, Deprecation, PrinterColumn, Scope, Version},
     project::SchemaMode,
@@ -11,10 +17,20 @@ use crate::{
 
 /// How the root is written.
 pub enum Root {
-    /// `#[derive(CustomResource)]` on the struct of the spec, with the arguments of `#[kube(...)]`.
-    Derived(Vec<String>),
+    /// `#[derive(CustomResource)]` on the struct of the spec.
+    Derived(Derived),
     /// A plain struct with our own impls.
     Plain(Plain),
+}
+
+/// What kube-derive is told.
+pub struct Derived {
+    /// Of `#[kube(...)]`.
+    pub arguments: Vec<String>,
+    /// The root's schema, but for its properties.
+    pub schema: Map<String, Value>,
+    /// The wire names of its properties, and their types.
+    pub properties: Vec<(&'static str, String)>,
 }
 
 /// What the impls of a plain root say.
@@ -31,9 +47,22 @@ pub struct Plain {
 }
 
 impl Root {
-    pub fn of(api: &Api, version: &Version, graph: &TypeGraph, mode: SchemaMode) -> Self {
-        if mode == SchemaMode::Derive && is_derivable(api, version, graph) {
-            Self::Derived(arguments(api, version, graph))
+    pub fn of(
+        api: &Api,
+        version: &Version,
+        graph: &TypeGraph,
+        mode: SchemaMode,
+        carried: &Carried,
+    ) -> Self {
+        if mode == SchemaMode::Derive
+            && is_derivable(api, version, graph)
+            && is_schema_derivable(version, graph, carried)
+        {
+            Self::Derived(Derived {
+                arguments: arguments(api, version, graph),
+                schema: own(version),
+                properties: properties(graph),
+            })
         } else {
             Self::Plain(Plain {
                 group: api.group.clone(),
@@ -76,6 +105,57 @@ fn is_derivable(api: &Api, version: &Version, graph: &TypeGraph) -> bool {
         && !graph.root_keeps_unknown
 }
 
+/// kube's transforms leave the schema as it is only where no union and no bound on unknown fields is in it, and the fields of the root
+/// have no attributes.
+fn is_schema_derivable(version: &Version, graph: &TypeGraph, carried: &Carried) -> bool {
+    let mut is_kept = true;
+    walk(&version.schema, String::new(), &mut |schema, _| {
+        let has_union = [&schema.any_of, &schema.one_of, &schema.all_of]
+            .iter()
+            .any(|parts| !parts.is_empty());
+        let is_bool = matches!(schema.additional_properties, Some(SchemaOrBool::Bool(_)));
+        is_kept &= !has_union && schema.not.is_none() && !schema.unique_items && !is_bool;
+    });
+    let says = |argument: &Argument| !matches!(argument, Argument::Description(_));
+    let is_below = |pointer: &String| {
+        ["/properties/spec/", "/properties/status/"]
+            .iter()
+            .any(|field| pointer.starts_with(field))
+    };
+    is_kept
+        && !graph
+            .root
+            .iter()
+            .any(|field| field.schemars.iter().any(says))
+        && carried.parts.keys().all(is_below)
+        && is_sayable(&own(version).into()).is_ok()
+}
+
+fn own(version: &Version) -> Map<String, Value> {
+    let node = Schema {
+        properties: Default::default(),
+        ..version.schema.clone()
+    };
+    match serde_json::to_value(node) {
+        Ok(Value::Object(own)) => own,
+        _ => Map::new(),
+    }
+}
+
+fn properties(graph: &TypeGraph) -> Vec<(&'static str, String)> {
+    let property = |wire: &'static str| {
+        let field = graph.root.iter().find(|field| field.wire == wire)?;
+        match &field.type_ {
+            Type::Named(id) => Some((wire, graph.get(*id).name.clone())),
+            _ => None,
+        }
+    };
+    ["spec", "status"]
+        .into_iter()
+        .filter_map(property)
+        .collect()
+}
+
 fn arguments(api: &Api, version: &Version, graph: &TypeGraph) -> Vec<String> {
     let set = |key: &str, value: &str| format!("{key} = {}", literal(value));
     let mut arguments = vec![
@@ -100,6 +180,7 @@ fn arguments(api: &Api, version: &Version, graph: &TypeGraph) -> Vec<String> {
     if let Some(Type::Named(id)) = status.map(|field| &field.type_) {
         arguments.push(set("status", &graph.get(*id).name));
     }
+    arguments.push("schema = \"manual\"".into());
     arguments.push("derive = \"PartialEq\"".into());
     if graph.root.iter().any(|field| {
         field.wire == "spec"

@@ -1,11 +1,17 @@
 //! One shape, one type: a definition of the same shape as an earlier one becomes its alias, so that every path keeps its name.
+//! In `derive` mode a shape has its whole schema, as the type prints it, in `embed` mode what reading and writing needs.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
 
 use super::graph::{Shape, Type, TypeGraph, TypeId};
 
+/// Keywords that the field of a struct carries in place of its type.
+pub const OF_FIELD: [&str; 3] = ["description", "default", "nullable"];
+
 /// Makes aliases of all but the first definition of each shape. Descriptions and defaults do not count.
-pub fn share(graph: &mut TypeGraph) {
+pub fn by_shape(graph: &mut TypeGraph) {
     let mut classes: HashMap<Shape, usize> = HashMap::new();
     let mut class_of = vec![0; graph.definitions.len()];
     // Invariant: children stand behind their parents, so from the end each is classed before it is part of a key.
@@ -27,6 +33,44 @@ pub fn share(graph: &mut TypeGraph) {
             graph.definitions[index].shape = Shape::Alias(id);
         }
     }
+}
+
+/// The same by the schemas of the definitions, `nodes`: attributes of a type carry its whole schema, but for what the field of a struct
+/// says. Items, values and fields of the root have no such field: the types in the answer carry the whole of their node.
+pub fn by_schema<'a>(graph: &mut TypeGraph, nodes: &mut [&'a Value]) -> HashSet<TypeId> {
+    let of_fields: HashSet<TypeId> = graph
+        .structs()
+        .flat_map(|found| &found.fields)
+        .filter_map(|field| match field.type_ {
+            Type::Named(id) => Some(id),
+            _ => None,
+        })
+        .collect();
+    let mut groups: HashMap<Vec<(&'a String, &'a Value)>, Vec<TypeId>> = HashMap::new();
+    let mut whole = HashSet::new();
+    for index in 0..nodes.len() {
+        let (id, node) = (TypeId(index), nodes[index]);
+        let mut key: Vec<_> = node.as_object().into_iter().flatten().collect();
+        key.retain(|(keyword, _)| !OF_FIELD.contains(&keyword.as_str()));
+        key.sort_by_key(|(keyword, _)| *keyword);
+        let group = groups.entry(key).or_default();
+        let is_whole = !of_fields.contains(&id);
+        let first = group.iter().copied().find(|first| {
+            let agrees = |keyword| node.get(keyword) == nodes[first.0].get(keyword);
+            !is_whole || !whole.contains(first) || OF_FIELD.into_iter().all(agrees)
+        });
+        if let Some(first) = first {
+            graph.definitions[index].shape = Shape::Alias(first);
+        } else {
+            group.push(id);
+        }
+        let first = first.unwrap_or(id);
+        if is_whole && whole.insert(first) {
+            nodes[first.0] = node;
+            graph.definitions[first.0].doc = node["description"].as_str().map(str::to_owned);
+        }
+    }
+    whole
 }
 
 fn by_class(type_: &mut Type, class_of: &[usize]) {

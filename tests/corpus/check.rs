@@ -1,7 +1,7 @@
 //! Copied by `tests/corpus.rs` into a crate of generated types: reads and writes objects through a kind, and holds `crd()` against its
 //! definition. What is wrong is printed; the number of it is the exit code's business.
 
-use std::panic;
+use std::{collections::BTreeSet, panic};
 
 use kube::{CustomResourceExt, Resource};
 use serde::{Serialize, de::DeserializeOwned};
@@ -30,6 +30,16 @@ where
         Ok(crd) => {
             let crd = serde_json::to_value(&crd).expect("a definition is JSON");
             facts(&case["definition"], &case["version"], &crd, &mut found);
+            let versions = case["definition"]["spec"]["versions"].as_array();
+            let defined = versions
+                .into_iter()
+                .flatten()
+                .find(|entry| entry["name"] == case["version"])
+                .map(|entry| &entry["schema"]["openAPIV3Schema"]);
+            let defined = without_open_envelope(defined.expect("it has a module"));
+            let derived =
+                without_open_envelope(&crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"]);
+            differences("", &defined, &derived, &mut found);
             let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
             unstructural(schema, "", &mut found);
         }
@@ -98,6 +108,53 @@ fn facts(definition: &Value, version: &Value, crd: &Value, found: &mut Vec<Strin
     ] {
         same(key, &theirs[key], &ours[key], Value::Null);
     }
+}
+
+/// What every kind has, and the title that schemars gives to a root.
+fn without_open_envelope(schema: &Value) -> Value {
+    let mut schema = schema.clone();
+    let root = schema.as_object_mut().expect("a schema is an object");
+    root.remove("title");
+    if let Some(Value::Object(properties)) = root.get_mut("properties") {
+        properties.retain(|wire, node| {
+            let is_envelope = ["apiVersion", "kind", "metadata"].contains(&wire.as_str());
+            let mut keywords = node.as_object().into_iter().flatten();
+            let is_open = keywords.all(|(keyword, _)| keyword == "type" || keyword == "description");
+            !(is_envelope && is_open)
+        });
+        if properties.is_empty() {
+            root.remove("properties");
+        }
+    }
+    schema
+}
+
+/// Where two schemas are not equal but for the order of keys and of `required`, and for how a number is written.
+fn differences(path: &str, defined: &Value, derived: &Value, found: &mut Vec<String>) {
+    match (defined, derived) {
+        (Value::Object(a), Value::Object(b)) => {
+            let more = b.keys().filter(|key| !a.contains_key(*key));
+            for key in a.keys().chain(more) {
+                let (a, b) = (&defined[key], &derived[key]);
+                let same_names = key == "required" && names(a) == names(b);
+                if !same_names {
+                    differences(&format!("{path}/{key}"), a, b, found);
+                }
+            }
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            for (index, (a, b)) in a.iter().zip(b).enumerate() {
+                differences(&format!("{path}/{index}"), a, b, found);
+            }
+        }
+        (Value::Number(a), Value::Number(b)) if a.as_f64() == b.as_f64() => {}
+        (a, b) if a == b => {}
+        (a, b) => found.push(format!("{path}: {a} in the definition, {b} in crd()")),
+    }
+}
+
+fn names(value: &Value) -> Option<BTreeSet<&str>> {
+    value.as_array()?.iter().map(Value::as_str).collect()
 }
 
 /// What the API server would refuse: nodes that say nothing of their type.

@@ -1,0 +1,199 @@
+//! The arguments of a `#[schemars(...)]` attribute, and their text.
+//!
+//! ```text
+//! #[schemars(length(min = 1), extend("x-kubernetes-list-type" = "set"))]
+//! ```
+
+use serde_json::{Number, Value};
+
+use super::graph::Type;
+use crate::rustfmt::{Meta, WIDTH, deep_attribute, literal};
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Argument {
+    /// The schema is that of another type.
+    With(Type),
+    /// The schema is not that of the `Option`, and the field is a required one.
+    Required,
+    Description(String),
+    Range(Bounds),
+    Length(Bounds),
+    Pattern(String),
+    /// Of the items.
+    Inner(Vec<Argument>),
+    /// Keywords as they are; `null` takes one away, as a definition that is read knows no `null`.
+    Extend(Vec<(String, Extension)>),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Extension {
+    Json(Value),
+    /// What a function of the module returns.
+    Call(String),
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bounds {
+    pub min: Option<Number>,
+    pub max: Option<Number>,
+}
+
+/// The attribute at an indent, with a line feed behind it; nothing where there are no arguments.
+pub fn schemars(indent: usize, arguments: &[Argument], write: &impl Fn(&Type) -> String) -> String {
+    let meta = |argument: &Argument| argument.meta(indent + 4, write);
+    match arguments {
+        [] => String::new(),
+        // rustfmt leaves alone what has an `extend`
+        [Argument::Extend(pairs)] => {
+            let extend = extend(indent, pairs, "#[schemars()]".len());
+            format!("{}#[schemars({extend})]\n", " ".repeat(indent))
+        }
+        _ => deep_attribute(indent, "schemars", arguments.iter().map(meta).collect()),
+    }
+}
+
+impl Argument {
+    fn meta(&self, indent: usize, write: &impl Fn(&Type) -> String) -> Meta {
+        let leaf = |name: &str, value: &str| Meta::Leaf(format!("{name} = {}", literal(value)));
+        match self {
+            Self::With(type_) => leaf("with", &write(type_)),
+            Self::Required => Meta::Leaf("required".into()),
+            Self::Description(text) => leaf("description", text),
+            Self::Range(bounds) => Meta::List("range", bounds.metas()),
+            Self::Length(bounds) => Meta::List("length", bounds.metas()),
+            Self::Pattern(pattern) => Meta::List("regex", vec![leaf("pattern", pattern)]),
+            Self::Inner(arguments) => {
+                let metas = arguments
+                    .iter()
+                    .map(|argument| argument.meta(indent, write));
+                Meta::List("inner", metas.collect())
+            }
+            Self::Extend(pairs) => Meta::Leaf(extend(indent, pairs, 0)),
+        }
+    }
+}
+
+impl Bounds {
+    fn metas(&self) -> Vec<Meta> {
+        let bounds = [("min", &self.min), ("max", &self.max)];
+        let bound = |(name, bound): (&str, &Option<Number>)| {
+            let bound = number(bound.as_ref()?);
+            Some(Meta::Leaf(format!("{name} = {bound}")))
+        };
+        bounds.into_iter().filter_map(bound).collect()
+    }
+}
+
+fn extend(indent: usize, pairs: &[(String, Extension)], before: usize) -> String {
+    let inline: Vec<String> = pairs
+        .iter()
+        .map(|(keyword, value)| format!("\"{keyword}\" = {}", value.inline()))
+        .collect();
+    let inline = inline.join(", ");
+    if indent + before + inline.len() + "extend())]".len() <= WIDTH {
+        return format!("extend({inline})");
+    }
+    let pad = " ".repeat(indent + 4);
+    let lines: Vec<String> = pairs
+        .iter()
+        .map(|(keyword, value)| {
+            let head = format!("{pad}\"{keyword}\" = ");
+            let value = match value {
+                Extension::Json(value) => json(value, indent + 4, head.len()),
+                Extension::Call(_) => value.inline(),
+            };
+            head + &value
+        })
+        .collect();
+    format!("extend(\n{}\n{})", lines.join(",\n"), " ".repeat(indent))
+}
+
+impl Extension {
+    fn inline(&self) -> String {
+        match self {
+            Self::Json(value) => inline(value),
+            Self::Call(function) => format!("{function}()"),
+        }
+    }
+}
+
+/// As the macro `json!` reads it, behind `before` columns of a line at an indent.
+pub fn json(value: &Value, indent: usize, before: usize) -> String {
+    let inline = inline(value);
+    if before + inline.len() < WIDTH {
+        return inline;
+    }
+    let pad = " ".repeat(indent + 4);
+    let end = " ".repeat(indent);
+    match value {
+        Value::Array(items) => {
+            let lines: Vec<String> = items
+                .iter()
+                .map(|item| pad.clone() + &json(item, indent + 4, indent + 4))
+                .collect();
+            format!("[\n{}\n{end}]", lines.join(",\n"))
+        }
+        Value::Object(entries) => {
+            let lines: Vec<String> = entries
+                .iter()
+                .map(|(key, value)| {
+                    let head = format!("{pad}{}: ", literal(key));
+                    let value = json(value, indent + 4, head.len());
+                    head + &value
+                })
+                .collect();
+            format!("{{\n{}\n{end}}}", lines.join(",\n"))
+        }
+        _ => inline,
+    }
+}
+
+fn inline(value: &Value) -> String {
+    match value {
+        Value::Null => "null".into(),
+        Value::Bool(value) => value.to_string(),
+        Value::Number(value) => number(value),
+        Value::String(value) => literal(value),
+        Value::Array(items) => {
+            format!(
+                "[{}]",
+                items.iter().map(inline).collect::<Vec<_>>().join(", ")
+            )
+        }
+        Value::Object(entries) => {
+            let entries = entries
+                .iter()
+                .map(|(key, value)| format!("{}: {}", literal(key), inline(value)));
+            format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+/// A literal of a type that holds it.
+fn number(number: &Number) -> String {
+    match (number.as_i64(), number.as_u64(), number.as_f64()) {
+        (Some(value), _, _) if i32::try_from(value).is_ok() => value.to_string(),
+        (Some(value), _, _) => format!("{value}i64"),
+        (_, Some(value), _) => format!("{value}u64"),
+        (_, _, Some(value)) => format!("{value:?}"),
+        _ => number.to_string(),
+    }
+}
+
+/// How often `json!` calls itself for a value; the compiler allows it 128 times.
+pub fn depth(value: &Value) -> usize {
+    let is_simple = |value: &Value| matches!(value, Value::String(_) | Value::Number(_));
+    match value {
+        Value::Array(items) => {
+            let own: usize = items
+                .iter()
+                .map(|item| 2 - usize::from(is_simple(item)))
+                .sum();
+            own + items.iter().map(depth).max().unwrap_or(0)
+        }
+        Value::Object(entries) => {
+            4 * entries.len() + entries.values().map(depth).max().unwrap_or(0)
+        }
+        _ => 1,
+    }
+}

@@ -1,0 +1,469 @@
+//! What a definition's schema says beside what its types derive, as attributes of the types and fields. What no attribute can say
+//! becomes a part: the definition's own JSON, which `crd()` puts in its place.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use serde_json::{Map, Value};
+
+use super::{
+    attribute::{Argument, Extension, depth},
+    derived,
+    doc::{Readable, is_plain, readable},
+    graph::{Field, Shape, Type, TypeGraph, TypeId},
+    lower::ENVELOPE,
+    name,
+    share::OF_FIELD,
+    validation,
+};
+
+/// What a module has beside attributes, to say the whole schema.
+#[derive(Clone, Debug, Default)]
+pub struct Carried {
+    /// By their pointers from the root of the schema.
+    pub parts: BTreeMap<String, Part>,
+    /// Functions that attributes call, and what they return.
+    pub functions: Vec<(String, Value)>,
+    /// Whether a description is wrapped or escaped in its comment.
+    pub unwraps: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// `null` takes a keyword away.
+    pub value: Value,
+    pub reason: Reason,
+}
+
+/// Why there is no attribute.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Reason {
+    /// A description with line feeds and markup that no doc comment holds.
+    Text,
+    /// A value that the macro `json!` cannot read.
+    Long,
+    /// A list or map between a field and the type of its items.
+    Between,
+    /// `apiVersion`, `kind` and `metadata` have no fields that could have attributes.
+    Envelope,
+}
+
+/// Arguments of an attribute, and the parts that remain, by pointers from their node.
+#[derive(Default)]
+struct Found {
+    arguments: Vec<Argument>,
+    extensions: Vec<(String, Extension)>,
+    parts: Vec<(String, Part)>,
+}
+
+/// Gives the types and fields of a graph their attributes. `nodes` are the schemas of its definitions, `whole` those that carry all of it.
+pub fn carry(
+    graph: &mut TypeGraph,
+    schema: &Value,
+    nodes: &[&Value],
+    whole: &HashSet<TypeId>,
+) -> Carried {
+    let mut carrying = Carrying {
+        graph,
+        nodes,
+        whole,
+        carried: Carried::default(),
+    };
+    let mut parts: HashMap<TypeId, Vec<(String, Part)>> = HashMap::new();
+    let mut types = vec![];
+    for (index, definition) in graph.definitions.iter().enumerate() {
+        let id = TypeId(index);
+        let mut found = carrying.of_type(id);
+        let fields = match &definition.shape {
+            Shape::Struct(shape) => shape.fields.as_slice(),
+            _ => &[],
+        };
+        let fields = carrying.of_fields(&definition.name, fields, nodes[index], &mut found.parts);
+        parts.insert(id, std::mem::take(&mut found.parts));
+        types.push((found.arguments(), fields));
+    }
+    let mut found = carrying.of_root(schema);
+    let root = carrying.of_fields(&graph.root_name, &graph.root, schema, &mut found.parts);
+    let mut carried = carrying.carried;
+    for field in &graph.root {
+        place(
+            graph,
+            &field.type_,
+            property(&field.wire),
+            &parts,
+            &mut found.parts,
+        );
+    }
+    carried.parts.extend(std::mem::take(&mut found.parts));
+
+    for (definition, (arguments, fields)) in graph.definitions.iter_mut().zip(types) {
+        definition.schemars = arguments;
+        if let Shape::Struct(shape) = &mut definition.shape {
+            assign(&mut shape.fields, fields);
+        }
+    }
+    assign(&mut graph.root, root);
+    graph.root_schemars = found.arguments();
+    carried
+}
+
+fn assign(fields: &mut [Field], arguments: Vec<Vec<Argument>>) {
+    for (field, arguments) in fields.iter_mut().zip(arguments) {
+        field.schemars = arguments;
+    }
+}
+
+/// Collects the parts of types at all the places where they are.
+fn place(
+    graph: &TypeGraph,
+    type_: &Type,
+    pointer: String,
+    parts: &HashMap<TypeId, Vec<(String, Part)>>,
+    placed: &mut Vec<(String, Part)>,
+) {
+    match type_ {
+        Type::Vec(inner) => place(graph, inner, pointer + "/items", parts, placed),
+        Type::Map(inner) => {
+            place(
+                graph,
+                inner,
+                pointer + "/additionalProperties",
+                parts,
+                placed,
+            );
+        }
+        Type::Nullable(inner) => place(graph, inner, pointer, parts, placed),
+        Type::Named(id) => {
+            let id = graph.first(*id);
+            let own = parts.get(&id).into_iter().flatten();
+            placed.extend(own.map(|(below, part)| (pointer.clone() + below, part.clone())));
+            if let Shape::Struct(found) = &graph.get(id).shape {
+                for field in &found.fields {
+                    let pointer = pointer.clone() + &property(&field.wire);
+                    place(graph, &field.type_, pointer, parts, placed);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn property(wire: &str) -> String {
+    format!("/properties/{}", wire.replace('~', "~0").replace('/', "~1"))
+}
+
+struct Carrying<'a> {
+    graph: &'a TypeGraph,
+    nodes: &'a [&'a Value],
+    whole: &'a HashSet<TypeId>,
+    carried: Carried,
+}
+
+impl Carrying<'_> {
+    fn of_type(&mut self, id: TypeId) -> Found {
+        let mut found = Found::default();
+        let definition = self.graph.get(id);
+        if matches!(definition.shape, Shape::Alias(_)) {
+            return found;
+        }
+        let mut wanted = derived::own(self.nodes[id.0]);
+        if self.whole.contains(&id) {
+            self.describe(0, &mut wanted, false, &mut found);
+        } else {
+            OF_FIELD
+                .iter()
+                .for_each(|keyword| _ = wanted.shift_remove(*keyword));
+        }
+        found.extend(differences(&derived::shape(&definition.shape), &wanted));
+        found
+    }
+
+    fn of_root(&mut self, schema: &Value) -> Found {
+        let mut found = Found::default();
+        let mut wanted = derived::own(schema);
+        wanted.shift_remove("title");
+        self.describe(0, &mut wanted, false, &mut found);
+        let required = self.graph.root.iter().filter(|field| !field.optional);
+        let derived = derived::object(required.map(|field| field.wire.as_str()).collect());
+        found.extend(differences(&derived, &wanted));
+        let envelope = ENVELOPE.iter().filter_map(|wire| {
+            let node = schema["properties"].get(wire)?.as_object()?;
+            let is_open = node
+                .keys()
+                .all(|keyword| ["type", "description"].contains(&keyword.as_str()));
+            (!is_open).then(|| (*wire, Value::Object(node.clone())))
+        });
+        let envelope: Vec<_> = envelope.collect();
+        if self.graph.root.is_empty() && !envelope.is_empty() {
+            let properties = envelope
+                .into_iter()
+                .map(|(wire, node)| (wire.to_owned(), node));
+            found.part("properties", properties.collect(), Reason::Envelope);
+        } else {
+            for (wire, node) in envelope {
+                found.part(&format!("properties/{wire}"), node, Reason::Envelope);
+            }
+        }
+        found
+    }
+
+    fn of_fields(
+        &mut self,
+        owner: &str,
+        fields: &[Field],
+        node: &Value,
+        parts: &mut Vec<(String, Part)>,
+    ) -> Vec<Vec<Argument>> {
+        let of_field = |field: &Field| {
+            let mut found = self.of_field(owner, field, &node["properties"][&field.wire]);
+            let pointer = property(&field.wire);
+            parts.extend(
+                found
+                    .parts
+                    .drain(..)
+                    .map(|(below, part)| (pointer.clone() + &below, part)),
+            );
+            found.arguments()
+        };
+        fields.iter().map(of_field).collect()
+    }
+
+    fn of_field(&mut self, owner: &str, field: &Field, node: &Value) -> Found {
+        let mut found = Found::default();
+        let (derived, mut wanted) = match &field.type_ {
+            Type::Named(id) => (self.of_named(self.graph.first(*id)), derived::own(node)),
+            type_ => match (derived::node(type_), derived::wanted(type_, node)) {
+                (Value::Object(derived), Value::Object(wanted)) => (derived, wanted),
+                (_, Value::Object(wanted)) => (Map::new(), wanted),
+                _ => (Map::new(), Map::new()),
+            },
+        };
+        self.of_option(field, node, &mut found);
+        self.describe(
+            4,
+            &mut wanted,
+            derived.contains_key("description"),
+            &mut found,
+        );
+        let mut differences = differences(&derived, &wanted);
+        for keyword in ["items", "additionalProperties"] {
+            if let Some(at) = differences.iter().position(|(found, _)| found == keyword) {
+                self.of_inner(owner, field, &derived, differences.remove(at), &mut found);
+            }
+        }
+        let type_ = derived.get("type").and_then(Value::as_str);
+        found.arguments.extend(validation::take(
+            type_.unwrap_or_default(),
+            &mut differences,
+        ));
+        found.extend(differences);
+        if field.type_ == Type::Any && found.extensions.is_empty() {
+            found
+                .extensions
+                .push(("type".into(), Extension::Json(Value::Null)));
+        }
+        found
+    }
+
+    /// What a type's own attributes have said already.
+    fn of_named(&self, id: TypeId) -> Map<String, Value> {
+        let mut own = derived::own(self.nodes[id.0]);
+        if !self.whole.contains(&id) {
+            OF_FIELD
+                .iter()
+                .for_each(|keyword| _ = own.shift_remove(*keyword));
+            if let Some(doc) = &self.graph.get(id).doc {
+                own.insert("description".into(), doc.as_str().into());
+            }
+        }
+        own
+    }
+
+    /// Takes back what an `Option` does to the schema, beside the null that `crd()` takes away.
+    fn of_option(&self, field: &Field, node: &Value, found: &mut Found) {
+        if field.nullable && !field.optional && field.type_ != Type::Any {
+            found.arguments.push(Argument::Required);
+            return;
+        }
+        let is_wrapped = |type_: &Type| match type_ {
+            Type::Named(id) => derived::is_bent_by_option(self.nodes[self.graph.first(*id).0]),
+            _ => false,
+        };
+        let is_wrapped_inside =
+            |type_: &Type| matches!(type_, Type::Nullable(inner) if is_wrapped(inner));
+        if field.optional && is_wrapped(&field.type_) || field.type_.any(&is_wrapped_inside) {
+            let type_ = field.type_.without_nullable();
+            found.arguments.push(Argument::With(type_));
+        } else if field.optional && derived::has_null_value(node) {
+            let type_ = Extension::Json(node["type"].clone());
+            found.extensions.push(("type".into(), type_));
+        }
+    }
+
+    /// Takes the description out of what is wanted, where a doc comment or an argument says it.
+    fn describe(
+        &mut self,
+        indent: usize,
+        wanted: &mut Map<String, Value>,
+        has_foreign: bool,
+        found: &mut Found,
+    ) {
+        let Some(Value::String(text)) = wanted.shift_remove("description") else {
+            if has_foreign {
+                found
+                    .extensions
+                    .push(("description".into(), Extension::Json(Value::Null)));
+            }
+            return;
+        };
+        match readable(indent, &text) {
+            Readable::AsIs => {}
+            Readable::Unwrapped => self.carried.unwraps = true,
+            Readable::No if is_plain(&text) && !text.is_empty() => {
+                found.arguments.push(Argument::Description(text));
+            }
+            Readable::No => {
+                let part = Part {
+                    value: text.into(),
+                    reason: Reason::Text,
+                };
+                found.parts.push(("/description".into(), part));
+            }
+        }
+    }
+
+    /// The node of items or values.
+    fn of_inner(
+        &mut self,
+        owner: &str,
+        field: &Field,
+        derived: &Map<String, Value>,
+        (keyword, wanted): (String, Value),
+        found: &mut Found,
+    ) {
+        let inner = match &field.type_ {
+            Type::Vec(inner) | Type::Map(inner) => inner,
+            _ => return found.extend(vec![(keyword, wanted)]),
+        };
+        let derived = derived.get(&keyword).unwrap_or(&Value::Null);
+        if inner.any(&|part| matches!(part, Type::Named(_))) {
+            between(format!("/{keyword}"), derived, &wanted, &mut found.parts);
+        } else if let Some(arguments) = validation::inner(&keyword, derived, &wanted) {
+            found.arguments.push(Argument::Inner(arguments));
+        } else if **inner == Type::Condition && is_sayable(&wanted).is_ok() {
+            let name = format!(
+                "{}_{}",
+                name::field(owner),
+                field.ident.trim_end_matches('_')
+            );
+            match self.function(name, &wanted) {
+                Some(name) => found.extensions.push((keyword, Extension::Call(name))),
+                None => found.part(&keyword, wanted, Reason::Long),
+            }
+        } else {
+            found.extend(vec![(keyword, wanted)]);
+        }
+    }
+
+    /// The function of the module that returns a value.
+    fn function(&mut self, name: String, value: &Value) -> Option<String> {
+        let functions = &mut self.carried.functions;
+        if let Some((name, _)) = functions.iter().find(|(_, known)| known == value) {
+            return Some(name.clone());
+        }
+        if functions.iter().any(|(known, _)| *known == name) {
+            return None;
+        }
+        functions.push((name.clone(), value.clone()));
+        Some(name)
+    }
+}
+
+impl Found {
+    fn extend(&mut self, differences: Vec<(String, Value)>) {
+        for (keyword, value) in differences {
+            match is_sayable(&value) {
+                Ok(()) => self.extensions.push((keyword, Extension::Json(value))),
+                Err(reason) => self.part(&keyword, value, reason),
+            }
+        }
+    }
+
+    fn part(&mut self, keyword: &str, value: Value, reason: Reason) {
+        self.parts
+            .push((format!("/{keyword}"), Part { value, reason }));
+    }
+
+    fn arguments(mut self) -> Vec<Argument> {
+        if !self.extensions.is_empty() {
+            self.extensions.sort_by(|(a, _), (b, _)| a.cmp(b));
+            self.arguments.push(Argument::Extend(self.extensions));
+        }
+        self.arguments
+    }
+}
+
+/// Keywords to set, and with `null` those to take away.
+fn differences(derived: &Map<String, Value>, wanted: &Map<String, Value>) -> Vec<(String, Value)> {
+    let is_said = |keyword: &str, value: &Value| {
+        derived.get(keyword).is_some_and(|derived| {
+            derived == value || keyword == "required" && names(derived) == names(value)
+        })
+    };
+    let set = wanted
+        .iter()
+        .filter(|(keyword, value)| !value.is_null() && !is_said(keyword, value));
+    let set = set.map(|(keyword, value)| (keyword.clone(), value.clone()));
+    let gone = derived
+        .keys()
+        .filter(|keyword| *keyword != "description" && !wanted.contains_key(*keyword));
+    set.chain(gone.map(|keyword| (keyword.clone(), Value::Null)))
+        .collect()
+}
+
+fn names(value: &Value) -> HashSet<&str> {
+    let names = value.as_array().into_iter().flatten();
+    names.filter_map(Value::as_str).collect()
+}
+
+/// The keywords of lists and maps between a field and a definition inside them.
+fn between(pointer: String, derived: &Value, wanted: &Value, parts: &mut Vec<(String, Part)>) {
+    let (Value::Object(derived), Value::Object(wanted)) = (derived, wanted) else {
+        return;
+    };
+    for (keyword, value) in differences(derived, wanted) {
+        let pointer = format!("{pointer}/{keyword}");
+        match derived.get(&keyword) {
+            Some(derived @ Value::Object(_)) if value.is_object() => {
+                between(pointer, derived, &value, parts);
+            }
+            _ => parts.push((
+                pointer,
+                Part {
+                    value,
+                    reason: Reason::Between,
+                },
+            )),
+        }
+    }
+}
+
+/// Whether the text of an attribute can be the value: within the limits of `json!`, and with descriptions that stay what they are when
+/// those of comments are unwrapped.
+pub fn is_sayable(value: &Value) -> Result<(), Reason> {
+    const DEPTH: usize = 100;
+    if depth(value) > DEPTH {
+        return Err(Reason::Long);
+    }
+    has_plain_texts(value).then_some(()).ok_or(Reason::Text)
+}
+
+fn has_plain_texts(value: &Value) -> bool {
+    match value {
+        Value::Object(map) => map.iter().all(|(keyword, value)| match value {
+            Value::String(text) => keyword != "description" || is_plain(text),
+            value => has_plain_texts(value),
+        }),
+        Value::Array(items) => items.iter().all(has_plain_texts),
+        _ => true,
+    }
+}

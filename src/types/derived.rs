@@ -1,0 +1,134 @@
+//! What schemars derives for a type before an attribute is applied, and the same of what the definition says, node by node. A
+//! definition inside is a placeholder in both, as it carries its own node.
+
+use serde_json::{Map, Value, json};
+
+use super::graph::{Definition, Shape, Struct, Type, TypeGraph};
+
+/// A text of k8s-openapi's, which no attribute leaves as it is.
+const FOREIGN: &str = "of k8s-openapi";
+/// `Option` wraps a schema with one of these, and others are given a second type.
+const UNIONS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
+
+/// Of a type expression. An `Option` adds nothing, as `crd()` takes its null away.
+pub fn node(type_: &Type) -> Value {
+    match type_ {
+        Type::String => json!({"type": "string"}),
+        Type::Bool => json!({"type": "boolean"}),
+        Type::I32 => json!({"type": "integer", "format": "int32"}),
+        Type::I64 => json!({"type": "integer", "format": "int64"}),
+        Type::Number => json!({"type": "number"}),
+        Type::Any => true.into(),
+        Type::IntOrString | Type::Quantity => {
+            json!({"description": FOREIGN, "x-kubernetes-int-or-string": true})
+        }
+        Type::Condition => {
+            json!({"description": FOREIGN, "type": "object", "properties": FOREIGN, "required": FOREIGN})
+        }
+        Type::Vec(inner) => json!({"type": "array", "items": node(inner)}),
+        Type::Map(inner) => json!({"type": "object", "additionalProperties": node(inner)}),
+        Type::Nullable(inner) => node(inner),
+        Type::Named(_) => Value::Null,
+    }
+}
+
+/// Of a struct or enum, without its description.
+pub fn shape(shape: &Shape) -> Map<String, Value> {
+    match shape {
+        Shape::Struct(Struct { fields, .. }) => {
+            let required = fields.iter().filter(|field| !field.optional);
+            object(required.map(|field| field.wire.as_str()).collect())
+        }
+        Shape::Enum(variants) => {
+            let wires: Vec<&str> = variants
+                .iter()
+                .map(|variant| variant.wire.as_str())
+                .collect();
+            Map::from_iter([
+                ("type".into(), "string".into()),
+                ("enum".into(), wires.into()),
+            ])
+        }
+        Shape::Alias(_) => Map::new(),
+    }
+}
+
+/// Of a struct with these fields that must be there.
+pub fn object(required: Vec<&str>) -> Map<String, Value> {
+    let mut map = Map::from_iter([("type".into(), "object".into())]);
+    if !required.is_empty() {
+        map.insert("required".into(), required.into());
+    }
+    map
+}
+
+/// What the definition says of the node of a type expression.
+pub fn wanted(type_: &Type, node: &Value) -> Value {
+    let with = |keyword: &str, inner: &Type| {
+        let entries = node.as_object().into_iter().flatten();
+        let entries = entries.map(|(key, value)| match key == keyword {
+            true => (key.clone(), wanted(inner, value)),
+            false => (key.clone(), value.clone()),
+        });
+        Value::Object(entries.collect())
+    };
+    match type_ {
+        Type::Vec(inner) => with("items", inner),
+        Type::Map(inner) => with("additionalProperties", inner),
+        Type::Nullable(inner) => wanted(inner, node),
+        Type::Named(_) => Value::Null,
+        _ => node.clone(),
+    }
+}
+
+/// The keywords of a definition's node that are not its fields'.
+pub fn own(node: &Value) -> Map<String, Value> {
+    let entries = node.as_object().into_iter().flatten();
+    let entries = entries.filter(|(keyword, _)| *keyword != "properties");
+    entries
+        .map(|(keyword, value)| (keyword.clone(), value.clone()))
+        .collect()
+}
+
+/// Whether an `Option` of a type with this node changes more than its `type`.
+pub fn is_bent_by_option(node: &Value) -> bool {
+    UNIONS.iter().any(|union| node.get(union).is_some()) || has_null_value(node)
+}
+
+/// Whether `null` is in its `enum`.
+pub fn has_null_value(node: &Value) -> bool {
+    let values = node["enum"].as_array();
+    values.is_some_and(|values| values.contains(&Value::Null))
+}
+
+/// The schemas of the definitions, in their order. The graph must not be shared yet.
+pub fn nodes<'a>(graph: &TypeGraph, schema: &'a Value) -> Vec<&'a Value> {
+    let mut nodes = vec![&Value::Null; graph.definitions.len()];
+    let mut open: Vec<(&Type, &Value)> = graph
+        .root
+        .iter()
+        .map(|field| (&field.type_, &schema["properties"][&field.wire]))
+        .collect();
+    while let Some((type_, node)) = open.pop() {
+        match type_ {
+            Type::Vec(inner) => open.push((inner, &node["items"])),
+            Type::Map(inner) => open.push((inner, &node["additionalProperties"])),
+            Type::Nullable(inner) => open.push((inner, node)),
+            Type::Named(id) => {
+                nodes[id.0] = node;
+                if let Definition {
+                    shape: Shape::Struct(found),
+                    ..
+                } = graph.get(*id)
+                {
+                    let fields = found.fields.iter();
+                    open.extend(
+                        fields.map(|field| (&field.type_, &node["properties"][&field.wire])),
+                    );
+                }
+            }
+            _ => {}
+        }
+    }
+    nodes
+}

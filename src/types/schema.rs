@@ -1,0 +1,170 @@
+//! How the schema of `crd()` comes from the derived one: the function that takes back what derives add, what attributes call, and the
+//! parts that no attribute carries.
+
+use serde_json::Value;
+
+use super::{attribute::json, carry::Carried, doc::UNWRAPPED, graph::TypeGraph, root::Derived};
+use crate::rustfmt::{WIDTH, literal};
+
+/// The expression of the whole schema in `crd()` of a plain root, as statements.
+pub fn generate(graph: &TypeGraph, carried: &Carried) -> String {
+    let transform = match differs(graph, carried) {
+        true => "            .with_transform(as_defined)\n",
+        false => "",
+    };
+    let (binding, parts) = match carried.parts.is_empty() {
+        true => ("let schema", ""),
+        false => ("let mut schema", "        put_parts(&mut schema);\n"),
+    };
+    format!(
+        "        let generator = schemars::generate::SchemaSettings::draft2020_12()
+            .with(|settings| {{
+                settings.inline_subschemas = true;
+                settings.meta_schema = None;
+            }})
+{transform}            .into_generator();
+        {binding} = generator.into_root_schema_for::<Self>();
+{parts}"
+    )
+}
+
+/// The schema of a root that has kube-derive's `CustomResource`, which cannot say all of it.
+pub fn derived_schema(graph: &TypeGraph, root: &Derived, carried: &Carried) -> String {
+    let name = &graph.root_name;
+    let pad = " ".repeat(12);
+    let mut entries: Vec<String> = root
+        .schema
+        .iter()
+        .map(|(keyword, value)| {
+            let head = format!("{pad}{}: ", literal(keyword));
+            let value = json(value, 12, head.len());
+            head + &value
+        })
+        .collect();
+    let properties: Vec<String> = root
+        .properties
+        .iter()
+        .map(|(wire, type_)| format!("{pad}    \"{wire}\": generator.subschema_for::<{type_}>()"))
+        .collect();
+    entries.push(format!(
+        "{pad}\"properties\": {{\n{}\n{pad}}}",
+        properties.join(",\n")
+    ));
+    let entries = entries.join(",\n");
+    let mut then = String::new();
+    if differs(graph, carried) {
+        then += "        as_defined(&mut schema);\n";
+    }
+    if !carried.parts.is_empty() {
+        then += "        put_parts(&mut schema);\n";
+    }
+    let body = match then.is_empty() {
+        true => format!("        schemars::json_schema!({{\n{entries}\n        }})\n"),
+        false => format!(
+            "        let mut schema = schemars::json_schema!({{\n{entries}\n        }});\n{then}        schema\n"
+        ),
+    };
+    format!(
+        "
+impl JsonSchema for {name} {{
+    fn schema_name() -> std::borrow::Cow<'static, str> {{
+        {name:?}.into()
+    }}
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {{
+{body}    }}
+}}
+"
+    )
+}
+
+/// Whether derives say more than attributes can take back.
+fn differs(graph: &TypeGraph, carried: &Carried) -> bool {
+    carried.unwraps || graph.fields().any(|field| field.optional)
+}
+
+/// The private items that attributes and [`generate`] or [`derived_schema`] refer to.
+pub fn support(graph: &TypeGraph, carried: &Carried) -> String {
+    let mut text = String::new();
+    for (name, value) in &carried.functions {
+        let value = json(value, 4, "    serde_json::json!()".len());
+        let head = format!("fn {name}() -> serde_json::Value {{");
+        // rustfmt breaks too long a head before the arrow
+        let head = match head.len() > WIDTH {
+            true => head.replace(" ->", "\n->"),
+            false => head,
+        };
+        text += &format!("\n{head}\n    serde_json::json!({value})\n}}\n");
+    }
+    if differs(graph, carried) {
+        text += &as_defined(graph, carried);
+    }
+    if carried.unwraps {
+        text += "\n";
+        text += UNWRAPPED;
+    }
+    if !carried.parts.is_empty() {
+        text += PUT_PARTS;
+        text += &parts(carried);
+    }
+    text
+}
+
+fn as_defined(graph: &TypeGraph, carried: &Carried) -> String {
+    let mut text = AS_DEFINED.to_owned();
+    if graph.fields().any(|field| field.optional) {
+        text += WITHOUT_NULL;
+    }
+    if carried.unwraps {
+        text += WITH_DESCRIPTION;
+    }
+    text + "    schemars::transform::transform_subschemas(&mut as_defined, schema);\n}\n"
+}
+
+fn parts(carried: &Carried) -> String {
+    let parts = carried.parts.iter();
+    let parts: Value = parts
+        .map(|(pointer, part)| (pointer.clone(), part.value.clone()))
+        .collect();
+    let text = format!("{parts:#}");
+    let mut hashes = "#".to_owned();
+    while text.contains(&format!("\"{hashes}")) {
+        hashes.push('#');
+    }
+    format!("\nconst PARTS: &str = r{hashes}\"{text}\"{hashes};\n")
+}
+
+const AS_DEFINED: &str = "
+/// Takes back what the derived schema says beyond the definition.
+fn as_defined(schema: &mut schemars::Schema) {
+";
+
+const WITHOUT_NULL: &str =
+    "    // an `Option` may be absent; that a value may be null says `nullable`
+    if let Some(serde_json::Value::Array(types)) = schema.get_mut(\"type\") {
+        let type_ = types.swap_remove(0);
+        schema.insert(\"type\".into(), type_);
+        if let Some(serde_json::Value::Array(values)) = schema.get_mut(\"enum\") {
+            values.retain(|value| !value.is_null());
+        }
+    }
+";
+
+const WITH_DESCRIPTION: &str =
+    "    if let Some(serde_json::Value::String(description)) = schema.get_mut(\"description\") {
+        *description = unwrapped(description);
+    }
+";
+
+const PUT_PARTS: &str = "
+/// Puts those parts of the schema in place that no attribute carries, by their JSON pointers.
+fn put_parts(schema: &mut schemars::Schema) {
+    let parts: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_str(PARTS).expect(\"the text is JSON\");
+    for (pointer, part) in parts {
+        let (parent, keyword) = pointer.rsplit_once('/').expect(\"it is a pointer\");
+        let parent = schema.pointer_mut(parent).expect(\"its parent is derived\");
+        parent[keyword] = part;
+    }
+}
+";
