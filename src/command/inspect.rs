@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{crd::Scope, terminal::Terminal};
 
-/// Shows the kinds of the project, their versions, modules and rights, and what their types do not carry
+/// Shows the kinds of the project, their versions, modules and rights, and what is odd about their schemas
 #[derive(clap::Args)]
 pub struct Args {
     /// One kind alone, as KIND or KIND.GROUP

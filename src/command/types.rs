@@ -92,7 +92,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             let line = format!("// Made by `cargo operator types` from {definition}.\n");
             tree.insert(format!("{name}.rs"), Owner::Tool, line + &text);
         } else if several {
-            let module = format!("pub mod {name} {{\n{text}}}\n");
+            let module = format!("pub mod {name} {{\n{}}}\n", indented(&text));
             terminal.print(&disk::format_rust(Path::new("."), vec![module]).concat());
         } else {
             terminal.print(&text);
@@ -155,14 +155,21 @@ fn module(
         [version] => Ok(render(version)),
         versions => {
             let modules = versions.iter().map(|version| {
-                format!(
-                    "pub mod {} {{\n{}}}\n",
-                    version_module(&version.name),
-                    render(version)
-                )
+                let name = version_module(&version.name);
+                format!("pub mod {name} {{\n{}}}\n", indented(&render(version)))
             });
             let text = modules.collect::<Vec<_>>().join("\n");
             Ok(disk::format_rust(Path::new("."), vec![text]).concat())
         }
     }
+}
+
+/// As it stands in a module. rustfmt would do that, but for attributes that it cannot read.
+fn indented(text: &str) -> String {
+    text.lines()
+        .map(|line| match line.is_empty() {
+            true => "\n".to_owned(),
+            false => format!("    {line}\n"),
+        })
+        .collect()
 }

@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use serde_json::{Map, Value};
 
 use super::{
-    attribute::{Argument, Extension, depth},
+    attribute::{Argument, Extension},
     derived,
+    difference::{Found, between, differences, is_sayable},
     doc::{Readable, is_plain, readable},
     graph::{Field, Shape, Type, TypeGraph, TypeId},
     lower::ENVELOPE,
@@ -45,14 +46,6 @@ pub enum Reason {
     Between,
     /// `apiVersion`, `kind` and `metadata` have no fields that could have attributes.
     Envelope,
-}
-
-/// Arguments of an attribute, and the parts that remain, by pointers from their node.
-#[derive(Default)]
-struct Found {
-    arguments: Vec<Argument>,
-    extensions: Vec<(String, Extension)>,
-    parts: Vec<(String, Part)>,
 }
 
 /// Gives the types and fields of a graph their attributes. `nodes` are the schemas of its definitions, `whole` those that carry all of it.
@@ -169,9 +162,7 @@ impl Carrying<'_> {
         if self.whole.contains(&id) {
             self.describe(0, &mut wanted, false, &mut found);
         } else {
-            OF_FIELD
-                .iter()
-                .for_each(|keyword| _ = wanted.shift_remove(*keyword));
+            wanted.retain(|keyword, _| !OF_FIELD.contains(&keyword.as_str()));
         }
         found.extend(differences(&derived::shape(&definition.shape), &wanted));
         found
@@ -245,16 +236,16 @@ impl Carrying<'_> {
             &mut found,
         );
         let mut differences = differences(&derived, &wanted);
-        for keyword in ["items", "additionalProperties"] {
-            if let Some(at) = differences.iter().position(|(found, _)| found == keyword) {
-                self.of_inner(owner, field, &derived, differences.remove(at), &mut found);
-            }
-        }
         let type_ = derived.get("type").and_then(Value::as_str);
         found.arguments.extend(validation::take(
             type_.unwrap_or_default(),
             &mut differences,
         ));
+        for keyword in ["items", "additionalProperties"] {
+            if let Some(at) = differences.iter().position(|(found, _)| found == keyword) {
+                self.of_inner(owner, field, &derived, differences.remove(at), &mut found);
+            }
+        }
         found.extend(differences);
         if field.type_ == Type::Any && found.extensions.is_empty() {
             found
@@ -268,9 +259,7 @@ impl Carrying<'_> {
     fn of_named(&self, id: TypeId) -> Map<String, Value> {
         let mut own = derived::own(self.nodes[id.0]);
         if !self.whole.contains(&id) {
-            OF_FIELD
-                .iter()
-                .for_each(|keyword| _ = own.shift_remove(*keyword));
+            own.retain(|keyword, _| !OF_FIELD.contains(&keyword.as_str()));
             if let Some(doc) = &self.graph.get(id).doc {
                 own.insert("description".into(), doc.as_str().into());
             }
@@ -375,95 +364,5 @@ impl Carrying<'_> {
         }
         functions.push((name.clone(), value.clone()));
         Some(name)
-    }
-}
-
-impl Found {
-    fn extend(&mut self, differences: Vec<(String, Value)>) {
-        for (keyword, value) in differences {
-            match is_sayable(&value) {
-                Ok(()) => self.extensions.push((keyword, Extension::Json(value))),
-                Err(reason) => self.part(&keyword, value, reason),
-            }
-        }
-    }
-
-    fn part(&mut self, keyword: &str, value: Value, reason: Reason) {
-        self.parts
-            .push((format!("/{keyword}"), Part { value, reason }));
-    }
-
-    fn arguments(mut self) -> Vec<Argument> {
-        if !self.extensions.is_empty() {
-            self.extensions.sort_by(|(a, _), (b, _)| a.cmp(b));
-            self.arguments.push(Argument::Extend(self.extensions));
-        }
-        self.arguments
-    }
-}
-
-/// Keywords to set, and with `null` those to take away.
-fn differences(derived: &Map<String, Value>, wanted: &Map<String, Value>) -> Vec<(String, Value)> {
-    let is_said = |keyword: &str, value: &Value| {
-        derived.get(keyword).is_some_and(|derived| {
-            derived == value || keyword == "required" && names(derived) == names(value)
-        })
-    };
-    let set = wanted
-        .iter()
-        .filter(|(keyword, value)| !value.is_null() && !is_said(keyword, value));
-    let set = set.map(|(keyword, value)| (keyword.clone(), value.clone()));
-    let gone = derived
-        .keys()
-        .filter(|keyword| *keyword != "description" && !wanted.contains_key(*keyword));
-    set.chain(gone.map(|keyword| (keyword.clone(), Value::Null)))
-        .collect()
-}
-
-fn names(value: &Value) -> HashSet<&str> {
-    let names = value.as_array().into_iter().flatten();
-    names.filter_map(Value::as_str).collect()
-}
-
-/// The keywords of lists and maps between a field and a definition inside them.
-fn between(pointer: String, derived: &Value, wanted: &Value, parts: &mut Vec<(String, Part)>) {
-    let (Value::Object(derived), Value::Object(wanted)) = (derived, wanted) else {
-        return;
-    };
-    for (keyword, value) in differences(derived, wanted) {
-        let pointer = format!("{pointer}/{keyword}");
-        match derived.get(&keyword) {
-            Some(derived @ Value::Object(_)) if value.is_object() => {
-                between(pointer, derived, &value, parts);
-            }
-            _ => parts.push((
-                pointer,
-                Part {
-                    value,
-                    reason: Reason::Between,
-                },
-            )),
-        }
-    }
-}
-
-/// Whether the text of an attribute can be the value: within the limits of `json!`, and with descriptions that stay what they are when
-/// those of comments are unwrapped.
-pub fn is_sayable(value: &Value) -> Result<(), Reason> {
-    const DEPTH: usize = 100;
-    if depth(value) > DEPTH {
-        return Err(Reason::Long);
-    }
-    has_plain_texts(value).then_some(()).ok_or(Reason::Text)
-}
-
-fn has_plain_texts(value: &Value) -> bool {
-    match value {
-        Value::Object(map) => map.iter().all(|(keyword, value)| match value {
-            Value::String(text) => keyword != "description" || is_plain(text),
-            value => has_plain_texts(value),
-        }),
-        Value::Array(items) => items.iter().all(has_plain_texts),
-        _ => true,
     }
 }

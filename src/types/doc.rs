@@ -60,6 +60,7 @@ fn lines(description: &str, width: usize) -> Vec<String> {
 
 /// A line for a line, where none belongs to a list or a block. What does not fit goes on in a line that begins with a space.
 fn kept(description: &str, width: usize) -> Option<Vec<String>> {
+    let description = description.trim();
     if description.is_empty() {
         return Some(vec![]);
     }

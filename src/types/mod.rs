@@ -6,6 +6,7 @@ mod allot;
 mod attribute;
 mod carry;
 mod derived;
+mod difference;
 mod doc;
 mod facts;
 mod feature;

@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 
 use super::{
     attribute::Argument,
-    carry::{Carried, is_sayable},
+    carry::Carried,
+    difference::is_sayable,
     feature::walk,
     graph::{Shape, Type, TypeGraph},
 };

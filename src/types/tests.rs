@@ -122,6 +122,104 @@ fn unknown_fields_are_kept_beside_known_ones() {
 }
 
 #[test]
+fn what_a_schema_says_becomes_attributes() {
+    snapshot(
+        "what_a_schema_says_becomes_attributes",
+        &types(
+            "
+          spec:
+            type: object
+            required: [size, hosts, note]
+            x-kubernetes-validations: [{rule: self.size > 0, message: must not be empty}]
+            properties:
+              size: {type: integer, format: int32, minimum: 1, maximum: 9, multipleOf: 2}
+              big: {type: integer, maximum: 9999999999}
+              mode: {type: string, enum: [a, b, null], nullable: true, default: a}
+              hosts: {type: array, minItems: 1, x-kubernetes-list-type: set, items: {type: string, maxLength: 63, pattern: '^[a-z]+$'}}
+              note: {type: string, nullable: true, minLength: 1}
+              at: {type: string, format: date-time}
+              quota: {anyOf: [{type: integer}, {type: string}], x-kubernetes-int-or-string: true, description: How much.}
+              ports: {type: object, additionalProperties: {x-kubernetes-int-or-string: true}}
+              source:
+                type: object
+                properties: {a: {type: string}, b: {type: string}}
+                oneOf: [{required: [a]}, {required: [b]}]
+          status:
+            type: object
+            nullable: true
+            properties:
+              conditions:
+                type: array
+                items:
+                  type: object
+                  required: [lastTransitionTime, message, reason, status, type]
+                  properties:
+                    lastTransitionTime: {type: string, format: date-time}
+                    message: {type: string}
+                    observedGeneration: {type: integer, format: int64}
+                    reason: {type: string}
+                    status: {type: string}
+                    type: {type: string}
+",
+        ),
+    );
+}
+
+#[test]
+fn what_no_attribute_says_is_put_in_its_place() {
+    let api = definition(
+        "
+          spec:
+            type: object
+            properties:
+              list: {type: string, description: \"One of\\n- <a>\\n- <b>\"}
+              map:
+                type: object
+                additionalProperties: {type: array, maxItems: 2, items: {type: object, properties: {a: {type: string}}}}
+          metadata: {type: object, properties: {name: {type: string, maxLength: 8}}}
+",
+    );
+    let module = module(&api, &api.versions[0], SchemaMode::Derive);
+    let parts = [
+        "/properties/metadata",
+        "/properties/spec/properties/list/description",
+        "/properties/spec/properties/map/additionalProperties/maxItems",
+    ];
+    assert_eq!(module.parts, parts);
+    let (_, text) = module.text.split_once("const PARTS").unwrap();
+    snapshot("what_no_attribute_says_is_put_in_its_place", text);
+}
+
+#[test]
+fn a_rule_makes_a_type_of_its_own_where_attributes_carry_it() {
+    let api = definition(
+        "
+          spec:
+            type: object
+            properties:
+              first: {type: object, properties: {a: {type: string, maxLength: 1}}}
+              second: {type: object, nullable: true, properties: {a: {type: string, maxLength: 1}}}
+              third: {type: object, properties: {a: {type: string, maxLength: 3}}}
+",
+    );
+    let text = |mode| module(&api, &api.versions[0], mode).text;
+    let derived = text(SchemaMode::Derive);
+    assert!(
+        derived.contains("pub type WidgetSpecSecond = WidgetSpecFirst;"),
+        "{derived}"
+    );
+    assert!(
+        derived.contains("pub struct WidgetSpecThird {"),
+        "{derived}"
+    );
+    let embedded = text(SchemaMode::Embed);
+    assert!(
+        embedded.contains("pub type WidgetSpecThird = WidgetSpecFirst;"),
+        "{embedded}"
+    );
+}
+
+#[test]
 fn a_root_that_kube_derive_cannot_express_is_a_plain_struct() {
     snapshot(
         "a_root_that_kube_derive_cannot_express_is_a_plain_struct",

@@ -70,15 +70,12 @@ impl kube::Resource for CachePolicy {
 
 impl kube::CustomResourceExt for CachePolicy {
     fn crd() -> CustomResourceDefinition {
-        let generator = schemars::generate::SchemaSettings::openapi3()
+        let generator = schemars::generate::SchemaSettings::draft2020_12()
             .with(|settings| {
                 settings.inline_subschemas = true;
                 settings.meta_schema = None;
             })
-            .with_transform(schemars::transform::AddNullable::default())
-            .with_transform(kube::core::schema::StructuralSchemaRewriter)
-            .with_transform(kube::core::schema::OptionalEnum)
-            .with_transform(kube::core::schema::OptionalIntOrString)
+            .with_transform(as_defined)
             .into_generator();
         let schema = generator.into_root_schema_for::<Self>();
         let mut definition: serde_json::Value =
@@ -198,6 +195,7 @@ pub enum CachePolicySpecEviction {
 #[serde(rename_all = "camelCase")]
 pub struct CachePolicySpecOverrides {
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("description" = null))]
     pub max_memory: Option<IntOrString>,
 }
 
@@ -211,6 +209,7 @@ pub struct CachePolicyStatus {
 
     /// How it is doing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-kubernetes-list-map-keys" = ["type"], "x-kubernetes-list-type" = "map"))]
     pub conditions: Option<Vec<CachePolicyStatusConditions>>,
 }
 
@@ -228,6 +227,7 @@ pub struct CachePolicyStatusConditions {
     pub message: Option<String>,
 
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("format" = "date-time"))]
     pub last_transition_time: Option<String>,
 }
 
@@ -236,4 +236,17 @@ pub enum CachePolicyStatusConditionsStatus {
     True,
     False,
     Unknown,
+}
+
+/// Takes back what the derived schema says beyond the definition.
+fn as_defined(schema: &mut schemars::Schema) {
+    // an `Option` may be absent; that a value may be null says `nullable`
+    if let Some(serde_json::Value::Array(types)) = schema.get_mut("type") {
+        let type_ = types.swap_remove(0);
+        schema.insert("type".into(), type_);
+        if let Some(serde_json::Value::Array(values)) = schema.get_mut("enum") {
+            values.retain(|value| !value.is_null());
+        }
+    }
+    schemars::transform::transform_subschemas(&mut as_defined, schema);
 }
