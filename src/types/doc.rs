@@ -36,7 +36,7 @@ pub fn readable(indent: usize, description: &str) -> Readable {
     let lines = lines(description, WIDTH - indent - 4);
     let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
     let doc = lines.join("\n");
-    if doc.starts_with('#') || doc.trim_ascii() != doc {
+    if doc.is_empty() || doc.starts_with('#') || doc.trim_ascii() != doc {
         Readable::No
     } else if doc == description && unwrapped(&doc) == doc {
         Readable::AsIs
