@@ -3,7 +3,9 @@
 #![allow(clippy::disallowed_methods, reason = "io has its place here")]
 
 use std::{
-    env, fs,
+    env,
+    ffi::OsStr,
+    fs,
     io::{self, Read, Write as _},
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -19,6 +21,10 @@ pub enum DiskError {
     Read { path: String, source: io::Error },
     #[error("{path} can't be written: {source}")]
     Write { path: String, source: io::Error },
+    #[error("standard output can't be written: {0}")]
+    Output(io::Error),
+    #[error("{0} is a symbolic link to nothing")]
+    Dangling(String),
     #[error("{0} does not exist")]
     Missing(String),
     #[error("{0} is not UTF-8 text")]
@@ -41,6 +47,10 @@ impl DiskError {
             Self::Write { .. } => {
                 "nothing was changed; make the folder writable, or free some space, and try again"
             }
+            Self::Output(_) => {
+                "free some space, or name a folder with --out where the command has it"
+            }
+            Self::Dangling(_) => "remove the link, or make what it points to",
             Self::Missing(_) => "check the path",
             Self::Text(_) => "convert the file to UTF-8",
             Self::Empty(_) => "name a folder with CustomResourceDefinitions, or a file",
@@ -155,16 +165,36 @@ pub fn find_project(manifest: Option<&Path>) -> Result<PathBuf, DiskError> {
         .ancestors()
         .take(if manifest.is_some() { 1 } else { usize::MAX });
     folders
-        .find(|folder| folder.join("operator.toml").is_file())
+        .find(|folder| is_project(folder))
         .map(Path::to_owned)
         .ok_or_else(|| DiskError::NoProject(start.display().to_string()))
+}
+
+/// The folder that `path` is in or will be in.
+pub fn parent(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    path.parent().map_or_else(|| path.clone(), Path::to_owned)
+}
+
+/// The name of a folder, also of `.`.
+pub fn name(path: &Path) -> String {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+/// Whether the folder is that of a project.
+pub fn is_project(path: &Path) -> bool {
+    path.join("operator.toml").is_file()
 }
 
 /// Refuses a folder that holds something other than a git repository without files.
 pub fn check_vacant(path: &Path) -> Result<(), DiskError> {
     match fs::read_dir(path) {
         Ok(entries) => {
-            let vacant = entries.flatten().all(|entry| entry.file_name() == ".git");
+            // a folder `.operator` alone is what an interrupted command left
+            let ours = |name: &OsStr| name == ".git" || name == ".operator";
+            let vacant = entries.flatten().all(|entry| ours(&entry.file_name()));
             if vacant {
                 Ok(())
             } else {
@@ -213,7 +243,7 @@ pub struct Guard {
     _folder: Option<fs::File>,
 }
 
-/// Waits until no other command works on the project at `root`.
+/// Waits until no other command works on the project at `root`, or on a folder that is to be made in `root`.
 pub fn guard(root: &Path) -> Result<Guard, DiskError> {
     // a folder can't be opened as a file everywhere; where it can't, the comparison before writing remains
     let folder = fs::File::open(root).ok();
@@ -233,6 +263,8 @@ pub fn apply(root: &Path, plan: &Plan) -> Result<(), DiskError> {
             return Err(DiskError::Changed(change.path.clone()));
         }
     }
+    // what an interrupted command left
+    let _ = fs::remove_dir_all(root.join(STAGING));
     let mut done = Undo::default();
     match write_all(root, plan, &mut done) {
         Ok(()) => Ok(()),
@@ -274,6 +306,7 @@ impl Undo {
 
 fn write_all(root: &Path, plan: &Plan, done: &mut Undo) -> Result<(), DiskError> {
     let mut renames = vec![];
+    let staging = root.join(STAGING);
     for (index, change) in plan.changes.iter().enumerate() {
         let failed = |source| DiskError::Write {
             path: root.join(&change.path).display().to_string(),
@@ -282,10 +315,21 @@ fn write_all(root: &Path, plan: &Plan, done: &mut Undo) -> Result<(), DiskError>
         let Some(text) = &change.after else { continue };
         // a symbolic link keeps being one: what it points to is replaced
         let path = root.join(&change.path);
-        let path = fs::canonicalize(&path).unwrap_or(path);
+        let is_link = fs::symlink_metadata(&path).is_ok_and(|found| found.is_symlink());
+        let path = match fs::canonicalize(&path) {
+            Ok(path) => path,
+            Err(_) if is_link => return Err(DiskError::Dangling(path.display().to_string())),
+            Err(_) => path,
+        };
         let folder = path.parent().unwrap_or(root).to_owned();
         create_folders(&folder, &mut done.folders).map_err(failed)?;
-        let temporary = folder.join(format!(".cargo-operator-{}-{index}", std::process::id()));
+        // a link may lead to another file system, which nothing can be moved to
+        let temporary = if is_link {
+            folder.join(format!(".cargo-operator-{}-{index}", std::process::id()))
+        } else {
+            create_folders(&staging, &mut done.folders).map_err(failed)?;
+            staging.join(index.to_string())
+        };
         done.temporary.push(temporary.clone());
         fs::write(&temporary, text).map_err(failed)?;
         if let Ok(metadata) = fs::metadata(&path) {
@@ -294,9 +338,10 @@ fn write_all(root: &Path, plan: &Plan, done: &mut Undo) -> Result<(), DiskError>
             }
             fs::set_permissions(&temporary, metadata.permissions()).map_err(failed)?;
         }
-        renames.push((temporary, path, change.before.clone()));
+        renames.push((temporary, path, change.before.clone(), order(&change.path)));
     }
-    for (temporary, path, before) in renames {
+    renames.sort_by_key(|rename| rename.3);
+    for (temporary, path, before, _) in renames {
         let name = path.display().to_string();
         fs::rename(temporary, &path).map_err(|source| DiskError::Write { path: name, source })?;
         done.replaced.push((path, before));
@@ -310,7 +355,21 @@ fn write_all(root: &Path, plan: &Plan, done: &mut Undo) -> Result<(), DiskError>
         done.replaced.push((path, change.before.clone()));
         remove_empty(root, &change.path);
     }
+    remove_empty(root, &format!("{STAGING}/x"));
     Ok(())
+}
+
+/// Where new texts wait until all of them are on the disk.
+const STAGING: &str = ".operator/new";
+
+/// What the rest follows from goes first and what tells of it last, so that `regenerate` ends what was interrupted.
+fn order(path: &str) -> u8 {
+    match path {
+        "operator.toml" => 0,
+        "operator.lock" => 2,
+        _ if path.starts_with("crds/") => 0,
+        _ => 1,
+    }
 }
 
 /// Removes the folders above a removed file that nothing is left in.

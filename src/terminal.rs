@@ -2,6 +2,8 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use crate::disk::DiskError;
+
 /// Where a command speaks.
 pub struct Terminal {
     progress: bool,
@@ -17,9 +19,14 @@ impl Default for Terminal {
 
 impl Terminal {
     /// The result of a command, to standard output. A closed pipe (`| head`) is not an error.
-    pub fn print(&self, text: &str) {
+    pub fn print(&self, text: &str) -> Result<(), DiskError> {
         let mut out = io::stdout().lock();
-        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+            Err(source) if source.kind() != io::ErrorKind::BrokenPipe => {
+                Err(DiskError::Output(source))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// What is not the result, to standard error.

@@ -5,7 +5,7 @@ use super::{
     failure::Failure,
     kinds::{self, Chosen},
     open::{Open, Where},
-    view::{Outcome, View},
+    view::{Cure, Outcome, View},
 };
 use crate::terminal::Terminal;
 
@@ -46,7 +46,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             _ => format!("{}: {names} added", open.state.state.name),
         },
         next: "cargo test".into(),
-        cure: "cargo operator add-crd",
+        cure: Cure::SameCommand,
     };
     args.view.finish(&outcome, terminal)
 }

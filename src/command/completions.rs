@@ -15,6 +15,6 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let mut script = vec![];
     let mut command = Cli::command().bin_name("cargo-operator");
     clap_complete::generate(args.shell, &mut command, "cargo-operator", &mut script);
-    terminal.print(&String::from_utf8_lossy(&script));
+    terminal.print(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Clean)
 }

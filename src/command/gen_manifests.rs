@@ -5,9 +5,9 @@ use super::{
     failure::Failure,
     kinds::KindError,
     open::{Open, Where},
-    view::{Outcome, View},
+    view::{Cure, Outcome, View},
 };
-use crate::terminal::Terminal;
+use crate::{project::is_image, terminal::Terminal};
 
 /// Brings manifests/ up to date, and sets the image that they deploy
 #[derive(clap::Args)]
@@ -41,17 +41,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             Some(_) => "kubectl apply --server-side -k manifests/".into(),
             None => "cargo operator gen-manifests --image NAME:TAG".into(),
         },
-        cure: "cargo operator gen-manifests",
+        cure: Cure::SameCommand,
     };
     args.view.finish(&outcome, terminal)
-}
-
-/// Whether it can be an image's reference; the registry judges the rest.
-fn is_image(name: &str) -> bool {
-    let repository = name.split(['@']).next().unwrap_or_default();
-    !repository.is_empty()
-        && !name.ends_with([':', '@', '/'])
-        && name
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b"._-/:@+".contains(&b))
 }

@@ -7,7 +7,7 @@ use super::{
     failure::Failure,
     kinds::{self, Chosen, KindError},
     open::Open,
-    view::{Outcome, View},
+    view::{Cure, Outcome, View},
 };
 use crate::{
     disk,
@@ -37,12 +37,9 @@ pub struct Args {
 }
 
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
+    let guard = disk::guard(&disk::parent(&args.dir))?;
     disk::check_vacant(&args.dir)?;
-    let folder = args
-        .dir
-        .file_name()
-        .map(|name| name.to_string_lossy().into_owned());
-    let name = args.name.or(folder).unwrap_or_default();
+    let name = args.name.unwrap_or_else(|| disk::name(&args.dir));
     if !is_package_name(&name) {
         return Err(KindError::Name(name).into());
     }
@@ -52,7 +49,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         state: StateFile::new(&name, env!("CARGO_PKG_VERSION")),
         apis: vec![],
         new_specs: vec![],
-        _guard: None,
+        _guard: Some(guard),
     };
     let is_empty =
         args.crds.is_empty() && args.chosen.kind.is_none() && args.chosen.starter.group.is_none();
@@ -77,7 +74,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             ),
         },
         next: format!("cd {} && cargo test", open.root.display()),
-        cure: "cargo operator init",
+        cure: Cure::SameCommand,
     };
     args.view.finish(&outcome, terminal)
 }

@@ -67,7 +67,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         terminal.print(&format!(
             "{:#}\n",
             json!({"name": state.name, "image": state.image, "kinds": kinds})
-        ));
+        ))?;
         return Ok(Exit::Clean);
     }
     let mut text = format!(
@@ -112,7 +112,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             }
         }
     }
-    terminal.print(&text);
+    terminal.print(&text)?;
     for (kind, diagnostic) in diagnostics {
         terminal.tell(&told(kind, diagnostic));
     }

@@ -7,7 +7,7 @@ use super::{failure::Failure, starter};
 use crate::{
     crd::{self, Api, ReadError},
     disk,
-    project::{Kind, Scaffold, SchemaMode, module_name},
+    project::{IMAGE_HELP, Kind, Scaffold, SchemaMode, module_name},
     render,
     terminal::Terminal,
 };
@@ -98,6 +98,16 @@ pub enum KindError {
     Name(String),
     #[error("{0} holds more than the definition, and would be replaced as a whole")]
     MoreInSpec(String),
+    #[error("{0} exists, and no [[kind]] of operator.toml names it; it would be replaced")]
+    SpecExists(String),
+    #[error("{0} is in the project; --types-only, --cleanup, --schema and --as are for new kinds")]
+    Present(String),
+    #[error("--dry-run, --diff, --check and --format need --out: without it the types are printed")]
+    NoOut,
+    #[error("{0} is a project; its types are its own business")]
+    InProject(String),
+    #[error("Cargo.toml:{line}: {message}")]
+    Manifest { line: usize, message: String },
     #[error("`{0}` is not the name of an image")]
     Image(String),
     #[error("{0}")]
@@ -107,9 +117,9 @@ pub enum KindError {
 impl KindError {
     pub fn help(&self) -> String {
         match self {
-            Self::None(_) => "name a file with `kind: CustomResourceDefinition`, or begin with a starter: `--kind Memcached --group cache.example.com`".into(),
+            Self::None(_) => "name a file with `kind: CustomResourceDefinition`; without one, `cargo operator init DIR --kind Memcached --group cache.example.com` makes a starter".into(),
             Self::NotThere(..) => "write the kind as in `spec.names.kind`, or KIND.GROUP".into(),
-            Self::Version { .. } => "choose with --versions among those".into(),
+            Self::Version { .. } => "choose one of those".into(),
             Self::NotServed { .. } => "set `served: true` for it, or take the types alone with --types-only".into(),
             Self::Twice(..) => "name one of the two".into(),
             Self::Taken(..) => "choose another with --as NAME".into(),
@@ -118,8 +128,13 @@ impl KindError {
             Self::OtherKind { .. } => "mend `kind` and `group` in operator.toml, or the spec".into(),
             Self::Unknown(..) => "write KIND, or KIND.GROUP where that is not enough".into(),
             Self::Name(_) => "use lower-case letters, digits and `-`, beginning with a letter: `--name my-operator`".into(),
+            Self::SpecExists(_) => "give that file to the command, or move it away".into(),
+            Self::Present(_) => "edit its entry in operator.toml, then `cargo operator regenerate`".into(),
+            Self::NoOut => "add `--out DIR`".into(),
+            Self::InProject(_) => "add the kinds with `cargo operator add-crd --types-only`, or name another folder".into(),
+            Self::Manifest { .. } => "mend it first: keys of ours are merged into it".into(),
             Self::MoreInSpec(_) => "move what else is in it (comments before the document too) to another file".into(),
-            Self::Image(_) => "write NAME[:TAG][@DIGEST], such as ghcr.io/me/memcached-operator:0.1.0".into(),
+            Self::Image(_) => IMAGE_HELP.into(),
             Self::Starter(error) => error.help().into(),
         }
     }
@@ -204,8 +219,16 @@ pub fn kind(api: &Api, chosen: &Chosen, present: &[Kind]) -> Result<Kind, Failur
         (Some(name), _) => Some(name.clone()),
         (None, None) => None,
         (None, Some(_)) => {
-            let label = api.group.split('.').next().unwrap_or_default();
-            Some(format!("{own}_{}", module_name(label)))
+            // the first label of the group, and as many more as tell it from the others
+            let labels: Vec<&str> = api.group.split('.').collect();
+            let names = (1..=labels.len())
+                .map(|count| format!("{own}_{}", module_name(&labels[..count].join("_"))));
+            let names: Vec<String> = names.collect();
+            names
+                .iter()
+                .find(|name| taken(name).is_none())
+                .or(names.last())
+                .cloned()
         }
     };
     if let Some(module) = &module

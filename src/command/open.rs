@@ -46,6 +46,7 @@ impl Open {
         let guard = disk::guard(&root)?;
         let text = disk::read(&root, STATE)?.unwrap_or_default();
         let state = StateFile::read(&text)?;
+        state.check_tool(env!("CARGO_PKG_VERSION"))?;
         let lock = match disk::read(&root, LOCK)? {
             Some(text) => Lock::read(&text)?,
             None => Lock::default(),
@@ -98,8 +99,15 @@ impl Open {
                     let kind = &kinds[index];
                     let spec = &kind.spec;
                     let text = disk::read(&self.root, spec)?.unwrap_or_default();
-                    if self.apis[index].text != text {
+                    if crd::holds_more(&text) {
                         return Err(KindError::MoreInSpec(spec.clone()).into());
+                    }
+                    if chosen.types_only
+                        || chosen.cleanup
+                        || chosen.schema.is_some()
+                        || chosen.module.is_some()
+                    {
+                        return Err(KindError::Present(kind.full_name()).into());
                     }
                     let wanted = match chosen.versions.as_slice() {
                         // a version that the new spec has dropped loses its types
@@ -119,6 +127,11 @@ impl Open {
                 }
                 None => {
                     let kind = kinds::kind(&api, chosen, kinds)?;
+                    let present = disk::read(&self.root, &kind.spec)?;
+                    let is_ours = kinds.iter().any(|other| other.spec == kind.spec);
+                    if !is_ours && present.is_some_and(|present| present != api.text) {
+                        return Err(KindError::SpecExists(kind.spec).into());
+                    }
                     self.state.add_kind(kind);
                     self.apis.push(api);
                     added += 1;
@@ -169,6 +182,20 @@ fn plan_in(
 ) -> Result<Plan, Failure> {
     let paths = plan::paths(tree, lock).chain(sources.iter().map(|(path, _)| path.clone()));
     let ours = disk::read_tree(root, paths)?;
+    if let Some(text) = ours.get("Cargo.toml")
+        && let Err(error) = text.parse::<toml_edit::DocumentMut>()
+    {
+        let line = error.span().map_or(1, |span| {
+            text[..span.start.min(text.len())].matches('\n').count() + 1
+        });
+        let message = error
+            .message()
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_owned();
+        return Err(KindError::Manifest { line, message }.into());
+    }
     let mut plan = plan::plan(lock, &ours, tree, only);
     let mut seeded: Vec<&mut Option<String>> = plan
         .changes

@@ -4,7 +4,7 @@ use super::{
     Exit,
     failure::Failure,
     open::{Open, Where},
-    view::{Outcome, View},
+    view::{Cure, Outcome, View},
 };
 use crate::terminal::Terminal;
 
@@ -27,7 +27,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         diagnostics: open.diagnostics(&rendered),
         summary: format!("{}: regenerated", open.state.state.name),
         next: "cargo test".into(),
-        cure: "cargo operator regenerate",
+        cure: Cure::Regenerate,
     };
     args.view.finish(&outcome, terminal)
 }

@@ -9,7 +9,7 @@ use super::{
     Exit,
     failure::Failure,
     kinds::{self, KindError, Mode},
-    view::{Outcome, View, told},
+    view::{Cure, Outcome, View, told},
 };
 use crate::{
     crd::{Api, Version},
@@ -55,6 +55,18 @@ struct Made {
 }
 
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
+    if args.out.is_none() && args.view != View::default() {
+        return Err(KindError::NoOut.into());
+    }
+    let _guard = match &args.out {
+        Some(folder) => {
+            if disk::is_project(folder) {
+                return Err(KindError::InProject(folder.display().to_string()).into());
+            }
+            Some(disk::guard(&disk::parent(folder))?)
+        }
+        None => None,
+    };
     let mut diagnostics = vec![];
     let made = kinds::read_each(&args.paths, args.kind.as_deref(), terminal, |api| {
         let text = module(&api, &args, &mut diagnostics)?;
@@ -93,9 +105,9 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             tree.insert(format!("{name}.rs"), Owner::Tool, line + &text);
         } else if several {
             let module = format!("pub mod {name} {{\n{}}}\n", indented(&text));
-            terminal.print(&disk::format_rust(Path::new("."), vec![module]).concat());
+            terminal.print(&disk::format_rust(Path::new("."), vec![module]).concat())?;
         } else {
-            terminal.print(&text);
+            terminal.print(&text)?;
         }
     }
     let Some(folder) = &args.out else {
@@ -116,7 +128,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         diagnostics,
         summary: format!("{}: the types of {} kinds", folder.display(), count),
         next: "add the modules to the crate with `pub mod`".into(),
-        cure: "cargo operator types",
+        cure: Cure::SameCommand,
     };
     args.view.finish(&outcome, terminal)
 }

@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// What to do with a plan.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Default, PartialEq)]
 #[command(next_help_heading = "Output")]
 pub struct View {
     /// Shows what would be written, and writes nothing
@@ -31,8 +31,9 @@ pub struct View {
     pub format: Format,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
+    #[default]
     Human,
     Json,
 }
@@ -47,12 +48,19 @@ pub struct Outcome<'a> {
     pub summary: String,
     /// The command to type next.
     pub next: String,
-    /// The command that brings a stale project up to date.
-    pub cure: &'static str,
+    pub cure: Cure,
+}
+
+/// What brings a stale project up to date.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cure {
+    Regenerate,
+    /// The command that found it stale, with its own arguments.
+    SameCommand,
 }
 
 impl View {
-    fn writes(&self) -> bool {
+    pub fn writes(&self) -> bool {
         !(self.dry_run || self.diff || self.check)
     }
 
@@ -64,8 +72,8 @@ impl View {
             disk::apply(outcome.root, plan)?;
         }
         match self.format {
-            Format::Json => terminal.print(&format!("{:#}\n", self.json(outcome))),
-            Format::Human => self.human(outcome, terminal),
+            Format::Json => terminal.print(&format!("{:#}\n", self.json(outcome)))?,
+            Format::Human => self.human(outcome, terminal)?,
         }
         let stale = self.check && !plan.is_empty();
         Ok(if blocked || stale {
@@ -75,7 +83,7 @@ impl View {
         })
     }
 
-    fn human(&self, outcome: &Outcome<'_>, terminal: &Terminal) {
+    fn human(&self, outcome: &Outcome<'_>, terminal: &Terminal) -> Result<(), Failure> {
         let plan = &outcome.plan;
         if self.diff {
             terminal.print(
@@ -85,9 +93,9 @@ impl View {
                     .filter(|change| !change.is_bookkeeping())
                     .map(|change| change.diff())
                     .collect::<String>(),
-            );
-        } else {
-            terminal.print(&list(plan));
+            )?;
+        } else if plan.conflicts.is_empty() {
+            terminal.print(&list(plan))?;
         }
         // of a project that stays as it is, all has been said before; `inspect` says it again
         let new = if plan.is_empty() {
@@ -104,8 +112,8 @@ impl View {
         for conflict in &plan.conflicts {
             let help = match conflict.theirs {
                 Some(_) => format!(
-                    "move the edit to a file of your own, then `rm {} && {}`",
-                    conflict.path, outcome.cure
+                    "move the edit to a file of your own, then `rm {}` and run the command again",
+                    conflict.path
                 ),
                 None => format!(
                     "the project no longer needs the file: save what you want to keep, then `rm {}`",
@@ -119,20 +127,21 @@ impl View {
             ));
         }
         if !plan.conflicts.is_empty() {
-            return;
+            return Ok(());
         }
         match (self.check, plan.is_empty()) {
             (true, true) => terminal.tell("up to date"),
-            (true, false) => terminal.tell(&format!(
-                "stale: run `{}` and commit the result",
-                outcome.cure
-            )),
+            (true, false) => terminal.tell(match outcome.cure {
+                Cure::Regenerate => "stale: run `cargo operator regenerate` and commit the result",
+                Cure::SameCommand => "stale: run the command without --check and commit the result",
+            }),
             (false, true) => terminal.tell("nothing to do"),
             (false, false) if self.writes() => {
                 terminal.tell(&format!("{}\nnext: {}", outcome.summary, outcome.next))
             }
             (false, false) => terminal.tell("nothing was written"),
         }
+        Ok(())
     }
 
     fn json(&self, outcome: &Outcome<'_>) -> Value {
@@ -234,7 +243,9 @@ fn noted(note: &Note) -> String {
             "note[file-kept]: {path} stays as you edited it, although the template changed in the same place:\n{diff}"
         ),
         Note::Orphan { path } => {
-            format!("note: {path} stays, as it is yours; the project does not need it any more")
+            format!(
+                "note: {path} stays, as it is yours; nothing that it is about is made any more, so it may not compile: `rm {path}`"
+            )
         }
     }
 }

@@ -12,4 +12,4 @@ mod yaml11;
 pub use api::{Api, Conversion, Deprecation, Names, PrinterColumn, Scale, Scope, Source, Version};
 pub use position::line_of;
 pub use problem::{NameRule, Problem, ReadError};
-pub use read::read;
+pub use read::{holds_more, read};

@@ -1,5 +1,7 @@
 //! The line of a JSON pointer in a YAML text. Positions are looked up again only when there is something to report.
 
+use std::collections::HashMap;
+
 use granit_parser::{Event, Parser};
 
 /// The line, from 1, on which the value at `pointer` (RFC 6901) stands, or that of its nearest parent. Aliases are not followed.
@@ -51,6 +53,54 @@ pub fn line_of(text: &str, pointer: &str) -> usize {
     best.1
 }
 
+/// The lines, from 1, of the items of the outermost list and of lists in it, by their pointers: `/0`, `/items/3`, `/items/3/items/0`.
+pub fn item_lines(text: &str) -> HashMap<String, usize> {
+    let mut lines = HashMap::new();
+    // for each open collection: its pointer, if it is such a list or leads to one, and where in it we are
+    let mut open: Vec<(Option<String>, Container)> = vec![];
+    for (event, span) in Parser::new_from_str(text).map_while(Result::ok) {
+        match event {
+            Event::Scalar(scalar, ..) if open.last().is_some_and(|(_, at)| at.awaits_key()) => {
+                open.last_mut().expect("just seen").1.key = Some(scalar.to_string());
+            }
+            Event::Scalar(..) | Event::Alias(..) => {
+                if let Some((_, at)) = open.last_mut() {
+                    at.ends();
+                }
+            }
+            Event::MappingStart(..) | Event::SequenceStart(..) => {
+                let pointer = match open.last() {
+                    None => Some(String::new()),
+                    Some((
+                        Some(pointer),
+                        Container {
+                            index: Some(index), ..
+                        },
+                    )) => {
+                        let pointer = format!("{pointer}/{index}");
+                        lines.insert(pointer.clone(), span.start.line());
+                        Some(pointer)
+                    }
+                    Some((Some(pointer), at)) if at.key.as_deref() == Some("items") => {
+                        Some(format!("{pointer}/items"))
+                    }
+                    Some(_) => None,
+                };
+                let index = matches!(event, Event::SequenceStart(..)).then_some(0);
+                open.push((pointer, Container { key: None, index }));
+            }
+            Event::MappingEnd | Event::SequenceEnd => {
+                open.pop();
+                if let Some((_, at)) = open.last_mut() {
+                    at.ends();
+                }
+            }
+            _ => {}
+        }
+    }
+    lines
+}
+
 /// The line, from 1, on which a mapping has `key` for the second time.
 pub fn line_of_second(text: &str, key: &str) -> Option<usize> {
     // for each open collection: whether it is a mapping, whether a key comes next, whether it has had this one
@@ -97,6 +147,12 @@ impl Container {
         self.index.is_none() && self.key.is_none()
     }
 
+    /// A value of it ends.
+    fn ends(&mut self) {
+        self.key = None;
+        self.index = self.index.map(|index| index + 1);
+    }
+
     fn is_at(&self, token: &str) -> bool {
         match (&self.key, self.index) {
             (Some(key), _) => key == token,
@@ -120,14 +176,26 @@ fn item(open: &mut [Container], wanted: &[String], line: usize, best: &mut (usiz
 
 fn value_ends(open: &mut [Container]) {
     if let Some(container) = open.last_mut() {
-        container.key = None;
-        container.index = container.index.map(|index| index + 1);
+        container.ends();
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn items_of_lists_have_their_lines() {
+        let text =
+            "kind: List\nitems:\n- a: [{b: 1}]\n- items:\n  - items: {}\n  - c\nother:\n- d: 1\n";
+        let mut lines: Vec<_> = item_lines(text).into_iter().collect();
+        lines.sort();
+        let expected = [("/items/0", 3), ("/items/1", 4), ("/items/1/items/0", 5)];
+        assert_eq!(
+            lines,
+            expected.map(|(pointer, line)| (pointer.to_owned(), line))
+        );
+    }
 
     #[test]
     fn a_second_key_is_found_in_its_own_mapping() {

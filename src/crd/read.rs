@@ -1,12 +1,14 @@
 //! From text to [`Api`] values: finds the CustomResourceDefinitions among other objects, and checks what everything later relies on.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use super::{
     api::{Api, Conversion, Deprecation, Names, Scope, Source, Version},
     definition::{Definition, RawScope, RawVersion, Strategy},
     document::{Document, documents},
-    position::{line_of, line_of_second},
+    position::{item_lines, line_of, line_of_second},
     problem::{NameRule, Problem, ReadError},
     unique::{Unique, twice},
     yaml11,
@@ -26,6 +28,18 @@ pub fn read(path: &str, text: &str) -> Result<Vec<Api>, Vec<ReadError>> {
     } else {
         Err(errors)
     }
+}
+
+/// Whether a text has something beside one definition that would be lost with the file: other objects, comments before the document.
+pub fn holds_more(text: &str) -> bool {
+    let outside = match documents(text).as_slice() {
+        [] => return false,
+        [only] => text.replacen(only.text, "", 1),
+        _ => return true,
+    };
+    let is_marker =
+        |line: &str| matches!(line.trim(), "" | "---" | "..." | "\u{feff}" | "\u{feff}---");
+    !outside.lines().all(is_marker) || read("", text).is_ok_and(|apis| apis.len() > 1)
 }
 
 fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<ReadError>> {
@@ -56,6 +70,11 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
     };
     let mut found = vec![];
     objects(&value, String::new(), &mut found);
+    let lines = match found.as_slice() {
+        [] => return Ok(vec![]),
+        [(pointer, _)] if pointer.is_empty() => HashMap::new(),
+        _ => item_lines(document.text),
+    };
     let (mut apis, mut errors) = (vec![], vec![]);
     for (pointer, object) in found {
         let text = if pointer.is_empty() && !in_json {
@@ -66,7 +85,7 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
         let read = read_api(object, text).map(|mut api| {
             api.source = Source {
                 path: path.into(),
-                line: document.line + line_of(document.text, &pointer) - 1,
+                line: document.line + lines.get(&pointer).copied().unwrap_or(1) - 1,
             };
             api
         });
@@ -309,6 +328,25 @@ spec:
         assert_eq!(apis[0].names.singular, "widget");
         assert_eq!(apis[0].source.line, 3);
         assert_eq!(apis[0].text, WIDGET);
+    }
+
+    #[test]
+    fn a_file_that_holds_more_is_told_from_one_that_does_not() {
+        for text in [
+            WIDGET,
+            "",
+            &format!("---\n{WIDGET}"),
+            &format!("\n---\n{WIDGET}---\n"),
+        ] {
+            assert!(!holds_more(text), "{text}");
+        }
+        let other = "kind: ConfigMap\n";
+        for text in [
+            format!("{WIDGET}---\n{other}"),
+            format!("# ours\n---\n{WIDGET}"),
+        ] {
+            assert!(holds_more(&text), "{text}");
+        }
     }
 
     #[test]

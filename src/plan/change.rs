@@ -66,6 +66,11 @@ impl Plan {
     pub fn add_sources(&mut self, ours: &Ours, sources: Vec<(String, String)>) {
         for (path, text) in sources {
             let before = ours.get(&path);
+            // as git or an editor has it: the reader forgets both
+            let text = match before {
+                Some(before) => like(before, text),
+                None => text,
+            };
             if before != Some(&text) {
                 self.changes.push(Change {
                     act: if before.is_some() {
@@ -82,6 +87,19 @@ impl Plan {
         }
         self.changes
             .sort_by_cached_key(|change| (change.is_bookkeeping(), change.path.clone()));
+    }
+}
+
+/// The text with the line endings and the byte order mark of another.
+fn like(other: &str, text: String) -> String {
+    let text = if other.contains("\r\n") && !text.contains('\r') {
+        text.replace('\n', "\r\n")
+    } else {
+        text
+    };
+    match other.starts_with('\u{feff}') && !text.starts_with('\u{feff}') {
+        true => format!("\u{feff}{text}"),
+        false => text,
     }
 }
 

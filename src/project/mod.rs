@@ -1,17 +1,19 @@
 //! What a project should be (`operator.toml` and its specs) and what was generated (`operator.lock`). Text in, values out; no io.
 
 mod builtin;
+mod check;
 mod keyword;
 mod lock;
 mod resource;
 mod state;
 
+pub use check::{IMAGE_HELP, StateError, is_image, is_package_name};
 pub use keyword::is_keyword;
 pub use lock::{Entry, Lock, LockError, Owner};
 pub use resource::{ResourceError, ResourceType, resolve};
 pub use state::{
-    FORMAT, Kind, Namespaces, Rule, Runtime, Scaffold, SchemaMode, State, StateError, StateFile,
-    ToolSource, is_package_name, module_name, version_module,
+    FORMAT, Kind, Namespaces, Rule, Runtime, Scaffold, SchemaMode, State, StateFile, ToolSource,
+    module_name, version_module,
 };
 
 use crate::crd::Api;

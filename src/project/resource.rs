@@ -23,12 +23,17 @@ pub enum ResourceError {
     Form(String),
     #[error("operator.toml: the plural of `{0}` is not known")]
     Plural(String),
+    #[error("operator.toml: there is no built-in kind `{0}`")]
+    Near(String, String),
 }
 
 impl ResourceError {
     pub fn help(&self) -> String {
         match self {
             Self::Form(_) => "write \"apps/v1/Deployment\" or \"v1/ConfigMap\"".into(),
+            Self::Near(_, near) => {
+                format!("write \"{near}\", or add the plural if it is a kind of yours")
+            }
             Self::Plural(kind) => format!(
                 "add its plural, as in \"{kind}:PLURAL\", or add its definition with `cargo operator add-crd --types-only FILE`"
             ),
@@ -53,7 +58,14 @@ pub fn resolve(name: &str, apis: &[Api]) -> Result<ResourceType, ResourceError> 
             .all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'.')
     };
     let parts = [version, kind, plural.unwrap_or("x")];
-    if parts.iter().any(|part| part.is_empty() || !plain(part)) || !plain(group) {
+    let is_version =
+        version.starts_with('v') && version[1..].starts_with(|c: char| c.is_ascii_digit());
+    let is_core = group == "core";
+    if parts.iter().any(|part| part.is_empty() || !plain(part))
+        || !plain(group)
+        || !is_version
+        || is_core
+    {
         return Err(ResourceError::Form(name.into()));
     }
     let known = apis
@@ -69,7 +81,12 @@ pub fn resolve(name: &str, apis: &[Api]) -> Result<ResourceType, ResourceError> 
     let (plural, namespaced) = match (plural, known) {
         (Some(plural), known) => (plural, known.is_none_or(|known| known.1)),
         (None, Some(known)) => known,
-        (None, None) => return Err(ResourceError::Plural(name.into())),
+        (None, None) => {
+            return Err(match near(group, kind) {
+                Some(near) => ResourceError::Near(name.into(), near),
+                None => ResourceError::Plural(name.into()),
+            });
+        }
     };
     Ok(ResourceType {
         group: group.into(),
@@ -77,6 +94,17 @@ pub fn resolve(name: &str, apis: &[Api]) -> Result<ResourceType, ResourceError> 
         kind: kind.into(),
         plural: plural.into(),
         namespaced,
+    })
+}
+
+/// The built-in kind that was probably meant: of that name but for case and version, or of a like name in that group.
+fn near(group: &str, kind: &str) -> Option<String> {
+    let likeness = |builtin: &str| strsim::jaro(&builtin.to_lowercase(), &kind.to_lowercase());
+    let of_group = BUILTIN.iter().filter(|builtin| builtin.0 == group);
+    let best = of_group.max_by(|a, b| likeness(a.2).total_cmp(&likeness(b.2)))?;
+    (likeness(best.2) > 0.85).then(|| match best.0 {
+        "" => format!("{}/{}", best.1, best.2),
+        group => format!("{group}/{}/{}", best.1, best.2),
     })
 }
 
@@ -90,6 +118,15 @@ mod tests {
         assert_eq!(told("apps/v1/Deployment"), Ok(("deployments".into(), true)));
         assert_eq!(told("v1/Namespace"), Ok(("namespaces".into(), false)));
         assert_eq!(told("x.io/v1/Ox:oxen"), Ok(("oxen".into(), true)));
+        for (meant, near) in [
+            ("apps/v1/Deploymnt", "apps/v1/Deployment"),
+            ("v1/service", "v1/Service"),
+        ] {
+            assert_eq!(
+                told(meant),
+                Err(ResourceError::Near(meant.into(), near.into()))
+            );
+        }
         assert_eq!(
             told("x.io/v1/Ox"),
             Err(ResourceError::Plural("x.io/v1/Ox".into()))
@@ -97,6 +134,8 @@ mod tests {
         for bad in [
             "Deployment",
             "a/b/c/d",
+            "apps/Deployment:deployments",
+            "core/v1/Service:services",
             "v1/",
             "x.io/v1/Ox:",
             "x/v1/\"; drop",

@@ -2,7 +2,7 @@
 
 use std::{fmt, ops::Range};
 
-use super::keyword::is_keyword;
+use super::{check::StateError, keyword::is_keyword};
 use serde::{Deserialize, Serialize};
 use toml_edit::{Array, DocumentMut, Item, Table, value};
 
@@ -142,11 +142,14 @@ impl Kind {
     }
 }
 
+/// Names that a module cannot have beside what stands in the files that declare it.
+pub const USED_MODULES: [&str; 2] = ["generated", "operator_runtime"];
+
 /// A kind's module where nothing else is said: `HTTPRoute` lives in `http_route`.
 pub fn module_name(kind: &str) -> String {
     use heck::ToSnakeCase;
     let name = kind.to_snake_case();
-    if is_keyword(&name) || name == "generated" {
+    if is_keyword(&name) || USED_MODULES.contains(&name.as_str()) {
         name + "_"
     } else {
         name
@@ -189,42 +192,6 @@ pub struct Rule {
     pub verbs: Vec<String>,
 }
 
-/// Why `operator.toml` can't be used.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum StateError {
-    #[error("operator.toml:{line}: {message}")]
-    Invalid { line: usize, message: String },
-    #[error("operator.toml has the format {0}, and this tool knows the format {FORMAT}")]
-    Format(u32),
-    #[error("operator.toml: `{0}` is not a package name")]
-    Name(String),
-    #[error("operator.toml: the {0} {1} stands there twice")]
-    Twice(&'static str, String),
-    #[error(
-        "operator.toml: `{0}` has characters that a path, a version or an address here cannot have"
-    )]
-    Word(String),
-    #[error("operator.toml: `{0}` is not a module name")]
-    Module(String),
-    #[error("operator.toml: the spec `{0}` of {1} lies outside the folder crds/")]
-    SpecPath(String, String),
-}
-
-impl StateError {
-    pub fn help(&self) -> &'static str {
-        match self {
-            Self::Invalid { .. } => "docs/operator-toml.md of cargo-operator lists the keys",
-            Self::Format(_) => "install a newer cargo-operator: `cargo install cargo-operator`",
-            Self::Name(_) => "use lower-case letters, digits and `-`, beginning with a letter",
-            Self::Twice("module", _) => "give one of the kinds another with `as` (--as NAME)",
-            Self::Twice(..) => "remove or rename one of the two",
-            Self::Word(_) => "use letters, digits and . _ - / : @ + ~",
-            Self::Module(_) => "use lower-case letters, digits and `_`, beginning with a letter",
-            Self::SpecPath(..) => "move it to crds/<plural>.<group>.yaml",
-        }
-    }
-}
-
 /// `operator.toml` as text that keeps what people wrote, beside its reading.
 #[derive(Clone, Debug)]
 pub struct StateFile {
@@ -262,13 +229,23 @@ impl StateFile {
         {
             return Err(StateError::Format(format));
         }
+        let kinds = document.get("kind");
+        if kinds.is_some_and(|kinds| !kinds.is_array_of_tables()) {
+            let line = text
+                .lines()
+                .position(|line| line.trim_start().starts_with("kind"));
+            return Err(StateError::Invalid {
+                line: line.unwrap_or(0) + 1,
+                message: "write each kind as a table of its own: [[kind]]".into(),
+            });
+        }
         let state: State = toml_edit::de::from_str(text)
             .map_err(|error| invalid(error.message(), error.span()))?;
         state.check()?;
         Ok(Self { document, state })
     }
 
-    /// Adds a kind, or replaces the entry of the same kind.
+    /// Adds a kind.
     pub fn add_kind(&mut self, kind: Kind) {
         let present = self.document.remove("kind").unwrap_or_default();
         let mut tables = present.into_array_of_tables().unwrap_or_default();
@@ -283,8 +260,17 @@ impl StateFile {
             .document
             .get_mut("kind")
             .and_then(Item::as_array_of_tables_mut);
-        if let Some(table) = tables.and_then(|tables| tables.get_mut(index)) {
-            table["versions"] = value(versions.iter().collect::<Array>());
+        let table = tables.and_then(|tables| tables.get_mut(index));
+        if let Some(array) = table.and_then(|table| table["versions"].as_array_mut()) {
+            array.retain(|item| {
+                item.as_str()
+                    .is_some_and(|item| versions.iter().any(|version| version == item))
+            });
+            for version in &versions {
+                if !array.iter().any(|item| item.as_str() == Some(version)) {
+                    array.push(version);
+                }
+            }
         }
         self.state.kinds[index].versions = versions;
     }
@@ -298,6 +284,17 @@ impl StateFile {
     pub fn set_tool(&mut self, version: &str) {
         set_keeping_decor(&mut self.document, "tool", version);
         self.state.tool = version.to_owned();
+    }
+
+    /// Refuses a project that a later version of this tool wrote last.
+    pub fn check_tool(&self, version: &str) -> Result<(), StateError> {
+        let parse = |version: &str| semver::Version::parse(version).ok();
+        match (parse(&self.state.tool), parse(version)) {
+            (Some(wrote), Some(this)) if wrote > this => {
+                Err(StateError::Newer(self.state.tool.clone()))
+            }
+            _ => Ok(()),
+        }
     }
 }
 
@@ -342,103 +339,4 @@ fn table(kind: &Kind) -> Table {
         table["owns"] = list(&kind.owns);
     }
     table
-}
-
-impl State {
-    /// What the rest of the program relies on; a command that changed the state asks again.
-    pub fn check(&self) -> Result<(), StateError> {
-        if !is_package_name(&self.name) {
-            return Err(StateError::Name(self.name.clone()));
-        }
-        let places = match (&self.runtime, &self.tool_source) {
-            (Runtime::Path(path) | Runtime::Version(path), _) => vec![path],
-            _ => vec![],
-        };
-        let sources = match &self.tool_source {
-            ToolSource::Registry => vec![],
-            ToolSource::Git { url, rev } => vec![url, rev],
-            ToolSource::Path(path) => vec![path],
-        };
-        let mut words = places.into_iter().chain(sources).chain([&self.tool]);
-        if let Some(word) = words.find(|word| !is_plain(word)) {
-            return Err(StateError::Word(word.clone()));
-        }
-        for (index, kind) in self.kinds.iter().enumerate() {
-            let earlier = &self.kinds[..index];
-            if earlier
-                .iter()
-                .any(|other| other.full_name() == kind.full_name())
-            {
-                return Err(StateError::Twice("kind", kind.full_name()));
-            }
-            if earlier.iter().any(|other| other.spec == kind.spec) {
-                return Err(StateError::Twice("spec", kind.spec.clone()));
-            }
-            if earlier
-                .iter()
-                .any(|other| other.module_name() == kind.module_name())
-            {
-                return Err(StateError::Twice("module", kind.module_name()));
-            }
-            if !is_module_name(&kind.module_name()) {
-                return Err(StateError::Module(kind.module_name()));
-            }
-            let mut versions = kind.versions.iter().enumerate();
-            if let Some((_, version)) =
-                versions.find(|(at, version)| kind.versions[..*at].contains(version))
-            {
-                return Err(StateError::Twice("version", version.clone()));
-            }
-            let file = kind.spec.strip_prefix("crds/");
-            if !file
-                .is_some_and(|file| is_plain(file) && !file.contains('/') && !file.starts_with('.'))
-            {
-                return Err(StateError::SpecPath(kind.spec.clone(), kind.kind.clone()));
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Of characters that mean nothing to a shell, to YAML, TOML or Rust.
-fn is_plain(word: &str) -> bool {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || b"._-/:@+~".contains(&b);
-    !word.is_empty() && word.bytes().all(plain)
-}
-
-/// Names that Cargo, or a package in every project, has taken.
-const RESERVED: [&str; 12] = [
-    "alloc",
-    "build",
-    "core",
-    "deps",
-    "examples",
-    "incremental",
-    "kube",
-    "operator-runtime",
-    "operator-schema",
-    "operator-testing",
-    "std",
-    "test",
-];
-
-/// Whether Cargo takes it for a package and Kubernetes for a label's value and an object's name.
-pub fn is_package_name(name: &str) -> bool {
-    name.len() <= 50
-        && !RESERVED.contains(&name)
-        && !is_keyword(name)
-        && name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name.ends_with(|c: char| c.is_ascii_alphanumeric())
-        && name
-            .bytes()
-            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
-}
-
-fn is_module_name(name: &str) -> bool {
-    !is_keyword(name)
-        && name != "generated"
-        && name.starts_with(|c: char| c.is_ascii_lowercase())
-        && name
-            .bytes()
-            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
 }

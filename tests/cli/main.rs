@@ -1,95 +1,11 @@
 //! The program as a user runs it: arguments in, exit code, output and files out. No test here builds what is generated.
 
-use std::{
-    collections::BTreeMap,
-    fs,
-    io::Write,
-    path::Path,
-    process::{Command, Stdio},
-};
+mod guards;
+mod support;
 
-use tempfile::TempDir;
+use std::fs;
 
-const WIDGET: &str = include_str!("crds/widget.yaml");
-const CLUSTERS: &str = include_str!("crds/clusters.yaml");
-
-struct Run {
-    code: i32,
-    stdout: String,
-    stderr: String,
-}
-
-fn run_with(folder: &Path, args: &str, input: &str) -> Run {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_cargo-operator"))
-        .arg("operator")
-        .args(args.split_whitespace())
-        .current_dir(folder)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(input.as_bytes())
-        .unwrap();
-    let output = child.wait_with_output().unwrap();
-    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-    Run {
-        code: output.status.code().unwrap(),
-        stdout: text(output.stdout),
-        stderr: text(output.stderr),
-    }
-}
-
-fn run(folder: &Path, args: &str) -> Run {
-    run_with(folder, args, "")
-}
-
-fn ok(folder: &Path, args: &str) -> Run {
-    let run = run(folder, args);
-    assert_eq!(run.code, 0, "{args}\n{}\n{}", run.stdout, run.stderr);
-    run
-}
-
-/// A folder with some definitions in it.
-fn folder() -> TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    fs::write(folder.path().join("widget.yaml"), WIDGET).unwrap();
-    fs::write(folder.path().join("clusters.yaml"), CLUSTERS).unwrap();
-    folder
-}
-
-/// A project `p` of the kind Widget.
-fn project() -> TempDir {
-    let folder = folder();
-    ok(folder.path(), "init p --crd widget.yaml");
-    folder
-}
-
-/// All files below `root` with their texts.
-fn files(root: &Path) -> BTreeMap<String, String> {
-    fn walk(root: &Path, folder: &Path, found: &mut BTreeMap<String, String>) {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                walk(root, &path, found);
-            } else {
-                let name = path.strip_prefix(root).unwrap().display().to_string();
-                found.insert(name, fs::read_to_string(&path).unwrap());
-            }
-        }
-    }
-    let mut found = BTreeMap::new();
-    walk(root, root, &mut found);
-    found
-}
-
-fn edit(path: &Path, change: impl Fn(String) -> String) {
-    fs::write(path, change(fs::read_to_string(path).unwrap())).unwrap();
-}
+use support::{WIDGET, edit, files, folder, ok, project, run, run_with};
 
 #[test]
 fn a_new_project_is_as_it_should_be() {
@@ -439,8 +355,8 @@ fn an_empty_project_takes_kinds_later() {
 
 #[test]
 fn the_diagnostics_are_explained() {
-    let docs = include_str!("../docs/diagnostics.md");
-    let code = include_str!("../src/diagnostic.rs");
+    let docs = include_str!("../../docs/diagnostics.md");
+    let code = include_str!("../../src/diagnostic.rs");
     let named: Vec<&str> = code
         .split("=> \"")
         .skip(1)

@@ -1,0 +1,222 @@
+//! What `operator.toml` may say: what the rest of the program relies on, and why a text can't be used.
+
+use super::{
+    keyword::is_keyword,
+    state::{FORMAT, Namespaces, Runtime, State, ToolSource, USED_MODULES},
+};
+
+/// Why `operator.toml` can't be used.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum StateError {
+    #[error("operator.toml:{line}: {message}")]
+    Invalid { line: usize, message: String },
+    #[error("operator.toml has the format {0}, and this tool knows the format {FORMAT}")]
+    Format(u32),
+    #[error("operator.toml: `{0}` is not a package name")]
+    Name(String),
+    #[error("operator.toml: the {0} {1} stands there twice")]
+    Twice(&'static str, String),
+    #[error(
+        "operator.toml: `{0}` has characters that a path, a version or an address here cannot have"
+    )]
+    Word(String),
+    #[error("operator.toml: `{0}` is not a module name")]
+    Module(String),
+    #[error("operator.toml: {0} has no versions")]
+    NoVersions(String),
+    #[error("operator.toml: `namespaces` is an empty list")]
+    NoNamespaces,
+    #[error("operator.toml: `{0}` is not the name of a namespace")]
+    Namespace(String),
+    #[error("operator.toml: `{0}` is not the name of an image")]
+    Image(String),
+    #[error("operator.toml: a rule of {0} has no verbs")]
+    NoVerbs(String),
+    #[error("operator.toml was written by cargo-operator {0}, which is newer than this, {this}", this = env!("CARGO_PKG_VERSION"))]
+    Newer(String),
+    #[error("operator.toml: the spec `{0}` of {1} lies outside the folder crds/")]
+    SpecPath(String, String),
+}
+
+impl StateError {
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::Invalid { .. } => "docs/operator-toml.md of cargo-operator lists the keys",
+            Self::Format(_) => "install a newer cargo-operator: `cargo install cargo-operator`",
+            Self::Name(_) => "use lower-case letters, digits and `-`, beginning with a letter",
+            Self::Twice("module", _) => "give one of the kinds another with `as` (--as NAME)",
+            Self::Twice(..) => "remove or rename one of the two",
+            Self::Word(_) => "use letters, digits and . _ - / : @ + ~",
+            Self::Module(_) => "use lower-case letters, digits and `_`, beginning with a letter",
+            Self::NoVersions(_) => "name those that get types: `versions = [\"v1\"]`",
+            Self::NoNamespaces => "write \"all\", \"own\" or at least one name",
+            Self::Namespace(_) => "use lower-case letters, digits and `-`, 63 at most",
+            Self::Image(_) => IMAGE_HELP,
+            Self::NoVerbs(_) => "name what it allows: `verbs = [\"get\"]`",
+            Self::Newer(_) => "install that version, or set `tool` back if that is what you want",
+            Self::SpecPath(..) => "move it to crds/<plural>.<group>.yaml",
+        }
+    }
+}
+
+impl State {
+    /// What the rest of the program relies on; a command that changed the state asks again.
+    pub fn check(&self) -> Result<(), StateError> {
+        if !is_package_name(&self.name) {
+            return Err(StateError::Name(self.name.clone()));
+        }
+        let places = match (&self.runtime, &self.tool_source) {
+            (Runtime::Path(path) | Runtime::Version(path), _) => vec![path],
+            _ => vec![],
+        };
+        let sources = match &self.tool_source {
+            ToolSource::Registry => vec![],
+            ToolSource::Git { url, rev } => vec![url, rev],
+            ToolSource::Path(path) => vec![path],
+        };
+        let mut words = places.into_iter().chain(sources).chain([&self.tool]);
+        if let Some(word) = words.find(|word| !is_plain(word)) {
+            return Err(StateError::Word(word.clone()));
+        }
+        if let Namespaces::Listed(names) = &self.namespaces {
+            if names.is_empty() {
+                return Err(StateError::NoNamespaces);
+            }
+            if let Some(name) = names.iter().find(|name| !is_label(name)) {
+                return Err(StateError::Namespace(name.clone()));
+            }
+        }
+        if let Some(image) = self.image.as_ref().filter(|image| !is_image(image)) {
+            return Err(StateError::Image(image.clone()));
+        }
+        for (index, kind) in self.kinds.iter().enumerate() {
+            if kind.versions.is_empty() {
+                return Err(StateError::NoVersions(kind.full_name()));
+            }
+            if kind.rules.iter().any(|rule| rule.verbs.is_empty()) {
+                return Err(StateError::NoVerbs(kind.full_name()));
+            }
+            let earlier = &self.kinds[..index];
+            if earlier
+                .iter()
+                .any(|other| other.full_name() == kind.full_name())
+            {
+                return Err(StateError::Twice("kind", kind.full_name()));
+            }
+            if earlier.iter().any(|other| other.spec == kind.spec) {
+                return Err(StateError::Twice("spec", kind.spec.clone()));
+            }
+            if earlier
+                .iter()
+                .any(|other| other.module_name() == kind.module_name())
+            {
+                return Err(StateError::Twice("module", kind.module_name()));
+            }
+            if !is_module_name(&kind.module_name()) {
+                return Err(StateError::Module(kind.module_name()));
+            }
+            let mut versions = kind.versions.iter().enumerate();
+            if let Some((_, version)) =
+                versions.find(|(at, version)| kind.versions[..*at].contains(version))
+            {
+                return Err(StateError::Twice("version", version.clone()));
+            }
+            let file = kind.spec.strip_prefix("crds/");
+            if !file
+                .is_some_and(|file| is_plain(file) && !file.contains('/') && !file.starts_with('.'))
+            {
+                return Err(StateError::SpecPath(kind.spec.clone(), kind.kind.clone()));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What an image's name must be, for an error.
+pub const IMAGE_HELP: &str =
+    "write NAME[:TAG][@DIGEST] in lower case, such as ghcr.io/me/memcached-operator:0.1.0";
+
+/// Whether it can be an image's reference; the registry judges the rest
+/// (<https://github.com/distribution/reference/blob/main/reference.go>).
+pub fn is_image(name: &str) -> bool {
+    let (name, digest) = match name.split_once('@') {
+        Some((name, digest)) => (name, Some(digest)),
+        None => (name, None),
+    };
+    // a colon before a slash is that of a registry's port
+    let last = name.rsplit('/').next().unwrap_or_default();
+    let (path, tag) = match last.split_once(':') {
+        Some((_, tag)) => (&name[..name.len() - tag.len() - 1], Some(tag)),
+        None => (name, None),
+    };
+    let word = |text: &str, more: &[u8]| {
+        text.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && text
+                .bytes()
+                .all(|b| b.is_ascii_alphanumeric() || more.contains(&b))
+    };
+    let mut parts = path.split('/');
+    let first = parts.next().unwrap_or_default();
+    let is_registry = path.contains('/') && first.contains(['.', ':']) || first == "localhost";
+    let is_path = |part: &str| word(part, b"._-") && !part.bytes().any(|b| b.is_ascii_uppercase());
+    (if is_registry {
+        word(first, b".-:")
+    } else {
+        is_path(first)
+    }) && parts.all(is_path)
+        && tag.is_none_or(|tag| word(tag, b"._-") || tag.starts_with('_'))
+        && digest.is_none_or(|digest| digest.contains(':') && word(digest, b":+._-"))
+}
+
+/// A label of a domain name (RFC 1123), which a namespace's name is.
+fn is_label(name: &str) -> bool {
+    (1..=63).contains(&name.len())
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+        && !name.starts_with('-')
+        && !name.ends_with('-')
+}
+
+/// Of characters that mean nothing to a shell, to YAML, TOML or Rust.
+fn is_plain(word: &str) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || b"._-/:@+~".contains(&b);
+    !word.is_empty() && word.bytes().all(plain)
+}
+
+/// Names that Cargo, or a package in every project, has taken.
+const RESERVED: [&str; 12] = [
+    "alloc",
+    "build",
+    "core",
+    "deps",
+    "examples",
+    "incremental",
+    "kube",
+    "operator-runtime",
+    "operator-schema",
+    "operator-testing",
+    "std",
+    "test",
+];
+
+/// Whether Cargo takes it for a package and Kubernetes for a label's value and an object's name.
+pub fn is_package_name(name: &str) -> bool {
+    name.len() <= 50
+        && !RESERVED.contains(&name)
+        && !is_keyword(name)
+        && name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name.ends_with(|c: char| c.is_ascii_alphanumeric())
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+}
+
+fn is_module_name(name: &str) -> bool {
+    !is_keyword(name)
+        && !USED_MODULES.contains(&name)
+        && name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name
+            .bytes()
+            .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_')
+}

@@ -1,0 +1,150 @@
+//! What a command must not write over, and input that it must not take.
+
+use std::{fs, process::Command};
+
+use crate::support::{WIDGET, edit, files, folder, ok, project, run};
+
+#[test]
+fn what_the_state_cannot_mean_is_refused() {
+    let folder = project();
+    let p = folder.path().join("p");
+    let state = fs::read_to_string(p.join("operator.toml")).unwrap();
+    let inline = "kind = [{ kind = \"Widget\", group = \"example.com\", spec = \"crds/widgets.example.com.yaml\", versions = [\"v1\"] }]";
+    let without_kinds = &state[..state.find("[[kind]]").unwrap()];
+    for (text, told) in [
+        (
+            format!("{without_kinds}{inline}\n"),
+            "operator.toml:8: write each kind as a table of its own: [[kind]]",
+        ),
+        (
+            state.replace("[\"v1\"]", "[]"),
+            "Widget.example.com has no versions",
+        ),
+        (
+            state.replace("\"all\"", "[]"),
+            "`namespaces` is an empty list",
+        ),
+        (
+            state.replace("\"all\"", "[\"a b\"]"),
+            "`a b` is not the name of a namespace",
+        ),
+        (
+            state.replace("namespaces", "image = \"ghcr.io/Me/x\"\nnamespaces"),
+            "`ghcr.io/Me/x` is not the name of an image",
+        ),
+        (
+            format!("{state}rules = [{{ resources = [\"pods\"], verbs = [] }}]\n"),
+            "a rule of Widget.example.com has no verbs",
+        ),
+        (
+            state.replace("tool = \"0.", "tool = \"999."),
+            "which is newer than this",
+        ),
+    ] {
+        fs::write(p.join("operator.toml"), &text).unwrap();
+        let before = files(&p);
+        let run = run(&p, "regenerate");
+        assert_eq!(run.code, 2, "{text}\n{}", run.stderr);
+        assert!(run.stderr.contains(told), "{told}: {}", run.stderr);
+        assert_eq!(files(&p), before, "{text}");
+    }
+}
+
+#[test]
+fn files_in_the_way_are_not_written_over() {
+    let folder = project();
+    let p = folder.path().join("p");
+    let gadget = WIDGET
+        .replace("widget", "gadget")
+        .replace("Widget", "Gadget");
+    fs::write(folder.path().join("gadget.yaml"), gadget).unwrap();
+    fs::write(p.join("crds/gadgets.example.com.yaml"), "precious: 1\n").unwrap();
+    let manifest = fs::read_to_string(p.join("Cargo.toml")).unwrap();
+    let refused = |args: &str, told: &str| {
+        let before = files(&p);
+        let run = run(&p, args);
+        assert_eq!(run.code, 2, "{args}: {}", run.stderr);
+        assert!(run.stderr.contains(told), "{args}: {}", run.stderr);
+        assert_eq!(files(&p), before, "{args}");
+    };
+    refused(
+        "add-crd ../gadget.yaml",
+        "crds/gadgets.example.com.yaml exists",
+    );
+    fs::remove_file(p.join("crds/gadgets.example.com.yaml")).unwrap();
+    refused(
+        "add-crd ../widget.yaml --cleanup",
+        "Widget.example.com is in the project",
+    );
+    refused("types ../gadget.yaml --out .", "is a project");
+    fs::write(p.join("Cargo.toml"), format!("{manifest}[broken\n")).unwrap();
+    refused("add-crd ../gadget.yaml", "Cargo.toml:");
+}
+
+#[test]
+fn the_folder_s_name_is_found_and_remains_of_a_killed_command_do_no_harm() {
+    let folder = folder();
+    let p = folder.path().join("of-widgets");
+    fs::create_dir_all(p.join(".operator/new")).unwrap();
+    fs::write(p.join(".operator/new/7"), "half").unwrap();
+    ok(&p, "init . --crd ../widget.yaml");
+    let made = files(&p);
+    assert!(made["operator.toml"].contains("name = \"of-widgets\""));
+    assert!(!made.keys().any(|path| path.starts_with(".operator/new")));
+    // the lock is written last
+    fs::remove_file(p.join("operator.lock")).unwrap();
+    fs::remove_file(p.join("src/api/mod.rs")).unwrap();
+    ok(&p, "regenerate");
+    assert_eq!(files(&p), made);
+}
+
+#[test]
+fn line_endings_of_the_state_are_the_user_s() {
+    let folder = project();
+    let p = folder.path().join("p");
+    edit(&p.join("operator.toml"), |text| {
+        format!("\u{feff}{}", text.replace('\n', "\r\n"))
+    });
+    ok(&p, "regenerate --check");
+    ok(&p, "gen-manifests --image x/y:1");
+    let text = fs::read_to_string(p.join("operator.toml")).unwrap();
+    assert!(
+        text.starts_with('\u{feff}') && text.contains("image = \"x/y:1\"\r\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn views_of_printed_types_are_refused() {
+    let folder = folder();
+    for view in ["--check", "--diff", "--dry-run", "--format json"] {
+        let run = run(folder.path(), &format!("types widget.yaml {view}"));
+        assert_eq!(run.code, 2, "{view}: {}", run.stderr);
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_output_that_cannot_be_written_is_an_error() {
+    let folder = folder();
+    let full = fs::File::create("/dev/full").unwrap();
+    let status = Command::new(env!("CARGO_BIN_EXE_cargo-operator"))
+        .args(["types", "widget.yaml"])
+        .current_dir(folder.path())
+        .stdout(full)
+        .status()
+        .unwrap();
+    assert_eq!(status.code(), Some(2));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_to_nothing_is_not_replaced() {
+    let folder = project();
+    let p = folder.path().join("p");
+    fs::remove_file(p.join("src/api/mod.rs")).unwrap();
+    std::os::unix::fs::symlink("nowhere", p.join("src/api/mod.rs")).unwrap();
+    let run = run(&p, "regenerate");
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    assert!(run.stderr.contains("link to nothing"), "{}", run.stderr);
+}
