@@ -148,12 +148,10 @@ impl<K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static> Cach
         let listed = std::mem::take(&mut source.listed);
         source.synced = true;
         let namespace = source.namespace.clone();
-        if !self.complete {
-            return self.completed();
-        }
         let known = self.store.state();
         let known = known.iter().map(|object| ObjectRef::from_obj(&**object));
         let gone: Vec<_> = known
+            .chain(self.early.keys().cloned())
             .chain(self.bad.keys().cloned())
             .filter(|key| namespace.is_none() || key.namespace == namespace)
             .filter(|key| !listed.contains(&(key.namespace.clone(), key.name.clone())))
@@ -161,6 +159,10 @@ impl<K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static> Cach
         for key in &gone {
             self.remove(key);
             self.bad.remove(key);
+        }
+        if !self.complete {
+            // Nobody knows yet of what an earlier list told and this one does not.
+            return self.completed();
         }
         if gone.is_empty() {
             Change::Nothing
@@ -272,6 +274,28 @@ mod tests {
             ("gone", vec!["one".into()])
         );
         assert_eq!(cached(&cache), ["three", "two"]);
+    }
+
+    #[test]
+    fn what_only_an_abandoned_first_list_told_never_enters_the_store() {
+        let mut cache = Cache::new(&[Some("a".into()), Some("b".into())]);
+        cache.take(0, Event::Init);
+        cache.take(0, Event::InitApply(object("a", "gone early", "1", true)));
+        cache.take(0, Event::InitApply(object("a", "gone bad", "1", false)));
+        cache.take(0, Event::Init);
+        cache.take(0, Event::InitApply(object("a", "stays", "1", true)));
+        cache.take(0, Event::InitApply(object("a", "gone later", "1", true)));
+        cache.take(0, Event::InitDone);
+        cache.take(1, Event::Init);
+        cache.take(1, Event::InitApply(object("b", "other", "1", true)));
+        cache.take(0, Event::Init);
+        cache.take(0, Event::InitApply(object("a", "stays", "1", true)));
+        cache.take(0, Event::InitDone);
+        let all = cache.take(1, Event::InitDone);
+        let expected = vec!["other".into(), "stays".into()];
+        assert_eq!(names(&all), ("reconcile", expected));
+        assert_eq!(cached(&cache), ["other", "stays"]);
+        assert_eq!(cache.undecodable(), 0);
     }
 
     #[test]
