@@ -223,8 +223,8 @@ where
     })
 }
 
-/// The objects that events wake. Nothing is kept of what is watched, so a list after a gap does not tell
-/// what went in between: it wakes all.
+/// The objects that events wake. Nothing is kept of what is watched, so a list does not tell what went
+/// before it: it wakes all. That holds for the first as well, since objects may have had their turns by then.
 fn woken<K>(
     events: impl Stream<Item = Event<Related>> + Send,
     cache: Store<K>,
@@ -233,7 +233,6 @@ fn woken<K>(
 where
     K: Resource<DynamicType = ()> + Clone + Send + Sync + 'static,
 {
-    let mut lists = 0_usize;
     events.flat_map(move |event| {
         let woken = match event {
             Event::Apply(related) | Event::Delete(related) | Event::InitApply(related) => {
@@ -241,11 +240,9 @@ where
             }
             Event::Init => vec![],
             Event::InitDone => {
-                lists += 1;
-                let all = if lists > 1 { cache.state() } else { vec![] };
-                all.iter()
-                    .map(|object| ObjectRef::from_obj(&**object))
-                    .collect()
+                let all = cache.state();
+                let keys = all.iter().map(|object| ObjectRef::from_obj(&**object));
+                keys.collect()
             }
         };
         stream::iter(woken)
@@ -259,7 +256,7 @@ mod tests {
     use kube::{core::ObjectMeta, runtime::reflector::store};
 
     #[tokio::test]
-    async fn a_list_after_a_gap_wakes_all_since_it_does_not_tell_what_went() {
+    async fn every_list_wakes_all_since_it_does_not_tell_what_went_before() {
         let (cache, mut writer) = store::<ConfigMap>();
         let mut parent = ConfigMap::default();
         parent.metadata.name = Some("parent".into());
@@ -277,6 +274,6 @@ mod tests {
             .map(|key| key.name)
             .collect()
             .await;
-        assert_eq!(woken, ["other", "other", "parent"]);
+        assert_eq!(woken, ["other", "parent", "other", "parent"]);
     }
 }

@@ -67,6 +67,8 @@ async fn a_permanent_error_waits_for_a_change_and_a_temporary_one_does_not() {
         widgets::<false>(&calls),
     )
     .await;
+    // The first list of the children wakes all, and is not to count as a try.
+    rest(&server).await;
     create(&server, "a", "permanent").await;
     assert_eq!(event(&server, "a", "PermanentError").await, "size is odd");
     tokio::time::sleep(Duration::from_millis(400)).await;
@@ -86,6 +88,8 @@ async fn the_delay_between_failures_grows() {
     settings.backoff_first = Duration::from_millis(50);
     settings.backoff_last = Duration::from_secs(60);
     let _running = Running::start(server.client(), settings, widgets::<false>(&calls)).await;
+    // The first list of the children wakes all, and is not to count as a try.
+    rest(&server).await;
     create(&server, "a", "fail").await;
     // With 50, 100, 200, 400 and 800 ms between them, the sixth comes after 1.2 to 1.6 s.
     tokio::time::sleep(Duration::from_millis(1100)).await;
@@ -101,6 +105,8 @@ async fn a_status_that_differs_with_each_failure_cuts_no_delay_short() {
     settings.backoff_first = Duration::from_millis(200);
     settings.backoff_last = Duration::from_secs(60);
     let _running = Running::start(server.client(), settings, widgets::<false>(&calls)).await;
+    // The first list of the children wakes all, and is not to count as a try.
+    rest(&server).await;
     create(&server, "a", "unsteady for good").await;
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert_eq!(calls.reconciled(), 1, "that one waits for a change");
