@@ -64,7 +64,14 @@ async fn work<R: Reconciler>(reconciler: R, watches: Watches, wiring: Wiring) {
     let metrics = metrics.of_kind(&controlling.kind);
     let reconciler = Arc::new(reconciler);
     let namespaces = settings.namespaces();
-    let primary = Scope::of::<R::Resource>().watched(&namespaces);
+    let scope = Scope::of::<R::Resource>();
+    let primary = scope.watched(&namespaces);
+    let mut homes = namespaces.clone();
+    let own = client.default_namespace();
+    if scope == Scope::Cluster && !homes.is_empty() && !homes.iter().any(|home| home == own) {
+        // An owner without a namespace has its children in the operator's own.
+        homes.push(own.to_owned());
+    }
 
     let cache = Cache::new(&primary);
     let store = cache.store();
@@ -87,7 +94,7 @@ async fn work<R: Reconciler>(reconciler: R, watches: Watches, wiring: Wiring) {
     let objects = watch::objects(&source, cache, &primary, turns.clone(), health);
     let mut related = vec![];
     for kind in &watches.owns {
-        for namespace in kind.scope.watched(&namespaces) {
+        for namespace in kind.scope.watched(&homes) {
             related.push(
                 watch::children(&source, kind, namespace, controlling.clone(), store.clone())
                     .boxed(),

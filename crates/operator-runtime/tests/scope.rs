@@ -96,6 +96,33 @@ async fn one_several_or_all_namespaces_are_watched() {
     assert!(all_namespaces.count() >= 1, "all are one watch");
 }
 
+#[tokio::test]
+async fn a_cluster_scoped_owner_is_woken_by_children_outside_the_listed_namespaces() {
+    let server = server().await;
+    let fleets = Fleets(Arc::default());
+    let controllers = Controllers::new().add(
+        async move |_: Setup| Ok(fleets),
+        |c| c.owns("", "v1", "ConfigMap", "configmaps"),
+    );
+    let mut settings = Settings::for_tests();
+    settings.namespaces = vec!["elsewhere".into()];
+    let _running = Running::start(server.client(), settings, controllers).await;
+    let api: Api<Fleet> = Api::all(server.client());
+    api.create(&PostParams::default(), &Fleet::new("fleet", FleetSpec {}))
+        .await
+        .unwrap();
+    let children: Api<ConfigMap> = Api::default_namespaced(server.client());
+    for _ in 0..2 {
+        server
+            .eventually("its child is there", async || {
+                children.get_opt("fleet").await.unwrap()
+            })
+            .await;
+        support::rest(&server).await;
+        let _ = children.delete("fleet", &Default::default()).await;
+    }
+}
+
 /// Owns a ConfigMap, and remembers which Secrets changed.
 struct Fleets(Arc<Mutex<Vec<String>>>);
 
