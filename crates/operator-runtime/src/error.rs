@@ -170,6 +170,12 @@ pub enum Fatal {
         /// Why.
         source: std::io::Error,
     },
+    /// A kind can have but one controller, whatever its versions.
+    #[error("two controllers are registered for {kind}")]
+    TwoControllers {
+        /// The kind and its group, as `Memcached.cache.example.com`.
+        kind: String,
+    },
     /// A controller's setup failed.
     #[error("cannot set up a controller: {0}")]
     Setup(Box<Error>),

@@ -121,6 +121,10 @@ impl Operator {
             values,
         } = self;
         settings.check()?;
+        if let Some(kind) = controllers.doubled() {
+            let kind = kind.to_string();
+            return Err(Fatal::TwoControllers { kind });
+        }
         let listener = match listener {
             Some(listener) => listener,
             None => server::listen(settings.http_address).await?,
@@ -171,7 +175,7 @@ impl Operator {
         };
         let work = async {
             let mut builds = vec![];
-            for start in controllers.starts {
+            for (_, start) in controllers.starts {
                 let build = tokio::select! {
                     build = start(setup.clone()) => build,
                     () = wiring.stop.cancelled() => return Ok(()),

@@ -14,7 +14,7 @@ use prometheus_client::registry::Registry;
 use crate::{
     Result,
     controller::{self, Running, Wiring},
-    kind::{Kind, Scope},
+    kind::{GroupKind, Kind, Scope},
     metrics::Metrics,
     reconciler::Reconciler,
     settings::Settings,
@@ -112,7 +112,7 @@ pub(crate) type Build = Box<dyn FnOnce(Wiring) -> Running + Send>;
 /// The controllers of an operator.
 #[derive(Default)]
 pub struct Controllers {
-    pub(crate) starts: Vec<Start>,
+    pub(crate) starts: Vec<(GroupKind, Start)>,
 }
 
 impl Controllers {
@@ -121,7 +121,7 @@ impl Controllers {
         Self::default()
     }
 
-    /// Adds a controller: the function that sets up its reconciler, and what it watches.
+    /// Adds a controller: the function that sets up its reconciler, and what it watches. A kind has one controller.
     #[must_use]
     pub fn add<R, F>(
         mut self,
@@ -133,15 +133,27 @@ impl Controllers {
         F: Future<Output = Result<R>> + Send + 'static,
     {
         let watches = watches(Watches::default());
-        self.starts.push(Box::new(move |context| {
+        let start: Start = Box::new(move |context| {
             let reconciler = setup(context);
             async move {
                 let reconciler = reconciler.await?;
                 Ok(Box::new(move |wiring| controller::run(reconciler, watches, wiring)) as Build)
             }
             .boxed()
-        }));
+        });
+        self.starts.push((GroupKind::of::<R::Resource>(), start));
         self
+    }
+
+    /// A kind that has more than one: they would undo each other's writes, and share finalizer and metrics.
+    pub(crate) fn doubled(&self) -> Option<&GroupKind> {
+        let mut seen = vec![];
+        let mut kinds = self.starts.iter().map(|(kind, _)| kind);
+        kinds.find(|kind| {
+            let known = seen.contains(kind);
+            seen.push(*kind);
+            known
+        })
     }
 
     /// The controllers of both.

@@ -14,7 +14,7 @@ use operator_runtime::{Controllers, Fatal, Settings};
 use operator_testing::Server;
 use serde_json::json;
 use support::{Calls, OPERATOR, Running, create, ready, rest, server, widgets};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 fn electing() -> Settings {
     let mut settings = Settings::for_tests();
@@ -202,6 +202,19 @@ async fn without_an_api_server_it_is_healthy_and_not_ready() {
             "nothing is in flight"
         );
     }
+}
+
+#[tokio::test]
+async fn two_controllers_of_one_kind_are_refused() {
+    let server = server().await;
+    let calls = Arc::new(Calls::default());
+    let controllers = widgets::<false>(&calls).and(widgets::<true>(&calls));
+    let mut running = Running::start(server.client(), Settings::for_tests(), controllers).await;
+    let ended = timeout(Duration::from_secs(5), running.ended()).await;
+    assert_eq!(
+        ended.expect("it ends").unwrap_err().to_string(),
+        "two controllers are registered for Widget.test.example.com"
+    );
 }
 
 #[tokio::test]
