@@ -33,7 +33,7 @@ struct WatchLabel {
 }
 
 /// Every result that a reconciliation can have; each is shown from the start, as zero.
-const RESULTS: [&str; 4] = ["success", "error", "permanent_error", "panic"];
+const RESULTS: [&str; 5] = ["success", "conflict", "error", "permanent_error", "panic"];
 
 /// All metrics of an operator.
 pub(crate) struct Metrics {

@@ -73,13 +73,17 @@ pub(crate) async fn reconcile<R: Reconciler>(
             .observe(started.elapsed().as_secs_f64());
         turns
             .metrics
-            .result(done.as_ref().map_or_else(Error::label, |_| "success"))
+            .result(done.as_ref().map_or_else(Error::label, Done::label))
             .inc();
         let action = match done {
-            Ok(action) => {
+            Ok(Done::Reconciled(action)) => {
                 turns.backoffs.reset(&key);
                 debug!(took = ?started.elapsed(), "reconciled");
                 action
+            }
+            Ok(Done::Outdated) => {
+                debug!("the object has changed since it was read");
+                Action::requeue(AFTER_CONFLICT)
             }
             Err(error) => turns.failed(&key, &object, &error).await,
         };
@@ -118,20 +122,20 @@ impl<R: Reconciler> Turns<R> {
         &self,
         key: &ObjectRef<R::Resource>,
         mut object: Arc<R::Resource>,
-    ) -> Result<Action> {
+    ) -> Result<Done> {
         match step(&*object, R::FINALIZER, &self.derived) {
             Step::Reconcile(finalizers) => {
                 if let Some(finalizers) = finalizers {
                     match self.write_finalizers(key, &object, finalizers).await? {
                         Written::Now(written) => object = written,
-                        Written::Outdated => return Ok(Action::requeue(AFTER_CONFLICT)),
-                        Written::Gone => return Ok(Action::await_change()),
+                        Written::Outdated => return Ok(Done::Outdated),
+                        Written::Gone => return Ok(Done::Reconciled(Action::await_change())),
                     }
                 }
                 let cx = Context::new(self.controlling.clone(), &*object);
                 let done = self.reconciler.reconcile(object, &cx).await;
                 self.note_writes(key, &cx);
-                done
+                done.map(Done::Reconciled)
             }
             Step::Cleanup(finalizers) => {
                 let cx = Context::new(self.controlling.clone(), &*object);
@@ -141,7 +145,7 @@ impl<R: Reconciler> Turns<R> {
                 self.let_go(key, &object, finalizers).await
             }
             Step::LetGo(Some(finalizers)) => self.let_go(key, &object, finalizers).await,
-            Step::LetGo(None) => Ok(Action::await_change()),
+            Step::LetGo(None) => Ok(Done::Reconciled(Action::await_change())),
         }
     }
 
@@ -150,11 +154,13 @@ impl<R: Reconciler> Turns<R> {
         key: &ObjectRef<R::Resource>,
         object: &R::Resource,
         finalizers: Vec<String>,
-    ) -> Result<Action> {
-        match self.write_finalizers(key, object, finalizers).await? {
-            Written::Outdated => Ok(Action::requeue(AFTER_CONFLICT)),
-            Written::Now(_) | Written::Gone => Ok(Action::await_change()),
-        }
+    ) -> Result<Done> {
+        Ok(
+            match self.write_finalizers(key, object, finalizers).await? {
+                Written::Outdated => Done::Outdated,
+                Written::Now(_) | Written::Gone => Done::Reconciled(Action::await_change()),
+            },
+        )
     }
 
     /// Replaces the finalizers of the version of `object` that we have, and of no other.
@@ -222,6 +228,23 @@ impl<R: Reconciler> Turns<R> {
                 .await;
         }
         delay.map_or_else(Action::await_change, Action::requeue)
+    }
+}
+
+/// How a turn ended that did not fail.
+enum Done {
+    Reconciled(Action),
+    /// Its finalizers could not be written, as the object has changed; what failed before is not mended yet.
+    Outdated,
+}
+
+impl Done {
+    /// The metrics' label.
+    fn label(&self) -> &'static str {
+        match self {
+            Self::Reconciled(_) => "success",
+            Self::Outdated => "conflict",
+        }
     }
 }
 

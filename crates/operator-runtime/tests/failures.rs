@@ -2,7 +2,13 @@
 
 mod support;
 
-use std::{sync::Arc, time::Duration};
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering::SeqCst},
+    },
+    time::Duration,
+};
 
 use k8s_openapi::{
     api::core::v1::{ConfigMap, Secret},
@@ -10,7 +16,7 @@ use k8s_openapi::{
 };
 use kube::{
     Api,
-    api::{DeleteParams, ObjectMeta, PostParams},
+    api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams},
 };
 use operator_runtime::Settings;
 use serde_json::json;
@@ -341,4 +347,56 @@ async fn an_undecodable_object_is_reported_on_itself_and_stalls_nobody() {
     rest(&server).await;
     assert_eq!(running.metric(undecodable).await, Some(1.0));
     assert_eq!(calls.cleaned(), 1);
+}
+
+#[tokio::test]
+async fn a_finalizer_that_meets_a_newer_version_is_no_success() {
+    let server = server().await;
+    let meddles = Arc::new(AtomicBool::new(false));
+    let (pass, on) = (server.client(), meddles.clone());
+    let meddler: Api<Widget> = Api::default_namespaced(server.client());
+    let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        let (pass, on, meddler) = (pass.clone(), on.clone(), meddler.clone());
+        async move {
+            let finalizes = request.uri().path().ends_with("/widgets/a");
+            if finalizes && request.method() == "PATCH" && on.load(SeqCst) {
+                let size = meddler.get("a").await.unwrap().spec.size + 1;
+                let other = Patch::Merge(json!({ "spec": { "size": size } }));
+                let written = meddler.patch("a", &PatchParams::default(), &other).await;
+                written.unwrap();
+                tokio::time::sleep(Duration::from_millis(50)).await;
+            }
+            pass.send(request).await
+        }
+    });
+    let client = kube::Client::new(service, server.client().default_namespace());
+    let calls = Arc::new(Calls::default());
+    let running = Running::start(client, Settings::for_tests(), widgets::<true>(&calls)).await;
+    create(&server, "a", "ok").await;
+    ready(&server, "a").await;
+    set_way(&server, "a", "stuck").await;
+    let api: Api<Widget> = Api::default_namespaced(server.client());
+    api.delete("a", &DeleteParams::default()).await.unwrap();
+    let failing = r#"operator_failing_objects{group="test.example.com",kind="Widget"}"#;
+    server
+        .eventually("its cleanup fails", async || {
+            (running.metric(failing).await == Some(1.0)).then_some(())
+        })
+        .await;
+    meddles.store(true, SeqCst);
+    set_way(&server, "a", "ok").await;
+    let conflicts =
+        r#"operator_reconciles_total{group="test.example.com",kind="Widget",result="conflict"}"#;
+    server
+        .eventually("the finalizer meets a conflict", async || {
+            (running.metric(conflicts).await >= Some(1.0)).then_some(())
+        })
+        .await;
+    assert_eq!(running.metric(failing).await, Some(1.0));
+    meddles.store(false, SeqCst);
+    server
+        .eventually("it goes", async || {
+            api.get_opt("a").await.unwrap().is_none().then_some(())
+        })
+        .await;
 }
