@@ -1,8 +1,8 @@
 //! Watches as seen from below: a layer on the client that notes when each last delivered, ended or erred.
 //!
 //! Bookmarks and reconnects do not show at kube's watch streams, so a quiet watch and a dead one
-//! look alike there. The layer also bounds the wait for an answer: a server that accepts a request
-//! and then falls silent is an error, not a hang.
+//! look alike there. The layer also bounds the wait for an answer and for each part of its body: a server
+//! that accepts a request and then falls silent is an error, not a hang.
 
 use std::{
     collections::HashMap,
@@ -16,7 +16,7 @@ use bytes::Bytes;
 use http::{Request, Response};
 use http_body::{Body as HttpBody, Frame, SizeHint};
 use kube::{Client, client::Body};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, Sleep, sleep, timeout};
 use tower::{BoxError, service_fn};
 
 use crate::metrics::Metrics;
@@ -45,6 +45,10 @@ struct Watch {
 #[derive(Debug, thiserror::Error)]
 #[error("the API server did not answer within {0:?}")]
 struct Silent(Duration);
+
+#[derive(Debug, thiserror::Error)]
+#[error("the API server went silent for {0:?} in the middle of its answer")]
+struct Stuck(Duration);
 
 impl Progress {
     pub fn new(watch_timeout: Duration, metrics: Arc<Metrics>) -> Arc<Self> {
@@ -89,14 +93,22 @@ impl Progress {
         } else {
             ANSWER_WITHIN
         };
-        let response = if waits_long(request.uri()) {
+        let long = waits_long(request.uri());
+        // A quiet watch is told by `/healthz`, and a quiet log is one to which nothing is written.
+        let bounded = watch.is_none() && !long;
+        let response = if long {
             client.send(request).await
         } else {
             timeout(limit, client.send(request))
                 .await
                 .map_err(|_| Silent(limit))?
         };
-        Ok(response?.map(|body| Observed { body, watch }))
+        Ok(response?.map(|body| Observed {
+            body,
+            watch,
+            bounded,
+            idle: None,
+        }))
     }
 
     fn opened(self: Arc<Self>, path: &str) -> OpenWatch {
@@ -127,11 +139,20 @@ fn is_watch(uri: &http::Uri) -> bool {
         .any(|pair| pair == "watch=true" || pair == "watch=1")
 }
 
-/// Requests whose answer may rightly begin late, such as the log of a silent container.
+/// Requests whose answer may rightly be silent for long, such as the log of a silent container.
 fn waits_long(uri: &http::Uri) -> bool {
-    let path = uri.path();
-    let last = path.rsplit('/').next().unwrap_or_default();
-    ["log", "exec", "attach", "portforward"].contains(&last) || path.contains("/proxy")
+    // A server's address may have a path of its own before this.
+    let Some((_, path)) = uri.path().split_once("/api/v1/") else {
+        return false;
+    };
+    let path: Vec<_> = path.split('/').collect();
+    match path[..] {
+        ["namespaces", _, "pods", _, part, ..] => {
+            ["log", "exec", "attach", "portforward", "proxy"].contains(&part)
+        }
+        ["namespaces", _, "services", _, part, ..] | ["nodes", _, part, ..] => part == "proxy",
+        _ => false,
+    }
 }
 
 /// A watch from its request to the end of its body.
@@ -160,23 +181,34 @@ pin_project_lite::pin_project! {
         #[pin]
         body: Body,
         watch: Option<OpenWatch>,
+        bounded: bool,
+        // Runs while the reader waits, so that a slow reader is not taken for a silent server.
+        idle: Option<Pin<Box<Sleep>>>,
     }
 }
 
 impl HttpBody for Observed {
     type Data = Bytes;
-    type Error = <Body as HttpBody>::Error;
+    type Error = BoxError;
 
     fn poll_frame(
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         let this = self.project();
-        let frame = this.body.poll_frame(cx);
-        if let (Poll::Ready(_), Some(watch)) = (&frame, this.watch) {
+        let Poll::Ready(frame) = this.body.poll_frame(cx) else {
+            if !*this.bounded {
+                return Poll::Pending;
+            }
+            let new = || Box::pin(sleep(ANSWER_WITHIN));
+            let idle = this.idle.get_or_insert_with(new).as_mut().poll(cx);
+            return idle.map(|()| Some(Err(Stuck(ANSWER_WITHIN).into())));
+        };
+        *this.idle = None;
+        if let Some(watch) = this.watch {
             watch.moved();
         }
-        frame
+        Poll::Ready(frame.map(|frame| frame.map_err(Into::into)))
     }
 
     fn is_end_stream(&self) -> bool {
@@ -191,6 +223,7 @@ impl HttpBody for Observed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::chain_message;
     use futures::StreamExt;
     use k8s_openapi::api::core::v1::ConfigMap;
     use kube::{Api, api::WatchParams};
@@ -274,6 +307,20 @@ mod tests {
         assert!(error.contains("did not answer within 90s"), "{error}");
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn an_answer_that_stops_half_way_is_an_error() {
+        let service = service_fn(async |_: Request<Body>| {
+            let begun = futures::stream::iter([Ok(Frame::data(Bytes::from("{")))]);
+            let frames = begun.chain(futures::stream::pending());
+            Ok::<_, BoxError>(Response::new(Frames(Box::pin(frames))))
+        });
+        let client = progress().observe(Client::new(service, "default"));
+        let api: Api<ConfigMap> = Api::default_namespaced(client);
+        let got = timeout(Duration::from_secs(600), api.get("a")).await;
+        let error = chain_message(&got.expect("it ends").unwrap_err());
+        assert!(error.contains("went silent for 90s"), "{error}");
+    }
+
     #[test]
     fn a_log_may_begin_late() {
         let uri = |text: &'static str| http::Uri::from_static(text);
@@ -283,6 +330,15 @@ mod tests {
         assert!(waits_long(&uri(
             "/api/v1/namespaces/a/services/b/proxy/metrics"
         )));
-        assert!(!waits_long(&uri("/api/v1/namespaces/a/pods/b")));
+        assert!(waits_long(&uri("/clusters/c/api/v1/nodes/a/proxy/stats")));
+        for bounded in [
+            "/api/v1/namespaces/a/pods/b",
+            "/api/v1/namespaces/a/configmaps/log",
+            "/api/v1/namespaces/pods/configmaps/log",
+            "/apis/example.com/v1/namespaces/a/proxyconfigs/b",
+            "/apis/example.com/v1/nodes/a/proxy",
+        ] {
+            assert!(!waits_long(&uri(bounded)), "{bounded}");
+        }
     }
 }
