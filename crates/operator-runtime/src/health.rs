@@ -2,6 +2,7 @@
 //! would not bring that back.
 
 use std::{
+    convert::Infallible,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -53,7 +54,7 @@ impl Health {
     }
 
     /// Never ends: a sign of life from the executor each second.
-    pub async fn beat(self: Arc<Self>) {
+    pub async fn beat(self: Arc<Self>) -> Infallible {
         let mut ticks = interval(Duration::from_secs(1));
         loop {
             ticks.tick().await;

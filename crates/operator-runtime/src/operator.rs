@@ -1,6 +1,6 @@
 //! The process: it sets up, waits to lead, runs the controllers, and stops in order.
 
-use std::{collections::HashMap, sync::Arc};
+use std::{collections::HashMap, convert::Infallible, sync::Arc};
 
 use kube::{Client, Config};
 use tokio::{net::TcpListener, task::JoinSet, time::timeout};
@@ -11,6 +11,7 @@ use crate::{
     controller::Wiring,
     error::Fatal,
     health::{Health, Role},
+    kind::GroupKind,
     leader::Election,
     log,
     metrics::Metrics,
@@ -135,15 +136,11 @@ impl Operator {
         let settings = Arc::new(settings);
 
         let mut background = JoinSet::new();
-        background.spawn(health.clone().beat());
         background.spawn({
-            let (health, metrics) = (health.clone(), metrics.clone());
-            async move {
-                if let Err(error) = server::serve(listener, health, metrics).await {
-                    warn!("health and metrics are no longer served: {error}");
-                }
-            }
+            let health = health.clone();
+            async move { match health.beat().await {} }
         });
+        background.spawn(server::serve(listener, health.clone(), metrics.clone()));
         background.spawn({
             let (health, stop) = (health.clone(), stop.clone());
             async move {
@@ -155,7 +152,8 @@ impl Operator {
         });
         let interrupted = CancellationToken::new();
         if settings.handle_signals {
-            background.spawn(signals(stop.clone(), interrupted.clone()));
+            let signals = signals(stop.clone(), interrupted.clone());
+            background.spawn(async move { match signals.await {} });
         }
 
         let setup = Setup {
@@ -175,25 +173,28 @@ impl Operator {
         };
         let work = async {
             let mut builds = vec![];
-            for (_, start) in controllers.starts {
+            for (kind, start) in controllers.starts {
                 let build = tokio::select! {
                     build = start(setup.clone()) => build,
                     () = wiring.stop.cancelled() => return Ok(()),
                 };
-                builds.push(build.map_err(|error| Fatal::Setup(error.into()))?);
+                let build = build.map_err(|error| Fatal::Setup(error.into()))?;
+                builds.push((kind, build));
             }
             lead(wiring, builds).await
         };
         tokio::select! {
             done = work => done,
-            Some(_) = background.join_next() => Err(Fatal::Task("background".into())),
+            Some(ended) = background.join_next() => {
+                Err(ended.unwrap_or_else(|error| Fatal::Task(error.to_string())))
+            }
             () = interrupted.cancelled() => Err(Fatal::Interrupted),
         }
     }
 }
 
 /// Works while this replica holds the lease, or at once if there is no election.
-async fn lead(wiring: Wiring, builds: Vec<Build>) -> Result<(), Fatal> {
+async fn lead(wiring: Wiring, builds: Vec<(GroupKind, Build)>) -> Result<(), Fatal> {
     let Wiring {
         client,
         operator,
@@ -224,7 +225,7 @@ async fn lead(wiring: Wiring, builds: Vec<Build>) -> Result<(), Fatal> {
 }
 
 /// Runs the controllers until they are asked to stop, and what is in flight then until its time is up.
-async fn work(wiring: Wiring, builds: Vec<Build>) -> Result<(), Fatal> {
+async fn work(wiring: Wiring, builds: Vec<(GroupKind, Build)>) -> Result<(), Fatal> {
     let Wiring {
         settings,
         metrics,
@@ -233,7 +234,9 @@ async fn work(wiring: Wiring, builds: Vec<Build>) -> Result<(), Fatal> {
         ..
     } = wiring.clone();
     let mut controllers = JoinSet::new();
-    for build in builds {
+    for (kind, build) in builds {
+        // Not in the controller's task, which begins after this replica counts as working.
+        health.filling(kind.to_string());
         controllers.spawn(build(wiring.clone()));
     }
     health.set_role(Role::Working);
@@ -277,7 +280,7 @@ impl Drop for Leading {
 }
 
 /// The first signal asks to stop, the second to stop at once.
-async fn signals(stop: CancellationToken, interrupted: CancellationToken) {
+async fn signals(stop: CancellationToken, interrupted: CancellationToken) -> Infallible {
     let mut next = Signals::new();
     next.recv().await;
     stop.cancel();
@@ -335,5 +338,43 @@ async fn interrupt() {
     if let Err(error) = tokio::signal::ctrl_c().await {
         warn!("SIGINT is not handled: {error}");
         std::future::pending::<()>().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::poll;
+    use kube::client::Body;
+    use std::pin::pin;
+
+    #[tokio::test]
+    async fn a_replica_is_not_ready_before_its_controllers_begin() {
+        let settings = Arc::new(Settings::for_tests());
+        let metrics = Arc::new(Metrics::new("test"));
+        let progress = Progress::new(settings.watch_timeout, metrics.clone());
+        let health = Health::new(progress, settings.lease_duration);
+        let service = tower::service_fn(async |_: http::Request<Body>| {
+            std::future::pending::<Result<http::Response<Body>, std::io::Error>>().await
+        });
+        let wiring = Wiring {
+            client: Client::new(service, "default"),
+            operator: "test".into(),
+            settings,
+            metrics,
+            health: health.clone(),
+            stop: CancellationToken::new(),
+        };
+        let kind = GroupKind {
+            group: "cache.example.com".into(),
+            kind: "Memcached".into(),
+        };
+        let build: Build = Box::new(|_| Box::pin(std::future::pending()));
+        let mut work = pin!(work(wiring, vec![(kind, build)]));
+        assert!(poll!(&mut work).is_pending());
+        assert_eq!(
+            health.unready().as_deref(),
+            Some("waiting for the lists of Memcached.cache.example.com")
+        );
     }
 }

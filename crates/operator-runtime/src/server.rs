@@ -21,12 +21,12 @@ pub(crate) async fn listen(address: SocketAddr) -> Result<TcpListener, Fatal> {
         .map_err(|source| Fatal::Listen { address, source })
 }
 
-/// Serves until it is dropped.
+/// Serves until it is dropped, or says why it no longer can.
 pub(crate) async fn serve(
     listener: TcpListener,
     health: Arc<Health>,
     metrics: Arc<Metrics>,
-) -> std::io::Result<()> {
+) -> Fatal {
     let alive = health.clone();
     let app = Router::new()
         .route("/healthz", get(async move || answer(alive.unhealthy())))
@@ -40,7 +40,8 @@ pub(crate) async fn serve(
                 }
             }),
         );
-    axum::serve(listener, app).await
+    let ended = axum::serve(listener, app).await;
+    Fatal::Unserved(ended.map_or_else(|error| error.to_string(), |()| "the server ended".into()))
 }
 
 fn answer(trouble: Option<String>) -> (StatusCode, String) {

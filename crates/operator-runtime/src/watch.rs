@@ -92,7 +92,6 @@ pub(crate) fn objects<R: Reconciler>(
     });
     let metrics = source.metrics.clone();
     let cached = metrics.kind.to_string();
-    health.filling(cached.clone());
     let changed = stream::select_all(watches).then(move |(index, event)| {
         let was_complete = cache.is_complete();
         let version = match &event {
