@@ -25,6 +25,7 @@ use crate::{
     own_writes::OwnWrites,
     reconciler::Reconciler,
     related::Changed,
+    reports::Reports,
     settings::Settings,
     setup::Watches,
     turn::{self, Turns},
@@ -83,6 +84,7 @@ async fn work<R: Reconciler>(reconciler: R, watches: Watches, wiring: Wiring) {
         own_writes: OwnWrites::default(),
         store: store.clone(),
         wakes: Wakes::default(),
+        reports: Reports::default(),
         derived: finalizer::derived_name::<R::Resource>(&operator),
     });
 
@@ -122,6 +124,7 @@ async fn work<R: Reconciler>(reconciler: R, watches: Watches, wiring: Wiring) {
     let wakes = turns.clone();
     let related = stream::select_all(related).inspect(move |key| wakes.woken(key, None));
     let triggers = stream::select(objects, related);
+    let reports = watch::report_all(turns.clone());
     let filled = store.clone();
     let stopped = stop.clone();
     let controller = Controller::for_stream(stream::pending(), store)
@@ -146,5 +149,6 @@ async fn work<R: Reconciler>(reconciler: R, watches: Watches, wiring: Wiring) {
     tokio::select! {
         () = controller => {}
         () = empty => {}
+        () = reports => {}
     }
 }

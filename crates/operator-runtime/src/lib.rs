@@ -61,6 +61,7 @@ mod own_writes;
 mod progress;
 mod reconciler;
 mod related;
+mod reports;
 mod server;
 mod settings;
 mod setup;

@@ -26,6 +26,7 @@ use crate::{
     metrics::KindMetrics,
     own_writes::OwnWrites,
     reconciler::Reconciler,
+    reports::Reports,
     wake::Wakes,
 };
 
@@ -41,6 +42,7 @@ pub(crate) struct Turns<R: Reconciler> {
     pub own_writes: OwnWrites<R::Resource>,
     pub store: Store<R::Resource>,
     pub wakes: Wakes<ObjectRef<R::Resource>>,
+    pub reports: Reports<ObjectRef<R::Resource>>,
     /// The finalizer's conventional name.
     pub derived: String,
 }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use futures::{Stream, StreamExt, stream};
+use futures::{Stream, StreamExt, future::join_all, stream};
 use kube::{
     Api, Client, Resource, ResourceExt,
     core::DynamicResourceScope,
@@ -109,23 +109,42 @@ pub(crate) fn objects<R: Reconciler>(
             match change {
                 Change::Nothing => vec![],
                 Change::Reconcile(keys) => {
-                    keys.iter()
-                        .for_each(|key| turns.woken(key, version.clone()));
+                    for key in &keys {
+                        turns.reports.forget(key);
+                        turns.woken(key, version.clone());
+                    }
                     keys
                 }
                 Change::Gone(keys) => {
-                    keys.iter().for_each(|key| turns.forget(key));
+                    for key in &keys {
+                        turns.reports.forget(key);
+                        turns.forget(key);
+                    }
                     vec![]
                 }
                 Change::Undecodable(key, object) => {
                     turns.forget(&key);
-                    tokio::spawn(async move { report(&turns, &key, object).await });
+                    turns.reports.put(key, object);
                     vec![]
                 }
             }
         }
     });
     changed.flat_map(stream::iter)
+}
+
+/// A change of a CRD may make all objects undecodable at once, and each report is a request or two.
+const REPORTERS: usize = 4;
+
+/// Reports what does not decode; never ends.
+pub(crate) async fn report_all<R: Reconciler>(turns: Arc<Turns<R>>) {
+    let reporters = (0..REPORTERS).map(|_| async {
+        loop {
+            let (key, object) = turns.reports.next().await;
+            report(&turns, &key, object).await;
+        }
+    });
+    join_all(reporters).await;
 }
 
 /// Says on the object, in the log and in an event, what does not decode.

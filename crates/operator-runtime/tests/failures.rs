@@ -5,7 +5,7 @@ mod support;
 use std::{
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering::SeqCst},
+        atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst},
     },
     time::Duration,
 };
@@ -399,4 +399,39 @@ async fn a_finalizer_that_meets_a_newer_version_is_no_success() {
             api.get_opt("a").await.unwrap().is_none().then_some(())
         })
         .await;
+}
+
+#[tokio::test]
+async fn many_undecodable_objects_are_reported_a_few_at_a_time() {
+    let server = server().await;
+    for number in 0..20 {
+        let name = format!("bad{number}");
+        create(&server, &name, "ok").await;
+        support::patch_raw(&server, &name, json!({ "spec": { "size": "large" } })).await;
+    }
+    let (now, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let (pass, counted) = (server.client(), (now, most.clone()));
+    let service = tower::service_fn(move |request: http::Request<kube::client::Body>| {
+        let (pass, (now, most)) = (pass.clone(), counted.clone());
+        async move {
+            let tells = request.uri().path().ends_with("/events");
+            if tells {
+                most.fetch_max(now.fetch_add(1, SeqCst) + 1, SeqCst);
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+            let answer = pass.send(request).await;
+            if tells {
+                now.fetch_sub(1, SeqCst);
+            }
+            answer
+        }
+    });
+    let client = kube::Client::new(service, server.client().default_namespace());
+    let calls = Arc::new(Calls::default());
+    let _running = Running::start(client, Settings::for_tests(), widgets::<false>(&calls)).await;
+    for number in 0..20 {
+        event(&server, &format!("bad{number}"), "Undecodable").await;
+    }
+    let most = most.load(SeqCst);
+    assert!(most <= 4, "{most} at once");
 }
