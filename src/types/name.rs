@@ -33,14 +33,18 @@ pub fn words(name: &str) -> Vec<String> {
 
 /// `podCIDRs` is `PodCIDRs`: capitals inside a word stay.
 pub fn pascal(name: &str) -> String {
-    words(name)
-        .iter()
-        .map(|word| {
-            let mut chars = word.chars();
-            chars
-                .next()
-                .map(|first| first.to_uppercase().chain(chars).collect::<String>())
-                .unwrap_or_default()
+    let capital = |word: &String| {
+        let mut chars = word.chars();
+        chars
+            .next()
+            .map(|first| first.to_uppercase().chain(chars).collect::<String>())
+            .unwrap_or_default()
+    };
+    let name: String = words(name).iter().map(capital).collect();
+    name.chars()
+        .map(|c| match c.is_ascii() {
+            true => c.to_string(),
+            false => symbols(c.encode_utf8(&mut [0; 4])),
         })
         .collect()
 }
@@ -86,6 +90,11 @@ pub fn variant(value: &str) -> String {
         symbols(&leading)
     };
     let name = ascii(leading + &pascal(&quiet(value)));
+    let name = if name.is_empty() {
+        symbols(value)
+    } else {
+        name
+    };
     let name = if name.starts_with(|c: char| c.is_numeric()) {
         format!("N{name}")
     } else {
@@ -315,6 +324,9 @@ mod tests {
             ("FROM_REQUEST_PORT", "FromRequestPort"),
             ("GET", "GET"),
             ("-1", "Minus1"),
+            ("_", "Underscore"),
+            (".", "Dot"),
+            ("ﷺ", "UFDFA"),
         ] {
             assert_eq!(variant(value), ident, "{value}");
         }
