@@ -110,6 +110,13 @@ pub enum KindError {
     Manifest { line: usize, message: String },
     #[error("`{0}` is not the name of an image")]
     Image(String),
+    #[error("{place}: {kind} {version}: {why}")]
+    NoObject {
+        place: String,
+        kind: String,
+        version: String,
+        why: String,
+    },
     #[error("{0}")]
     Starter(starter::StarterError),
 }
@@ -135,6 +142,7 @@ impl KindError {
             Self::Manifest { .. } => "mend it first: keys of ours are merged into it".into(),
             Self::MoreInSpec(_) => "move what else is in it (comments before the document too) to another file".into(),
             Self::Image(_) => IMAGE_HELP.into(),
+            Self::NoObject { .. } => "mend the schema if it contradicts itself, else write one by hand; `--kind` chooses another kind".into(),
             Self::Starter(error) => error.help().into(),
         }
     }

@@ -9,6 +9,7 @@ mod inspect;
 mod kinds;
 mod open;
 mod regenerate;
+mod sample;
 mod starter;
 mod types;
 mod view;
@@ -48,6 +49,7 @@ enum Command {
     Init(init::Args),
     AddCrd(add_crd::Args),
     Types(types::Args),
+    Sample(sample::Args),
     Regenerate(regenerate::Args),
     GenManifests(gen_manifests::Args),
     Inspect(inspect::Args),
@@ -75,6 +77,7 @@ fn run(command: Command, terminal: &Terminal) -> Result<Exit, Failure> {
         Command::Init(args) => init::exec(args, terminal),
         Command::AddCrd(args) => add_crd::exec(args, terminal),
         Command::Types(args) => types::exec(args, terminal),
+        Command::Sample(args) => sample::exec(args, terminal),
         Command::Regenerate(args) => regenerate::exec(args, terminal),
         Command::GenManifests(args) => gen_manifests::exec(args, terminal),
         Command::Inspect(args) => inspect::exec(args, terminal),

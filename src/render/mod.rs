@@ -11,4 +11,5 @@ mod vendor;
 
 pub use controller::example_child;
 pub use layout::{Rendered, render};
+pub use sample::{objects, sample};
 pub use template::{RenderError, starter};

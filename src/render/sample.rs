@@ -1,5 +1,6 @@
-//! A sample object for each kind, made from its schema.
+//! Objects of a kind, made from its schema: the sample, and arbitrary ones.
 
+use operator_schema::{Objects, Schema};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -9,7 +10,7 @@ use crate::{
 
 /// A sample of the kind that its schema accepts; without a namespace, so that it goes where it is applied.
 pub fn sample(api: &Api, version: &Version) -> Result<Value, Diagnostic> {
-    let made = operator_schema::sample(&version.schema);
+    let made = operator_schema::sample(&scaled(version));
     let root = match made {
         Ok(Value::Object(root)) => root,
         Ok(_) => Map::new(),
@@ -29,18 +30,60 @@ pub fn sample(api: &Api, version: &Version) -> Result<Value, Diagnostic> {
             });
         }
     };
-    let mut sample = json!({
-        "apiVersion": format!("{}/{}", api.group, version.name),
-        "kind": api.names.kind,
-        "metadata": {"name": format!("{}-sample", api.names.singular)},
-    });
-    for (field, value) in root {
-        if !matches!(
-            field.as_str(),
-            "apiVersion" | "kind" | "metadata" | "status"
-        ) {
-            sample[field] = value;
-        }
+    let name = format!("{}-sample", api.names.singular);
+    let mut sample = whole(api, version, &name, root);
+    if let Some(sample) = sample.as_object_mut() {
+        sample.shift_remove("status");
     }
     Ok(sample)
+}
+
+/// `count` arbitrary objects of the kind that its schema accepts, the sample first; fewer only if there is none.
+pub fn objects(api: &Api, version: &Version, seed: u64, count: usize) -> Vec<Value> {
+    let schema = scaled(version);
+    let objects = Objects::new(&schema, seed).take(count);
+    let numbered = objects.enumerate().map(|(index, object)| {
+        let root = match object {
+            Value::Object(root) => root,
+            _ => Map::new(),
+        };
+        let name = format!("{}-{}", api.names.singular, index + 1);
+        whole(api, version, &name, root)
+    });
+    numbered.collect()
+}
+
+/// The version's schema with what the API server asks of the fields that the scale subresource reads: whole numbers from 0 to 2³¹ - 1.
+fn scaled(version: &Version) -> Schema {
+    let mut schema = version.schema.clone();
+    let paths = version.scale.iter();
+    for path in paths.flat_map(|scale| [&scale.spec_replicas_path, &scale.status_replicas_path]) {
+        let mut names = path.split('.').filter(|name| !name.is_empty());
+        let field = names.try_fold(&mut schema, |schema, name| schema.properties.get_mut(name));
+        if let Some(field) = field.filter(|field| field.type_.as_deref() == Some("integer")) {
+            let least = field.minimum.take().filter(|it| it.as_f64() > Some(0.0));
+            field.minimum = Some(least.unwrap_or_else(|| 0.into()));
+            let most = field
+                .maximum
+                .take()
+                .filter(|it| it.as_f64() < Some(i32::MAX.into()));
+            field.maximum = Some(most.unwrap_or_else(|| i32::MAX.into()));
+        }
+    }
+    schema
+}
+
+/// An object of the kind with these fields.
+fn whole(api: &Api, version: &Version, name: &str, root: Map<String, Value>) -> Value {
+    let mut object = json!({
+        "apiVersion": format!("{}/{}", api.group, version.name),
+        "kind": api.names.kind,
+        "metadata": {"name": name},
+    });
+    for (field, value) in root {
+        if !matches!(field.as_str(), "apiVersion" | "kind" | "metadata") {
+            object[field] = value;
+        }
+    }
+    object
 }

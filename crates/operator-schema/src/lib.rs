@@ -9,6 +9,7 @@
 //! | does the API server take this schema? | [`structural`] |
 //! | which CEL rules are left unchecked? | [`unchecked_rules`] |
 //! | what does a valid object look like? | [`sample`] |
+//! | what else can valid objects look like? | [`Objects`] |
 
 mod default;
 mod embedded;
@@ -16,6 +17,7 @@ mod format;
 mod go;
 mod list;
 mod number;
+mod objects;
 mod pattern;
 mod prune;
 mod sample;
@@ -25,6 +27,7 @@ mod validate;
 mod violation;
 
 pub use default::apply_defaults;
+pub use objects::{Coverage, Edge, Objects, Unreached};
 pub use prune::prune;
 pub use sample::{NoSample, sample};
 pub use schema::{Rule, Schema, SchemaOrBool};

@@ -4,7 +4,7 @@
 //! complete; where it fails, the next branch, the next candidate or one more optional field is tried, within a budget.
 //! Same schema, same sample.
 
-mod scalar;
+pub(crate) mod scalar;
 mod text;
 
 use crate::default::field;
@@ -51,6 +51,15 @@ const BUDGET: usize = 5_000;
 /// How many optional fields are tried one by one where the required ones do not do.
 const OPTIONAL_TRIED: usize = 40;
 
+/// A small value that all facets accept, if one is found with little effort, and how many values were put together for it.
+pub(crate) fn smallest(facets: &[&Schema]) -> (Option<Value>, usize) {
+    const BUDGET: usize = 400;
+    let mut sampler = Sampler { budget: BUDGET };
+    let value = sampler.value(facets.to_vec(), &Place::default());
+    let spent = BUDGET - sampler.budget;
+    (Some(value).filter(|it| accepts(facets, it)), spent)
+}
+
 struct Sampler {
     budget: usize,
 }
@@ -67,7 +76,7 @@ struct Place<'p> {
 }
 
 /// All schemas that a value must satisfy. The first is the structural one, the others stem from `allOf` and chosen branches.
-type Facets<'a> = Vec<&'a Schema>;
+pub(crate) type Facets<'a> = Vec<&'a Schema>;
 
 impl Sampler {
     fn value<'a>(&mut self, facets: Facets<'a>, place: &Place<'_>) -> Value {
@@ -161,10 +170,10 @@ impl Sampler {
         place: &Place<'_>,
     ) -> Option<Value> {
         self.budget = self.budget.checked_sub(1)?;
-        Some(match type_of(facets) {
-            Type::Object => self.object(facets, place),
-            Type::Array => self.array(facets, place),
-            Type::Scalar => {
+        Some(match kind_of(facets) {
+            Kind::Object => self.object(facets, place),
+            Kind::Array => self.array(facets, place),
+            Kind::Scalar => {
                 let candidates = scalar::candidates(facets, place.name);
                 let mut good = candidates.iter().filter(|it| accepts(checked, it));
                 good.nth(place.skip)
@@ -216,9 +225,14 @@ impl Sampler {
             skip: place.skip + if distinct { n } else { 0 },
             ..Place::default()
         };
-        (0..least)
-            .map(|n| self.value(items.clone(), &item(n)))
-            .collect()
+        let mut list = Vec::new();
+        for n in 0..least {
+            if self.budget == 0 {
+                break;
+            }
+            list.push(self.value(items.clone(), &item(n)));
+        }
+        Value::Array(list)
     }
 }
 
@@ -256,35 +270,36 @@ fn keys<'a>(facets: &[&'a Schema], wanted: &[&'a str], least: usize) -> Vec<&'a 
 /// No sample has larger lists or maps.
 const LARGEST: usize = 1000;
 
-enum Type {
+/// What the value of some facets is.
+pub(crate) enum Kind {
     Object,
     Array,
     Scalar,
 }
 
-fn type_of(facets: &[&Schema]) -> Type {
+pub(crate) fn kind_of(facets: &[&Schema]) -> Kind {
     match facets.iter().find_map(|facet| facet.type_.as_deref()) {
-        Some("object") => Type::Object,
-        Some("array") => Type::Array,
-        Some(_) => Type::Scalar,
+        Some("object") => Kind::Object,
+        Some("array") => Kind::Array,
+        Some(_) => Kind::Scalar,
         None if facets
             .iter()
             .any(|it| !it.properties.is_empty() || !it.required.is_empty()) =>
         {
-            Type::Object
+            Kind::Object
         }
         None if facets
             .iter()
             .any(|it| it.preserve_unknown_fields == Some(true)) =>
         {
-            Type::Object
+            Kind::Object
         }
-        None => Type::Scalar,
+        None => Kind::Scalar,
     }
 }
 
 /// The largest lower bound of the facets, within reason.
-fn most_of(facets: &[&Schema], bound: impl Fn(&Schema) -> Option<i64>) -> usize {
+pub(crate) fn most_of(facets: &[&Schema], bound: impl Fn(&Schema) -> Option<i64>) -> usize {
     let most = facets.iter().filter_map(|facet| bound(facet)).max();
     most.and_then(|most| usize::try_from(most).ok())
         .unwrap_or(0)
@@ -292,7 +307,11 @@ fn most_of(facets: &[&Schema], bound: impl Fn(&Schema) -> Option<i64>) -> usize 
 }
 
 /// A schema and all of its `allOf`, and the unions within.
-fn flatten<'a>(schema: &'a Schema, facets: &mut Facets<'a>, unions: &mut Vec<&'a [Schema]>) {
+pub(crate) fn flatten<'a>(
+    schema: &'a Schema,
+    facets: &mut Facets<'a>,
+    unions: &mut Vec<&'a [Schema]>,
+) {
     facets.push(schema);
     let of_schema = [schema.one_of.as_slice(), schema.any_of.as_slice()];
     unions.extend(of_schema.into_iter().filter(|union| !union.is_empty()));
@@ -302,7 +321,7 @@ fn flatten<'a>(schema: &'a Schema, facets: &mut Facets<'a>, unions: &mut Vec<&'a
 }
 
 /// Whether all facets accept the value once it has its defaults.
-fn accepts(facets: &[&Schema], value: &Value) -> bool {
+pub(crate) fn accepts(facets: &[&Schema], value: &Value) -> bool {
     let mut defaulted = value.clone();
     if let Some(structural) = facets.first() {
         apply_defaults(structural, &mut defaulted);

@@ -104,7 +104,7 @@ fn branches(schema: &Schema) -> impl Iterator<Item = (String, &Schema)> {
 }
 
 /// A key as part of a JSON pointer.
-fn escaped(key: &str) -> String {
+pub(crate) fn escaped(key: &str) -> String {
     key.replace('~', "~0").replace('/', "~1")
 }
 

@@ -5,7 +5,8 @@
 
 mod kind;
 
-use self::kind::{allows, is_same, is_whole, type_of, types};
+pub(crate) use self::kind::is_same;
+use self::kind::{allows, is_whole, type_of, types};
 use crate::go::{Num, json, quoted, shown};
 use crate::{Reason, Schema, SchemaOrBool, Violation, embedded, format, list, number, pattern};
 use serde_json::{Map, Value};

@@ -1,6 +1,6 @@
 //! What holds for all schemas and values.
 
-use operator_schema::{Schema, apply_defaults, prune, sample, structural, violations};
+use operator_schema::{Objects, Schema, apply_defaults, prune, sample, structural, violations};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use std::collections::HashSet;
@@ -118,6 +118,15 @@ proptest! {
         apply_defaults(&schema, &mut value);
         prop_assert_eq!(violations(&schema, &value), vec![]);
         prop_assert_eq!(prune(&schema, &mut value), Vec::<String>::new());
+    }
+
+    #[test]
+    fn arbitrary_objects_are_valid(schema in schema(), seed in any::<u64>()) {
+        for mut value in Objects::new(&schema, seed).take(20) {
+            prop_assert_eq!(prune(&schema, &mut value), Vec::<String>::new());
+            apply_defaults(&schema, &mut value);
+            prop_assert_eq!(violations(&schema, &value), vec![]);
+        }
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub(super) fn given<'a>(facets: &[&'a Schema]) -> impl Iterator<Item = &'a Value
 }
 
 /// Values of the type of the facets that are worth a try.
-pub(super) fn candidates(facets: &[&Schema], name: &str) -> Vec<Value> {
+pub(crate) fn candidates(facets: &[&Schema], name: &str) -> Vec<Value> {
     let mut candidates = Vec::new();
     let type_ = facets.iter().find_map(|facet| facet.type_.as_deref());
     let int_or_string = facets.iter().any(|facet| facet.int_or_string);

@@ -44,7 +44,7 @@ pub(super) fn is_whole(value: &Value) -> bool {
 }
 
 /// Equality as the enum check has it: the value is converted to the type of the allowed one first, as Go converts.
-pub(super) fn is_same(value: &Value, allowed: &Value) -> bool {
+pub(crate) fn is_same(value: &Value, allowed: &Value) -> bool {
     match (value, allowed) {
         (Value::Null, _) | (_, Value::Null) => false,
         (Value::Number(value), Value::Number(allowed)) => {

@@ -1,0 +1,197 @@
+//! Arbitrary valid objects of a schema, for tests that want to see every field and value at least once.
+//!
+//! The schema is taken apart into goals: a value at each node, each enum value and union branch, and the edges of each node. An object
+//! carries as many open goals as fit together; what is left is then tried goal by goal, in the smallest object that can hold it.
+//! Same schema and seed, same objects.
+
+mod array;
+mod dice;
+mod edge;
+mod goal;
+mod grow;
+mod mark;
+mod object;
+mod scalar;
+
+pub use edge::Edge;
+pub use goal::{Coverage, Unreached};
+
+use self::dice::Dice;
+use self::goal::{Id, Plan};
+use crate::sample::{accepts, sample};
+use crate::{Schema, Violation, prune};
+use serde_json::Value;
+
+/// An endless series of valid objects, which first reaches what can be reached of the schema and then goes on at random.
+///
+/// Each object passes [`violations`](crate::violations) once it has its defaults, and loses nothing to [`prune`]. `apiVersion`, `kind` and
+/// `metadata` of the root are left to the caller, as by [`sample`](crate::sample), which is where the series begins. It has no object at
+/// all, and ends at once, if no valid one was found.
+///
+/// ```
+/// let schema = serde_json::from_str(r#"{"type": "object", "properties": {"mode": {"type": "string", "enum": ["On", "Off"]}}}"#)?;
+/// let mut objects = operator_schema::Objects::new(&schema, 0);
+/// let modes: Vec<_> = objects.cover(100).iter().filter_map(|it| it["mode"].as_str().map(str::to_owned)).collect();
+/// assert!(modes.contains(&"On".to_owned()) && modes.contains(&"Off".to_owned()));
+/// assert_eq!(objects.coverage().unreached, []);
+/// # Ok::<_, serde_json::Error>(())
+/// ```
+pub struct Objects<'s> {
+    plan: Plan<'s>,
+    dice: Dice,
+    stage: Stage,
+    /// How many more nodes and checks the object at work may cost.
+    budget: usize,
+    given_up: usize,
+    /// The goal that the object at work is made for, if it is one alone.
+    focus: Option<Focus>,
+    /// What was last refused of a part of the object at work.
+    refused: Vec<Violation>,
+}
+
+enum Stage {
+    First,
+    /// Everything that is open at once; how many objects in a row have reached nothing new.
+    Broad {
+        dry: usize,
+    },
+    /// One open goal after the other.
+    Single,
+    Random,
+}
+
+struct Focus {
+    node: Id,
+    goal: usize,
+    /// The node and all above it.
+    path: Vec<Id>,
+}
+
+/// How many objects in a row may reach nothing new before the open goals are tried one by one.
+const DRY: usize = 3;
+
+/// An object that costs more than this is given up.
+const BUDGET: usize = 200_000;
+
+/// After so many objects that were given up only the sample is left.
+const GIVEN_UP: usize = 4;
+
+impl<'s> Objects<'s> {
+    /// The series of `schema`, the root of a version, or any part of one; another `seed` gives another series.
+    pub fn new(schema: &'s Schema, seed: u64) -> Self {
+        Self {
+            plan: Plan::of(schema),
+            dice: Dice::new(seed),
+            stage: Stage::First,
+            budget: 0,
+            given_up: 0,
+            focus: None,
+            refused: Vec::new(),
+        }
+    }
+
+    /// What the objects so far have reached of the schema, and what not, by name.
+    pub fn coverage(&self) -> Coverage {
+        self.plan.coverage()
+    }
+
+    /// The objects from here to the last that reaches something new, `most` of them at most.
+    pub fn cover(&mut self, most: usize) -> Vec<Value> {
+        let mut objects = Vec::new();
+        while objects.len() < most && !matches!(self.stage, Stage::Random) {
+            match self.next_new() {
+                Some(object) => objects.push(object),
+                None => break,
+            }
+        }
+        objects
+    }
+
+    /// The next object of the stages before the random one.
+    fn next_new(&mut self) -> Option<Value> {
+        loop {
+            let before = self.plan.reached();
+            let object = match self.stage {
+                Stage::First => {
+                    self.stage = Stage::Broad { dry: 0 };
+                    sample(self.plan.schema()).ok()
+                }
+                Stage::Broad { dry } if dry < DRY => self.made(),
+                Stage::Broad { .. } => {
+                    self.stage = Stage::Single;
+                    continue;
+                }
+                Stage::Single => {
+                    let Some((node, goal)) = self.plan.next_open() else {
+                        self.stage = Stage::Random;
+                        return None;
+                    };
+                    self.single(node, goal)
+                }
+                Stage::Random => return None,
+            };
+            if let Some(object) = &object {
+                self.plan.mark(object);
+            }
+            let is_new = self.plan.reached() > before;
+            if let Stage::Broad { dry } = &mut self.stage {
+                *dry = if is_new { 0 } else { *dry + 1 };
+            }
+            if is_new && object.is_some() {
+                return object;
+            }
+        }
+    }
+
+    /// An object for one goal alone; what is in its way is remembered. The branches of unions around it are a matter of luck.
+    fn single(&mut self, node: Id, goal: usize) -> Option<Value> {
+        const TRIES: usize = 6;
+        let mut object = None;
+        self.refused.clear();
+        for _ in 0..TRIES {
+            let path = self.plan.path(node);
+            self.focus = Some(Focus { node, goal, path });
+            object = self.made();
+            self.focus = None;
+            if let Some(object) = &object {
+                self.plan.mark(object);
+            }
+            if self.plan.is_reached(node, goal) {
+                break;
+            }
+        }
+        let refused = std::mem::take(&mut self.refused);
+        self.plan.tried(node, goal, refused);
+        object
+    }
+
+    /// A whole object; nothing if no valid one came about.
+    fn made(&mut self) -> Option<Value> {
+        if self.given_up >= GIVEN_UP {
+            return None;
+        }
+        let schema = self.plan.schema();
+        self.budget = BUDGET;
+        let object = self.grow(Plan::ROOT, &[schema]);
+        self.given_up += usize::from(self.budget == 0);
+        let object = object?;
+        let is_whole = prune(schema, &mut object.clone()).is_empty();
+        (is_whole && accepts(&[schema], &object)).then_some(object)
+    }
+
+    fn random(&mut self) -> Option<Value> {
+        const TRIES: usize = 4;
+        let object = (0..TRIES).find_map(|_| self.made());
+        let object = object.or_else(|| sample(self.plan.schema()).ok())?;
+        self.plan.mark(&object);
+        Some(object)
+    }
+}
+
+impl Iterator for Objects<'_> {
+    type Item = Value;
+
+    fn next(&mut self) -> Option<Value> {
+        self.next_new().or_else(|| self.random())
+    }
+}

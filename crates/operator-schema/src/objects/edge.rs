@@ -1,0 +1,117 @@
+//! The edges of a node: values at which code that was written for the usual ones goes wrong.
+
+use super::scalar;
+use crate::sample::accepts;
+use crate::{Schema, SchemaOrBool};
+use serde_json::{Value, json};
+
+/// A value at the edge of what a node allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Edge {
+    /// An optional field that is left out while its object is there.
+    Absent,
+    /// `null` where the schema is nullable.
+    Null,
+    /// A string, list or object with nothing in it.
+    Empty,
+    /// The smallest number, within bounds and format; `false`.
+    Least,
+    /// The largest number, within bounds and format; `true`.
+    Most,
+    /// A number with a fraction.
+    Fraction,
+    /// The integer of an int-or-string.
+    Integer,
+    /// The string of an int-or-string.
+    Text,
+    /// A field that the schema does not name and yet keeps.
+    Unknown,
+    /// A map's key with a dot, a slash and a dash.
+    OddKey,
+}
+
+pub(super) const ODD_KEY: &str = "odd.key/with-dash_1";
+pub(super) const UNKNOWN: &str = "unknownField";
+
+impl Edge {
+    const ALL: [Edge; 9] = [
+        Edge::Null,
+        Edge::Empty,
+        Edge::Least,
+        Edge::Most,
+        Edge::Fraction,
+        Edge::Integer,
+        Edge::Text,
+        Edge::Unknown,
+        Edge::OddKey,
+    ];
+
+    /// The edges that the schema by itself allows; `Absent` is a matter of the object around it.
+    pub(super) fn of(schema: &Schema) -> impl Iterator<Item = Edge> {
+        Self::ALL.into_iter().filter(|edge| match edge {
+            Edge::Unknown => keeps_unknown(schema),
+            Edge::OddKey => {
+                matches!(schema.additional_properties, Some(SchemaOrBool::Schema(_)))
+                    && schema.max_properties.is_none_or(|most| most > 0)
+            }
+            Edge::Empty if schema.type_.as_deref() == Some("array") => {
+                schema.min_items.unwrap_or(0) <= 0
+            }
+            edge => edge
+                .value(schema, &[schema])
+                .is_some_and(|value| accepts(&[schema], &value)),
+        })
+    }
+
+    /// The value at this edge, for nodes whose value does not depend on what is below them.
+    pub(super) fn value(self, schema: &Schema, facets: &[&Schema]) -> Option<Value> {
+        let type_ = schema.type_.as_deref();
+        let free = schema.enum_.is_none();
+        match self {
+            Edge::Null => schema.nullable.then_some(Value::Null),
+            Edge::Empty => match type_ {
+                Some("string") if free => Some(json!("")),
+                Some("array") => Some(json!([])),
+                Some("object") if !schema.embedded_resource => Some(json!({})),
+                _ => None,
+            },
+            Edge::Least | Edge::Most => match type_ {
+                Some("boolean") => Some(json!(self == Edge::Most)),
+                Some("integer" | "number") if free => scalar::limit(schema, self == Edge::Most),
+                _ => None,
+            },
+            Edge::Fraction if free && type_ == Some("number") => scalar::fraction(schema),
+            Edge::Integer if free && schema.int_or_string => {
+                scalar::first(facets, Value::is_number)
+            }
+            Edge::Text if free && schema.int_or_string => scalar::first(facets, Value::is_string),
+            _ => None,
+        }
+    }
+
+    /// Whether a value stands at this edge of its schema.
+    pub(super) fn is_at(self, schema: &Schema, value: &Value) -> bool {
+        match (self, value) {
+            (Edge::Null, value) => value.is_null(),
+            (Edge::Empty, Value::String(text)) => text.is_empty(),
+            (Edge::Empty, Value::Array(items)) => items.is_empty(),
+            (Edge::Empty, Value::Object(map)) => map.is_empty(),
+            (Edge::Least | Edge::Most, value) => self.value(schema, &[]).as_ref() == Some(value),
+            (Edge::Fraction, value) => value.as_f64().is_some_and(|it| it.fract() != 0.0),
+            (Edge::Integer, value) => value.is_number(),
+            (Edge::Text, value) => value.is_string(),
+            (Edge::Unknown, Value::Object(map)) => {
+                map.keys().any(|key| !schema.properties.contains_key(key))
+            }
+            (Edge::OddKey, Value::Object(map)) => map.contains_key(ODD_KEY),
+            _ => false,
+        }
+    }
+}
+
+pub(super) fn keeps_unknown(schema: &Schema) -> bool {
+    schema.preserve_unknown_fields == Some(true)
+        && schema.additional_properties.is_none()
+        && schema.max_properties.is_none()
+        && matches!(schema.type_.as_deref(), Some("object") | None)
+}

@@ -1,0 +1,249 @@
+//! What there is to reach in a schema, node by node.
+
+use super::Edge;
+use crate::structural::escaped;
+use crate::{Schema, SchemaOrBool, Violation, prune};
+
+/// How much of a schema a series of objects has reached.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Coverage {
+    /// Nodes that had a value, enum values that were taken, union branches that were satisfied, and edges.
+    pub reached: usize,
+    /// All of these that there are.
+    pub total: usize,
+    /// What was not reached, in the order of the schema.
+    pub unreached: Vec<Unreached>,
+}
+
+/// A part of a schema that no object of the series has reached.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Unreached {
+    /// A JSON pointer from the root of the schema to a property, enum value (`.../enum/2`) or branch (`.../oneOf/1`).
+    pub pointer: String,
+    /// The edge of the node at `pointer` that was not reached, if it is about one.
+    pub edge: Option<Edge>,
+    /// What the best attempt was refused for; empty where none was made yet, or where no attempt had the part.
+    pub violations: Vec<Violation>,
+}
+
+pub(super) type Id = usize;
+
+/// A schema that values have, as opposed to one that only restricts them.
+pub(super) struct Node<'s> {
+    pub(super) schema: &'s Schema,
+    pub(super) name: &'s str,
+    pub(super) goals: Vec<Goal<'s>>,
+    pub(super) fields: Vec<(&'s str, Id)>,
+    /// What list items, or the values of a map, are.
+    pub(super) items: Option<Id>,
+    pub(super) additional: Option<Id>,
+    parent: Option<Id>,
+    pointer: String,
+    /// How many goals are open here and below.
+    pub(super) open: usize,
+}
+
+pub(super) struct Goal<'s> {
+    pub(super) what: What<'s>,
+    pub(super) is_reached: bool,
+    /// How often a value was made for it.
+    pub(super) tries: usize,
+    /// Set once the goal was tried alone.
+    refused: Option<Vec<Violation>>,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum What<'s> {
+    Value,
+    Enum(usize),
+    /// A branch of the node's nth union.
+    Branch {
+        union: usize,
+        index: usize,
+        schema: &'s Schema,
+    },
+    Edge(Edge),
+}
+
+pub(super) struct Plan<'s> {
+    pub(super) nodes: Vec<Node<'s>>,
+    total: usize,
+}
+
+impl<'s> Plan<'s> {
+    pub(super) const ROOT: Id = 0;
+
+    pub(super) fn of(schema: &'s Schema) -> Self {
+        let mut plan = Plan {
+            nodes: Vec::new(),
+            total: 0,
+        };
+        plan.add(schema, None, "", String::new(), false);
+        plan.total = plan.nodes[Self::ROOT].open;
+        plan
+    }
+
+    pub(super) fn schema(&self) -> &'s Schema {
+        self.nodes[Self::ROOT].schema
+    }
+
+    pub(super) fn reached(&self) -> usize {
+        self.total - self.nodes[Self::ROOT].open
+    }
+
+    fn add(
+        &mut self,
+        schema: &'s Schema,
+        parent: Option<Id>,
+        name: &'s str,
+        pointer: String,
+        is_optional: bool,
+    ) -> Id {
+        let id = self.nodes.len();
+        let mut goals = vec![What::Value];
+        goals.extend(is_optional.then_some(What::Edge(Edge::Absent)));
+        let values = schema.enum_.iter().flatten().enumerate();
+        goals.extend(
+            values
+                .filter(|(_, it)| !it.is_null())
+                .map(|(i, _)| What::Enum(i)),
+        );
+        for (union, branches) in unions(schema, "").iter().enumerate() {
+            goals.extend(
+                branches
+                    .iter()
+                    .enumerate()
+                    .map(|(index, (_, schema))| What::Branch {
+                        union,
+                        index,
+                        schema,
+                    }),
+            );
+        }
+        goals.extend(Edge::of(schema).map(What::Edge));
+        let goal = |what| Goal {
+            what,
+            is_reached: false,
+            tries: 0,
+            refused: None,
+        };
+        let goals: Vec<_> = goals.into_iter().map(goal).collect();
+        self.nodes.push(Node {
+            schema,
+            name,
+            open: goals.len(),
+            goals,
+            fields: Vec::new(),
+            items: None,
+            additional: None,
+            parent,
+            pointer: pointer.clone(),
+        });
+        for (key, field) in &schema.properties {
+            // The type and metadata of the whole object are the caller's.
+            if parent.is_none() && prune::is_meta(key) {
+                continue;
+            }
+            let pointer = format!("{pointer}/properties/{}", escaped(key));
+            let fewest = schema.min_properties.unwrap_or(0);
+            let is_spare = usize::try_from(fewest).is_ok_and(|it| it < schema.properties.len());
+            let is_optional = is_spare && !schema.required.contains(key);
+            let field = self.add(field, Some(id), key, pointer, is_optional);
+            self.nodes[id].fields.push((key, field));
+        }
+        let is_list = matches!(schema.type_.as_deref(), Some("array") | None);
+        if let Some(items) = schema.items.as_ref().filter(|_| is_list) {
+            let items = self.add(items, Some(id), "", format!("{pointer}/items"), false);
+            self.nodes[id].items = Some(items);
+        }
+        if let Some(SchemaOrBool::Schema(field)) = &schema.additional_properties {
+            let pointer = format!("{pointer}/additionalProperties");
+            let field = self.add(field, Some(id), "", pointer, false);
+            self.nodes[id].additional = Some(field);
+        }
+        let node = &self.nodes[id];
+        let below = node.fields.iter().map(|(_, id)| *id);
+        let below = below.chain(node.items).chain(node.additional);
+        let open: usize = below.map(|id| self.nodes[id].open).sum();
+        self.nodes[id].open += open;
+        id
+    }
+
+    pub(super) fn field(&self, id: Id, key: &str) -> Option<&Node<'s>> {
+        let (_, field) = self.nodes[id]
+            .fields
+            .iter()
+            .find(|(name, _)| *name == key)?;
+        Some(&self.nodes[*field])
+    }
+
+    /// The node and all above it.
+    pub(super) fn path(&self, node: Id) -> Vec<Id> {
+        std::iter::successors(Some(node), |node| self.nodes[*node].parent).collect()
+    }
+
+    pub(super) fn is_reached(&self, node: Id, goal: usize) -> bool {
+        self.nodes[node].goals[goal].is_reached
+    }
+
+    pub(super) fn reach(&mut self, node: Id, goal: usize) {
+        let goal = &mut self.nodes[node].goals[goal];
+        if !std::mem::replace(&mut goal.is_reached, true) {
+            for node in self.path(node) {
+                self.nodes[node].open -= 1;
+            }
+        }
+    }
+
+    /// The next goal that is open and was not tried alone.
+    pub(super) fn next_open(&self) -> Option<(Id, usize)> {
+        self.nodes.iter().enumerate().find_map(|(id, node)| {
+            let open = |goal: &Goal<'_>| !goal.is_reached && goal.refused.is_none();
+            Some((id, node.goals.iter().position(open)?))
+        })
+    }
+
+    pub(super) fn tried(&mut self, node: Id, goal: usize, refused: Vec<Violation>) {
+        self.nodes[node].goals[goal].refused = Some(refused);
+    }
+
+    pub(super) fn coverage(&self) -> Coverage {
+        let mut unreached = Vec::new();
+        for node in &self.nodes {
+            for goal in node.goals.iter().filter(|goal| !goal.is_reached) {
+                let (step, edge) = match goal.what {
+                    What::Value => (String::new(), None),
+                    What::Enum(index) => (format!("/enum/{index}"), None),
+                    What::Branch { union, index, .. } => {
+                        (unions(node.schema, "")[union][index].0.clone(), None)
+                    }
+                    What::Edge(edge) => (String::new(), Some(edge)),
+                };
+                unreached.push(Unreached {
+                    pointer: format!("{}{step}", node.pointer),
+                    edge,
+                    violations: goal.refused.clone().unwrap_or_default(),
+                });
+            }
+        }
+        Coverage {
+            reached: self.reached(),
+            total: self.total,
+            unreached,
+        }
+    }
+}
+
+/// The unions of a schema and of its `allOf`, in the order of [`flatten`](crate::sample::flatten), with a pointer for each branch.
+fn unions<'s>(schema: &'s Schema, pointer: &str) -> Vec<Vec<(String, &'s Schema)>> {
+    let of = |keyword: &str, branches: &'s [Schema]| -> Vec<_> {
+        let branch = |(index, it)| (format!("{pointer}/{keyword}/{index}"), it);
+        branches.iter().enumerate().map(branch).collect()
+    };
+    let mut found = vec![of("oneOf", &schema.one_of), of("anyOf", &schema.any_of)];
+    found.retain(|union| !union.is_empty());
+    for (index, part) in schema.all_of.iter().enumerate() {
+        found.extend(unions(part, &format!("{pointer}/allOf/{index}")));
+    }
+    found
+}

@@ -1,0 +1,105 @@
+//! `sample`: objects of a kind that its schema accepts.
+
+use clap::ValueEnum;
+use serde_json::{Value, json};
+
+use super::{
+    Exit,
+    failure::Failure,
+    kinds::{self, KindError},
+};
+use crate::{
+    crd::{Api, Version},
+    render,
+    terminal::Terminal,
+};
+
+/// Prints a sample of each kind, or arbitrary valid objects of it: every field, enum value and limit in turn
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  cargo operator sample certificates.yaml | kubectl create --dry-run=server -f -
+  cargo operator sample crds/ --kind Certificate --version v1 --count 50 --seed 7 --format json")]
+pub struct Args {
+    /// Files or folders with CustomResourceDefinitions, or `-`
+    #[arg(required = true, value_name = "FILE|DIR|-")]
+    paths: Vec<String>,
+    /// One kind alone, as KIND or KIND.GROUP
+    #[arg(long, value_name = "KIND")]
+    kind: Option<String>,
+    /// The version of the objects [default: the storage version]
+    #[arg(long, value_name = "V")]
+    version: Option<String>,
+    /// Arbitrary objects, so many of each kind, in place of the one that a project has in manifests/samples
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    count: Option<u32>,
+    /// Another seed gives other objects, the same one the same
+    #[arg(long, value_name = "S", default_value_t = 0, requires = "count")]
+    seed: u64,
+    /// How the objects are written; several as JSON are a List
+    #[arg(long, value_enum, default_value_t = Format::Yaml, value_name = "FORMAT")]
+    format: Format,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Format {
+    Yaml,
+    Json,
+}
+
+pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
+    let objects = kinds::read_each(&args.paths, args.kind.as_deref(), terminal, |api| {
+        Ok(objects(&api, &args)?)
+    })?;
+    let objects: Vec<Value> = objects.into_iter().flatten().collect();
+    let text = match (args.format, objects.as_slice()) {
+        (Format::Yaml, objects) => yaml(objects),
+        (Format::Json, [object]) => format!("{object:#}\n"),
+        (Format::Json, objects) => {
+            let list = json!({"apiVersion": "v1", "kind": "List", "items": objects});
+            format!("{list:#}\n")
+        }
+    };
+    terminal.print(&text);
+    Ok(Exit::Clean)
+}
+
+fn objects(api: &Api, args: &Args) -> Result<Vec<Value>, KindError> {
+    let version = match &args.version {
+        None => api.storage_version(),
+        Some(name) => api.version(name).ok_or_else(|| KindError::Version {
+            kind: api.names.kind.clone(),
+            version: name.clone(),
+            known: kinds::list(api.versions.iter().map(|version| version.name.as_str())),
+        })?,
+    };
+    // Also asked where arbitrary objects are wanted: it tells why there is none.
+    let sample =
+        render::sample(api, version).map_err(|none| no_object(api, version, &none.message))?;
+    Ok(match args.count {
+        None => vec![sample],
+        Some(count) => {
+            let count = usize::try_from(count).unwrap_or(usize::MAX);
+            render::objects(api, version, args.seed, count)
+        }
+    })
+}
+
+fn no_object(api: &Api, version: &Version, why: &str) -> KindError {
+    KindError::NoObject {
+        place: format!("{}:{}", api.source.path, api.source.line),
+        kind: api.name(),
+        version: version.name.clone(),
+        why: why.to_owned(),
+    }
+}
+
+/// Documents that readers of YAML 1.1 and 1.2 take for the same.
+fn yaml(objects: &[Value]) -> String {
+    let document = |object| {
+        let text = serde_saphyr::to_string(object);
+        let text = text.expect("the keys of JSON are strings, and its numbers finite");
+        text.trim_end().to_owned() + "\n"
+    };
+    let documents: Vec<String> = objects.iter().map(document).collect();
+    documents.join("---\n")
+}
