@@ -73,13 +73,17 @@ fn scaled(version: &Version) -> Schema {
     schema
 }
 
-/// An object of the kind with these fields.
+/// An object of the kind with these fields; its own name goes before `name`.
 fn whole(api: &Api, version: &Version, name: &str, root: Map<String, Value>) -> Value {
     let mut object = json!({
         "apiVersion": format!("{}/{}", api.group, version.name),
         "kind": api.names.kind,
         "metadata": {"name": name},
     });
+    // Some kinds have rules about the name.
+    if let Some(named) = root.get("metadata").and_then(|it| it.get("name")) {
+        object["metadata"]["name"] = named.clone();
+    }
     for (field, value) in root {
         if !matches!(field.as_str(), "apiVersion" | "kind" | "metadata") {
             object[field] = value;

@@ -4,13 +4,15 @@
 //!
 //! | question | function |
 //! |---|---|
-//! | what does the API server refuse in this object? | [`violations`] |
+//! | what does the API server refuse in this object, or in this update? | [`violations`], [`update_violations`] |
 //! | which fields does it drop, which does it add? | [`prune`], [`apply_defaults`] |
 //! | does the API server take this schema? | [`structural`] |
-//! | which CEL rules are left unchecked? | [`unchecked_rules`] |
+//! | which CEL rules does a schema have? | [`unchecked_rules`] |
+//! | what do these say? (feature `cel`) | `Schema::validate`, `Schema::validate_update`, `rule_violations` |
 //! | what does a valid object look like? | [`sample`] |
 //! | what else can valid objects look like? | [`Objects`] |
 
+mod correlate;
 mod default;
 mod embedded;
 mod format;
@@ -20,6 +22,8 @@ mod number;
 mod objects;
 mod pattern;
 mod prune;
+#[cfg_attr(not(feature = "cel"), path = "unruled.rs")]
+mod rules;
 mod sample;
 mod schema;
 mod structural;
@@ -29,8 +33,10 @@ mod violation;
 pub use default::apply_defaults;
 pub use objects::{Coverage, Edge, Objects, Unreached};
 pub use prune::prune;
+#[cfg(feature = "cel")]
+pub use rules::{Judgement, Unsupported, rule_violations};
 pub use sample::{NoSample, sample};
 pub use schema::{Rule, Schema, SchemaOrBool};
 pub use structural::{Problem, UncheckedRule, structural, unchecked_rules};
-pub use validate::violations;
+pub use validate::{update_violations, violations};
 pub use violation::{Reason, Violation};

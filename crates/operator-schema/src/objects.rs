@@ -18,7 +18,7 @@ pub use goal::{Coverage, Unreached};
 
 use self::dice::Dice;
 use self::goal::{Id, Plan};
-use crate::sample::{accepts, sample};
+use crate::sample::{accepts, named, sample};
 use crate::{Schema, Violation, prune};
 use serde_json::Value;
 
@@ -176,7 +176,8 @@ impl<'s> Objects<'s> {
         self.given_up += usize::from(self.budget == 0);
         let object = object?;
         let is_whole = prune(schema, &mut object.clone()).is_empty();
-        (is_whole && accepts(&[schema], &object)).then_some(object)
+        let is_valid = is_whole && accepts(&[schema], &object);
+        is_valid.then(|| named(schema, object))
     }
 
     fn random(&mut self) -> Option<Value> {

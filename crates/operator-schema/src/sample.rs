@@ -9,10 +9,10 @@ mod text;
 
 use crate::default::field;
 use crate::validate::is_valid;
-use crate::{Schema, SchemaOrBool, Violation, apply_defaults, violations};
+use crate::{Schema, SchemaOrBool, Violation, apply_defaults, rules, violations};
 use serde_json::{Map, Value};
 
-/// No valid sample was found; CEL rules are not considered.
+/// No valid sample was found.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("no valid sample was found, the closest has {} violations", .violations.len())]
 pub struct NoSample {
@@ -25,7 +25,8 @@ pub struct NoSample {
 /// A small object that the API server accepts once it has set the defaults: required fields, what unions ask for, and `spec`.
 ///
 /// A default or example of the schema is preferred where it is valid. `apiVersion`, `kind` and `metadata` of the root are left to the
-/// caller, optional fields are left out. CEL rules are not evaluated: see [`unchecked_rules`](crate::unchecked_rules).
+/// caller, optional fields are left out, unless rules of the
+/// root are about the name: then `metadata` has one. Rules are evaluated with the feature `cel` alone.
 pub fn sample(schema: &Schema) -> Result<Value, NoSample> {
     let has_spec = schema.properties.contains_key("spec");
     let wanted: &[&str] = if has_spec { &["spec"] } else { &[] };
@@ -36,13 +37,30 @@ pub fn sample(schema: &Schema) -> Result<Value, NoSample> {
     let closest = Sampler { budget: BUDGET }.value(vec![schema], &root);
     let mut defaulted = closest.clone();
     apply_defaults(schema, &mut defaulted);
-    match violations(schema, &defaulted) {
-        none if none.is_empty() => Ok(closest),
+    match against(schema, &defaulted) {
+        none if none.is_empty() => Ok(named(schema, closest)),
         violations => Err(NoSample {
             closest,
             violations,
         }),
     }
+}
+
+/// With the metadata that the rules of the root ask for.
+pub(crate) fn named(schema: &Schema, mut object: Value) -> Value {
+    if let Some(metadata) = rules::metadata(schema, &object) {
+        object["metadata"] = metadata;
+    }
+    object
+}
+
+/// What the API server has against a value.
+fn against(schema: &Schema, value: &Value) -> Vec<Violation> {
+    let mut found = violations(schema, value);
+    if found.is_empty() && !rules::permits(schema, value) {
+        found = rules::broken(schema, value);
+    }
+    found
 }
 
 /// How many values are put together at most, failed ones included.
@@ -59,6 +77,9 @@ pub(crate) fn smallest(facets: &[&Schema]) -> (Option<Value>, usize) {
     let spent = BUDGET - sampler.budget;
     (Some(value).filter(|it| accepts(facets, it)), spent)
 }
+
+/// How many pairs of the fields that rules speak of are tried.
+const PAIRS_TRIED: usize = 100;
 
 struct Sampler {
     budget: usize,
@@ -140,9 +161,19 @@ impl Sampler {
             .flat_map(names)
             .take(OPTIONAL_TRIED);
         let more = (!of_branches.is_empty()).then_some(of_branches).into_iter();
+        let ruled = facets
+            .first()
+            .map_or_else(Vec::new, |it| rules::mentioned(it));
+        let pairs = ruled.iter().enumerate().flat_map(|(nth, one)| {
+            let others = ruled.iter().skip(nth + 1);
+            others.map(|other| vec![*one, *other])
+        });
         let tries = std::iter::once(Vec::new())
             .chain(more)
-            .chain(optional.map(|name| vec![name]));
+            .chain(ruled.iter().map(|name| vec![*name]))
+            .chain(optional.map(|name| vec![name]))
+            .chain(pairs.take(PAIRS_TRIED))
+            .chain(std::iter::once(ruled.clone()));
         for extra in tries {
             let wanted = [place.wanted, &extra].concat();
             let place = Place {
@@ -327,4 +358,7 @@ pub(crate) fn accepts(facets: &[&Schema], value: &Value) -> bool {
         apply_defaults(structural, &mut defaulted);
     }
     facets.iter().all(|facet| is_valid(facet, &defaulted))
+        && facets
+            .first()
+            .is_none_or(|schema| rules::permits(schema, &defaulted))
 }

@@ -7,6 +7,7 @@ mod kind;
 
 pub(crate) use self::kind::is_same;
 use self::kind::{allows, is_whole, type_of, types};
+use crate::correlate::Old;
 use crate::go::{Num, json, quoted, shown};
 use crate::{Reason, Schema, SchemaOrBool, Violation, embedded, format, list, number, pattern};
 use serde_json::{Map, Value};
@@ -19,9 +20,33 @@ use std::collections::HashSet;
 ///
 /// <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation>
 pub fn violations(schema: &Schema, value: &Value) -> Vec<Violation> {
-    let mut found = Validator::default().check(schema, value).violations;
+    checked(schema, value, Old::default(), true)
+}
+
+/// Everything for which the API server would refuse to replace `old` by `new`, CEL rules apart.
+///
+/// What was refused before is accepted where it has not changed: a value that is equal to the one in its old place, in a list of type
+/// `map` to the one with its keys, is not held against the update. An item of any other list has changed as soon as its list has. An
+/// object that lacks a required field has to get it as soon as something else in it changes. Both are pruned and defaulted.
+///
+/// <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-ratcheting>
+pub fn update_violations(schema: &Schema, old: &Value, new: &Value) -> Vec<Violation> {
+    let mut duplicates = Vec::new();
+    list::check(schema, old, &mut String::new(), &mut duplicates);
+    checked(
+        schema,
+        new,
+        Old::of(schema, new, old),
+        duplicates.is_empty(),
+    )
+}
+
+fn checked(schema: &Schema, value: &Value, old: Old<'_>, with_lists: bool) -> Vec<Violation> {
+    let mut found = Validator::default().check(schema, value, old).violations;
     embedded::check(schema, value, &mut String::new(), &mut found);
-    list::check(schema, value, &mut String::new(), &mut found);
+    if with_lists {
+        list::check(schema, value, &mut String::new(), &mut found);
+    }
     let mut seen = HashSet::new();
     found.retain(|violation| seen.insert(violation.clone()));
     found
@@ -60,26 +85,29 @@ struct Validator {
 }
 
 impl Validator {
-    fn check(&mut self, schema: &Schema, value: &Value) -> Verdict {
+    fn check(&mut self, schema: &Schema, value: &Value, old: Old<'_>) -> Verdict {
         let mut verdict = Verdict::default();
+        if old.is_unchanged() {
+            return verdict;
+        }
         self.type_(schema, value, &mut verdict);
         if value.is_null() {
             self.enum_(schema, value, &mut verdict);
             return verdict;
         }
-        self.combinations(schema, value, &mut verdict);
+        self.combinations(schema, value, old, &mut verdict);
         match value {
             Value::String(text) => self.string(schema, text, &mut verdict),
             Value::Number(value) => {
                 verdict.matches += 2;
                 number::check(schema, Num::of(value), &self.path, &mut verdict.violations);
             }
-            Value::Array(items) => self.array(schema, items, &mut verdict),
+            Value::Array(items) => self.array(schema, items, old, &mut verdict),
             _ => {}
         }
         self.enum_(schema, value, &mut verdict);
         if let Value::Object(map) = value {
-            self.object(schema, map, &mut verdict);
+            self.object(schema, map, old, &mut verdict);
         }
         verdict.matches += 2;
         verdict
@@ -125,28 +153,34 @@ impl Validator {
         Violation::new(Reason::TypeInvalid, &self.path, found, text)
     }
 
-    fn combinations(&mut self, schema: &Schema, value: &Value, verdict: &mut Verdict) {
+    fn combinations(
+        &mut self,
+        schema: &Schema,
+        value: &Value,
+        old: Old<'_>,
+        verdict: &mut Verdict,
+    ) {
         verdict.matches += 2;
         if !schema.any_of.is_empty() {
-            self.any_of(schema, value, verdict);
+            self.any_of(schema, value, old, verdict);
         }
         if !schema.one_of.is_empty() {
-            self.one_of(schema, value, verdict);
+            self.one_of(schema, value, old, verdict);
         }
         if !schema.all_of.is_empty() {
-            self.all_of(schema, value, verdict);
+            self.all_of(schema, value, old, verdict);
         }
         if let Some(not) = &schema.not
-            && self.check(not, value).is_valid()
+            && self.check(not, value, old).is_valid()
         {
             self.refuse_union(verdict, "must not validate the schema (not)");
         }
     }
 
-    fn any_of(&mut self, schema: &Schema, value: &Value, verdict: &mut Verdict) {
+    fn any_of(&mut self, schema: &Schema, value: &Value, old: Old<'_>, verdict: &mut Verdict) {
         let mut best: Option<Verdict> = None;
         for branch in &schema.any_of {
-            let branch = self.check(branch, value);
+            let branch = self.check(branch, value, old);
             if branch.is_valid() {
                 return verdict.merge(branch);
             }
@@ -156,10 +190,10 @@ impl Validator {
         best.into_iter().for_each(|best| verdict.merge(best));
     }
 
-    fn one_of(&mut self, schema: &Schema, value: &Value, verdict: &mut Verdict) {
+    fn one_of(&mut self, schema: &Schema, value: &Value, old: Old<'_>, verdict: &mut Verdict) {
         let (mut valid, mut best) = (Vec::new(), None);
         for branch in &schema.one_of {
-            let branch = self.check(branch, value);
+            let branch = self.check(branch, value, old);
             if branch.is_valid() {
                 valid.push(branch);
             } else {
@@ -177,10 +211,10 @@ impl Validator {
         }
     }
 
-    fn all_of(&mut self, schema: &Schema, value: &Value, verdict: &mut Verdict) {
+    fn all_of(&mut self, schema: &Schema, value: &Value, old: Old<'_>, verdict: &mut Verdict) {
         let mut valid = 0;
         for branch in &schema.all_of {
-            let branch = self.check(branch, value);
+            let branch = self.check(branch, value, old);
             valid += usize::from(branch.is_valid());
             verdict.merge(branch);
         }
@@ -234,12 +268,12 @@ impl Validator {
         }
     }
 
-    fn array(&mut self, schema: &Schema, items: &[Value], verdict: &mut Verdict) {
-        if let Some(schema) = &schema.items {
+    fn array(&mut self, schema: &Schema, items: &[Value], old: Old<'_>, verdict: &mut Verdict) {
+        if let Some(each) = &schema.items {
             let length = self.path.len();
             for (index, item) in items.iter().enumerate() {
                 self.path.push_str(&format!("[{index}]"));
-                verdict.merge(self.check(schema, item));
+                verdict.merge(self.check(each, item, old.item(schema, each, item)));
                 self.path.truncate(length);
             }
         }
@@ -257,7 +291,13 @@ impl Validator {
         }
     }
 
-    fn object(&mut self, schema: &Schema, map: &Map<String, Value>, verdict: &mut Verdict) {
+    fn object(
+        &mut self,
+        schema: &Schema,
+        map: &Map<String, Value>,
+        old: Old<'_>,
+        verdict: &mut Verdict,
+    ) {
         verdict.matches += 1;
         self.count(
             map.len(),
@@ -268,9 +308,13 @@ impl Validator {
         );
         for (key, value) in map {
             match (schema.properties.get(key), &schema.additional_properties) {
-                (Some(field), _) => self.member(key, field, value, verdict),
+                (Some(field), _) => {
+                    let old = old.member(schema, field, key, value);
+                    self.member(key, field, value, old, verdict);
+                }
                 (None, Some(SchemaOrBool::Schema(field))) => {
-                    self.member(key, field, value, verdict);
+                    let old = old.member(schema, field, key, value);
+                    self.member(key, field, value, old, verdict);
                 }
                 (None, Some(SchemaOrBool::Bool(false))) => {
                     let detail = format!("{}.{key} in body is a forbidden property", self.path);
@@ -286,10 +330,17 @@ impl Validator {
         }
     }
 
-    fn member(&mut self, key: &str, schema: &Schema, value: &Value, verdict: &mut Verdict) {
+    fn member(
+        &mut self,
+        key: &str,
+        schema: &Schema,
+        value: &Value,
+        old: Old<'_>,
+        verdict: &mut Verdict,
+    ) {
         let length = self.path.len();
         self.path = child(&self.path, key);
-        verdict.merge(self.check(schema, value));
+        verdict.merge(self.check(schema, value, old));
         self.path.truncate(length);
     }
 

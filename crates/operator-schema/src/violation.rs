@@ -20,6 +20,7 @@ pub struct Violation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
     Duplicate,
+    Forbidden,
     Invalid,
     NotSupported,
     Required,
@@ -33,6 +34,7 @@ impl Reason {
     pub fn as_str(self) -> &'static str {
         match self {
             Reason::Duplicate => "FieldValueDuplicate",
+            Reason::Forbidden => "FieldValueForbidden",
             Reason::Invalid => "FieldValueInvalid",
             Reason::NotSupported => "FieldValueNotSupported",
             Reason::Required => "FieldValueRequired",
@@ -45,6 +47,7 @@ impl Reason {
     fn words(self) -> &'static str {
         match self {
             Reason::Duplicate => "Duplicate value",
+            Reason::Forbidden => "Forbidden",
             Reason::Invalid | Reason::TypeInvalid => "Invalid value",
             Reason::NotSupported => "Unsupported value",
             Reason::Required => "Required value",

@@ -64,6 +64,7 @@ impl<'s> Objects<'s> {
                 || it.max_properties.is_some()
                 || it.enum_.is_some()
                 || it.list_type.is_some()
+                || !it.validations.is_empty()
         };
         let is_plain = roots.len() == 1 && !roots.iter().any(restricts);
         let lacks = |it: &&Schema| it.required.iter().any(|key| value.get(key).is_none());

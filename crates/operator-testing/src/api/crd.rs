@@ -203,22 +203,48 @@ fn structural_violations(schema: &Schema, text: &Value, field: &str) -> Vec<Caus
         .collect()
 }
 
-/// What in a custom object breaks its schema.
-pub(crate) fn violations(custom: &Custom, object: &Value) -> Vec<Cause> {
-    let violations = operator_schema::violations(&custom.schema, object).into_iter();
-    let mut causes: Vec<Cause> = violations
-        .map(|violation| Cause {
-            reason: violation.reason.as_str(),
-            message: violation.detail,
-            field: violation.path,
-        })
-        .collect();
+/// What in a new custom object, or in one that replaces `live`, breaks its schema; its rules are asked with the feature `cel`.
+pub(crate) fn violations(custom: &Custom, live: Option<&Value>, object: &Value) -> Vec<Cause> {
+    let mut causes: Vec<Cause> = refused(&custom.schema, live, object);
     if let Some(scale) = &custom.scale {
         for path in [&scale.spec_replicas_path, &scale.status_replicas_path] {
             causes.extend(scale::violation(object, path));
         }
     }
     causes
+}
+
+#[cfg(not(feature = "cel"))]
+fn refused(schema: &Schema, live: Option<&Value>, object: &Value) -> Vec<Cause> {
+    let violations = match live {
+        Some(live) => operator_schema::update_violations(schema, live, object),
+        None => operator_schema::violations(schema, object),
+    };
+    violations.into_iter().map(cause).collect()
+}
+
+#[cfg(feature = "cel")]
+fn refused(schema: &Schema, live: Option<&Value>, object: &Value) -> Vec<Cause> {
+    let judgement = match live {
+        Some(live) => schema.validate_update(live, object),
+        None => schema.validate(object),
+    };
+    // What can't be evaluated here might be refused by a real server: a test must not pass for it.
+    let unsupported = judgement.unsupported.into_iter();
+    let unsupported = unsupported.map(|rule| {
+        let text = format!("Invalid value: the API server of the tests can't evaluate {rule}");
+        Cause::invalid("<nil>", text)
+    });
+    let violations = judgement.violations.into_iter().map(cause);
+    violations.chain(unsupported).collect()
+}
+
+fn cause(violation: operator_schema::Violation) -> Cause {
+    Cause {
+        reason: violation.reason.as_str(),
+        message: violation.detail,
+        field: violation.path,
+    }
 }
 
 /// The kinds that a definition registers: one a served version.

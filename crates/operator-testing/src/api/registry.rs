@@ -81,9 +81,14 @@ impl State {
         Ok(())
     }
 
-    pub(crate) fn kind_violations(&self, kind: &Kind, object: &Value) -> Vec<Cause> {
+    pub(crate) fn kind_violations(
+        &self,
+        kind: &Kind,
+        live: Option<&Value>,
+        object: &Value,
+    ) -> Vec<Cause> {
         match &kind.custom {
-            Some(custom) => crd::violations(custom, object),
+            Some(custom) => crd::violations(custom, live, object),
             None if crd::is_definition(kind) => crd::definition_violations(object),
             None => Vec::new(),
         }

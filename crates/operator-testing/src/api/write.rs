@@ -73,7 +73,7 @@ impl State {
             fields.shift_remove("status");
         }
         self.before_create(kind, &mut object)?;
-        self.check(kind, &object)?;
+        self.check(kind, None, &object)?;
         if self.store.find(&key).is_some() {
             return Err(Failure::already_exists(kind, &name));
         }
@@ -191,7 +191,7 @@ impl State {
             managers = before;
         }
         metadata::set(&mut object, "managedFields", managers.write_or_null());
-        self.check(kind, &object)?;
+        self.check(kind, Some(&live), &object)?;
         check_finalizers(kind, &live, &object)?;
         let key = request.key(name(&live));
         if is_deleting(&live) && finalizers(&object).is_empty() && !self.holds(kind, &object) {
@@ -222,9 +222,9 @@ impl State {
     }
 
     /// Refuses an object that breaks a rule of its kind.
-    fn check(&self, kind: &Kind, object: &Value) -> Result<()> {
+    fn check(&self, kind: &Kind, live: Option<&Value>, object: &Value) -> Result<()> {
         let mut causes = metadata::violations(kind, object);
-        causes.extend(self.kind_violations(kind, object));
+        causes.extend(self.kind_violations(kind, live, object));
         match causes.is_empty() {
             true => Ok(()),
             false => Err(Failure::invalid(kind, name(object), causes)),

@@ -1,0 +1,128 @@
+//! Which old value a new one replaces: the same field, or the item with the same keys in a list of type `map`.
+//!
+//! Items of all other lists, and the members of an `atomic` map, replace nothing: only as a whole are they old or new.
+
+use crate::{Schema, default::field};
+use serde_json::Value;
+
+/// The old value in the place of a new one, if there is one.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Old<'a> {
+    value: Option<&'a Value>,
+    /// Whether the new value equals it, or, for want of an old one, whether the nearest value around has not changed.
+    is_unchanged: bool,
+}
+
+impl<'a> Old<'a> {
+    pub(crate) fn of(schema: &Schema, new: &Value, old: &'a Value) -> Self {
+        Self {
+            value: Some(old),
+            is_unchanged: is_same(schema, new, old),
+        }
+    }
+
+    pub(crate) fn is_unchanged(self) -> bool {
+        self.is_unchanged
+    }
+
+    #[cfg(feature = "cel")]
+    pub(crate) fn value(self) -> Option<&'a Value> {
+        self.value
+    }
+
+    /// Of a member of the object that this one is of; `field` is the member's schema.
+    pub(crate) fn member(self, schema: &Schema, field: &Schema, key: &str, new: &Value) -> Self {
+        let is_granular = schema.map_type.as_deref() != Some("atomic");
+        let old = self.value.filter(|_| is_granular);
+        self.below(field, new, old.and_then(|old| old.get(key)))
+    }
+
+    /// Of an item of the list that this one is of; `items` is the item's schema.
+    pub(crate) fn item(self, schema: &Schema, items: &Schema, new: &Value) -> Self {
+        let old = self.value.and_then(Value::as_array);
+        let old = old.and_then(|old| counterpart(schema, new, old));
+        self.below(items, new, old)
+    }
+
+    fn below(self, schema: &Schema, new: &Value, old: Option<&'a Value>) -> Self {
+        match old.filter(|old| !old.is_null()) {
+            Some(old) => Self::of(schema, new, old),
+            None => Self {
+                value: None,
+                is_unchanged: self.is_unchanged,
+            },
+        }
+    }
+}
+
+/// The item with the same keys in a list of type `map`.
+fn counterpart<'a>(schema: &Schema, item: &Value, old: &'a [Value]) -> Option<&'a Value> {
+    if schema.list_type.as_deref() != Some("map") {
+        return None;
+    }
+    let is_same = |old: &&Value| {
+        let keys = &schema.list_map_keys;
+        keys.iter().all(|key| old.get(key) == item.get(key))
+    };
+    old.iter().find(is_same)
+}
+
+/// Equal, however the items of `map` lists are ordered.
+fn is_same(schema: &Schema, new: &Value, old: &Value) -> bool {
+    match (new, old) {
+        (Value::Object(new), Value::Object(old)) => {
+            new.len() == old.len()
+                && new.iter().all(|(key, new)| {
+                    old.get(key).is_some_and(|old| match field(schema, key) {
+                        Some(field) => is_same(field, new, old),
+                        None => new == old,
+                    })
+                })
+        }
+        (Value::Array(new), Value::Array(old)) => {
+            let is_map = schema.list_type.as_deref() == Some("map");
+            let same = |new: &Value, old: &Value| match &schema.items {
+                Some(items) => is_same(items, new, old),
+                None => new == old,
+            };
+            new.len() == old.len()
+                && new.iter().zip(old).all(|(item, beside)| match is_map {
+                    true => counterpart(schema, item, old).is_some_and(|old| same(item, old)),
+                    false => same(item, beside),
+                })
+        }
+        (new, old) => new == old,
+    }
+}
+
+/// The old value with the items of sets and of `map` lists in the order of the new one, where they are the same: to rules they are equal.
+#[cfg(feature = "cel")]
+pub(crate) fn ordered(schema: &Schema, old: &Value, new: &Value) -> Value {
+    match (old, new) {
+        (Value::Object(old), Value::Object(new)) => {
+            let member = |(key, old): (&String, &Value)| {
+                let new = new.get(key).zip(field(schema, key));
+                let old = new.map_or_else(|| old.clone(), |(new, field)| ordered(field, old, new));
+                (key.clone(), old)
+            };
+            old.iter().map(member).collect()
+        }
+        (Value::Array(old), Value::Array(new)) if old.len() == new.len() => {
+            let pair = |item: &Value| match schema.list_type.as_deref() {
+                Some("set") => old.iter().find(|old| *old == item),
+                _ => counterpart(schema, item, old),
+            };
+            let pairs: Option<Vec<_>> = new.iter().map(|item| Some((pair(item)?, item))).collect();
+            let items = schema.items.as_deref();
+            let item = |(old, new): (&Value, &Value)| match items {
+                Some(items) => ordered(items, old, new),
+                None => old.clone(),
+            };
+            match pairs {
+                Some(pairs) => pairs.into_iter().map(item).collect(),
+                None => Value::Array(old.clone()),
+            }
+        }
+        (old, _) => old.clone(),
+    }
+}

@@ -1,0 +1,181 @@
+//! The CEL rules of a schema, evaluated where the API server evaluates them.
+//!
+//! The walk over the schema, the pairing of old and new values and the words of a refusal are those of the API server; single expressions
+//! go to the crate `kube-cel`. What it cannot do is reported by name.
+
+mod evaluate;
+mod message;
+mod parse;
+mod sampling;
+mod value;
+
+pub use message::Unsupported;
+pub(crate) use sampling::{broken, mentioned, metadata, permits};
+
+use self::evaluate::Evaluation;
+use crate::correlate::Old;
+use crate::default::field;
+use crate::validate::enter;
+use crate::{Reason, Schema, Violation, update_violations, violations};
+use serde_json::Value;
+
+/// What the API server would say of an object, rules included.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Judgement {
+    /// Why it would refuse the object.
+    pub violations: Vec<Violation>,
+    /// The rules that could not be evaluated; the API server may refuse the object for them as well.
+    pub unsupported: Vec<Unsupported>,
+}
+
+impl Judgement {
+    /// Whether there is nothing against the object, and nothing was left unchecked.
+    pub fn is_valid(&self) -> bool {
+        self.violations.is_empty() && self.unsupported.is_empty()
+    }
+}
+
+impl Schema {
+    /// Everything for which the API server would refuse to create `object`: [`violations`], and then [`rule_violations`] unless the
+    /// object is too far off for rules to be asked.
+    ///
+    /// `self` is the root of a version, and the object pruned and defaulted, with its `apiVersion`, `kind` and `metadata`.
+    pub fn validate(&self, object: &Value) -> Judgement {
+        judge(self, violations(self, object), object, None)
+    }
+
+    /// Everything for which the API server would refuse to replace `old` by `new`: [`update_violations`], and the rules, with `old` as
+    /// `oldSelf`. What is wrong and has not changed is accepted, for rules too unless they look at `oldSelf`.
+    pub fn validate_update(&self, old: &Value, new: &Value) -> Judgement {
+        judge(self, update_violations(self, old, new), new, Some(old))
+    }
+}
+
+fn judge(
+    schema: &Schema,
+    mut found: Vec<Violation>,
+    new: &Value,
+    old: Option<&Value>,
+) -> Judgement {
+    let blocks = |reason| {
+        matches!(
+            reason,
+            Reason::NotSupported
+                | Reason::Required
+                | Reason::TooLong
+                | Reason::TooMany
+                | Reason::TypeInvalid
+        )
+    };
+    if has_rules(schema) && found.iter().any(|it| blocks(it.reason)) {
+        found.push(Violation::new(Reason::Invalid, "", "null", NOT_ASKED));
+        return Judgement {
+            violations: found,
+            unsupported: Vec::new(),
+        };
+    }
+    let mut judgement = rule_violations(schema, new, old);
+    judgement.violations.splice(0..0, found);
+    judgement
+}
+
+const NOT_ASKED: &str = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
+
+/// What the CEL rules of a schema have against an object, by itself or, with `old`, as its update.
+///
+/// Rules that look at `oldSelf` are asked only where there is an old value: in items of a list of type `map` the one with the same keys, in
+/// those of other lists none. With `optionalOldSelf` they are always asked. The API server also limits what rules may cost; that is not
+/// looked at here.
+///
+/// <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-rules>
+pub fn rule_violations(schema: &Schema, object: &Value, old: Option<&Value>) -> Judgement {
+    judged_rules(schema, object, old, true)
+}
+
+fn judged_rules(schema: &Schema, object: &Value, old: Option<&Value>, is_root: bool) -> Judgement {
+    let mut walk = Walk::default();
+    let old = old.map_or(Old::default(), |old| Old::of(schema, object, old));
+    walk.at(schema, "", object, old, is_root);
+    walk.judgement
+}
+
+#[derive(Default)]
+struct Walk {
+    path: String,
+    judgement: Judgement,
+}
+
+impl Walk {
+    /// `pointer` leads to the schema.
+    fn at(&mut self, schema: &Schema, pointer: &str, value: &Value, old: Old<'_>, is_root: bool) {
+        if !has_rules(schema) {
+            return;
+        }
+        if !schema.validations.is_empty() && !value.is_null() {
+            self.rules(schema, pointer, value, old, is_root);
+        }
+        let length = self.path.len();
+        match value {
+            Value::Object(map) => {
+                for (key, value) in map {
+                    let Some(field) = field(schema, key) else {
+                        continue;
+                    };
+                    let step = match schema.properties.contains_key(key) {
+                        true => format!("/properties/{}", crate::structural::escaped(key)),
+                        false => "/additionalProperties".to_owned(),
+                    };
+                    enter(&mut self.path, schema, key);
+                    let old = old.member(schema, field, key, value);
+                    self.at(field, &format!("{pointer}{step}"), value, old, false);
+                    self.path.truncate(length);
+                }
+            }
+            Value::Array(list) => {
+                let Some(items) = &schema.items else { return };
+                for (index, item) in list.iter().enumerate() {
+                    self.path.push_str(&format!("[{index}]"));
+                    let old = old.item(schema, items, item);
+                    self.at(items, &format!("{pointer}/items"), item, old, false);
+                    self.path.truncate(length);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn rules(
+        &mut self,
+        schema: &Schema,
+        pointer: &str,
+        value: &Value,
+        old: Old<'_>,
+        is_root: bool,
+    ) {
+        let evaluation = Evaluation::new(schema, value, old.value(), is_root);
+        for (index, rule) in schema.validations.iter().enumerate() {
+            let pointer = format!("{pointer}/x-kubernetes-validations/{index}");
+            let outcome = evaluation.of(rule, &pointer);
+            self.judgement.unsupported.extend(outcome.unsupported);
+            let is_forgiven = old.is_unchanged() && !outcome.looks_back;
+            if let Some(refusal) = outcome.refusal.filter(|_| !is_forgiven) {
+                let violation = message::violation(rule, schema, &self.path, value, refusal);
+                self.judgement.violations.push(violation);
+            }
+        }
+    }
+}
+
+/// Whether there are rules at the schema or below it.
+pub(crate) fn has_rules(schema: &Schema) -> bool {
+    let additional = match &schema.additional_properties {
+        Some(crate::SchemaOrBool::Schema(schema)) => Some(schema.as_ref()),
+        _ => None,
+    };
+    let mut below = schema
+        .properties
+        .values()
+        .chain(schema.items.as_deref())
+        .chain(additional);
+    !schema.validations.is_empty() || below.any(has_rules)
+}

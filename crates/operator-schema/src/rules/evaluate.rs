@@ -1,0 +1,180 @@
+//! Single expressions, by `kube-cel`.
+
+use super::Unsupported;
+use super::parse::parsed;
+use super::value::{TYPES, type_name, typed};
+use crate::correlate::ordered;
+use crate::{Rule, Schema};
+use kube_cel::KubeCelExt;
+use kube_cel::cel::{Context, ExecutionError, IdedExpr, Value as Cel};
+use serde_json::Value;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// Why a rule is against a value.
+pub(super) enum Refusal {
+    /// With what `messageExpression` says.
+    False { message: Option<String> },
+    /// Evaluating it failed, as it would at the API server; in its words.
+    Error(String),
+}
+
+/// What came of a rule.
+#[derive(Default)]
+pub(super) struct Outcome {
+    pub(super) refusal: Option<Refusal>,
+    pub(super) unsupported: Option<Unsupported>,
+    /// Whether the rule mentions `oldSelf`.
+    pub(super) looks_back: bool,
+}
+
+/// The variables of the rules at one value.
+pub(super) struct Evaluation {
+    new: Cel,
+    old: Option<Cel>,
+}
+
+impl Evaluation {
+    pub(super) fn new(schema: &Schema, new: &Value, old: Option<&Value>, is_root: bool) -> Self {
+        Self {
+            new: typed(schema, new, is_root),
+            old: old.map(|old| typed(schema, &ordered(schema, old, new), is_root)),
+        }
+    }
+
+    pub(super) fn of(&self, rule: &Rule, pointer: &str) -> Outcome {
+        let unsupported = |what: String| Unsupported {
+            pointer: pointer.to_owned(),
+            rule: rule.rule.clone(),
+            what,
+        };
+        let program = match program(&rule.rule) {
+            Ok(program) => program,
+            Err(what) => {
+                return Outcome {
+                    unsupported: Some(unsupported(what)),
+                    ..Outcome::default()
+                };
+            }
+        };
+        let looks_back = program.references().has_variable("oldSelf");
+        let is_optional = rule.optional_old_self == Some(true);
+        let mut outcome = Outcome {
+            looks_back,
+            ..Outcome::default()
+        };
+        if looks_back && self.old.is_none() && !is_optional {
+            return outcome;
+        }
+        match self.run(&program, is_optional) {
+            Ok(Cel::Bool(true)) => {}
+            Ok(Cel::Bool(false)) => {
+                let expression = rule.message_expression.as_deref();
+                let message = expression.and_then(|it| self.message(it, is_optional));
+                outcome.refusal = Some(Refusal::False { message });
+            }
+            Ok(other) => {
+                outcome.unsupported = Some(unsupported(format!("yields {}", other.type_of())));
+            }
+            Err(error) => match told(&error) {
+                Some(error) => outcome.refusal = Some(Refusal::Error(error)),
+                None => outcome.unsupported = Some(unsupported(error.to_string())),
+            },
+        }
+        outcome
+    }
+
+    fn run(&self, program: &IdedExpr, is_optional: bool) -> Result<Cel, ExecutionError> {
+        let old = match (is_optional, &self.old) {
+            (false, old) => old.clone(),
+            (true, Some(old)) => converted("optional.of(x)", old.clone()),
+            (true, None) => converted("optional.none()", Cel::Null),
+        };
+        FUNCTIONS.with(|functions| {
+            let mut context = functions.new_inner_scope();
+            context.add_variable_from_value("self", self.new.clone());
+            if let Some(old) = old {
+                context.add_variable_from_value("oldSelf", old);
+            }
+            context.resolve(program)
+        })
+    }
+
+    /// A text that the API server would show: one line, and not blank.
+    fn message(&self, expression: &str, is_optional: bool) -> Option<String> {
+        let program = program(expression).ok()?;
+        match self.run(&program, is_optional) {
+            Ok(Cel::String(text)) if !text.trim().is_empty() && !text.contains('\n') => {
+                Some(text.trim().to_owned())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// The value of an expression over `x`, such as a conversion.
+pub(super) fn converted(expression: &str, x: Cel) -> Option<Cel> {
+    let program = program(expression).ok()?;
+    FUNCTIONS.with(|functions| {
+        let mut context = functions.new_inner_scope();
+        context.add_variable_from_value("x", x);
+        context.resolve(&program).ok()
+    })
+}
+
+/// The error in the words of the API server's evaluator; none for those that may be a gap of ours.
+fn told(error: &ExecutionError) -> Option<String> {
+    match error {
+        ExecutionError::NoSuchKey(key) => Some(format!("no such key: {key}")),
+        ExecutionError::IndexOutOfBounds(Cel::Int(index)) => {
+            Some(format!("index out of bounds: {index}"))
+        }
+        ExecutionError::DivisionByZero(_) => Some("division by zero".to_owned()),
+        ExecutionError::RemainderByZero(_) => Some("modulus by zero".to_owned()),
+        ExecutionError::Overflow(..) => Some("integer overflow".to_owned()),
+        ExecutionError::FunctionError { function, message } => {
+            let type_ = match function.as_str() {
+                "int" | "uint" | "double" | "bool" => function,
+                "duration" => "google.protobuf.Duration",
+                "timestamp" => "google.protobuf.Timestamp",
+                _ => return Some(message.clone()),
+            };
+            Some(format!("type conversion error from 'string' to '{type_}'"))
+        }
+        _ => None,
+    }
+}
+
+type Compiled = Result<Rc<IdedExpr>, String>;
+
+thread_local! {
+    static FUNCTIONS: Context<'static> = functions();
+    static KNOWN: RefCell<HashMap<String, Compiled>> = RefCell::default();
+}
+
+/// Those of the evaluator, and `type`, which it lacks: types are their names, as strings that no schema yields.
+fn functions() -> Context<'static> {
+    let mut context = Context::default().with_all();
+    context.add_function("type", |value: Cel| type_name(&value));
+    for (name, value) in TYPES {
+        context.add_variable_from_value(name, value.to_owned());
+    }
+    context
+}
+
+/// The expression, compiled and remembered, or what of it is not supported.
+fn program(expression: &str) -> Compiled {
+    const REMEMBERED: usize = 4096;
+    if let Some(known) = KNOWN.with_borrow(|known| known.get(expression).cloned()) {
+        return known;
+    }
+    let compiled = parsed(expression).map(Rc::new);
+    KNOWN.with_borrow_mut(|known| {
+        if known.len() >= REMEMBERED {
+            known.clear();
+        }
+        known.insert(expression.to_owned(), compiled.clone());
+    });
+    compiled
+}

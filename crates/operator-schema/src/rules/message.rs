@@ -1,0 +1,79 @@
+//! How a refusal is told.
+
+use super::evaluate::Refusal;
+use crate::go::shown;
+use crate::validate::child;
+use crate::{Reason, Rule, Schema, Violation};
+use serde_json::Value;
+
+/// A rule that was not evaluated, and what of it the evaluator lacks.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
+#[error("{pointer}: {what}: {rule}")]
+pub struct Unsupported {
+    /// A JSON pointer from the root of the schema to the rule.
+    pub pointer: String,
+    pub rule: String,
+    /// A function, `syntax` or what evaluating it came to.
+    pub what: String,
+}
+
+/// What the API server would say; `path` is that of the value.
+pub(super) fn violation(
+    rule: &Rule,
+    schema: &Schema,
+    path: &str,
+    value: &Value,
+    refusal: Refusal,
+) -> Violation {
+    match refusal {
+        Refusal::False { message } => {
+            let path = match rule.field_path.as_deref() {
+                Some(below) if !below.is_empty() => child_at(path, below),
+                _ => path.to_owned(),
+            };
+            let text = message.unwrap_or_else(|| said_or(rule, &failed(rule)));
+            let reason = match rule.reason.as_deref() {
+                Some("FieldValueRequired") => Reason::Required,
+                Some("FieldValueForbidden") => Reason::Forbidden,
+                Some("FieldValueDuplicate") => Reason::Duplicate,
+                _ => Reason::Invalid,
+            };
+            let is_scalar = !(value.is_array() || value.is_object());
+            match reason {
+                Reason::Duplicate if is_scalar => Violation::one(reason, &path, shown(value)),
+                Reason::Duplicate => Violation::bare(reason, &path),
+                Reason::Invalid if is_scalar => Violation::new(reason, &path, shown(value), text),
+                _ => Violation::one(reason, &path, text),
+            }
+        }
+        Refusal::Error(error) => {
+            let type_ = schema.type_.as_deref().unwrap_or("");
+            let rule = said_or(rule, rule.rule.trim());
+            let value = format!("\"{type_}\"");
+            let text = format!("{error} evaluating rule: {rule}");
+            Violation::new(Reason::Invalid, path, value, text)
+        }
+    }
+}
+
+fn failed(rule: &Rule) -> String {
+    format!("failed rule: {}", rule.rule.trim())
+}
+
+/// The rule's message, or else the text.
+fn said_or(rule: &Rule, text: &str) -> String {
+    let message = rule.message.as_deref().map(str::trim);
+    message
+        .filter(|it| !it.is_empty())
+        .unwrap_or(text)
+        .to_owned()
+}
+
+/// The field that `fieldPath` names (`.spec.ports`, `.labels['a.b']`), below the value of the rule.
+fn child_at(path: &str, below: &str) -> String {
+    let below = below.replace("['", "[").replace("']", "]");
+    match below.strip_prefix('.') {
+        Some(below) => child(path, below),
+        None => format!("{path}{below}"),
+    }
+}

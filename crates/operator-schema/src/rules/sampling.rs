@@ -1,0 +1,69 @@
+//! What rules ask of samples: that none is broken, with a name that the root's rules like.
+
+use super::rule_violations;
+use super::value::escaped;
+use crate::{Schema, Violation};
+use serde_json::{Value, json};
+
+/// Whether no rule at the value or below it is broken. A root gets a name, if its rules ask for one and the value has none.
+pub(crate) fn permits(schema: &Schema, value: &Value) -> bool {
+    match asks_for_name(schema, value) {
+        true => name(schema, value).is_some(),
+        false => broken(schema, value).is_empty(),
+    }
+}
+
+/// Why [`permits`] says no.
+pub(crate) fn broken(schema: &Schema, value: &Value) -> Vec<Violation> {
+    let mut value = value.clone();
+    if asks_for_name(schema, &value) {
+        value["metadata"] = json!({"name": "example"});
+    }
+    super::judged_rules(schema, &value, None, is_resource(schema)).violations
+}
+
+/// The metadata that the rules of a root ask for.
+pub(crate) fn metadata(schema: &Schema, value: &Value) -> Option<Value> {
+    if !asks_for_name(schema, value) {
+        return None;
+    }
+    name(schema, value).map(|name| json!({"name": name}))
+}
+
+fn name(schema: &Schema, value: &Value) -> Option<String> {
+    let texts = schema.validations.iter().map(|rule| rule.rule.as_str());
+    let quoted = texts.flat_map(|rule| rule.split(['\'', '"']).skip(1).step_by(2));
+    let mut names = std::iter::once("example").chain(quoted);
+    let suits = |name: &&str| {
+        let mut value = value.clone();
+        value["metadata"] = json!({"name": name});
+        rule_violations(schema, &value, None).violations.is_empty()
+    };
+    names.find(suits).map(str::to_owned)
+}
+
+fn asks_for_name(schema: &Schema, value: &Value) -> bool {
+    let mentions = |text: &str| text.contains("self.metadata");
+    let is_unnamed = value.is_object() && value.pointer("/metadata/name").is_none();
+    is_unnamed && is_resource(schema) && schema.validations.iter().any(|it| mentions(&it.rule))
+}
+
+/// The root of a version, as far as that can be told from its schema.
+fn is_resource(schema: &Schema) -> bool {
+    let metadata = schema.properties.get("metadata");
+    metadata.is_some_and(|it| it.additional_properties.is_none())
+        && ["apiVersion", "kind"]
+            .iter()
+            .all(|key| schema.properties.contains_key(*key))
+}
+
+/// The fields that the rules of an object speak of.
+pub(crate) fn mentioned(schema: &Schema) -> Vec<&str> {
+    let word = |c: char| !(c.is_alphanumeric() || c == '_');
+    let names = schema.properties.keys().map(String::as_str);
+    let is_mentioned = |name: &&str| {
+        let rules = &mut schema.validations.iter().map(|rule| rule.rule.as_str());
+        escaped(name).is_some_and(|it| rules.any(|rule| rule.split(word).any(|found| found == it)))
+    };
+    names.filter(is_mentioned).collect()
+}

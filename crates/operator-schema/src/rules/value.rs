@@ -1,0 +1,151 @@
+//! Values as rules see them: typed by the schema, without what it does not name, under names that are CEL identifiers.
+//!
+//! <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-rules>
+
+use super::evaluate::converted;
+use crate::{Schema, SchemaOrBool};
+use kube_cel::cel::Value as Cel;
+use serde_json::{Map, Value};
+use std::collections::HashMap;
+
+/// The value of `self`; `is_root` adds what all resources have.
+pub(super) fn typed(schema: &Schema, value: &Value, is_root: bool) -> Cel {
+    match value {
+        Value::Null => Cel::Null,
+        Value::Bool(value) => Cel::Bool(*value),
+        Value::String(text) => string(schema, text),
+        Value::Number(number) => match (schema.type_.as_deref(), number.as_i64()) {
+            (Some("number"), _) => Cel::Float(number.as_f64().unwrap_or(f64::NAN)),
+            (_, Some(int)) => Cel::Int(int),
+            // A whole number that was written with a fraction.
+            (Some("integer"), None) => Cel::Int(number.as_f64().unwrap_or_default() as i64),
+            (_, None) => Cel::Float(number.as_f64().unwrap_or(f64::NAN)),
+        },
+        Value::Array(list) => {
+            let none = Schema::default();
+            let items = schema.items.as_deref().unwrap_or(&none);
+            list.iter()
+                .map(|item| typed(items, item, false))
+                .collect::<Vec<_>>()
+                .into()
+        }
+        Value::Object(map) => object(schema, map, is_root || schema.embedded_resource),
+    }
+}
+
+/// Strings of the formats that have a type of their own in CEL.
+fn string(schema: &Schema, text: &str) -> Cel {
+    let conversion = match (schema.type_.as_deref(), schema.format.as_deref()) {
+        (Some("string"), Some("date-time")) => "timestamp(x)",
+        (Some("string"), Some("date")) => "timestamp(x + 'T00:00:00Z')",
+        (Some("string"), Some("duration")) => "duration(x)",
+        (Some("string"), Some("byte")) => "base64.decode(x)",
+        _ => return text.to_owned().into(),
+    };
+    let text: Cel = text.to_owned().into();
+    converted(conversion, text.clone()).unwrap_or(text)
+}
+
+fn object(schema: &Schema, map: &Map<String, Value>, is_resource: bool) -> Cel {
+    let mut fields: HashMap<String, Cel> = HashMap::new();
+    for (key, value) in map {
+        match (schema.properties.get(key), &schema.additional_properties) {
+            // To rules a null of a nullable field is not there.
+            (Some(_), _) if value.is_null() => {}
+            (Some(field), _) => {
+                if let Some(name) = escaped(key) {
+                    fields.insert(name, typed(field, value, false));
+                }
+            }
+            (None, Some(SchemaOrBool::Schema(field))) => {
+                fields.insert(key.clone(), typed(field, value, false));
+            }
+            (None, _) => {}
+        }
+    }
+    if is_resource {
+        let text = Schema::default();
+        for key in ["apiVersion", "kind"] {
+            if let Some(value) = map.get(key) {
+                fields.insert(key.to_owned(), typed(&text, value, false));
+            }
+        }
+        let metadata = map.get("metadata").and_then(Value::as_object);
+        let names = metadata.into_iter().flatten();
+        let names = names.filter(|(key, _)| matches!(key.as_str(), "name" | "generateName"));
+        let names: HashMap<String, Cel> = names
+            .map(|(key, value)| (key.clone(), typed(&text, value, false)))
+            .collect();
+        fields.insert("metadata".to_owned(), names.into());
+    }
+    fields.into()
+}
+
+/// The name of a property in CEL; none for those that rules cannot reach.
+pub(super) fn escaped(name: &str) -> Option<String> {
+    const KEYWORDS: [&str; 21] = [
+        "true",
+        "false",
+        "null",
+        "in",
+        "as",
+        "break",
+        "const",
+        "continue",
+        "else",
+        "for",
+        "function",
+        "if",
+        "import",
+        "let",
+        "loop",
+        "package",
+        "namespace",
+        "return",
+        "var",
+        "void",
+        "while",
+    ];
+    if KEYWORDS.contains(&name) {
+        return Some(format!("__{name}__"));
+    }
+    let first = name.chars().next()?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-' | '/');
+    if !(first.is_ascii_alphabetic() || first == '_') || !name.chars().all(is_plain) {
+        return None;
+    }
+    let name = name
+        .replace("__", "__underscores__")
+        .replace('.', "__dot__");
+    Some(name.replace('-', "__dash__").replace('/', "__slash__"))
+}
+
+/// The names that rules have for types, and what they stand for.
+pub(super) const TYPES: [(&str, &str); 9] = [
+    ("bool", "\0bool"),
+    ("bytes", "\0bytes"),
+    ("double", "\0double"),
+    ("int", "\0int"),
+    ("list", "\0list"),
+    ("map", "\0map"),
+    ("null_type", "\0null_type"),
+    ("string", "\0string"),
+    ("uint", "\0uint"),
+];
+
+/// What the type of a value stands for.
+pub(super) fn type_name(value: &Cel) -> String {
+    let name = match value {
+        Cel::Bool(_) => "bool",
+        Cel::Bytes(_) => "bytes",
+        Cel::Float(_) => "double",
+        Cel::Int(_) => "int",
+        Cel::List(_) => "list",
+        Cel::Map(_) => "map",
+        Cel::Null => "null_type",
+        Cel::String(_) => "string",
+        Cel::UInt(_) => "uint",
+        _ => "",
+    };
+    format!("\0{name}")
+}
