@@ -59,7 +59,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             format!("{list:#}\n")
         }
     };
-    terminal.print(&text);
+    terminal.print(&text)?;
     Ok(Exit::Clean)
 }
 
