@@ -26,6 +26,7 @@
 
 mod api;
 mod assets;
+mod difference;
 mod error;
 mod eventually;
 mod install;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
 use crate::Result;
+use crate::difference::schema_differences;
 
 /// Reads an object of YAML, such as a sample of `manifests/samples/`.
 pub fn sample<K: DeserializeOwned>(yaml: &str) -> Result<K> {
@@ -25,7 +26,8 @@ pub fn condition<K: Serialize>(object: &K, type_: &str) -> Option<String> {
     found["status"].as_str().map(str::to_owned)
 }
 
-/// Compares `crd()` of a type with the spec that it was made from: names, scope, subresources, printer columns and selectable fields.
+/// Compares `crd()` of a type with the spec that it was made from: names, scope, subresources, printer columns, selectable fields, and
+/// the schema with all its rules and descriptions.
 ///
 /// # Panics
 ///
@@ -56,6 +58,9 @@ pub fn assert_is_spec<K: CustomResourceExt + Resource<DynamicType = ()>>(spec: &
             "{part}"
         );
     }
+    let schema = |version: &Value| version["schema"]["openAPIV3Schema"].clone();
+    let differences = schema_differences(&schema(&theirs), &schema(&ours));
+    assert!(differences.is_empty(), "schema: {differences:#?}");
 }
 
 /// Checks a sample against the schema of its version, and that the type reads and writes it without a loss.
