@@ -134,7 +134,7 @@ fn what_can_not_be_had_is_an_error_with_a_cure() {
             "widget.yaml --version v2",
             "",
             "Widget has no version `v2`; it has v1",
-            "choose among those",
+            "choose one of those",
         ),
         (
             "widget.yaml --kind Gadget",
