@@ -1,0 +1,176 @@
+//! The types of some definitions, or of all: compiled without a warning, they read and write arbitrary valid objects of their schemas,
+//! and say in `crd()` what their definitions say.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use cargo_operator::{
+    crd::{self, Api, Version},
+    project::SchemaMode,
+    types,
+};
+use operator_schema::{Objects, apply_defaults};
+use serde_json::{Map, Value, json};
+
+use crate::definitions::corpus;
+
+/// Those that are compiled; `$CORPUS_KINDS` names others, `all` all of them.
+const KINDS: [&str; 14] = [
+    "apiserversources.sources.knative.dev",
+    "applications.argoproj.io",
+    "certificates.cert-manager.io",
+    "clusters.cluster.x-k8s.io",
+    "clusters.postgresql.cnpg.io",
+    "eventlisteners.triggers.tekton.dev",
+    "helmreleases.helm.toolkit.fluxcd.io",
+    "httproutes.gateway.networking.k8s.io",
+    "pipelines.tekton.dev",
+    "prometheuses.monitoring.coreos.com",
+    "redisfailovers.databases.spotahome.com",
+    "rollouts.argoproj.io",
+    "scaledobjects.keda.sh",
+    "virtualservices.networking.istio.io",
+];
+
+/// So many bytes of modules are compiled at once; rustc needs some 3 GiB for them.
+const CRATE_SIZE: usize = 12_000_000;
+
+/// More objects than this are not made of a version.
+const OBJECTS: usize = 400;
+
+#[test]
+fn types_read_and_write_what_their_schemas_allow() {
+    let wanted = std::env::var("CORPUS_KINDS").unwrap_or_else(|_| KINDS.join(","));
+    let wanted: Vec<&str> = wanted.split(',').collect();
+    let mut apis = corpus();
+    apis.retain(|api| wanted == ["all"] || wanted.contains(&api.name().as_str()));
+    if apis.is_empty() {
+        return;
+    }
+    apis.extend(crd::read("odd.yaml", include_str!("odd.yaml")).unwrap());
+    for mode in [SchemaMode::Derive, SchemaMode::Embed] {
+        let mut rest = apis.as_slice();
+        while !rest.is_empty() {
+            let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("corpus-{mode:?}"));
+            let count = write_crate(&folder, rest, mode);
+            eprintln!("{mode:?}: {count} definitions, from {}", rest[0].name());
+            run(&folder, mode);
+            rest = &rest[count..];
+        }
+    }
+}
+
+fn run(folder: &Path, mode: SchemaMode) {
+    let status = Command::new(env!("CARGO"))
+        .args(["run", "--quiet", "--offline"])
+        .current_dir(folder)
+        // that of the tests, which has most dependencies already
+        .env("CARGO_TARGET_DIR", folder.join("../.."))
+        .status()
+        .unwrap();
+    assert!(status.success(), "{mode:?}: see above");
+}
+
+/// A crate with a module for each version of the first definitions, as many as are compiled at once, whose `main` checks them all.
+fn write_crate(folder: &Path, apis: &[Api], mode: SchemaMode) -> usize {
+    let source = folder.join("src");
+    let _ = fs::remove_dir_all(&source);
+    fs::create_dir_all(&source).unwrap();
+    let mut library = "pub mod check;\nmod difference;\n".to_owned();
+    let mut calls = String::new();
+    let (mut count, mut size) = (0, 0);
+    for api in apis {
+        if size > CRATE_SIZE {
+            break;
+        }
+        count += 1;
+        for version in &api.versions {
+            let module = types::module(api, version, mode);
+            size += module.text.len();
+            let name = format!("{}_{}", api.name(), version.name).replace(['.', '-'], "_");
+            let case = json!({
+                "definition": serde_yaml::from_str::<Value>(&api.text).unwrap(),
+                "version": version.name,
+                "objects": objects(api, version),
+            });
+            fs::write(source.join(format!("{name}.rs")), &module.text).unwrap();
+            fs::write(source.join(format!("{name}.json")), case.to_string()).unwrap();
+            library += &format!("pub mod {name};\n");
+            let kind = format!("corpus::{name}::{}", module.facts.root);
+            calls += &format!(
+                "    faults += check::<{kind}>(\"{name}\", include_str!(\"{name}.json\"));\n"
+            );
+        }
+    }
+    let main = format!(
+        "use corpus::check::check;\n\nfn main() {{\n    let mut faults = 0;\n{calls}    assert_eq!(faults, 0);\n}}\n"
+    );
+    fs::write(source.join("lib.rs"), library).unwrap();
+    fs::write(source.join("main.rs"), main).unwrap();
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    for (from, to) in [
+        ("tests/corpus/check.rs", "src/check.rs"),
+        (
+            "crates/operator-testing/src/difference.rs",
+            "src/difference.rs",
+        ),
+        ("Cargo.lock", "Cargo.lock"),
+    ] {
+        fs::copy(root.join(from), folder.join(to)).unwrap();
+    }
+    fs::write(folder.join("Cargo.toml"), MANIFEST).unwrap();
+    count
+}
+
+const MANIFEST: &str = r#"[package]
+name = "corpus"
+version = "0.1.0"
+edition = "2024"
+
+[workspace]
+
+[dependencies]
+k8s-openapi = { version = "0.29", features = ["schemars", "v1_33"] }
+kube = { version = "5", default-features = false, features = ["client", "derive", "ring", "runtime", "rustls-tls"] }
+schemars = "1"
+serde = { version = "1", features = ["derive"] }
+serde_json = { version = "1", features = ["preserve_order"] }
+
+[lints.rust]
+warnings = "deny"
+
+[profile.dev]
+debug = "line-tables-only"
+
+[profile.dev.package."*"]
+debug = false
+"#;
+
+/// Valid objects, as the API server sends them, that reach every field, value and edge of the schema, where one does.
+fn objects(api: &Api, version: &Version) -> Vec<Value> {
+    let made = Objects::new(&version.schema, 0).cover(OBJECTS);
+    let whole = |mut object: Value| {
+        apply_defaults(&version.schema, &mut object);
+        let mut whole = Map::from_iter([
+            (
+                "apiVersion".into(),
+                format!("{}/{}", api.group, version.name).into(),
+            ),
+            ("kind".into(), api.names.kind.clone().into()),
+            (
+                "metadata".into(),
+                json!({"name": "x", "labels": {"a": "b"}}),
+            ),
+        ]);
+        if let Value::Object(fields) = object {
+            for (field, value) in fields {
+                whole.entry(field).or_insert(value);
+            }
+        }
+        whole.into()
+    };
+    made.into_iter().map(whole).collect()
+}
