@@ -5,6 +5,9 @@ use std::collections::{HashMap, HashSet};
 
 use super::name::{camel, field, pascal, pascal_spelled, spelled, variant};
 
+/// The variant of values that the schema does not name.
+pub const OTHERS: &str = "Unrecognized";
+
 /// The identifiers of a struct's fields, in the order of `wires`.
 pub fn fields(wires: &[&str]) -> Vec<String> {
     distinct(
@@ -17,11 +20,11 @@ pub fn fields(wires: &[&str]) -> Vec<String> {
     )
 }
 
-/// The variants of an enum, in the order of `values`.
+/// The variants of an enum, in the order of `values`; none is [`OTHERS`].
 pub fn variants(values: &[&str]) -> Vec<String> {
     distinct(
         values,
-        &HashSet::new(),
+        &HashSet::from([OTHERS.to_owned()]),
         |value| variant(value),
         |value, ident| {
             (
@@ -142,6 +145,12 @@ mod tests {
     fn values_that_differ_in_capitals_get_a_variant_each() {
         let idents = variants(&["http", "HTTP", "Http"]);
         assert_eq!(idents, ["LowerHttp", "HTTP", "Http"]);
+    }
+
+    #[test]
+    fn the_variant_of_other_values_is_never_given() {
+        let idents = variants(&["Unrecognized", "unrecognized", "Known"]);
+        assert_eq!(idents, ["UpperUnrecognized", "LowerUnrecognized", "Known"]);
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub enum Argument {
     Pattern(String),
     /// Of the items.
     Inner(Vec<Argument>),
+    /// The schema is without the variant of other values.
+    Closed,
     /// Keywords as they are; `null` takes one away, as a definition that is read knows no `null`.
     Extend(Vec<(String, Extension)>),
 }
@@ -58,6 +60,7 @@ impl Argument {
         match self {
             Self::With(type_) => leaf("with", &write(type_)),
             Self::Required => Meta::Leaf("required".into()),
+            Self::Closed => Meta::Leaf("transform = closed".into()),
             Self::Description(text) => leaf("description", text),
             Self::Range(bounds) => Meta::List("range", bounds.metas()),
             Self::Length(bounds) => Meta::List("length", bounds.metas()),

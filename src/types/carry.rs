@@ -164,7 +164,16 @@ impl Carrying<'_> {
         } else {
             wanted.retain(|keyword, _| !OF_FIELD.contains(&keyword.as_str()));
         }
-        found.extend(differences(&derived::shape(&definition.shape), &wanted));
+        let mut derived = derived::shape(&definition.shape);
+        if matches!(definition.shape, Shape::Enum(_)) {
+            // a union of the definition's own takes the place of the one that is derived
+            if wanted.contains_key("anyOf") {
+                derived.clear();
+            } else {
+                found.arguments.push(Argument::Closed);
+            }
+        }
+        found.extend(differences(&derived, &wanted));
         found
     }
 

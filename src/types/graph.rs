@@ -37,7 +37,7 @@ pub struct Definition {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Shape {
     Struct(Struct),
-    /// Strings of a closed set.
+    /// Strings that the schema names. Others are kept too, as those of a later version of the schema.
     Enum(Vec<Variant>),
     /// Of the same shape as an earlier definition.
     Alias(TypeId),

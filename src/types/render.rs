@@ -12,6 +12,7 @@
 //! ```
 
 use super::{
+    allot::OTHERS,
     attribute::{Argument, schemars},
     carry::Carried,
     doc::comment,
@@ -156,7 +157,7 @@ impl Writer<'_> {
         })
     }
 
-    /// Of a field that is none of the schema's.
+    /// Of a field or variant that is none of the schema's.
     pub fn skip(&self) -> &'static str {
         match self.mode {
             SchemaMode::Derive => "    #[schemars(skip)]\n",
@@ -182,7 +183,7 @@ impl Writer<'_> {
 
     fn enumeration(&self, definition: &Definition, variants: &[Variant]) -> String {
         let name = &definition.name;
-        let mut names = vec!["Clone", "Copy", "Debug", "Eq", "PartialEq", "Deserialize"];
+        let mut names = vec!["Clone", "Debug", "Eq", "PartialEq", "Deserialize"];
         if self.mode == SchemaMode::Derive {
             names.push("JsonSchema");
         }
@@ -202,7 +203,12 @@ impl Writer<'_> {
             " {"
         };
         let schemars = self.schemars(0, &definition.schemars);
-        derive(&names) + &schemars + &format!("pub enum {name}{brace}\n{variants}}}\n")
+        let skip = self.skip();
+        derive(&names)
+            + &schemars
+            + &format!(
+                "pub enum {name}{brace}\n{variants}    /// A value that this version of the schema does not name.\n    #[serde(untagged)]\n{skip}    {OTHERS}(String),\n}}\n"
+            )
     }
 }
 

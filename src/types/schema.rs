@@ -3,7 +3,13 @@
 
 use serde_json::Value;
 
-use super::{attribute::json, carry::Carried, doc::UNWRAPPED, graph::TypeGraph, root::Derived};
+use super::{
+    attribute::{Argument, json},
+    carry::Carried,
+    doc::UNWRAPPED,
+    graph::{Definition, TypeGraph},
+    root::Derived,
+};
 use crate::rustfmt::{WIDTH, literal};
 
 /// The expression of the whole schema in `crd()` of a plain root, as statements.
@@ -96,6 +102,10 @@ pub fn support(graph: &TypeGraph, carried: &Carried) -> String {
         };
         text += &format!("\n{head}\n    serde_json::json!({value})\n}}\n");
     }
+    let is_closed = |definition: &Definition| definition.schemars.contains(&Argument::Closed);
+    if graph.definitions.iter().any(is_closed) {
+        text += CLOSED;
+    }
     if differs(graph, carried) {
         text += &as_defined(graph, carried);
     }
@@ -133,6 +143,21 @@ fn parts(carried: &Carried) -> String {
     }
     format!("\nconst PARTS: &str = r{hashes}\"{text}\"{hashes};\n")
 }
+
+const CLOSED: &str = "
+/// The schema of an enum names its values; the variant of others is not in it, and leaves a union of one.
+fn closed(schema: &mut schemars::Schema) {
+    if let Some(serde_json::Value::Array(mut union)) = schema.remove(\"anyOf\")
+        && let Some(serde_json::Value::Object(named)) = union.pop()
+    {
+        for (keyword, value) in named {
+            if schema.get(&keyword).is_none() {
+                schema.insert(keyword, value);
+            }
+        }
+    }
+}
+";
 
 const AS_DEFINED: &str = "
 /// Takes back what the derived schema says beyond the definition.

@@ -12,8 +12,8 @@ use cargo_operator::{
     project::SchemaMode,
     types,
 };
-use operator_schema::{Objects, apply_defaults};
-use serde_json::{Map, Value, json};
+use operator_schema::{Objects, Schema, SchemaOrBool, apply_defaults};
+use serde_json::{Value, json};
 
 use crate::definitions::corpus;
 
@@ -149,28 +149,51 @@ debug = "line-tables-only"
 debug = false
 "#;
 
-/// Valid objects, as the API server sends them, that reach every field, value and edge of the schema, where one does.
+/// Valid objects, as the API server sends them, that reach every field, value and edge of the schema, where one does; and the first of
+/// them with values in its enums that a later version of the schema may name.
 fn objects(api: &Api, version: &Version) -> Vec<Value> {
-    let made = Objects::new(&version.schema, 0).cover(OBJECTS);
-    let whole = |mut object: Value| {
-        apply_defaults(&version.schema, &mut object);
-        let mut whole = Map::from_iter([
-            (
-                "apiVersion".into(),
-                format!("{}/{}", api.group, version.name).into(),
-            ),
-            ("kind".into(), api.names.kind.clone().into()),
-            (
-                "metadata".into(),
-                json!({"name": "x", "labels": {"a": "b"}}),
-            ),
-        ]);
-        if let Value::Object(fields) = object {
-            for (field, value) in fields {
-                whole.entry(field).or_insert(value);
+    let schema = &version.schema;
+    let mut objects = Objects::new(schema, 0).cover(OBJECTS);
+    for object in &mut objects {
+        apply_defaults(schema, object);
+        let Value::Object(fields) = object else {
+            continue;
+        };
+        let api_version = format!("{}/{}", api.group, version.name);
+        fields.insert("apiVersion".into(), api_version.into());
+        fields.insert("kind".into(), api.names.kind.as_str().into());
+        fields
+            .entry("metadata")
+            .or_insert_with(|| json!({"name": "x", "labels": {"a": "b"}}));
+    }
+    let newer = objects.iter().take(3).cloned().map(|mut object| {
+        put_newer_values(schema, &mut object);
+        object
+    });
+    let newer: Vec<_> = newer.collect();
+    objects.extend(newer);
+    objects
+}
+
+fn put_newer_values(schema: &Schema, value: &mut Value) {
+    match value {
+        Value::String(text) if schema.enum_.is_some() => *text = "not-in-the-schema".into(),
+        Value::Array(items) => {
+            for (item, schema) in items.iter_mut().zip(schema.items.iter().cycle()) {
+                put_newer_values(schema, item);
             }
         }
-        whole.into()
-    };
-    made.into_iter().map(whole).collect()
+        Value::Object(fields) => {
+            for (wire, value) in fields {
+                let additional = match &schema.additional_properties {
+                    Some(SchemaOrBool::Schema(values)) => Some(&**values),
+                    _ => None,
+                };
+                if let Some(schema) = schema.properties.get(wire).or(additional) {
+                    put_newer_values(schema, value);
+                }
+            }
+        }
+        _ => {}
+    }
 }

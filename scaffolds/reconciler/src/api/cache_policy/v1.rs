@@ -185,10 +185,15 @@ pub struct CachePolicySpec {
 }
 
 /// What goes first when the memory is full.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[derive(Clone, Debug, Eq, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[schemars(transform = closed)]
 pub enum CachePolicySpecEviction {
     LeastRecentlyUsed,
     Off,
+    /// A value that this version of the schema does not name.
+    #[serde(untagged)]
+    #[schemars(skip)]
+    Unrecognized(String),
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema, Serialize)]
@@ -231,11 +236,29 @@ pub struct CachePolicyStatusConditions {
     pub last_transition_time: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[derive(Clone, Debug, Eq, PartialEq, Deserialize, JsonSchema, Serialize)]
+#[schemars(transform = closed)]
 pub enum CachePolicyStatusConditionsStatus {
     True,
     False,
     Unknown,
+    /// A value that this version of the schema does not name.
+    #[serde(untagged)]
+    #[schemars(skip)]
+    Unrecognized(String),
+}
+
+/// The schema of an enum names its values; the variant of others is not in it, and leaves a union of one.
+fn closed(schema: &mut schemars::Schema) {
+    if let Some(serde_json::Value::Array(mut union)) = schema.remove("anyOf")
+        && let Some(serde_json::Value::Object(named)) = union.pop()
+    {
+        for (keyword, value) in named {
+            if schema.get(&keyword).is_none() {
+                schema.insert(keyword, value);
+            }
+        }
+    }
 }
 
 /// Takes back what the derived schema says beyond the definition.
