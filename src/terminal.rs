@@ -2,7 +2,10 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use crate::disk::DiskError;
+use crate::{
+    diagnostic::{Report, hint},
+    disk::DiskError,
+};
 
 /// Where a command speaks.
 pub struct Terminal {
@@ -32,6 +35,18 @@ impl Terminal {
     /// What is not the result, to standard error.
     pub fn tell(&self, line: &str) {
         let _ = writeln!(io::stderr().lock(), "{line}");
+    }
+
+    /// Findings, to standard error, and once where more is said of them. `anstream` takes the colours away where standard error is no
+    /// terminal or the user wants none (`NO_COLOR`).
+    pub fn report(&self, reports: &[Report]) {
+        let mut out = anstream::stderr().lock();
+        for report in reports {
+            let _ = writeln!(out, "{}\n", report.rendered());
+        }
+        if let Some(hint) = hint(reports) {
+            let _ = writeln!(out, "{hint}");
+        }
     }
 
     /// How far a long command is; only where a person looks on.

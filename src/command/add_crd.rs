@@ -37,7 +37,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let outcome = Outcome {
         plan: open.plan(&rendered, |_| true)?,
         root: &open.root,
-        diagnostics: open.diagnostics(&rendered),
+        reports: open.reports(rendered),
         summary: match added {
             0 => format!(
                 "{}: the new spec of {names} is taken",

@@ -1,9 +1,10 @@
 //! An error as a command tells it: what, where, and a cure on a line of its own. All errors of the stages end here.
 
-use std::fmt;
+use std::ops::Range;
 
 use crate::{
     crd::ReadError,
+    diagnostic::{Place, Report},
     disk::DiskError,
     project::{LockError, ResourceError, StateError},
     render::RenderError,
@@ -12,35 +13,26 @@ use crate::{
 use super::kinds::KindError;
 
 /// Why a command could not do its work; more than one where several inputs are wrong.
-#[derive(Debug, Default)]
-pub struct Failure(Vec<(String, String)>);
+#[derive(Debug)]
+pub struct Failure(pub Vec<Report>);
 
 impl Failure {
-    fn new(message: impl fmt::Display, help: impl Into<String>) -> Self {
-        Self(vec![(message.to_string(), help.into())])
+    /// An error of the state, with its place in the text.
+    pub fn state(error: &StateError, path: &str, text: &str) -> Self {
+        let report = Report::error(error.to_string(), error.help());
+        Self::within(report, path, text, error.place(text))
     }
-}
 
-impl fmt::Display for Failure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (message, help) in &self.0 {
-            writeln!(f, "error: {message}")?;
-            if !help.is_empty() {
-                writeln!(f, "  help: {help}")?;
-            }
-        }
-        Ok(())
+    /// An error with its place in a text, if it has one.
+    pub fn within(report: Report, path: &str, text: &str, range: Option<Range<usize>>) -> Self {
+        let place = range.map(|range| Place::new(path, 1, text, range));
+        Self(vec![Report { place, ..report }])
     }
 }
 
 impl From<Vec<ReadError>> for Failure {
     fn from(errors: Vec<ReadError>) -> Self {
-        Self(
-            errors
-                .into_iter()
-                .map(|error| (error.to_string(), error.problem.help()))
-                .collect(),
-        )
+        Self(errors.into_iter().map(ReadError::report).collect())
     }
 }
 
@@ -48,7 +40,7 @@ macro_rules! from {
     ($($error:ty),*) => {$(
         impl From<$error> for Failure {
             fn from(error: $error) -> Self {
-                Self::new(&error, error.help())
+                Self(vec![Report::error(error.to_string(), error.help())])
             }
         }
     )*};

@@ -35,7 +35,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             path.starts_with("manifests/") || path == "crds/kustomization.yaml"
         })?,
         root: &open.root,
-        diagnostics: open.diagnostics(&rendered),
+        reports: open.reports(rendered),
         summary: format!("{}: manifests/", open.state.state.name),
         next: match open.state.state.image {
             Some(_) => "kubectl apply --server-side -k manifests/".into(),

@@ -65,7 +65,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let outcome = Outcome {
         root: &open.root,
         plan,
-        diagnostics: open.diagnostics(&rendered),
+        reports: open.reports(rendered),
         summary: match kinds {
             0 => format!("{name}: an empty project"),
             _ => format!(

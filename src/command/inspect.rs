@@ -7,9 +7,9 @@ use super::{
     failure::Failure,
     kinds::{self, KindError, is_named},
     open::{Open, Where},
-    view::{Format, told},
+    view::Format,
 };
-use crate::{crd::Scope, terminal::Terminal};
+use crate::{crd::Scope, diagnostic::Report, terminal::Terminal};
 
 /// Shows the kinds of the project, their versions, modules and rights, and what is odd about their schemas
 #[derive(clap::Args)]
@@ -44,11 +44,9 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         )
         .into());
     }
-    let diagnostics: Vec<_> = rendered
-        .diagnostics
-        .iter()
-        .filter(|(name, _)| chosen.iter().any(|(kind, _)| *name == kind.full_name()))
-        .collect();
+    let is_chosen = |name: &String| chosen.iter().any(|(kind, _)| *name == kind.full_name());
+    let mut reports = open.reports(rendered);
+    reports.retain(|report| report.subject.as_ref().is_some_and(is_chosen));
     if args.format == Format::Json {
         let kinds: Vec<_> = chosen
             .iter()
@@ -58,9 +56,8 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
                     "versions": kind.versions, "module": format!("api::{}", kind.module_name()), "spec": kind.spec,
                     "scaffold": kind.scaffold, "schema": kind.schema, "cleanup": kind.cleanup,
                     "owns": kind.owns, "watches": kind.watches, "reads": kind.reads,
-                    "diagnostics": diagnostics.iter().filter(|(name, _)| *name == kind.full_name())
-                        .map(|(_, found)| json!({"code": found.code.as_str(), "pointer": found.pointer, "message": found.message}))
-                        .collect::<Vec<_>>(),
+                    "diagnostics": reports.iter().filter(|found| found.subject == Some(kind.full_name()))
+                        .map(Report::json).collect::<Vec<_>>(),
                 })
             })
             .collect();
@@ -113,9 +110,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         }
     }
     terminal.print(&text)?;
-    for (kind, diagnostic) in diagnostics {
-        terminal.tell(&told(kind, diagnostic));
-    }
+    terminal.report(&reports);
     Ok(Exit::Clean)
 }
 

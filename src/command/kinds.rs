@@ -106,8 +106,6 @@ pub enum KindError {
     NoOut,
     #[error("{0} is a project; its types are its own business")]
     InProject(String),
-    #[error("Cargo.toml:{line}: {message}")]
-    Manifest { line: usize, message: String },
     #[error("`{0}` is not the name of an image")]
     Image(String),
     #[error("{place}: {kind} {version}: {why}")]
@@ -117,6 +115,8 @@ pub enum KindError {
         version: String,
         why: String,
     },
+    #[error("there is no code `{0}`")]
+    Code(String, &'static str),
     #[error("{0}")]
     Starter(starter::StarterError),
 }
@@ -139,10 +139,10 @@ impl KindError {
             Self::Present(_) => "edit its entry in operator.toml, then `cargo operator regenerate`".into(),
             Self::NoOut => "add `--out DIR`".into(),
             Self::InProject(_) => "add the kinds with `cargo operator add-crd --types-only`, or name another folder".into(),
-            Self::Manifest { .. } => "mend it first: keys of ours are merged into it".into(),
             Self::MoreInSpec(_) => "move what else is in it (comments before the document too) to another file".into(),
             Self::Image(_) => IMAGE_HELP.into(),
             Self::NoObject { .. } => "mend the schema if it contradicts itself, else write one by hand; `--kind` chooses another kind".into(),
+            Self::Code(_, nearest) => format!("`cargo operator explain {nearest}` is the nearest; `cargo operator explain` lists all"),
             Self::Starter(error) => error.help().into(),
         }
     }

@@ -2,6 +2,7 @@
 
 mod add_crd;
 mod completions;
+mod explain;
 mod failure;
 mod gen_manifests;
 mod init;
@@ -53,6 +54,7 @@ enum Command {
     Regenerate(regenerate::Args),
     GenManifests(gen_manifests::Args),
     Inspect(inspect::Args),
+    Explain(explain::Args),
     Completions(completions::Args),
 }
 
@@ -66,7 +68,7 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     let terminal = Terminal::default();
     let exit = run(cli.command, &terminal).unwrap_or_else(|failure| {
         terminal.progress_ends();
-        terminal.tell(failure.to_string().trim_end());
+        terminal.report(&failure.0);
         Exit::Usage
     });
     ExitCode::from(exit as u8)
@@ -81,6 +83,7 @@ fn run(command: Command, terminal: &Terminal) -> Result<Exit, Failure> {
         Command::Regenerate(args) => regenerate::exec(args, terminal),
         Command::GenManifests(args) => gen_manifests::exec(args, terminal),
         Command::Inspect(args) => inspect::exec(args, terminal),
+        Command::Explain(args) => explain::exec(args, terminal),
         Command::Completions(args) => completions::exec(args, terminal),
     }
 }

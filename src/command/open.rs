@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     crd::{self, Api},
-    diagnostic::Diagnostic,
+    diagnostic::{Diagnostic, Place, Report},
     disk::{self, Guard},
     plan::{self, LOCK, Plan, Tree},
     project::{Lock, Project, StateFile},
@@ -45,8 +45,12 @@ impl Open {
         let root = disk::find_project(place.manifest_path.as_deref())?;
         let guard = disk::guard(&root)?;
         let text = disk::read(&root, STATE)?.unwrap_or_default();
-        let state = StateFile::read(&text)?;
-        state.check_tool(env!("CARGO_PKG_VERSION"))?;
+        let path = root.join(STATE).display().to_string();
+        let failed = |error| Failure::state(&error, &path, &text);
+        let state = StateFile::read(&text).map_err(failed)?;
+        state
+            .check_tool(env!("CARGO_PKG_VERSION"))
+            .map_err(failed)?;
         let lock = match disk::read(&root, LOCK)? {
             Some(text) => Lock::read(&text)?,
             None => Lock::default(),
@@ -168,9 +172,44 @@ impl Open {
             .collect()
     }
 
-    pub fn diagnostics(&self, rendered: &Rendered) -> Vec<(String, Diagnostic)> {
-        rendered.diagnostics.clone()
+    /// What is to be said of the output, with its places in the specs.
+    pub fn reports(&self, rendered: Rendered) -> Vec<Report> {
+        let mut reports = vec![];
+        let mut left = rendered.diagnostics;
+        for (kind, api) in self.state.state.kinds.iter().zip(&self.apis) {
+            let name = kind.full_name();
+            let (found, others) = left.into_iter().partition(|(about, _)| *about == name);
+            left = others;
+            let found: Vec<(String, Diagnostic)> = found;
+            reports.extend(placed(
+                api,
+                found.into_iter().map(|(_, found)| found).collect(),
+            ));
+        }
+        let whole = left
+            .into_iter()
+            .map(|(name, found)| Report::of(&name, found, None));
+        reports.extend(whole);
+        reports
     }
+}
+
+/// The diagnostics of a definition, with their places.
+pub fn placed(api: &Api, diagnostics: Vec<Diagnostic>) -> Vec<Report> {
+    let pointers: Vec<&str> = diagnostics
+        .iter()
+        .map(|found| found.pointer.as_str())
+        .collect();
+    let places: Vec<Place> = match pointers.as_slice() {
+        [] => vec![],
+        pointers => api.places(pointers),
+    };
+    let name = format!("{}.{}", api.names.kind, api.group);
+    diagnostics
+        .into_iter()
+        .zip(places)
+        .map(|(found, place)| Report::of(&name, found, Some(place)))
+        .collect()
 }
 
 fn plan_in(
@@ -185,16 +224,11 @@ fn plan_in(
     if let Some(text) = ours.get("Cargo.toml")
         && let Err(error) = text.parse::<toml_edit::DocumentMut>()
     {
-        let line = error.span().map_or(1, |span| {
-            text[..span.start.min(text.len())].matches('\n').count() + 1
-        });
-        let message = error
-            .message()
-            .lines()
-            .next()
-            .unwrap_or_default()
-            .to_owned();
-        return Err(KindError::Manifest { line, message }.into());
+        let message = error.message().lines().next().unwrap_or_default();
+        let help = "mend it first: keys of ours are merged into it";
+        let path = root.join("Cargo.toml").display().to_string();
+        let report = Report::error(message, help);
+        return Err(Failure::within(report, &path, text, error.span()));
     }
     let mut plan = plan::plan(lock, &ours, tree, only);
     let mut seeded: Vec<&mut Option<String>> = plan

@@ -24,7 +24,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let outcome = Outcome {
         plan: open.plan(&rendered, |_| true)?,
         root: &open.root,
-        diagnostics: open.diagnostics(&rendered),
+        reports: open.reports(rendered),
         summary: format!("{}: regenerated", open.state.state.name),
         next: "cargo test".into(),
         cure: Cure::Regenerate,

@@ -9,10 +9,12 @@ use super::{
     Exit,
     failure::Failure,
     kinds::{self, KindError, Mode},
-    view::{Cure, Outcome, View, told},
+    open::placed,
+    view::{Cure, Outcome, View},
 };
 use crate::{
     crd::{Api, Version},
+    diagnostic::Report,
     disk,
     plan::{self, LOCK, Tree},
     project::{Lock, Owner, module_name, version_module},
@@ -67,9 +69,9 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         }
         None => None,
     };
-    let mut diagnostics = vec![];
+    let mut reports = vec![];
     let made = kinds::read_each(&args.paths, args.kind.as_deref(), terminal, |api| {
-        let text = module(&api, &args, &mut diagnostics)?;
+        let text = module(&api, &args, &mut reports)?;
         Ok(Made {
             name: module_name(&api.names.kind),
             group: api.group.clone(),
@@ -111,9 +113,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         }
     }
     let Some(folder) = &args.out else {
-        for (kind, diagnostic) in &diagnostics {
-            terminal.tell(&told(kind, diagnostic));
-        }
+        terminal.report(&reports);
         return Ok(Exit::Clean);
     };
     let lock = match disk::read(folder, LOCK)? {
@@ -125,7 +125,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         root: folder,
         // kinds of earlier calls stay
         plan: plan::plan(&lock, &ours, &tree, |path| tree.0.contains_key(path)),
-        diagnostics,
+        reports,
         summary: format!("{}: the types of {} kinds", folder.display(), count),
         next: "add the modules to the crate with `pub mod`".into(),
         cure: Cure::SameCommand,
@@ -134,20 +134,11 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
 }
 
 /// The text for one kind: one version's types, or a module for each served version.
-fn module(
-    api: &Api,
-    args: &Args,
-    diagnostics: &mut Vec<(String, crate::diagnostic::Diagnostic)>,
-) -> Result<String, KindError> {
-    let full_name = format!("{}.{}", api.names.kind, api.group);
+fn module(api: &Api, args: &Args, reports: &mut Vec<Report>) -> Result<String, KindError> {
+    let mut diagnostics = vec![];
     let mut render = |version: &Version| {
         let module = types::module(api, version, args.schema.into());
-        diagnostics.extend(
-            module
-                .diagnostics
-                .into_iter()
-                .map(|found| (full_name.clone(), found)),
-        );
+        diagnostics.extend(module.diagnostics);
         module.text
     };
     if let Some(name) = &args.version {
@@ -156,24 +147,28 @@ fn module(
             version: name.clone(),
             known: kinds::list(api.versions.iter().map(|version| version.name.as_str())),
         })?;
-        return Ok(render(version));
+        let text = render(version);
+        reports.extend(placed(api, diagnostics));
+        return Ok(text);
     }
     let served: Vec<&Version> = api
         .versions
         .iter()
         .filter(|version| version.served)
         .collect();
-    match served.as_slice() {
-        [version] => Ok(render(version)),
+    let text = match served.as_slice() {
+        [version] => render(version),
         versions => {
             let modules = versions.iter().map(|version| {
                 let name = version_module(&version.name);
                 format!("pub mod {name} {{\n{}}}\n", indented(&render(version)))
             });
             let text = modules.collect::<Vec<_>>().join("\n");
-            Ok(disk::format_rust(Path::new("."), vec![text]).concat())
+            disk::format_rust(Path::new("."), vec![text]).concat()
         }
-    }
+    };
+    reports.extend(placed(api, diagnostics));
+    Ok(text)
 }
 
 /// As it stands in a module. rustfmt would do that, but for attributes that it cannot read.

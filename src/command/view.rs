@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Exit, failure::Failure};
 use crate::{
-    diagnostic::{Diagnostic, Severity},
+    diagnostic::Report,
     disk,
     plan::{Act, Note, Plan},
     terminal::Terminal,
@@ -42,8 +42,7 @@ pub enum Format {
 pub struct Outcome<'a> {
     pub root: &'a Path,
     pub plan: Plan,
-    /// By the kind that each is about.
-    pub diagnostics: Vec<(String, Diagnostic)>,
+    pub reports: Vec<Report>,
     /// What the project is now, in a line.
     pub summary: String,
     /// The command to type next.
@@ -98,13 +97,8 @@ impl View {
             terminal.print(&list(plan))?;
         }
         // of a project that stays as it is, all has been said before; `inspect` says it again
-        let new = if plan.is_empty() {
-            [].as_slice()
-        } else {
-            &outcome.diagnostics
-        };
-        for (kind, diagnostic) in new {
-            terminal.tell(&told(kind, diagnostic));
+        if !plan.is_empty() {
+            terminal.report(&outcome.reports);
         }
         for note in &plan.notes {
             terminal.tell(&noted(note));
@@ -158,17 +152,7 @@ impl View {
                 value
             })
             .collect();
-        let diagnostics: Vec<Value> = outcome
-            .diagnostics
-            .iter()
-            .map(|(kind, found)| {
-                json!({
-                    "kind": kind, "code": found.code.as_str(), "pointer": found.pointer,
-                    "severity": match found.severity { Severity::Note => "note", Severity::Warning => "warning" },
-                    "message": found.message, "help": found.help,
-                })
-            })
-            .collect();
+        let diagnostics: Vec<Value> = outcome.reports.iter().map(Report::json).collect();
         let notes: Vec<Value> = plan
             .notes
             .iter()
@@ -215,26 +199,6 @@ fn list(plan: &Plan) -> String {
         lines += &format!("       crates/ ({vendored} files of the runtime)\n");
     }
     lines
-}
-
-pub fn told(kind: &str, diagnostic: &Diagnostic) -> String {
-    let severity = match diagnostic.severity {
-        Severity::Note => "note",
-        Severity::Warning => "warning",
-    };
-    let place = match diagnostic.pointer.as_str() {
-        "" => String::new(),
-        pointer => format!("\n  at {pointer}"),
-    };
-    let help = diagnostic
-        .help
-        .as_ref()
-        .map(|help| format!("\n  help: {help}"))
-        .unwrap_or_default();
-    format!(
-        "{severity}[{}]: {kind}: {}{place}{help}",
-        diagnostic.code, diagnostic.message
-    )
 }
 
 fn noted(note: &Note) -> String {

@@ -1,8 +1,13 @@
 //! A CustomResourceDefinition as the rest of the program sees it.
 
+use std::sync::Arc;
+
 use indexmap::IndexMap;
 use operator_schema::Schema;
 use serde::Deserialize;
+
+use super::position::places;
+use crate::diagnostic::Place;
 
 /// One kind with all its versions, read from one document.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,8 +30,20 @@ pub struct Api {
 pub struct Source {
     /// As the user named it; `-` is standard input.
     pub path: String,
-    /// The document's first line, from 1.
+    /// The first line of the definition, from 1.
     pub line: usize,
+    /// What the definition is part of, where its text is not the document's own.
+    pub around: Option<Around>,
+}
+
+/// A document that holds definitions as items of a list or as JSON.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Around {
+    pub text: Arc<str>,
+    /// Its first line, from 1.
+    pub line: usize,
+    /// Of the definition in the document.
+    pub pointer: String,
 }
 
 /// `spec.names`, completed as the API server does it.
@@ -115,6 +132,26 @@ impl Api {
             .iter()
             .find(|version| version.storage)
             .expect("read refuses a definition without a storage version")
+    }
+
+    /// Where JSON pointers into the definition lead in the file. The text is parsed once for all of them.
+    pub fn places(&self, pointers: &[&str]) -> Vec<Place> {
+        let (text, line, above) = match &self.source.around {
+            Some(around) => (&*around.text, around.line, around.pointer.as_str()),
+            None => (self.text.as_str(), self.source.line, ""),
+        };
+        let whole: Vec<String> = pointers
+            .iter()
+            .map(|pointer| format!("{above}{pointer}"))
+            .collect();
+        let ranges = places(text, &whole);
+        ranges
+            .into_iter()
+            .zip(pointers)
+            .map(|(range, pointer)| {
+                Place::new(&self.source.path, line, text, range).with_pointer(*pointer)
+            })
+            .collect()
     }
 
     pub fn version(&self, name: &str) -> Option<&Version> {

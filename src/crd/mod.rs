@@ -9,7 +9,8 @@ mod read;
 mod unique;
 mod yaml11;
 
-pub use api::{Api, Conversion, Deprecation, Names, PrinterColumn, Scale, Scope, Source, Version};
-pub use position::line_of;
+pub use api::{
+    Api, Around, Conversion, Deprecation, Names, PrinterColumn, Scale, Scope, Source, Version,
+};
 pub use problem::{NameRule, Problem, ReadError};
 pub use read::{holds_more, read};

@@ -1,108 +1,110 @@
-//! The line of a JSON pointer in a YAML text. Positions are looked up again only when there is something to report.
+//! The places of JSON pointers in a YAML or JSON text. Positions are looked up again only when there is something to report.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, ops::Range};
 
 use granit_parser::{Event, Parser};
 
-/// The line, from 1, on which the value at `pointer` (RFC 6901) stands, or that of its nearest parent. Aliases are not followed.
-pub fn line_of(text: &str, pointer: &str) -> usize {
-    let wanted: Vec<String> = pointer
-        .split('/')
-        .skip(1)
-        .map(|token| token.replace("~1", "/").replace("~0", "~"))
-        .collect();
-    let mut best = (0, 1);
+/// For each pointer (RFC 6901) the bytes of what stands there, or of its nearest parent: a key with its scalar, a key alone where a
+/// collection follows, and the beginning of an item. The text is parsed once for all; aliases are not followed.
+pub fn places(text: &str, pointers: &[impl AsRef<str>]) -> Vec<Range<usize>> {
+    let mut wanted: HashMap<&str, Option<Range<usize>>> = HashMap::new();
+    for pointer in pointers.iter().map(AsRef::as_ref) {
+        wanted.extend(parents(pointer).map(|parent| (parent, None)));
+    }
+    let mut left = wanted.len();
     let mut open: Vec<Container> = vec![];
+    // of the value that comes next, and whether it is wanted
+    let mut pointer = String::new();
+    // the place that the next scalar makes longer, if it follows on the same line
+    let mut unfinished: Option<String> = None;
     for (event, span) in Parser::new_from_str(text).map_while(Result::ok) {
-        let line = span.start.line();
-        match event {
-            Event::Scalar(scalar, ..) if open.last().is_some_and(Container::awaits_key) => {
-                let container = open.last_mut().expect("just seen");
-                container.key = Some(scalar.to_string());
-                if on_path(&open, &wanted) && open.len() > best.0 {
-                    best = (open.len(), line);
-                }
-                if open.len() == wanted.len() && best.0 == wanted.len() {
-                    return best.1;
-                }
-            }
-            Event::Scalar(..) | Event::Alias(..) => {
-                item(&mut open, &wanted, line, &mut best);
-                value_ends(&mut open);
-            }
-            Event::MappingStart(..) | Event::SequenceStart(..) => {
-                item(&mut open, &wanted, line, &mut best);
-                open.push(match event {
-                    Event::MappingStart(..) => Container {
-                        key: None,
-                        index: None,
-                    },
-                    _ => Container {
-                        key: None,
-                        index: Some(0),
-                    },
-                });
-            }
-            Event::MappingEnd | Event::SequenceEnd => {
+        let bytes = span.byte_range().unwrap_or_default();
+        let is_value = matches!(
+            event,
+            Event::Scalar(..)
+                | Event::Alias(..)
+                | Event::MappingStart(..)
+                | Event::SequenceStart(..)
+        );
+        if !is_value {
+            if matches!(event, Event::MappingEnd | Event::SequenceEnd) {
                 open.pop();
-                value_ends(&mut open);
+                value_ends(&mut open, &mut pointer);
             }
-            _ => {}
+            continue;
         }
-    }
-    best.1
-}
-
-/// The lines, from 1, of the items of the outermost list and of lists in it, by their pointers: `/0`, `/items/3`, `/items/3/items/0`.
-pub fn item_lines(text: &str) -> HashMap<String, usize> {
-    let mut lines = HashMap::new();
-    // for each open collection: its pointer, if it is such a list or leads to one, and where in it we are
-    let mut open: Vec<(Option<String>, Container)> = vec![];
-    for (event, span) in Parser::new_from_str(text).map_while(Result::ok) {
-        match event {
-            Event::Scalar(scalar, ..) if open.last().is_some_and(|(_, at)| at.awaits_key()) => {
-                open.last_mut().expect("just seen").1.key = Some(scalar.to_string());
-            }
-            Event::Scalar(..) | Event::Alias(..) => {
-                if let Some((_, at)) = open.last_mut() {
-                    at.ends();
-                }
-            }
-            Event::MappingStart(..) | Event::SequenceStart(..) => {
-                let pointer = match open.last() {
-                    None => Some(String::new()),
-                    Some((
-                        Some(pointer),
-                        Container {
-                            index: Some(index), ..
-                        },
-                    )) => {
-                        let pointer = format!("{pointer}/{index}");
-                        lines.insert(pointer.clone(), span.start.line());
-                        Some(pointer)
-                    }
-                    Some((Some(pointer), at)) if at.key.as_deref() == Some("items") => {
-                        Some(format!("{pointer}/items"))
-                    }
-                    Some(_) => None,
+        let is_scalar = matches!(event, Event::Scalar(..) | Event::Alias(..));
+        if let Some(place) = unfinished.take()
+            && is_scalar
+            && let Some(Some(range)) = wanted.get_mut(place.as_str())
+            && is_one_line(text, range.start..bytes.end)
+        {
+            range.end = bytes.end;
+        }
+        if left == 0 {
+            break;
+        }
+        if let Some(container) = open.last_mut() {
+            let is_key = container.index.is_none() && !container.has_key;
+            if is_key || container.index.is_some() {
+                let token = match (&event, container.index) {
+                    (_, Some(index)) => index.to_string(),
+                    (Event::Scalar(key, ..), None) => key.replace('~', "~0").replace('/', "~1"),
+                    _ => String::new(),
                 };
-                let index = matches!(event, Event::SequenceStart(..)).then_some(0);
-                open.push((pointer, Container { key: None, index }));
-            }
-            Event::MappingEnd | Event::SequenceEnd => {
-                open.pop();
-                if let Some((_, at)) = open.last_mut() {
-                    at.ends();
+                pointer.truncate(container.length);
+                pointer.push('/');
+                pointer.push_str(&token);
+                container.has_key = is_key;
+                if let Some(place @ None) = wanted.get_mut(pointer.as_str()) {
+                    *place = Some(bytes.clone());
+                    left -= 1;
+                    unfinished = Some(pointer.clone()).filter(|_| is_key || !is_scalar);
+                }
+                if is_key && is_scalar {
+                    continue;
                 }
             }
-            _ => {}
+        }
+        if is_scalar {
+            value_ends(&mut open, &mut pointer);
+        } else {
+            open.push(Container {
+                length: pointer.len(),
+                has_key: false,
+                index: matches!(event, Event::SequenceStart(..)).then_some(0),
+            });
         }
     }
-    lines
+    let place = |pointer| parents(pointer).find_map(|parent| wanted[parent].clone());
+    pointers
+        .iter()
+        .map(|pointer| place(pointer.as_ref()).unwrap_or_else(|| beginning(text)))
+        .collect()
 }
 
-/// The line, from 1, on which a mapping has `key` for the second time.
-pub fn line_of_second(text: &str, key: &str) -> Option<usize> {
+/// A pointer and those above it, but for the root's.
+fn parents(pointer: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(pointer), |pointer| {
+        pointer.rfind('/').map(|end| &pointer[..end])
+    })
+    .filter(|pointer| !pointer.is_empty())
+}
+
+/// The first word of a text.
+fn beginning(text: &str) -> Range<usize> {
+    let start = text.len() - text.trim_start().len();
+    let length = text[start..].find([' ', '\n', '\r']);
+    start..length.map_or(text.len(), |length| start + length)
+}
+
+fn is_one_line(text: &str, range: Range<usize>) -> bool {
+    text.get(range)
+        .is_some_and(|text| !text.contains(['\n', '\r']))
+}
+
+/// The bytes of `key` where a mapping has it for the second time.
+pub fn second(text: &str, key: &str) -> Option<Range<usize>> {
     // for each open collection: whether it is a mapping, whether a key comes next, whether it has had this one
     let mut open: Vec<(bool, bool, bool)> = vec![];
     for (event, span) in Parser::new_from_str(text).map_while(Result::ok) {
@@ -110,7 +112,7 @@ pub fn line_of_second(text: &str, key: &str) -> Option<usize> {
             Event::Scalar(scalar, ..) => {
                 if let Some((true, awaits_key @ true, had)) = open.last_mut() {
                     if scalar == key && std::mem::replace(had, true) {
-                        return Some(span.start.line());
+                        return span.byte_range();
                     }
                     *awaits_key = false;
                     continue;
@@ -135,48 +137,21 @@ pub fn line_of_second(text: &str, key: &str) -> Option<usize> {
     None
 }
 
+/// An open collection.
 struct Container {
-    /// Of the mapping's value that comes next.
-    key: Option<String>,
+    /// Of its own pointer.
+    length: usize,
+    /// Whether a mapping's value comes next.
+    has_key: bool,
     /// Of the sequence's item that comes next.
     index: Option<usize>,
 }
 
-impl Container {
-    fn awaits_key(&self) -> bool {
-        self.index.is_none() && self.key.is_none()
-    }
-
-    /// A value of it ends.
-    fn ends(&mut self) {
-        self.key = None;
-        self.index = self.index.map(|index| index + 1);
-    }
-
-    fn is_at(&self, token: &str) -> bool {
-        match (&self.key, self.index) {
-            (Some(key), _) => key == token,
-            (None, Some(index)) => index.to_string() == token,
-            (None, None) => false,
-        }
-    }
-}
-
-fn on_path(open: &[Container], wanted: &[String]) -> bool {
-    open.len() <= wanted.len() && open.iter().zip(wanted).all(|(at, token)| at.is_at(token))
-}
-
-/// Notes the line of a sequence's item that lies on the path.
-fn item(open: &mut [Container], wanted: &[String], line: usize, best: &mut (usize, usize)) {
-    let in_sequence = open.last().is_some_and(|at| at.index.is_some());
-    if in_sequence && on_path(open, wanted) && open.len() > best.0 {
-        *best = (open.len(), line);
-    }
-}
-
-fn value_ends(open: &mut [Container]) {
+fn value_ends(open: &mut [Container], pointer: &mut String) {
     if let Some(container) = open.last_mut() {
-        container.ends();
+        container.has_key = false;
+        container.index = container.index.map(|index| index + 1);
+        pointer.truncate(container.length);
     }
 }
 
@@ -185,37 +160,50 @@ mod tests {
     use super::*;
 
     #[test]
-    fn items_of_lists_have_their_lines() {
-        let text =
-            "kind: List\nitems:\n- a: [{b: 1}]\n- items:\n  - items: {}\n  - c\nother:\n- d: 1\n";
-        let mut lines: Vec<_> = item_lines(text).into_iter().collect();
-        lines.sort();
-        let expected = [("/items/0", 3), ("/items/1", 4), ("/items/1/items/0", 5)];
-        assert_eq!(
-            lines,
-            expected.map(|(pointer, line)| (pointer.to_owned(), line))
-        );
-    }
-
-    #[test]
     fn a_second_key_is_found_in_its_own_mapping() {
         let text = "a:\n  k: {k: [k, k]}\n  b: k\nk: k\nc:\n- x: 1\n- x: 2\n  k: 1\n  y: [{z: 1}]\n  k: 2\n";
-        assert_eq!(line_of_second(text, "k"), Some(10));
-        assert_eq!(line_of_second(text, "x"), None);
+        assert_eq!(second(text, "k"), text.rfind('k').map(|at| at..at + 1));
+        assert_eq!(second(text, "x"), None);
     }
 
     #[test]
-    fn a_pointer_finds_its_line_or_that_of_its_nearest_parent() {
-        let text = "a:\n  b:\n  - x: 1\n  - x: 2\n    y/z: 3\nc: {d: 4}\n";
-        for (pointer, line) in [
-            ("/a", 1),
-            ("/a/b/1/x", 4),
-            ("/a/b/1/y~1z", 5),
-            ("/c/d", 6),
-            ("/a/b/1/none", 4),
-            ("", 1),
-        ] {
-            assert_eq!(line_of(text, pointer), line, "{pointer}");
+    fn a_pointer_finds_its_place_or_that_of_its_nearest_parent() {
+        let yaml = "a:\n  b:\n  - x: 1\n  - x: 2\n    y/z: 3\n  '~': &k [\u{e4}, q]\nc: {d: 4, e: *k}\nf: |\n  text\n";
+        let json = "{\"a\": {\"b\": [{\"x\": 1},\n{\"x\": 2, \"y/z\":\n3}], \"c\": [[], [5]]}}";
+        let cases: [(&str, &[(&str, &str)]); 2] = [
+            (
+                yaml,
+                &[
+                    ("/a", "a"),
+                    ("/a/b/1/x", "x: 2"),
+                    ("/a/b/1", "x"),
+                    ("/a/b/1/y~1z", "y/z: 3"),
+                    ("/a/~0/1", "q"),
+                    ("/a/~0/0", "\u{e4}"),
+                    ("/c/d", "d: 4"),
+                    ("/c/e", "e: *k"),
+                    ("/a/b/1/none/at/all", "x"),
+                    ("/f", "f"),
+                    ("/g", "a:"),
+                    ("", "a:"),
+                ],
+            ),
+            (
+                json,
+                &[
+                    ("/a/b/1/x", "\"x\": 2"),
+                    ("/a/b/1/y~1z", "\"y/z\""),
+                    ("/a/c/1/0", "5"),
+                    ("/a/c", "\"c\""),
+                ],
+            ),
+        ];
+        for (text, cases) in cases {
+            let pointers: Vec<&str> = cases.iter().map(|(pointer, _)| *pointer).collect();
+            let found = places(text, &pointers);
+            for ((pointer, expected), range) in cases.iter().zip(found) {
+                assert_eq!(&text[range], *expected, "{pointer}");
+            }
         }
     }
 }

@@ -2,14 +2,24 @@
 
 use std::fmt;
 
+use crate::diagnostic::{Code, Place, Report};
+
 /// A text that can't be used, where, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{path}:{line}: {problem}")]
+#[error("{}:{}: {problem}", place.path, place.line)]
 pub struct ReadError {
-    pub path: String,
-    /// From 1.
-    pub line: usize,
+    pub place: Place,
     pub problem: Problem,
+}
+
+impl ReadError {
+    pub fn report(self) -> Report {
+        Report {
+            code: Some(self.problem.code()),
+            place: Some(self.place),
+            ..Report::error(self.problem.to_string(), self.problem.help())
+        }
+    }
 }
 
 /// What is wrong with a document.
@@ -44,6 +54,21 @@ pub enum Problem {
 }
 
 impl Problem {
+    pub fn code(&self) -> Code {
+        match self {
+            Self::Syntax(_) => Code::Syntax,
+            Self::Beta | Self::UnknownVersion(_) => Code::ApiVersion,
+            Self::Shape(_) => Code::NotADefinition,
+            Self::Name(..) => Code::InvalidName,
+            Self::Misnamed { .. } => Code::Misnamed,
+            Self::NoSchema(_) | Self::NotServed | Self::Storage(_) | Self::TwiceVersion(_) => {
+                Code::Versions
+            }
+            Self::TwiceKey(_) => Code::TwiceKey,
+            Self::Ambiguous(_) => Code::AmbiguousScalar,
+        }
+    }
+
     /// What the user can do.
     pub fn help(&self) -> String {
         match self {

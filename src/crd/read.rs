@@ -1,18 +1,22 @@
 //! From text to [`Api`] values: finds the CustomResourceDefinitions among other objects, and checks what everything later relies on.
 
-use std::collections::HashMap;
+use std::{ops::Range, sync::Arc};
 
 use serde_json::Value;
 
 use super::{
-    api::{Api, Conversion, Deprecation, Names, Scope, Source, Version},
+    api::{Api, Around, Conversion, Deprecation, Names, Scope, Source, Version},
     definition::{Definition, RawScope, RawVersion, Strategy},
     document::{Document, documents},
-    position::{item_lines, line_of, line_of_second},
+    position::{places, second},
     problem::{NameRule, Problem, ReadError},
     unique::{Unique, twice},
     yaml11,
 };
+use crate::diagnostic::{Place, offset};
+
+/// How many errors of a document are told; a file that has more is not what it was taken for.
+const MOST: usize = 20;
 
 /// Reads all CustomResourceDefinitions of `text`; other objects are passed over. All that is wrong is told, not just the first.
 pub fn read(path: &str, text: &str) -> Result<Vec<Api>, Vec<ReadError>> {
@@ -43,9 +47,9 @@ pub fn holds_more(text: &str) -> bool {
 }
 
 fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<ReadError>> {
-    let at = |line: usize, problem| ReadError {
-        path: path.into(),
-        line: document.line + line - 1,
+    let place = |range: Range<usize>| Place::new(path, document.line, document.text, range);
+    let at = |range, problem| ReadError {
+        place: place(range),
         problem,
     };
     let in_json = document.text.trim_start().starts_with(['{', '[']);
@@ -58,52 +62,71 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
         Ok(Unique(value)) => value,
         Err(error) => {
             if let Some(key) = twice(&error.to_string()) {
-                let line = line_of_second(document.text, &key).unwrap_or(1);
-                return Err(vec![at(line, Problem::TwiceKey(key))]);
+                let range = second(document.text, &key).unwrap_or_default();
+                return Err(vec![at(range, Problem::TwiceKey(key))]);
             }
-            let line = error.location().map_or(1, |location| location.line());
+            let start = error.location().map_or(0, |location| {
+                offset(document.text, location.line(), location.column())
+            });
             return Err(vec![at(
-                line,
+                start..start + 1,
                 Problem::Syntax(without_place(&error.to_string())),
             )]);
         }
     };
     let mut found = vec![];
     objects(&value, String::new(), &mut found);
-    let lines = match found.as_slice() {
+    let pointers: Vec<&str> = found.iter().map(|(pointer, _)| pointer.as_str()).collect();
+    let (ranges, around) = match pointers.as_slice() {
         [] => return Ok(vec![]),
-        [(pointer, _)] if pointer.is_empty() => HashMap::new(),
-        _ => item_lines(document.text),
+        [""] if !in_json => (vec![0..0], None),
+        pointers => (
+            places(document.text, pointers),
+            Some(Arc::from(document.text)),
+        ),
     };
-    let (mut apis, mut errors) = (vec![], vec![]);
-    for (pointer, object) in found {
-        let text = if pointer.is_empty() && !in_json {
-            document.text.to_owned()
-        } else {
-            serde_saphyr::to_string(object).expect("a JSON value can be written as YAML")
-        };
-        let read = read_api(object, text).map(|mut api| {
-            api.source = Source {
-                path: path.into(),
-                line: document.line + lines.get(&pointer).copied().unwrap_or(1) - 1,
-            };
-            api
-        });
-        match read {
-            Ok(api) => apis.push(api),
-            Err((place, problem)) => {
-                errors.push(at(line_of(document.text, &(pointer + &place)), problem))
+    let (mut apis, mut problems) = (vec![], vec![]);
+    for ((pointer, object), range) in found.into_iter().zip(ranges) {
+        let text = match &around {
+            None => document.text.to_owned(),
+            Some(_) => {
+                serde_saphyr::to_string(object).expect("a JSON value can be written as YAML")
             }
+        };
+        match read_api(object, text) {
+            Ok(mut api) => {
+                api.source = Source {
+                    path: path.into(),
+                    line: place(range).line,
+                    around: around.as_ref().map(|text: &Arc<str>| Around {
+                        text: text.clone(),
+                        line: document.line,
+                        pointer,
+                    }),
+                };
+                apis.push(api);
+            }
+            Err((place, problem)) => problems.push((pointer + &place, place, problem)),
         }
     }
-    let has_definition = !apis.is_empty() || !errors.is_empty();
+    let has_definition = !apis.is_empty() || !problems.is_empty();
+    problems.truncate(MOST);
+    let mut errors = vec![];
+    if !problems.is_empty() {
+        let pointers: Vec<&str> = problems
+            .iter()
+            .map(|(pointer, ..)| pointer.as_str())
+            .collect();
+        for (range, (_, pointer, problem)) in
+            places(document.text, &pointers).into_iter().zip(problems)
+        {
+            let place = place(range).with_pointer(pointer);
+            errors.push(ReadError { place, problem });
+        }
+    }
     if has_definition && !in_json {
-        let ambiguous = yaml11::ambiguous(document.text);
-        errors.extend(
-            ambiguous
-                .into_iter()
-                .map(|found| at(found.line, Problem::Ambiguous(found.scalar))),
-        );
+        let ambiguous = yaml11::ambiguous(document.text).take(MOST);
+        errors.extend(ambiguous.map(|found| at(found.place, Problem::Ambiguous(found.scalar))));
     }
     if errors.is_empty() {
         Ok(apis)
@@ -210,6 +233,7 @@ fn read_api(object: &Value, text: String) -> Result<Api, Found> {
         source: Source {
             path: String::new(),
             line: 1,
+            around: None,
         },
         text,
     })

@@ -2,31 +2,34 @@
 //!
 //! A bare `on` is `true` to the one and text to the other (<https://yaml.org/type/bool.html>, <https://yaml.org/type/int.html>).
 
+use std::ops::Range;
+
 use granit_parser::{Event, Parser, ScalarStyle};
 
 /// A scalar of two meanings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ambiguous {
-    /// Within the text that was searched, from 1.
-    pub line: usize,
+    /// In bytes of the text that was searched.
+    pub place: Range<usize>,
     pub scalar: String,
 }
 
 /// The ambiguous scalars of `text`, in order. What can't be parsed is left to the reader to report.
-pub fn ambiguous(text: &str) -> Vec<Ambiguous> {
-    if !text.lines().any(is_suspicious) {
-        return vec![];
-    }
+pub fn ambiguous(text: &str) -> impl Iterator<Item = Ambiguous> {
+    let text = if text.lines().any(is_suspicious) {
+        text
+    } else {
+        ""
+    };
     Parser::new_from_str(text)
         .map_while(Result::ok)
         .filter_map(|(event, span)| match event {
             Event::Scalar(scalar, ScalarStyle::Plain, ..) if differs(&scalar) => Some(Ambiguous {
-                line: span.start.line(),
+                place: span.byte_range().unwrap_or_default(),
                 scalar: scalar.to_string(),
             }),
             _ => None,
         })
-        .collect()
 }
 
 /// Whether a token of the line might be such a scalar; cheap, and wrong only in one direction.
@@ -82,9 +85,9 @@ mod tests {
     fn bare_words_of_two_meanings_are_found() {
         let text =
             "a: on\nb: 'on'\nc: [No, 1]\ny: x\nd: |\n  yes\n  no: 1\ne: 0777\nf: 1_000\ng: 1:30\n";
+        let line = |at: usize| text[..at].matches('\n').count() + 1;
         let found: Vec<_> = ambiguous(text)
-            .into_iter()
-            .map(|a| (a.line, a.scalar))
+            .map(|a| (line(a.place.start), a.scalar))
             .collect();
         let expected = [
             (1, "on"),
@@ -100,8 +103,9 @@ mod tests {
     #[test]
     fn what_both_read_alike_is_left_alone() {
         assert_eq!(
-            ambiguous("a: true\nb: 0\nc: 10.5\nd: online\ne: 0.5\nf: none\ng: v1:2\nh: 08\n"),
-            []
+            ambiguous("a: true\nb: 0\nc: 10.5\nd: online\ne: 0.5\nf: none\ng: v1:2\nh: 08\n")
+                .next(),
+            None
         );
     }
 }

@@ -1,5 +1,7 @@
 //! What `operator.toml` may say: what the rest of the program relies on, and why a text can't be used.
 
+use std::ops::Range;
+
 use super::{
     keyword::is_keyword,
     state::{FORMAT, Namespaces, Runtime, State, ToolSource, USED_MODULES},
@@ -8,37 +10,64 @@ use super::{
 /// Why `operator.toml` can't be used.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum StateError {
-    #[error("operator.toml:{line}: {message}")]
-    Invalid { line: usize, message: String },
+    #[error("{message}")]
+    Invalid {
+        /// In bytes of the text.
+        place: Range<usize>,
+        message: String,
+    },
     #[error("operator.toml has the format {0}, and this tool knows the format {FORMAT}")]
     Format(u32),
-    #[error("operator.toml: `{0}` is not a package name")]
+    #[error("`{0}` is not a package name")]
     Name(String),
-    #[error("operator.toml: the {0} {1} stands there twice")]
+    #[error("the {0} {1} stands there twice")]
     Twice(&'static str, String),
-    #[error(
-        "operator.toml: `{0}` has characters that a path, a version or an address here cannot have"
-    )]
+    #[error("`{0}` has characters that a path, a version or an address here cannot have")]
     Word(String),
-    #[error("operator.toml: `{0}` is not a module name")]
+    #[error("`{0}` is not a module name")]
     Module(String),
-    #[error("operator.toml: {0} has no versions")]
+    #[error("{0} has no versions")]
     NoVersions(String),
-    #[error("operator.toml: `namespaces` is an empty list")]
+    #[error("`namespaces` is an empty list")]
     NoNamespaces,
-    #[error("operator.toml: `{0}` is not the name of a namespace")]
+    #[error("`{0}` is not the name of a namespace")]
     Namespace(String),
-    #[error("operator.toml: `{0}` is not the name of an image")]
+    #[error("`{0}` is not the name of an image")]
     Image(String),
-    #[error("operator.toml: a rule of {0} has no verbs")]
+    #[error("a rule of {0} has no verbs")]
     NoVerbs(String),
     #[error("operator.toml was written by cargo-operator {0}, which is newer than this, {this}", this = env!("CARGO_PKG_VERSION"))]
     Newer(String),
-    #[error("operator.toml: the spec `{0}` of {1} lies outside the folder crds/")]
+    #[error("the spec `{0}` of {1} lies outside the folder crds/")]
     SpecPath(String, String),
 }
 
 impl StateError {
+    /// What is wrong, in bytes of the text that was read, where one place is to blame.
+    pub fn place(&self, text: &str) -> Option<Range<usize>> {
+        let word = match self {
+            Self::Invalid { place, .. } => return Some(place.clone()),
+            Self::Format(_) => "format".to_owned(),
+            Self::NoNamespaces => "namespaces".to_owned(),
+            Self::NoVersions(kind) | Self::NoVerbs(kind) => {
+                format!("{:?}", kind.split('.').next().unwrap_or_default())
+            }
+            Self::Twice(_, word)
+            | Self::Name(word)
+            | Self::Word(word)
+            | Self::Module(word)
+            | Self::Namespace(word)
+            | Self::Image(word)
+            | Self::Newer(word)
+            | Self::SpecPath(word, _) => format!("{word:?}"),
+        };
+        let start = match self {
+            Self::Twice(..) => text.rfind(&word),
+            _ => text.find(&word),
+        };
+        start.map(|start| start..start + word.len())
+    }
+
     pub fn help(&self) -> &'static str {
         match self {
             Self::Invalid { .. } => "docs/operator-toml.md of cargo-operator lists the keys",

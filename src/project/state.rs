@@ -215,9 +215,7 @@ impl StateFile {
 
     pub fn read(text: &str) -> Result<Self, StateError> {
         let invalid = |message: &str, span: Option<Range<usize>>| StateError::Invalid {
-            line: span.map_or(1, |span| {
-                text[..span.start.min(text.len())].matches('\n').count() + 1
-            }),
+            place: span.unwrap_or_default(),
             message: message.lines().next().unwrap_or_default().to_owned(),
         };
         let document: DocumentMut = text
@@ -231,11 +229,9 @@ impl StateFile {
         }
         let kinds = document.get("kind");
         if kinds.is_some_and(|kinds| !kinds.is_array_of_tables()) {
-            let line = text
-                .lines()
-                .position(|line| line.trim_start().starts_with("kind"));
+            let start = text.find("kind").unwrap_or_default();
             return Err(StateError::Invalid {
-                line: line.unwrap_or(0) + 1,
+                place: start..start + "kind".len(),
                 message: "write each kind as a table of its own: [[kind]]".into(),
             });
         }

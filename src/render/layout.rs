@@ -135,8 +135,8 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
                 code: Code::NoImage,
                 severity: Severity::Note,
                 pointer: String::new(),
-                message: "no image is set yet, so manifests/ has no Deployment of the operator"
-                    .into(),
+                message: "no image is set yet".into(),
+                instead: Some("manifests/ has no Deployment of the operator".into()),
                 help: Some("cargo operator gen-manifests --image NAME:TAG".into()),
             },
         ));
@@ -211,7 +211,8 @@ fn kind_files(
                 code: Code::ConversionNotServed,
                 severity: Severity::Warning,
                 pointer: "/spec/conversion".into(),
-                message: "the spec asks for a conversion webhook, and nothing here serves it yet".into(),
+                message: "the spec asks for a conversion webhook".into(),
+                instead: Some("nothing here serves it yet".into()),
                 help: Some("serve one version and set `strategy: None`, or run the webhook beside the operator".into()),
             },
         ));

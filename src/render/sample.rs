@@ -26,6 +26,7 @@ pub fn sample(api: &Api, version: &Version) -> Result<Value, Diagnostic> {
                 message: format!(
                     "no sample could be made that its schema accepts; the closest has {why}"
                 ),
+                instead: Some("the project has no sample and no test of the kind".into()),
                 help: Some("write one by hand where the tests need it".into()),
             });
         }

@@ -26,22 +26,30 @@ pub fn diagnostics(version: &Version, graph: &TypeGraph, carried: &Carried) -> V
                 code: Code::NoAttribute,
                 severity: Severity::Note,
                 pointer: version.schema_pointer() + first,
-                message: format!(
-                    "{count} parts of the schema stand in the module as JSON: {}",
-                    why(reason)
-                ),
+                message: format!("no attribute says {}{}", why(reason), such(count)),
+                instead: Some("the module holds it as JSON".into()),
                 help: None,
             }),
     );
     found
 }
 
+/// How many places there are, where there is more than the one that is shown.
+fn such(count: usize) -> String {
+    match count {
+        1 => String::new(),
+        count => format!(" ({count} such places)"),
+    }
+}
+
 fn why(reason: Reason) -> &'static str {
     match reason {
-        Reason::Text => "descriptions with lists, indents or markup that no doc comment holds",
-        Reason::Long => "values that are too large for an attribute",
-        Reason::Between => "keywords of a list or map whose items are lists or maps",
-        Reason::Envelope => "constraints on apiVersion, kind or metadata",
+        Reason::Text => {
+            "this: a description with lists, indents or markup, which no doc comment holds"
+        }
+        Reason::Long => "this: it is too large",
+        Reason::Between => "this: a keyword of a list or map whose items are lists or maps",
+        Reason::Envelope => "this: a constraint on apiVersion, kind or metadata",
     }
 }
 
@@ -54,10 +62,11 @@ fn untyped(version: &Version, graph: &TypeGraph) -> Vec<Diagnostic> {
             severity: Severity::Note,
             pointer: first.clone(),
             message: format!(
-                "{} values have no type in the schema and are serde_json::Value",
-                graph.untyped.len()
+                "the schema does not say what a value is{}",
+                such(graph.untyped.len())
             ),
-            help: None,
+            instead: Some("it is `serde_json::Value`".into()),
+            help: Some("give it a `type`, if the spec is yours".into()),
         });
     }
     let mut unknown = vec![];
@@ -69,7 +78,7 @@ fn untyped(version: &Version, graph: &TypeGraph) -> Vec<Diagnostic> {
                 schema
                     .unknown
                     .keys()
-                    .map(|keyword| (keyword.clone(), pointer.to_owned())),
+                    .map(|keyword| (keyword.clone(), format!("{pointer}/{}", escaped(keyword)))),
             );
         },
     );
@@ -79,13 +88,19 @@ fn untyped(version: &Version, graph: &TypeGraph) -> Vec<Diagnostic> {
             severity: Severity::Warning,
             pointer: pointer.clone(),
             message: format!(
-                "`{keyword}` is no keyword of a definition's schema and is passed over ({} such)",
-                unknown.len()
+                "`{keyword}` is no keyword of a definition's schema{}",
+                such(unknown.len())
             ),
+            instead: Some("it is passed over".into()),
             help: Some("remove it; the API server drops or refuses it".into()),
         });
     }
     found
+}
+
+/// A key as part of a JSON pointer.
+fn escaped(key: &str) -> String {
+    key.replace('~', "~0").replace('/', "~1")
 }
 
 /// Calls `visit` for a schema and all below it that have a place in the structure.
@@ -94,10 +109,7 @@ pub fn walk(schema: &Schema, pointer: String, visit: &mut impl FnMut(&Schema, &s
     for (wire, property) in &schema.properties {
         walk(
             property,
-            format!(
-                "{pointer}/properties/{}",
-                wire.replace('~', "~0").replace('/', "~1")
-            ),
+            format!("{pointer}/properties/{}", escaped(wire)),
             visit,
         );
     }

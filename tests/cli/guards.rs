@@ -14,7 +14,7 @@ fn what_the_state_cannot_mean_is_refused() {
     for (text, told) in [
         (
             format!("{without_kinds}{inline}\n"),
-            "operator.toml:8: write each kind as a table of its own: [[kind]]",
+            "write each kind as a table of its own: [[kind]]",
         ),
         (
             state.replace("[\"v1\"]", "[]"),

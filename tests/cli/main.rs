@@ -1,5 +1,6 @@
 //! The program as a user runs it: arguments in, exit code, output and files out. No test here builds what is generated.
 
+mod diagnostics;
 mod guards;
 mod support;
 
@@ -188,14 +189,17 @@ fn wrong_input_is_told_with_a_cure_and_changes_nothing() {
     fs::create_dir(folder.path().join("empty")).unwrap();
     let before = files(&p);
     for (args, told) in [
-        ("add-crd ../no.yaml", "no.yaml:2: this is not YAML or JSON"),
+        (
+            "add-crd ../no.yaml",
+            "error[syntax]: this is not YAML or JSON",
+        ),
         (
             "add-crd ../pod.yaml",
             "there is no CustomResourceDefinition in ../pod.yaml",
         ),
         (
             "add-crd ../beta.yaml",
-            "beta.yaml:1: a CustomResourceDefinition of apiextensions.k8s.io/v1beta1",
+            "error[api-version]: a CustomResourceDefinition of apiextensions.k8s.io/v1beta1",
         ),
         ("add-crd ../bare.yaml", "the bare scalar `on`"),
         ("add-crd ../unserved.yaml", "no version is served"),
@@ -235,7 +239,7 @@ fn wrong_input_is_told_with_a_cure_and_changes_nothing() {
         let run = run(&p, args);
         assert_eq!(run.code, 2, "{args}: {}", run.stderr);
         assert!(run.stderr.contains(told), "{args}: {}", run.stderr);
-        assert!(run.stderr.contains("  help: "), "{args}: {}", run.stderr);
+        assert!(run.stderr.contains(" = help: "), "{args}: {}", run.stderr);
         assert_eq!(files(&p), before, "{args}");
     }
     for (args, told) in [
@@ -250,7 +254,7 @@ fn wrong_input_is_told_with_a_cure_and_changes_nothing() {
         let run = run(folder.path(), args);
         assert_eq!(run.code, 2, "{args}");
         assert!(
-            run.stderr.contains(told) && run.stderr.contains("  help: "),
+            run.stderr.contains(told) && run.stderr.contains(" = help: "),
             "{args}: {}",
             run.stderr
         );
@@ -264,11 +268,7 @@ fn a_state_that_makes_no_sense_is_told_with_its_line() {
     let p = folder.path().join("p");
     let good = fs::read_to_string(p.join("operator.toml")).unwrap();
     for (before, after, told) in [
-        (
-            "namespaces",
-            "namespace",
-            "operator.toml:6: unknown field `namespace`",
-        ),
+        ("namespaces", "namespace", "operator.toml:6:1"),
         ("format = 1", "format = 9", "operator.toml has the format 9"),
         (
             "crds/widgets",
@@ -290,7 +290,7 @@ fn a_state_that_makes_no_sense_is_told_with_its_line() {
         let run = run(&p, "regenerate");
         assert_eq!(run.code, 2, "{after}");
         assert!(
-            run.stderr.contains(told) && run.stderr.contains("  help: "),
+            run.stderr.contains(told) && run.stderr.contains(" = help: "),
             "{after}: {}",
             run.stderr
         );
@@ -351,21 +351,6 @@ fn an_empty_project_takes_kinds_later() {
     ok(&p, "gen-manifests --image ghcr.io/me/p:0.1.0");
     assert!(files(&p)["operator.toml"].contains("image = \"ghcr.io/me/p:0.1.0\""));
     ok(&p, "gen-manifests --check");
-}
-
-#[test]
-fn the_diagnostics_are_explained() {
-    let docs = include_str!("../../docs/diagnostics.md");
-    let code = include_str!("../../src/diagnostic.rs");
-    let named: Vec<&str> = code
-        .split("=> \"")
-        .skip(1)
-        .map(|rest| rest.split('"').next().unwrap())
-        .collect();
-    assert!(named.len() > 5);
-    for name in named {
-        assert!(docs.contains(&format!("| `{name}` |")), "{name}");
-    }
 }
 
 #[test]

@@ -1,0 +1,83 @@
+//! `explain`: what a code means, from `docs/diagnostics.md`.
+
+use super::{Exit, failure::Failure, kinds::KindError};
+use crate::{diagnostic::Code, terminal::Terminal};
+
+/// The one text about the codes: a section for each, headed by its name.
+const TEXT: &str = include_str!("../../docs/diagnostics.md");
+
+/// Explains a code of a diagnostic or error; without one, lists all
+#[derive(clap::Args)]
+pub struct Args {
+    /// As it stands in brackets: `untyped` of `note[untyped]`
+    code: Option<String>,
+}
+
+pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
+    let text = match args.code {
+        None => list(),
+        Some(name) => {
+            let unknown = || KindError::Code(name.clone(), nearest(&name));
+            let code = Code::named(&name).ok_or_else(unknown)?;
+            section(code).unwrap_or_default().to_owned()
+        }
+    };
+    terminal.print(&text)?;
+    Ok(Exit::Clean)
+}
+
+/// The codes with the first sentence about each.
+fn list() -> String {
+    let line = |code: &Code| {
+        let text = section(*code).unwrap_or_default();
+        let first = text.lines().nth(2).unwrap_or_default();
+        format!("{:<22} {first}\n", code.as_str())
+    };
+    Code::ALL.iter().map(line).collect()
+}
+
+/// What stands under the heading of the code, with the heading.
+fn section(code: Code) -> Option<&'static str> {
+    let heading = format!("\n## {code}\n");
+    let start = TEXT.find(&heading)? + 1;
+    let end = TEXT[start..]
+        .find("\n## ")
+        .map_or(TEXT.len(), |end| start + end);
+    Some(&TEXT[start..end])
+}
+
+fn nearest(name: &str) -> &'static str {
+    let codes = Code::ALL.iter().map(|code| code.as_str());
+    codes
+        .max_by(|a, b| strsim::jaro_winkler(a, name).total_cmp(&strsim::jaro_winkler(b, name)))
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_code_has_a_section_and_each_section_a_code() {
+        let headings: Vec<&str> = TEXT
+            .lines()
+            .filter_map(|line| line.strip_prefix("## "))
+            .collect();
+        let codes: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
+        assert_eq!(headings, codes, "in the order of the enum");
+        for code in Code::ALL {
+            let text = section(*code).unwrap_or_default();
+            let first = text.lines().nth(2).unwrap_or_default();
+            assert!((20..=100).contains(&first.len()), "{code}: {first}");
+            for part in ["```yaml\n", "```text\n", "What to do: "] {
+                assert!(text.contains(part), "{code}: {part}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_code_that_is_not_there_gives_the_nearest() {
+        assert_eq!(nearest("untypd"), "untyped");
+        assert_eq!(nearest("refused"), "refused-schema");
+    }
+}

@@ -1,0 +1,203 @@
+//! A place in a text, with as much of the text as is shown of it.
+
+use std::ops::Range;
+
+/// How much of a line is shown; longer ones are cut around the place.
+const WIDTH: usize = 120;
+
+/// A place in a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// As the user named the file; `-` is standard input.
+    pub path: String,
+    /// From 1.
+    pub line: usize,
+    /// In characters, from 1.
+    pub column: usize,
+    /// JSON pointer into the document; empty where there is none.
+    pub pointer: String,
+    pub excerpt: Excerpt,
+}
+
+/// The line of a place with its neighbours. It is small, however large the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Excerpt {
+    pub text: String,
+    /// The number of the first line.
+    pub line: usize,
+    /// What is marked, in bytes of `text`.
+    pub mark: Range<usize>,
+    /// Whether the beginning of the place's line is not shown, so that its columns are not those of the text.
+    pub is_cut: bool,
+}
+
+impl Place {
+    /// The place of `range`, in bytes of `text`, which begins on the line `first_line` of its file.
+    pub fn new(path: &str, first_line: usize, text: &str, range: Range<usize>) -> Self {
+        let start = floor(text, range.start);
+        let breaks = || line_breaks(text.as_bytes());
+        let before = breaks().take_while(|found| found.end <= start).count();
+        let line_start = breaks().take(before).last().map_or(0, |found| found.end);
+        let line_end = line_end(text, line_start);
+        let end = floor(text, range.end).clamp(start, line_end.max(start));
+        let (shown, shift) = cut(&text[line_start..line_end], start - line_start);
+        let mark = start - line_start - shift.0 + shift.1;
+        let mark = mark..(mark + (end - start)).min(shown.len());
+        let line = first_line + before;
+        let mut excerpt = Excerpt {
+            text: shown,
+            line,
+            mark,
+            is_cut: shift.0 > 0,
+        };
+        if let Some(last) = before.checked_sub(1) {
+            let previous = breaks().take(last).last().map_or(0, |found| found.end);
+            excerpt.put_before(&text[previous..self::line_end(text, previous)]);
+        }
+        if let Some(next) = breaks().nth(before).map(|found| found.end) {
+            let next = cut(&text[next..self::line_end(text, next)], 0).0;
+            if !next.trim().is_empty() {
+                excerpt.text += "\n";
+                excerpt.text += &next;
+            }
+        }
+        Self {
+            path: path.to_owned(),
+            line,
+            column: text[line_start..start].chars().count() + 1,
+            pointer: String::new(),
+            excerpt,
+        }
+    }
+
+    #[must_use]
+    pub fn with_pointer(mut self, pointer: impl Into<String>) -> Self {
+        self.pointer = pointer.into();
+        self
+    }
+}
+
+impl Excerpt {
+    fn put_before(&mut self, line: &str) {
+        if line.trim().is_empty() {
+            return;
+        }
+        let line = cut(line, 0).0 + "\n";
+        self.mark = self.mark.start + line.len()..self.mark.end + line.len();
+        self.text.insert_str(0, &line);
+        self.line -= 1;
+    }
+}
+
+/// The offset in bytes of a line and column, in characters, both from 1.
+pub fn offset(text: &str, line: usize, column: usize) -> usize {
+    let start = match line.checked_sub(2) {
+        Some(index) => line_breaks(text.as_bytes())
+            .nth(index)
+            .map_or(text.len(), |found| found.end),
+        None => 0,
+    };
+    let rest = &text[start..line_end(text, start)];
+    let column = rest.char_indices().nth(column.saturating_sub(1));
+    start + column.map_or(rest.len(), |(at, _)| at)
+}
+
+/// The ends of lines: a line feed, a carriage return, or both.
+fn line_breaks(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let at = from
+            + text[from..]
+                .iter()
+                .position(|b| matches!(b, b'\n' | b'\r'))?;
+        let pair = text[at] == b'\r' && text.get(at + 1) == Some(&b'\n');
+        from = at + 1 + usize::from(pair);
+        Some(at..from)
+    })
+}
+
+fn line_end(text: &str, start: usize) -> usize {
+    text[start..]
+        .find(['\n', '\r'])
+        .map_or(text.len(), |length| start + length)
+}
+
+/// The last boundary of a character that is not behind `at`.
+fn floor(text: &str, at: usize) -> usize {
+    let at = at.min(text.len());
+    (0..=at)
+        .rev()
+        .find(|&it| text.is_char_boundary(it))
+        .unwrap_or(0)
+}
+
+/// As much of a line as is shown where `at` matters, the bytes that were left out before, and those that stand for them.
+fn cut(line: &str, at: usize) -> (String, (usize, usize)) {
+    let start = if at > WIDTH / 2 && line.len() > WIDTH {
+        floor(line, at - WIDTH / 2)
+    } else {
+        0
+    };
+    let end = floor(line, start + WIDTH);
+    let (before, after) = (
+        if start > 0 { "..." } else { "" },
+        if end < line.len() { "..." } else { "" },
+    );
+    (
+        format!("{before}{}{after}", &line[start..end]),
+        (start, before.len()),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn marked(text: &str, range: Range<usize>) -> (usize, usize, String) {
+        let place = Place::new("x", 11, text, range);
+        let Excerpt { text, mark, .. } = &place.excerpt;
+        (place.line, place.column, text[mark.clone()].to_owned())
+    }
+
+    #[test]
+    fn a_place_is_shown_with_its_neighbours() {
+        let text = "a: 1\nb: 2\r\nc: 3\rd: 4\n";
+        let place = Place::new("x", 1, text, 11..12);
+        assert_eq!((place.line, place.column), (3, 1));
+        assert_eq!(place.excerpt.text, "b: 2\nc: 3\nd: 4");
+        assert_eq!(place.excerpt.line, 2);
+        assert_eq!(&place.excerpt.text[place.excerpt.mark.clone()], "c");
+        assert_eq!(marked(text, 3..4), (11, 4, "1".into()));
+        assert_eq!(marked(text, 16..17), (14, 1, "d".into()));
+        assert_eq!(marked("", 0..0), (11, 1, String::new()));
+        assert_eq!(marked("a", 9..12), (11, 2, String::new()));
+    }
+
+    #[test]
+    fn a_line_and_column_are_an_offset() {
+        let text = "a\u{e4}b\r\n\u{e4}c\rd";
+        for (line, column, expected) in [(1, 1, 0), (1, 3, 3), (2, 2, 8), (3, 1, 10), (9, 9, 11)] {
+            assert_eq!(offset(text, line, column), expected, "{line}:{column}");
+        }
+    }
+
+    #[test]
+    fn huge_lines_are_cut_around_the_place() {
+        let text = format!(
+            "{}\u{e4}KEY\u{e4}{}",
+            "\u{e4}".repeat(100_000),
+            "z".repeat(100_000)
+        );
+        let start = 200_002;
+        let place = Place::new("x", 1, &text, start..start + 3);
+        assert_eq!(place.column, 100_002);
+        assert_eq!(&place.excerpt.text[place.excerpt.mark.clone()], "KEY");
+        assert!(
+            place.excerpt.text.len() < 2 * WIDTH,
+            "{}",
+            place.excerpt.text.len()
+        );
+        let all = Place::new("x", 1, &text, 0..text.len());
+        assert!(all.excerpt.mark.end <= all.excerpt.text.len());
+    }
+}

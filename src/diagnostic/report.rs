@@ -1,0 +1,135 @@
+//! All that is said of an input, an error as well as an oddity, in one look: that of rustc, by rustc's own renderer.
+
+use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
+use serde_json::{Value, json};
+
+use super::{Code, Diagnostic, Place, Severity};
+
+/// A finding as it is told. It holds the lines that it shows, and so outlives the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Report {
+    pub severity: Severity,
+    pub code: Option<Code>,
+    /// The kind that it is about, `KIND.GROUP`, or the project's name.
+    pub subject: Option<String>,
+    pub message: String,
+    pub place: Option<Place>,
+    /// What was done instead; stands at the place.
+    pub instead: Option<String>,
+    pub help: Option<String>,
+}
+
+impl Report {
+    pub fn error(message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self {
+            severity: Severity::Error,
+            code: None,
+            subject: None,
+            message: message.into(),
+            place: None,
+            instead: None,
+            help: Some(help.into()).filter(|help: &String| !help.is_empty()),
+        }
+    }
+
+    pub fn of(subject: &str, diagnostic: Diagnostic, place: Option<Place>) -> Self {
+        Self {
+            severity: diagnostic.severity,
+            code: Some(diagnostic.code),
+            subject: Some(subject.to_owned()),
+            message: diagnostic.message,
+            place,
+            instead: diagnostic.instead,
+            help: diagnostic.help,
+        }
+    }
+
+    /// Styled for a terminal; whoever prints it takes the styles away where nobody sees them.
+    ///
+    /// ```text
+    /// note[untyped]: Widget.example.com: the schema does not say what the value is
+    ///   --> widgets.yaml:20:15
+    ///    |
+    /// 20 |               extra: {}
+    ///    |               ^^^^^ it is `serde_json::Value`
+    ///    |
+    ///    = at: /spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/extra
+    ///    = help: ...
+    /// ```
+    pub fn rendered(&self) -> String {
+        let level = match self.severity {
+            Severity::Error => Level::ERROR,
+            Severity::Warning => Level::WARNING,
+            Severity::Note => Level::NOTE,
+        };
+        let subject = self.subject.as_ref().map(|subject| format!("{subject}: "));
+        let message = plain(&(subject.unwrap_or_default() + &self.message));
+        let mut title = level.primary_title(message);
+        if let Some(code) = self.code {
+            title = title.id(code.as_str());
+        }
+        let mut group = Group::with_title(title);
+        if let Some(place) = &self.place {
+            let excerpt = &place.excerpt;
+            let mark = AnnotationKind::Primary
+                .span(excerpt.mark.clone())
+                .label(self.instead.as_deref());
+            let snippet = Snippet::source(excerpt.text.as_str())
+                .line_start(excerpt.line)
+                .fold(false)
+                .annotation(mark);
+            let path = place.path.as_str();
+            group = match excerpt.is_cut {
+                // the renderer counts columns within the excerpt
+                true => {
+                    let origin = Origin::path(path).line(place.line);
+                    group
+                        .element(origin.char_column(place.column))
+                        .element(snippet)
+                }
+                false => group.element(snippet.path(path)),
+            };
+            if !place.pointer.is_empty() {
+                let at = Level::NOTE.with_name("at").message(plain(&place.pointer));
+                group = group.element(at);
+            }
+        } else if let Some(instead) = &self.instead {
+            group = group.element(Level::NOTE.message(plain(instead)));
+        }
+        if let Some(help) = &self.help {
+            group = group.element(Level::HELP.message(plain(help)));
+        }
+        Renderer::styled().render(&[group])
+    }
+
+    /// The same for programs. Its keys are stable.
+    pub fn json(&self) -> Value {
+        let place = self.place.as_ref();
+        json!({
+            "kind": self.subject, "code": self.code.map(Code::as_str), "severity": self.severity.as_str(),
+            "file": place.map(|it| &it.path), "line": place.map(|it| it.line), "column": place.map(|it| it.column),
+            "pointer": place.map_or("", |it| &it.pointer), "message": self.message,
+            "instead": self.instead, "help": self.help,
+        })
+    }
+}
+
+/// The hint that ends what is told, once; the code is that of the first report that has one.
+pub fn hint(reports: &[Report]) -> Option<String> {
+    let code = reports.iter().find_map(|report| report.code)?;
+    Some(format!("for more: cargo operator explain {code}"))
+}
+
+/// Text of an input without what would move the cursor or turn the direction of writing.
+fn plain(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\n' => '\n',
+            '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' => {
+                '\u{fffd}'
+            }
+            c if c.is_control() => '\u{fffd}',
+            c => c,
+        })
+        .collect()
+}

@@ -1,0 +1,148 @@
+//! How findings and errors are told: with their place in the user's file, its lines, and a cure.
+
+use std::fs;
+
+use serde_json::Value;
+
+use super::support::{WIDGET, folder, ok, project, run, run_with};
+
+/// A definition with a field that has no type, on the line of `extra`.
+fn odd() -> String {
+    let odd = WIDGET.replace(
+        "              size:\n",
+        "              extra: {x-kubernetes-preserve-unknown-fields: true}\n              more: {x-kubernetes-preserve-unknown-fields: true}\n              size:\n",
+    );
+    assert_ne!(odd, WIDGET);
+    odd
+}
+
+fn line_of(text: &str, part: &str) -> usize {
+    text.lines().position(|line| line.contains(part)).unwrap() + 1
+}
+
+#[test]
+fn a_finding_shows_the_lines_of_the_spec() {
+    let folder = folder();
+    fs::write(folder.path().join("odd.yaml"), odd()).unwrap();
+    let run = ok(folder.path(), "types odd.yaml");
+    let line = line_of(&odd(), "extra:");
+    let shown = format!(
+        "\
+note[untyped]: Widget.example.com: the schema does not say what a value is (2 such places)
+  --> odd.yaml:{line}:15
+"
+    );
+    assert!(run.stderr.contains(&shown), "{}", run.stderr);
+    for part in [
+        "extra: {x-kubernetes-preserve-unknown-fields: true}\n",
+        "^^^^^ it is `serde_json::Value`\n",
+        "= at: /spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/extra\n",
+        "= help: give it a `type`",
+    ] {
+        assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
+    }
+    let hint = "for more: cargo operator explain untyped\n";
+    assert!(run.stderr.ends_with(hint), "{}", run.stderr);
+    assert_eq!(run.stderr.matches("for more").count(), 1);
+    assert!(
+        !run.stderr.contains('\u{1b}'),
+        "no colour but on a terminal"
+    );
+}
+
+#[test]
+fn lists_and_json_have_the_lines_of_their_own_file() {
+    let folder = folder();
+    let value: Value = yaml_serde(&odd());
+    let list =
+        serde_json::json!({"apiVersion": "v1", "kind": "List", "items": [{"kind": "Pod"}, value]});
+    let json = format!("{list:#}");
+    fs::write(folder.path().join("list.json"), &json).unwrap();
+    let run = ok(folder.path(), "types list.json");
+    let place = format!("--> list.json:{}:", line_of(&json, "\"extra\""));
+    assert!(run.stderr.contains(&place), "{}", run.stderr);
+    let text = odd().replace('\n', "\n  ");
+    let yaml = format!(
+        "# first\n---\nkind: List\nitems:\n- kind: Pod\n- {}\n",
+        text.trim_end()
+    );
+    let run = run_with(folder.path(), "types -", &yaml);
+    let place = format!("--> -:{}:17", line_of(&yaml, "extra:"));
+    assert!(run.stderr.contains(&place), "{}", run.stderr);
+}
+
+fn yaml_serde(text: &str) -> Value {
+    serde_yaml::from_str(text).unwrap()
+}
+
+#[test]
+fn json_has_the_place_and_the_code() {
+    let folder = folder();
+    fs::write(folder.path().join("odd.yaml"), odd()).unwrap();
+    let run = ok(folder.path(), "types odd.yaml --out types --format json");
+    let value: Value = serde_json::from_str(&run.stdout).unwrap();
+    let mut found = value["diagnostics"][0].clone();
+    found.as_object_mut().unwrap().sort_keys();
+    let expected = serde_json::json!({
+        "code": "untyped", "column": 15, "file": "odd.yaml", "help": "give it a `type`, if the spec is yours",
+        "instead": "it is `serde_json::Value`", "kind": "Widget.example.com", "line": line_of(&odd(), "extra:"),
+        "message": "the schema does not say what a value is (2 such places)",
+        "pointer": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/extra", "severity": "note",
+    });
+    assert_eq!(found.to_string(), expected.to_string());
+}
+
+#[test]
+fn errors_have_the_same_look() {
+    let folder = project();
+    let bad = WIDGET.replace("scope: Namespaced", "scope: Global");
+    let run = run_with(folder.path(), "types -", &bad);
+    assert_eq!(run.code, 2);
+    let place = format!("--> -:{}:3", line_of(&bad, "scope:"));
+    for part in [
+        "error[not-a-definition]: ",
+        &place,
+        "^^^^^^^^^^^^^",
+        "= at: /spec/scope",
+        "= help: ",
+    ] {
+        assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
+    }
+    let p = folder.path().join("p");
+    let state = fs::read_to_string(p.join("operator.toml")).unwrap();
+    for (text, shown) in [
+        (
+            state.replace("name = \"p\"", "name = \"P!\""),
+            "name = \"P!\"",
+        ),
+        (state.replace("name = \"p\"", "name = "), "name = "),
+    ] {
+        fs::write(p.join("operator.toml"), text).unwrap();
+        let told = super::run(&p, "regenerate");
+        assert_eq!(told.code, 2);
+        assert!(told.stderr.contains("operator.toml:3:"), "{}", told.stderr);
+        assert!(told.stderr.contains(shown), "{}", told.stderr);
+    }
+}
+
+#[test]
+fn codes_are_explained() {
+    let folder = folder();
+    let one = ok(folder.path(), "explain untyped").stdout;
+    assert!(
+        one.starts_with("## untyped\n") && one.contains("What to do:"),
+        "{one}"
+    );
+    let all = ok(folder.path(), "explain").stdout;
+    assert!(all.contains("\nuntyped "), "{all}");
+    let none = run(folder.path(), "explain untypd");
+    assert_eq!(none.code, 2);
+    assert!(
+        none.stderr
+            .contains("`cargo operator explain untyped` is the nearest"),
+        "{}",
+        none.stderr
+    );
+    let script = ok(folder.path(), "completions bash").stdout;
+    assert!(script.contains("explain"));
+}
