@@ -144,6 +144,29 @@ pub fn include_str(name: &str, path: &str) -> String {
     }
 }
 
+/// `use module::{names};`, with as many names on a line as there is room for.
+pub fn import(module: &str, names: &[String]) -> String {
+    let inline = match names {
+        [one] => format!("use {module}::{one};\n"),
+        many => format!("use {module}::{{{}}};\n", many.join(", ")),
+    };
+    if inline.len() <= WIDTH + 1 || names.len() == 1 {
+        return inline;
+    }
+    let mut lines = vec![String::new()];
+    for name in names {
+        let line = lines.last_mut().expect("it has one");
+        if line.is_empty() {
+            *line = format!("    {name},");
+        } else if line.len() + name.len() + 2 < WIDTH {
+            *line += &format!(" {name},");
+        } else {
+            lines.push(format!("    {name},"));
+        }
+    }
+    format!("use {module}::{{\n{}\n}};\n", lines.join("\n"))
+}
+
 /// `#[derive(names)]`.
 pub fn derive(names: &[&str]) -> String {
     let inline = names.join(", ");

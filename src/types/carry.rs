@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::{
     attribute::{Argument, Extension},
     derived,
-    difference::{Found, between, differences, is_sayable},
+    difference::{Found, between, differences, has_plain_texts, with_guarded_texts},
     doc::{Readable, is_plain, readable},
     graph::{Field, Shape, Type, TypeGraph, TypeId},
     lower::ENVELOPE,
@@ -250,6 +250,14 @@ impl Carrying<'_> {
             type_.unwrap_or_default(),
             &mut differences,
         ));
+        if matches!(field.type_, Type::Kubernetes(_)) {
+            let at = differences
+                .iter()
+                .position(|(found, _)| found == "properties");
+            if let Some((keyword, value)) = at.map(|at| differences.remove(at)) {
+                self.call(owner, field, keyword, value, &mut found);
+            }
+        }
         for keyword in ["items", "additionalProperties"] {
             if let Some(at) = differences.iter().position(|(found, _)| found == keyword) {
                 self.of_inner(owner, field, &derived, differences.remove(at), &mut found);
@@ -347,18 +355,37 @@ impl Carrying<'_> {
             between(format!("/{keyword}"), derived, &wanted, &mut found.parts);
         } else if let Some(arguments) = validation::inner(&keyword, derived, &wanted) {
             found.arguments.push(Argument::Inner(arguments));
-        } else if **inner == Type::Condition && is_sayable(&wanted).is_ok() {
-            let name = format!(
-                "{}_{}",
-                name::field(owner),
-                field.ident.trim_end_matches('_')
-            );
-            match self.function(name, &wanted) {
-                Some(name) => found.extensions.push((keyword, Extension::Call(name))),
-                None => found.part(&keyword, wanted, Reason::Long),
-            }
+        } else if matches!(**inner, Type::Kubernetes(_)) {
+            self.call(owner, field, keyword, wanted, found);
         } else {
             found.extend(vec![(keyword, wanted)]);
+        }
+    }
+
+    /// What the definition says of a type that has no attributes of ours.
+    fn call(
+        &mut self,
+        owner: &str,
+        field: &Field,
+        keyword: String,
+        value: Value,
+        found: &mut Found,
+    ) {
+        let value = match has_plain_texts(&value) {
+            true => value,
+            false => {
+                self.carried.unwraps = true;
+                with_guarded_texts(value)
+            }
+        };
+        let name = format!(
+            "{}_{}",
+            name::field(owner),
+            field.ident.trim_end_matches('_')
+        );
+        match self.function(name, &value) {
+            Some(name) => found.extensions.push((keyword, Extension::Call(name))),
+            None => found.part(&keyword, value, Reason::Long),
         }
     }
 

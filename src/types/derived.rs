@@ -22,8 +22,12 @@ pub fn node(type_: &Type) -> Value {
         Type::IntOrString | Type::Quantity => {
             json!({"description": FOREIGN, "x-kubernetes-int-or-string": true})
         }
-        Type::Condition => {
-            json!({"description": FOREIGN, "type": "object", "properties": FOREIGN, "required": FOREIGN})
+        Type::Kubernetes(found) => {
+            let mut node = json!({"description": FOREIGN, "type": "object", "properties": FOREIGN});
+            if found.has_required() {
+                node["required"] = FOREIGN.into();
+            }
+            node
         }
         Type::Vec(inner) => json!({"type": "array", "items": node(inner)}),
         Type::Map(inner) => json!({"type": "object", "additionalProperties": node(inner)}),

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{
     attribute::{Argument, Extension, depth},
     carry::{Part, Reason},
-    doc::is_plain,
+    doc::{guarded, is_plain},
 };
 
 /// Arguments of an attribute, and the parts that remain, by pointers from their node.
@@ -93,14 +93,20 @@ pub fn between(pointer: String, derived: &Value, wanted: &Value, parts: &mut Vec
 /// Whether the text of an attribute can be the value: within the limits of `json!`, and with descriptions that stay what they are when
 /// those of comments are unwrapped.
 pub fn is_sayable(value: &Value) -> Result<(), Reason> {
-    const DEPTH: usize = 100;
-    if depth(value) > DEPTH {
-        return Err(Reason::Long);
+    if !has_plain_texts(value) {
+        return Err(Reason::Text);
     }
-    has_plain_texts(value).then_some(()).ok_or(Reason::Text)
+    fits_json(value).then_some(()).ok_or(Reason::Long)
 }
 
-fn has_plain_texts(value: &Value) -> bool {
+/// Whether the macro `json!` can read a value.
+pub fn fits_json(value: &Value) -> bool {
+    const DEPTH: usize = 100;
+    depth(value) <= DEPTH
+}
+
+/// Whether descriptions stay what they are when those of comments are unwrapped.
+pub fn has_plain_texts(value: &Value) -> bool {
     match value {
         Value::Object(map) => map.iter().all(|(keyword, value)| match value {
             Value::String(text) => keyword != "description" || is_plain(text),
@@ -108,5 +114,20 @@ fn has_plain_texts(value: &Value) -> bool {
         }),
         Value::Array(items) => items.iter().all(has_plain_texts),
         _ => true,
+    }
+}
+
+/// With descriptions that are what they were when those of comments are unwrapped.
+pub fn with_guarded_texts(value: Value) -> Value {
+    match value {
+        Value::Object(map) => {
+            let entries = map.into_iter().map(|(keyword, value)| match value {
+                Value::String(text) if keyword == "description" => (keyword, guarded(&text).into()),
+                value => (keyword, with_guarded_texts(value)),
+            });
+            Value::Object(entries.collect())
+        }
+        Value::Array(items) => items.into_iter().map(with_guarded_texts).collect(),
+        value => value,
     }
 }

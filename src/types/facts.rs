@@ -170,7 +170,7 @@ fn is_settable(graph: &TypeGraph, type_: &Type) -> bool {
         "observedGeneration",
     ];
     let Type::Vec(item) = type_ else { return false };
-    if **item == Type::Condition {
+    if matches!(**item, Type::Kubernetes(found) if found.is_condition()) {
         return true;
     }
     let Some(item) = graph.as_struct(item) else {

@@ -1,6 +1,6 @@
 //! The types of a version as data: an arena of definitions that name each other by [`TypeId`].
 
-use super::attribute::Argument;
+use super::{attribute::Argument, kubernetes::Kubernetes};
 
 /// An index into [`TypeGraph::definitions`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -115,8 +115,8 @@ pub enum Type {
     IntOrString,
     /// k8s-openapi's `resource.Quantity`.
     Quantity,
-    /// k8s-openapi's `metav1.Condition`.
-    Condition,
+    /// Another one of k8s-openapi's.
+    Kubernetes(Kubernetes),
     Vec(Box<Type>),
     /// From strings.
     Map(Box<Type>),
@@ -140,6 +140,12 @@ impl Field {
 impl TypeGraph {
     pub fn get(&self, id: TypeId) -> &Definition {
         &self.definitions[id.0]
+    }
+
+    /// Whether the kind or one of its types has this name.
+    pub fn has_name(&self, name: &str) -> bool {
+        let mut definitions = self.definitions.iter();
+        self.root_name == name || definitions.any(|definition| definition.name == name)
     }
 
     pub fn structs(&self) -> impl Iterator<Item = &Struct> {
@@ -195,6 +201,14 @@ impl Type {
             Self::Map(inner) => Self::Map(Box::new(inner.without_nullable())),
             Self::Nullable(inner) => inner.without_nullable(),
             other => other.clone(),
+        }
+    }
+
+    /// Of the items or values, where it has any.
+    pub fn innermost(&self) -> &Self {
+        match self {
+            Self::Vec(inner) | Self::Map(inner) | Self::Nullable(inner) => inner.innermost(),
+            other => other,
         }
     }
 

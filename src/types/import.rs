@@ -1,20 +1,17 @@
 //! What a module has around its types: the imports it needs, and the private items that attributes refer to.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::{
     carry::Carried,
     graph::{Field, Type, TypeGraph},
     root::Root,
     schema,
 };
-use crate::project::SchemaMode;
+use crate::{project::SchemaMode, rustfmt::import};
 
 /// Only what the module uses.
 pub fn imports(graph: &TypeGraph, root: &Root, mode: SchemaMode) -> String {
-    let uses = |wanted: &Type| {
-        graph
-            .types()
-            .any(|type_| type_.any(&|found| found == wanted))
-    };
     let maps = graph
         .types()
         .any(|type_| type_.any(&|found| matches!(found, Type::Map(_))))
@@ -24,32 +21,7 @@ pub fn imports(graph: &TypeGraph, root: &Root, mode: SchemaMode) -> String {
     if maps {
         text += "use std::collections::BTreeMap;\n\n";
     }
-    if matches!(root, Root::Plain(_)) {
-        text += "use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;\n";
-    }
-    let mut api = vec![];
-    if uses(&Type::Quantity) {
-        api.push("api::resource::Quantity");
-    }
-    if uses(&Type::Condition) {
-        api.push("apis::meta::v1::Condition");
-    }
-    if uses(&Type::IntOrString) {
-        api.push("util::intstr::IntOrString");
-    }
-    text += &match api.as_slice() {
-        [] => String::new(),
-        [one] => format!("use k8s_openapi::apimachinery::pkg::{one};\n"),
-        many => {
-            let names = many.join(", ");
-            let line = format!("use k8s_openapi::apimachinery::pkg::{{{names}}};\n");
-            if line.len() <= 101 {
-                line
-            } else {
-                line.replace(&names, &format!("\n    {names},\n"))
-            }
-        }
-    };
+    text += &foreign(graph, root);
     if matches!(root, Root::Derived(_)) {
         text += "use kube::CustomResource;\n";
     }
@@ -62,6 +34,34 @@ pub fn imports(graph: &TypeGraph, root: &Root, mode: SchemaMode) -> String {
     } else {
         "use serde::Deserialize;\n"
     }
+}
+
+/// The types of k8s-openapi, a line for each of its modules. One whose name the kind's own types have is written with its path instead.
+fn foreign(graph: &TypeGraph, root: &Root) -> String {
+    let mut paths = BTreeSet::new();
+    for type_ in graph.types() {
+        let path = match type_.innermost() {
+            Type::Quantity => "apimachinery::pkg::api::resource::Quantity",
+            Type::IntOrString => "apimachinery::pkg::util::intstr::IntOrString",
+            Type::Kubernetes(found) if !graph.has_name(found.name()) => found.path(),
+            _ => continue,
+        };
+        paths.insert(path);
+    }
+    if matches!(root, Root::Plain(_)) {
+        paths.insert(
+            "apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition",
+        );
+    }
+    let mut modules: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for path in paths {
+        if let Some((module, name)) = path.rsplit_once("::") {
+            modules.entry(module).or_default().push(name.to_owned());
+        }
+    }
+    let line =
+        |(module, names): (&str, Vec<String>)| import(&format!("k8s_openapi::{module}"), &names);
+    modules.into_iter().map(line).collect()
 }
 
 /// What attributes and impls refer to, where any does.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{
     allot,
     graph::{Definition, Field, Shape, Struct, Type, TypeGraph, TypeId, Variant},
-    name,
+    kubernetes, name,
 };
 use crate::crd::{Api, Version};
 
@@ -85,7 +85,7 @@ struct Lowering {
 
 impl Lowering {
     fn type_of(&mut self, path: &Path, schema: &Schema) -> Type {
-        if schema.int_or_string || is_int_or_string_union(schema) {
+        if is_int_or_string(schema) {
             return if is_quantity(schema) {
                 Type::Quantity
             } else {
@@ -104,11 +104,12 @@ impl Lowering {
                 None => self.untyped(path),
             })),
             Some("object") | None if !schema.properties.is_empty() => {
-                if is_condition(schema) {
-                    Type::Condition
-                } else {
-                    self.structure(path, schema, keeps_unknown)
+                match path.wires.as_slice() {
+                    // the spec and the status are the kind's own
+                    [_, .., wire] => kubernetes::find(wire, schema).map(Type::Kubernetes),
+                    _ => None,
                 }
+                .unwrap_or_else(|| self.structure(path, schema, keeps_unknown))
             }
             Some("object") => match &schema.additional_properties {
                 Some(SchemaOrBool::Schema(values)) if !keeps_unknown => Type::Map(Box::new(
@@ -234,19 +235,20 @@ impl Lowering {
             Type::Named(id) => {
                 return matches!(&self.graph.get(*id).shape, Shape::Struct(inner) if inner.has_default);
             }
-            Type::Any
-            | Type::Number
-            | Type::IntOrString
-            | Type::Quantity
-            | Type::Condition
-            | Type::Nullable(_) => return false,
+            Type::Kubernetes(found) => match found.zero() {
+                Some(zero) => zero,
+                None => return false,
+            },
+            Type::Any | Type::Number | Type::IntOrString | Type::Quantity | Type::Nullable(_) => {
+                return false;
+            }
         };
         operator_schema::violations(schema, &zero).is_empty()
     }
 }
 
 /// Whether fields are kept that the schema does not name. An embedded resource has at least `apiVersion`, `kind` and `metadata`.
-fn keeps_unknown(schema: &Schema) -> bool {
+pub fn keeps_unknown(schema: &Schema) -> bool {
     let more = schema.additional_properties.as_ref();
     schema.preserve_unknown_fields == Some(true)
         || schema.embedded_resource
@@ -255,9 +257,14 @@ fn keeps_unknown(schema: &Schema) -> bool {
 }
 
 /// The pattern that controller-gen gives to a `resource.Quantity`, in which whole numbers beyond 32 bits are usual.
-fn is_quantity(schema: &Schema) -> bool {
+pub fn is_quantity(schema: &Schema) -> bool {
     let pattern = schema.pattern.as_deref();
     pattern.is_some_and(|pattern| pattern.contains("([KMGTPE]i)|[numkMGTPE]"))
+}
+
+/// A whole number or a string, by the extension or by a union.
+pub fn is_int_or_string(schema: &Schema) -> bool {
+    schema.int_or_string || is_int_or_string_union(schema)
 }
 
 /// `anyOf: [{type: integer}, {type: string}]`, which some write without the Kubernetes extension.
@@ -272,28 +279,4 @@ fn is_int_or_string_union(schema: &Schema) -> bool {
             types.as_slice(),
             ["integer", "string"] | ["string", "integer"]
         )
-}
-
-/// Whether it is metav1.Condition itself, in which only descriptions may differ.
-fn is_condition(schema: &Schema) -> bool {
-    const FIELDS: [(&str, &str, Option<&str>); 6] = [
-        ("lastTransitionTime", "string", Some("date-time")),
-        ("message", "string", None),
-        ("observedGeneration", "integer", Some("int64")),
-        ("reason", "string", None),
-        ("status", "string", None),
-        ("type", "string", None),
-    ];
-    let mut required: Vec<&str> = schema.required.iter().map(String::as_str).collect();
-    required.sort_unstable();
-    required == ["lastTransitionTime", "message", "reason", "status", "type"]
-        && schema.properties.len() == FIELDS.len()
-        && schema.preserve_unknown_fields != Some(true)
-        && FIELDS.iter().all(|(name, type_, format)| {
-            schema.properties.get(*name).is_some_and(|found| {
-                found.type_.as_deref() == Some(type_)
-                    && found.format.as_deref() == *format
-                    && !found.nullable
-            })
-        })
 }

@@ -12,6 +12,7 @@ mod facts;
 mod feature;
 mod graph;
 mod import;
+mod kubernetes;
 mod lower;
 mod name;
 mod plain;

@@ -238,7 +238,10 @@ fn write(graph: &TypeGraph, type_: &Type) -> Written {
         Type::Number => leaf("serde_json::Number"),
         Type::Any => leaf("serde_json::Value"),
         Type::IntOrString => leaf("IntOrString"),
-        Type::Condition => leaf("Condition"),
+        Type::Kubernetes(found) if graph.has_name(found.name()) => {
+            leaf(&format!("k8s_openapi::{}", found.path()))
+        }
+        Type::Kubernetes(found) => leaf(found.name()),
         Type::Quantity => leaf("Quantity"),
         Type::Vec(inner) => Written::Generic("Vec", vec![write(graph, inner)]),
         Type::Map(inner) => Written::Generic("BTreeMap", vec![leaf("String"), write(graph, inner)]),

@@ -6,11 +6,12 @@ use serde_json::Value;
 use super::{
     attribute::{Argument, json},
     carry::Carried,
+    difference::fits_json,
     doc::UNWRAPPED,
     graph::{Definition, TypeGraph},
     root::Derived,
 };
-use crate::rustfmt::{WIDTH, literal};
+use crate::rustfmt::literal;
 
 /// The expression of the whole schema in `crd()` of a plain root, as statements.
 pub fn generate(graph: &TypeGraph, carried: &Carried) -> String {
@@ -93,14 +94,24 @@ fn differs(graph: &TypeGraph, carried: &Carried) -> bool {
 pub fn support(graph: &TypeGraph, carried: &Carried) -> String {
     let mut text = String::new();
     for (name, value) in &carried.functions {
-        let value = json(value, 4, "    serde_json::json!()".len());
-        let head = format!("fn {name}() -> serde_json::Value {{");
-        // rustfmt breaks too long a head before the arrow
-        let head = match head.len() > WIDTH {
-            true => head.replace(" ->", "\n->"),
-            false => head,
+        let value = match fits_json(value) {
+            true => {
+                let value = json(value, 4, "    serde_json::json!()".len());
+                format!("serde_json::json!({value})")
+            }
+            false => format!(
+                "serde_json::from_str({}).expect(\"the text is JSON\")",
+                raw(value)
+            ),
         };
-        text += &format!("\n{head}\n    serde_json::json!({value})\n}}\n");
+        let head = format!("fn {name}() -> serde_json::Value");
+        let head = match head.len() {
+            // rustfmt breaks too long a head before the arrow
+            101.. => head.replace(" ->", "\n->") + " {",
+            99.. => head + "\n{",
+            _ => head + " {",
+        };
+        text += &format!("\n{head}\n    {value}\n}}\n");
     }
     let is_closed = |definition: &Definition| definition.schemars.contains(&Argument::Closed);
     if graph.definitions.iter().any(is_closed) {
@@ -136,12 +147,17 @@ fn parts(carried: &Carried) -> String {
     let parts: Value = parts
         .map(|(pointer, part)| (pointer.clone(), part.value.clone()))
         .collect();
-    let text = format!("{parts:#}");
+    format!("\nconst PARTS: &str = {};\n", raw(&parts))
+}
+
+/// A value as the literal of its JSON.
+fn raw(value: &Value) -> String {
+    let text = format!("{value:#}");
     let mut hashes = "#".to_owned();
     while text.contains(&format!("\"{hashes}")) {
         hashes.push('#');
     }
-    format!("\nconst PARTS: &str = r{hashes}\"{text}\"{hashes};\n")
+    format!("r{hashes}\"{text}\"{hashes}")
 }
 
 const CLOSED: &str = "

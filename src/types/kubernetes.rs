@@ -1,0 +1,324 @@
+//! The types of k8s-openapi that stand for an object of a schema: those that read and write all that the schema allows, field by field.
+//!
+//! `kubernetes/types.json` is made from k8s-openapi itself, `kubernetes/since.json` from its releases for Kubernetes 1.16 to 1.33: the
+//! minor release that first has a type (under the empty name) or a field, of those that 1.16 does not have.
+
+use std::{
+    collections::{BTreeSet, HashMap},
+    sync::LazyLock,
+};
+
+use indexmap::IndexMap;
+use operator_schema::{Schema, SchemaOrBool};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{
+    lower::{is_int_or_string, is_quantity, keeps_unknown},
+    name,
+};
+
+/// A type of k8s-openapi.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Kubernetes(usize);
+
+/// What k8s-openapi reads and writes for a type.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Known {
+    fields: IndexMap<String, Expression>,
+    /// Fields that are no `Option`: they are written even where they were not read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    required: Vec<String>,
+}
+
+/// The type of a field, without the `Option`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Expression {
+    String,
+    Bool,
+    I32,
+    I64,
+    Quantity,
+    IntOrString,
+    /// One that does not write what it read, such as a time.
+    Lossy,
+    List(Box<Expression>),
+    Map(Box<Expression>),
+    /// By its path in k8s-openapi.
+    Type(String),
+}
+
+/// The release of which the table of fields begins; what is older is taken for as old.
+const EARLIEST: u8 = 16;
+/// From this many fields on, those of its parts included, an object is told by its fields alone.
+const TELLING: usize = 5;
+
+struct Table {
+    types: IndexMap<String, Known>,
+    since: HashMap<String, HashMap<String, u8>>,
+    /// Types by the names of their fields.
+    with_field: HashMap<String, Vec<usize>>,
+    /// The field names under which Kubernetes has each type, and the type's own.
+    names: Vec<BTreeSet<String>>,
+}
+
+static TABLE: LazyLock<Table> = LazyLock::new(|| {
+    let types: IndexMap<String, Known> =
+        serde_json::from_str(include_str!("kubernetes/types.json")).expect("a test wrote it");
+    let since =
+        serde_json::from_str(include_str!("kubernetes/since.json")).expect("a test reads it");
+    let mut with_field: HashMap<String, Vec<usize>> = HashMap::new();
+    let mut names: Vec<BTreeSet<String>> = types
+        .keys()
+        .map(|path| BTreeSet::from([name::camel(&name::field(last(path)))]))
+        .collect();
+    for (at, known) in types.values().enumerate() {
+        for (wire, expression) in &known.fields {
+            with_field.entry(wire.clone()).or_default().push(at);
+            if let Some(used) = expression.named().and_then(|path| types.get_index_of(path)) {
+                names[used].insert(wire.clone());
+            }
+        }
+    }
+    Table {
+        types,
+        since,
+        with_field,
+        names,
+    }
+});
+
+/// The type for an object, if there is one; `wire` is the name of the property that has it, itself or as items or values.
+///
+/// A type stands for the object where it loses nothing, and where the object has the fields that the type had in some release of
+/// Kubernetes: a copy of any age is one, a selection of fields is not. As small objects such as `{key, name}` are often alike by
+/// chance, these must have a name that Kubernetes itself gives to fields of the type. Of two types that remain the older one is meant.
+pub fn find(wire: &str, schema: &Schema) -> Option<Kubernetes> {
+    if is_condition(schema) {
+        return TABLE.types.get_index_of(CONDITION).map(Kubernetes);
+    }
+    let (first, _) = schema.properties.first()?;
+    let candidates = TABLE.with_field.get(first)?.iter().copied();
+    let fitting: Vec<usize> = candidates
+        .filter(|at| TABLE.is_lossless(*at, schema))
+        .collect();
+    let is_named = |at: &usize| TABLE.names[*at].iter().any(|name| ends_with(wire, name));
+    let named: Vec<usize> = fitting.iter().copied().filter(is_named).collect();
+    match (fitting.as_slice(), named.as_slice()) {
+        ([only], _) if fields(schema) >= TELLING => Some(*only),
+        (_, named) => TABLE.oldest(named),
+    }
+    .map(Kubernetes)
+}
+
+impl Kubernetes {
+    /// From the root of k8s-openapi.
+    pub fn path(self) -> &'static str {
+        self.entry().0
+    }
+
+    pub fn name(self) -> &'static str {
+        last(self.path())
+    }
+
+    pub fn is_condition(self) -> bool {
+        self.path() == CONDITION
+    }
+
+    /// Whether it has fields that are no `Option`.
+    pub fn has_required(self) -> bool {
+        !self.entry().1.required.is_empty()
+    }
+
+    /// What its `Default` writes; `None` where that is not known.
+    pub fn zero(self) -> Option<Value> {
+        zero(self.path())
+    }
+
+    fn entry(self) -> (&'static String, &'static Known) {
+        TABLE
+            .types
+            .get_index(self.0)
+            .expect("it is an index of the table")
+    }
+}
+
+impl Table {
+    /// Whether all that the schema allows is written as it was read, and the type is not wider than the object.
+    fn is_lossless(&self, at: usize, schema: &Schema) -> bool {
+        let (path, known) = self
+            .types
+            .get_index(at)
+            .expect("it is an index of the table");
+        let is_plain = schema
+            .type_
+            .as_deref()
+            .is_none_or(|type_| type_ == "object")
+            && !schema.nullable
+            && !keeps_unknown(schema)
+            && schema.enum_.is_none();
+        let is_written = |wire: &String| schema.required.contains(wire);
+        is_plain
+            && known.required.iter().all(is_written)
+            && schema.properties.iter().all(|(wire, property)| {
+                let expression = known.fields.get(wire);
+                expression.is_some_and(|expression| self.reads(expression, property))
+            })
+            && self.is_of_a_release(path, known, schema)
+    }
+
+    fn reads(&self, expression: &Expression, schema: &Schema) -> bool {
+        if schema.nullable {
+            return false;
+        }
+        let type_ = schema.type_.as_deref();
+        let is_open = is_int_or_string(schema);
+        match expression {
+            Expression::Quantity if is_open => is_quantity(schema),
+            Expression::IntOrString => is_open && !is_quantity(schema),
+            _ if is_open => false,
+            Expression::String | Expression::Quantity => type_ == Some("string"),
+            Expression::Bool => type_ == Some("boolean"),
+            Expression::I32 => {
+                type_ == Some("integer") && schema.format.as_deref() == Some("int32")
+            }
+            Expression::I64 => type_ == Some("integer"),
+            Expression::List(inner) => {
+                type_ == Some("array")
+                    && schema
+                        .items
+                        .as_ref()
+                        .is_some_and(|items| self.reads(inner, items))
+            }
+            Expression::Map(inner) => {
+                let values = match &schema.additional_properties {
+                    Some(SchemaOrBool::Schema(values)) => values,
+                    _ => return false,
+                };
+                type_ == Some("object")
+                    && schema.properties.is_empty()
+                    && schema.preserve_unknown_fields != Some(true)
+                    && !schema.embedded_resource
+                    && self.reads(inner, values)
+            }
+            Expression::Type(path) => {
+                let at = self.types.get_index_of(path);
+                !schema.properties.is_empty() && at.is_some_and(|at| self.is_lossless(at, schema))
+            }
+            Expression::Lossy => false,
+        }
+    }
+
+    /// Whether what the object lacks is newer than all that it has.
+    fn is_of_a_release(&self, path: &str, known: &Known, schema: &Schema) -> bool {
+        let (has, lacks): (Vec<&String>, Vec<&String>) = known
+            .fields
+            .keys()
+            .partition(|wire| schema.properties.contains_key(*wire));
+        let newest = has.into_iter().map(|wire| self.since(path, wire)).max();
+        let oldest = lacks.into_iter().map(|wire| self.since(path, wire)).min();
+        oldest.is_none_or(|oldest| newest.is_some_and(|newest| oldest > newest))
+    }
+
+    /// The release that first had a field, or the type itself under an empty name.
+    fn since(&self, path: &str, wire: &str) -> u8 {
+        let fields = self.since.get(path);
+        let of = |wire: &str| {
+            fields
+                .and_then(|fields| fields.get(wire))
+                .copied()
+                .unwrap_or(EARLIEST)
+        };
+        of(wire).max(of(""))
+    }
+
+    /// `None` where two are of the same age.
+    fn oldest(&self, types: &[usize]) -> Option<usize> {
+        let since = |at: usize| {
+            let (path, _) = self.types.get_index(at).expect("it is an index");
+            self.since(path, "")
+        };
+        let oldest = types.iter().copied().min_by_key(|at| since(*at))?;
+        let rivals = types.iter().filter(|at| since(**at) == since(oldest));
+        (rivals.count() == 1).then_some(oldest)
+    }
+}
+
+impl Expression {
+    /// The type at the bottom of lists and maps.
+    fn named(&self) -> Option<&str> {
+        match self {
+            Self::List(inner) | Self::Map(inner) => inner.named(),
+            Self::Type(path) => Some(path),
+            _ => None,
+        }
+    }
+}
+
+fn zero(path: &str) -> Option<Value> {
+    let known = TABLE.types.get(path)?;
+    let mut object = Map::new();
+    for wire in &known.required {
+        let value = match known.fields.get(wire)? {
+            Expression::String | Expression::Quantity => "".into(),
+            Expression::Bool => false.into(),
+            Expression::I32 | Expression::I64 | Expression::IntOrString => 0.into(),
+            Expression::List(_) => Value::Array(vec![]),
+            Expression::Map(_) => Value::Object(Map::new()),
+            Expression::Type(path) => zero(path)?,
+            Expression::Lossy => return None,
+        };
+        object.insert(wire.clone(), value);
+    }
+    Some(object.into())
+}
+
+/// Whether a property of this name may be one of that name: `podSecurityContext` is a `securityContext`.
+fn ends_with(wire: &str, name: &str) -> bool {
+    wire.strip_suffix(name)
+        .is_some_and(|before| before.is_empty())
+        || name::pascal(wire).ends_with(&name::pascal(name))
+}
+
+/// The properties of an object and of all below it.
+fn fields(schema: &Schema) -> usize {
+    let mut count = 0;
+    super::feature::walk(schema, String::new(), &mut |schema, _| {
+        count += schema.properties.len();
+    });
+    count
+}
+
+fn last(path: &str) -> &str {
+    path.rsplit("::").next().unwrap_or(path)
+}
+
+const CONDITION: &str = "apimachinery::pkg::apis::meta::v1::Condition";
+
+/// Whether it is metav1.Condition itself, in which only descriptions may differ. That its time loses fractions of a second is forgiven.
+fn is_condition(schema: &Schema) -> bool {
+    const FIELDS: [(&str, &str, Option<&str>); 6] = [
+        ("lastTransitionTime", "string", Some("date-time")),
+        ("message", "string", None),
+        ("observedGeneration", "integer", Some("int64")),
+        ("reason", "string", None),
+        ("status", "string", None),
+        ("type", "string", None),
+    ];
+    let mut required: Vec<&str> = schema.required.iter().map(String::as_str).collect();
+    required.sort_unstable();
+    required == ["lastTransitionTime", "message", "reason", "status", "type"]
+        && schema.properties.len() == FIELDS.len()
+        && schema.preserve_unknown_fields != Some(true)
+        && FIELDS.iter().all(|(name, type_, format)| {
+            schema.properties.get(*name).is_some_and(|found| {
+                found.type_.as_deref() == Some(type_)
+                    && found.format.as_deref() == *format
+                    && !found.nullable
+            })
+        })
+}
+
+#[cfg(test)]
+mod tests;
