@@ -122,12 +122,17 @@ pub fn files(project: &str, kind: &Kind, api: &Api, facts: &KindFacts) -> (Strin
         replicas: replicas(version, facts, &var),
         more: more(version),
         image: image.is_some(),
-        image_constant: image.as_ref().is_none_or(Access::is_optional),
+        image_constant: image
+            .as_ref()
+            .is_none_or(|image| image.is_optional() && image.read_defaulted(&var).is_none()),
         image_value: match &image {
-            Some(image) if image.is_optional() => {
-                format!("{}.unwrap_or_else(|| IMAGE.into())", image.read(&var))
-            }
-            Some(image) => image.read(&var),
+            Some(image) => match image.read_defaulted(&var) {
+                Some(value) => value,
+                None if image.is_optional() => {
+                    format!("{}.unwrap_or_else(|| IMAGE.into())", image.read(&var))
+                }
+                None => image.read(&var),
+            },
             None => "IMAGE.into()".into(),
         },
         container: literal(&api.names.singular),
@@ -225,12 +230,11 @@ fn replicas(version: &Version, facts: &KindFacts, var: &str) -> String {
         .as_ref()
         .and_then(serde_json::Value::as_i64)
         .unwrap_or(1);
-    let value = access.read(var)
-        + &if access.is_optional() {
-            format!(".unwrap_or({default})")
-        } else {
-            String::new()
-        };
+    let value = match access.read_defaulted(var) {
+        Some(value) => value,
+        None if access.is_optional() => format!("{}.unwrap_or({default})", access.read(var)),
+        None => access.read(var),
+    };
     match access.rust_type.as_str() {
         "i32" => value,
         _ => format!("i32::try_from({value}).unwrap_or(i32::MAX)"),

@@ -2,7 +2,10 @@
 
 use serde_json::Value;
 
-use super::graph::{Shape, Type, TypeGraph};
+use super::{
+    accessor,
+    graph::{Shape, Type, TypeGraph},
+};
 use crate::crd::Version;
 
 #[derive(Clone, Debug)]
@@ -39,6 +42,8 @@ pub struct Access {
     is_copy: bool,
     /// The schema's default for it.
     pub default: Option<Value>,
+    /// The method that knows the default.
+    accessor: Option<String>,
 }
 
 impl KindFacts {
@@ -95,6 +100,7 @@ impl KindFacts {
                     rust_type: rust_type.into(),
                     is_copy,
                     default: field.default.clone(),
+                    accessor: accessor::name(&self.graph, field),
                 });
             }
             fields = &self.graph.as_struct(&field.type_)?.fields;
@@ -138,6 +144,21 @@ impl Access {
             }
         }
         text
+    }
+
+    /// The value with its default by the accessor of the field, where the object leads to it with no `Option` between.
+    pub fn read_defaulted(&self, var: &str) -> Option<String> {
+        let accessor = self.accessor.as_ref()?;
+        let (_, before) = self.steps.split_last()?;
+        if before.iter().any(|(_, optional)| *optional) || before.is_empty() {
+            return None;
+        }
+        let path: String = before
+            .iter()
+            .map(|(ident, _)| format!(".{ident}"))
+            .collect();
+        let owned = if self.is_copy { "" } else { ".to_owned()" };
+        Some(format!("{var}{path}.{accessor}(){owned}"))
     }
 
     /// Whether it is a field of the spec or status itself.

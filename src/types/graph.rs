@@ -67,7 +67,7 @@ pub struct Field {
     pub schemars: Vec<Argument>,
 }
 
-/// Equal but for their own descriptions and defaults.
+/// Equal but for their own descriptions. A default is part of a struct, as that has an accessor for it.
 impl PartialEq for Field {
     fn eq(&self, other: &Self) -> bool {
         (
@@ -76,12 +76,14 @@ impl PartialEq for Field {
             &self.type_,
             self.optional,
             self.nullable,
+            &self.default,
         ) == (
             &other.wire,
             &other.ident,
             &other.type_,
             other.optional,
             other.nullable,
+            &other.default,
         )
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! Lowering is total: an odd schema gives types and diagnostics. Nothing here does io.
 
+mod accessor;
 mod allot;
 mod attribute;
 mod carry;

@@ -12,6 +12,7 @@
 //! ```
 
 use super::{
+    accessor::accessors,
     allot::OTHERS,
     attribute::{Argument, schemars},
     carry::Carried,
@@ -124,7 +125,7 @@ impl Writer<'_> {
                 "    /// Fields that the schema does not name.\n    #[serde(flatten)]\n{skip}    pub {ident}: BTreeMap<String, serde_json::Value>,\n"
             ));
         }
-        text + &parts.join("\n") + "}\n"
+        text + &parts.join("\n") + "}\n" + &accessors(self.graph, definition, found)
     }
 
     pub fn field(&self, field: &Field, renames: bool) -> String {
@@ -228,7 +229,8 @@ pub fn unknown_ident(fields: &[Field]) -> String {
     ident
 }
 
-fn write(graph: &TypeGraph, type_: &Type) -> Written {
+/// The text of a type.
+pub fn write(graph: &TypeGraph, type_: &Type) -> Written {
     let leaf = |name: &str| Written::Leaf(name.to_owned());
     match type_ {
         Type::String => leaf("String"),

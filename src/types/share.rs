@@ -1,5 +1,6 @@
 //! One shape, one type: a definition of the same shape as an earlier one becomes its alias, so that every path keeps its name.
-//! In `derive` mode a shape has its whole schema, as the type prints it, in `embed` mode what reading and writing needs.
+//! In `derive` mode a shape has its whole schema, as the type prints it, in `embed` mode what reading and writing needs,
+//! and the defaults of its fields.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,7 +11,7 @@ use super::graph::{Shape, Type, TypeGraph, TypeId};
 /// Keywords that the field of a struct carries in place of its type.
 pub const OF_FIELD: [&str; 3] = ["description", "default", "nullable"];
 
-/// Makes aliases of all but the first definition of each shape. Descriptions and defaults do not count.
+/// Makes aliases of all but the first definition of each shape. Descriptions do not count, nor does the default of the field that has it.
 pub fn by_shape(graph: &mut TypeGraph) {
     let mut classes: HashMap<Shape, usize> = HashMap::new();
     let mut class_of = vec![0; graph.definitions.len()];

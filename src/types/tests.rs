@@ -166,6 +166,49 @@ fn what_a_schema_says_becomes_attributes() {
 }
 
 #[test]
+fn a_default_gives_an_accessor_where_a_literal_says_it() {
+    let text = types(
+        "
+          spec:
+            type: object
+            properties:
+              replicas: {type: integer, format: int32, default: 1}
+              mode: {type: string, enum: [fast, safe], default: safe}
+              clone: {type: string, default: a}
+              port: {x-kubernetes-int-or-string: true, default: 25%}
+              args: {type: array, items: {type: string}, default: []}
+              maybe: {type: boolean, nullable: true, default: true}
+              ratio: {type: number, default: 0.5}
+",
+    );
+    let (_, text) = text.split_once("\nimpl WidgetSpec {").unwrap();
+    let (text, _) = text.split_once("\n}\n").unwrap();
+    snapshot("a_default_gives_an_accessor_where_a_literal_says_it", text);
+}
+
+#[test]
+fn a_shared_type_has_one_default_for_a_field() {
+    let api = definition(
+        "
+          spec:
+            type: object
+            properties:
+              first: {type: object, properties: {a: {type: integer, default: 1}}}
+              second: {type: object, default: {}, properties: {a: {type: integer, default: 1}}}
+              third: {type: object, properties: {a: {type: integer, default: 3}}}
+",
+    );
+    for mode in [SchemaMode::Derive, SchemaMode::Embed] {
+        let text = module(&api, &api.versions[0], mode).text;
+        assert!(
+            text.contains("pub type WidgetSpecSecond = WidgetSpecFirst;"),
+            "{text}"
+        );
+        assert!(text.contains("impl WidgetSpecThird {"), "{text}");
+    }
+}
+
+#[test]
 fn what_no_attribute_says_is_put_in_its_place() {
     let api = definition(
         "

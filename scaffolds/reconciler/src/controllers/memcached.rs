@@ -86,7 +86,7 @@ fn deployment(memcached: &Memcached, cx: &Context) -> Deployment {
     Deployment {
         metadata: cx.child_metadata(memcached, memcached.name_any()),
         spec: Some(DeploymentSpec {
-            replicas: Some(memcached.spec.replicas.unwrap_or(1)),
+            replicas: Some(memcached.spec.replicas()),
             selector: LabelSelector {
                 match_labels: Some(labels.clone()),
                 ..Default::default()

@@ -36,6 +36,13 @@ pub struct MemcachedSpec {
     pub replicas: Option<i32>,
 }
 
+impl MemcachedSpec {
+    /// `replicas`, or the default of the schema: `1`.
+    pub fn replicas(&self) -> i32 {
+        self.replicas.unwrap_or(1)
+    }
+}
+
 impl JsonSchema for Memcached {
     fn schema_name() -> std::borrow::Cow<'static, str> {
         "Memcached".into()

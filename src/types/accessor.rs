@@ -1,0 +1,205 @@
+//! What a field is where it is absent: a method beside each field that has a default of the schema, where a literal says it.
+//!
+//! ```text
+//! impl WidgetSpec {
+//!     /// `replicas`, or the default of the schema: `1`.
+//!     pub fn replicas(&self) -> i32 {
+//!         self.replicas.unwrap_or(1)
+//!     }
+//! }
+//! ```
+
+use serde_json::Value;
+
+use super::{
+    graph::{Definition, Field, Shape, Struct, Type, TypeGraph, Variant},
+    render::write,
+};
+use crate::rustfmt::{WIDTH, literal};
+
+/// A chain of calls longer than this is broken (rustfmt's `chain_width`).
+const CHAIN_WIDTH: usize = 60;
+/// A default whose text is longer than this has no accessor.
+const LONG: usize = 60;
+/// Methods of derived and blanket traits, which a method of the type itself would hide.
+const HIDDEN: [&str; 10] = [
+    "borrow",
+    "borrow_mut",
+    "clone",
+    "clone_into",
+    "eq",
+    "fmt",
+    "into",
+    "serialize",
+    "to_owned",
+    "try_into",
+];
+/// Functions of those, and names of methods that clippy wants for something else.
+const TAKEN: [&str; 11] = [
+    "as_mut",
+    "as_ref",
+    "cmp",
+    "default",
+    "deref",
+    "deserialize",
+    "from",
+    "hash",
+    "json_schema",
+    "len",
+    "schema_name",
+];
+
+/// The inherent impl of a struct, with a blank line before it; nothing where no field has an accessor.
+pub fn accessors(graph: &TypeGraph, definition: &Definition, found: &Struct) -> String {
+    let accessors: Vec<String> = found
+        .fields
+        .iter()
+        .filter_map(|field| accessor(graph, field))
+        .collect();
+    if accessors.is_empty() {
+        return String::new();
+    }
+    let head = format!("impl {} {{", definition.name);
+    let head = match head.len() > WIDTH {
+        true => format!("impl\n    {}\n{{", definition.name),
+        false => head,
+    };
+    format!("\n{head}\n{}}}\n", accessors.join("\n"))
+}
+
+/// The name of the accessor of a field, if it has one.
+pub fn name(graph: &TypeGraph, field: &Field) -> Option<String> {
+    let name = method(&field.ident);
+    Reading::of(graph, field).map(|_| name)
+}
+
+fn method(ident: &str) -> String {
+    if HIDDEN.contains(&ident) || TAKEN.contains(&ident) {
+        format!("{ident}_")
+    } else {
+        ident.to_owned()
+    }
+}
+
+fn accessor(graph: &TypeGraph, field: &Field) -> Option<String> {
+    let reading = Reading::of(graph, field)?;
+    let doc = match &field.default {
+        Some(default) if !default.to_string().contains('`') => {
+            format!(
+                "    /// `{}`, or the default of the schema: `{default}`.\n",
+                field.ident
+            )
+        }
+        _ => format!("    /// `{}`, or the default of the schema.\n", field.ident),
+    };
+    let name = method(&field.ident);
+    let head = format!("    pub fn {name}(&self) -> {} {{\n", reading.type_);
+    let head = match head.len() > WIDTH + 1 {
+        true => head.replace("(&self)", "(\n        &self,\n    )"),
+        false => head,
+    };
+    Some(doc + &head + &chain(&field.ident, &reading.calls) + "    }\n")
+}
+
+/// `self.ident.calls`, as the last expression of a method.
+fn chain(ident: &str, calls: &[(&str, Option<String>)]) -> String {
+    let inline: String = calls
+        .iter()
+        .map(|(name, argument)| format!(".{name}({})", argument.as_deref().unwrap_or_default()))
+        .collect();
+    let inline = format!("self.{ident}{inline}");
+    if inline.len() <= CHAIN_WIDTH {
+        return format!("        {inline}\n");
+    }
+    let lines: Vec<String> = calls
+        .iter()
+        .map(|(name, argument)| {
+            let argument = argument.as_deref().unwrap_or_default();
+            format!("            .{name}({argument})\n")
+        })
+        .collect();
+    match calls {
+        // an argument that needs a line of its own leaves the calls on one
+        [.., (_, Some(argument))] if lines.iter().any(|line| line.len() > WIDTH + 1) => {
+            let head = inline
+                .trim_end_matches(')')
+                .trim_end_matches(argument.as_str());
+            format!("        {head}\n            {argument},\n        )\n")
+        }
+        _ => format!("        self.{ident}\n{}", lines.concat()),
+    }
+}
+
+/// The type of an accessor, and what it calls on its field.
+struct Reading {
+    type_: String,
+    calls: Vec<(&'static str, Option<String>)>,
+}
+
+impl Reading {
+    /// None where `null` is a value of its own, and where no literal says the default.
+    fn of(graph: &TypeGraph, field: &Field) -> Option<Self> {
+        let default = field.default.as_ref()?;
+        if !field.optional || field.nullable || default.to_string().len() > LONG {
+            return None;
+        }
+        let type_ = write(graph, &field.type_).inline();
+        let new = |type_: String, calls: &[(&'static str, Option<String>)]| {
+            let calls = calls.to_vec();
+            // what fits on no line, rustfmt does not lay out
+            ("    ) ->  {".len() + type_.len() <= WIDTH).then_some(Self { type_, calls })
+        };
+        let or = |value: String| ("unwrap_or", Some(value));
+        let or_else = |value: String| ("unwrap_or_else", Some(format!("|| {value}")));
+        let [clone, as_ref, as_deref, zero] =
+            ["clone", "as_ref", "as_deref", "unwrap_or_default"].map(|name| (name, None));
+        match (&field.type_, default) {
+            (Type::Bool, Value::Bool(value)) => new(type_, &[or(value.to_string())]),
+            (Type::I32, Value::Number(number)) => {
+                let value = i32::try_from(number.as_i64()?).ok()?;
+                new(type_, &[or(value.to_string())])
+            }
+            (Type::I64, Value::Number(number)) => new(type_, &[or(number.as_i64()?.to_string())]),
+            (Type::String, Value::String(text)) if text.is_empty() => {
+                new("&str".into(), &[as_deref, zero])
+            }
+            (Type::String, Value::String(text)) => {
+                new("&str".into(), &[as_deref, or(literal(text))])
+            }
+            (Type::Quantity, Value::String(text)) => {
+                let value = format!("Quantity({}.into())", literal(text));
+                new(type_, &[clone, or_else(value)])
+            }
+            (Type::IntOrString, Value::String(text)) => {
+                let value = format!("IntOrString::String({}.into())", literal(text));
+                new(type_, &[clone, or_else(value)])
+            }
+            (Type::IntOrString, Value::Number(number)) => {
+                let value = i32::try_from(number.as_i64()?).ok()?;
+                new(type_, &[clone, or(format!("IntOrString::Int({value})"))])
+            }
+            (Type::Vec(inner), Value::Array(items)) if items.is_empty() => {
+                let item = write(graph, inner).inline();
+                new(format!("&[{item}]"), &[as_deref, zero])
+            }
+            (Type::Map(_), Value::Object(entries)) if entries.is_empty() => {
+                new(type_, &[clone, zero])
+            }
+            (Type::Named(id), default) => match (&graph.resolve(*id).shape, default) {
+                (Shape::Enum(variants), Value::String(text)) => {
+                    let is_named = |variant: &&Variant| variant.wire == *text;
+                    let Variant { ident, .. } = variants.iter().find(is_named)?;
+                    let value = format!("&{type_}::{ident}");
+                    new(format!("&{type_}"), &[as_ref, or(value)])
+                }
+                (Shape::Struct(found), Value::Object(entries))
+                    if found.has_default && entries.is_empty() =>
+                {
+                    new(type_, &[clone, zero])
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
