@@ -9,6 +9,7 @@ use std::{
     io::{self, Read, Write as _},
     path::{Path, PathBuf},
     process::{Command, Stdio},
+    string::FromUtf8Error,
     thread,
 };
 
@@ -27,8 +28,8 @@ pub enum DiskError {
     Dangling(String),
     #[error("{0} does not exist")]
     Missing(String),
-    #[error("{0} is not UTF-8 text")]
-    Text(String),
+    #[error("{0}:{1}: this is not UTF-8 text")]
+    Text(String, usize),
     #[error("there is no file *.yaml, *.yml or *.json in {0}")]
     Empty(String),
     #[error("{0} changed while the command was at work")]
@@ -52,7 +53,7 @@ impl DiskError {
             }
             Self::Dangling(_) => "remove the link, or make what it points to",
             Self::Missing(_) => "check the path",
-            Self::Text(_) => "convert the file to UTF-8",
+            Self::Text(..) => "convert the file to UTF-8",
             Self::Empty(_) => "name a folder with CustomResourceDefinitions, or a file",
             Self::Changed(_) => "nothing was written; try again",
             Self::Taken(_) => {
@@ -111,7 +112,7 @@ pub fn input(input: &Input) -> Result<String, DiskError> {
         path: "standard input".into(),
         source,
     })?;
-    String::from_utf8(bytes).map_err(|_| DiskError::Text("standard input".into()))
+    String::from_utf8(bytes).map_err(|error| not_utf8("standard input".into(), &error))
 }
 
 fn folder(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), DiskError> {
@@ -144,7 +145,13 @@ fn text(path: &Path) -> Result<String, DiskError> {
         path: name(),
         source,
     })?;
-    String::from_utf8(bytes).map_err(|_| DiskError::Text(name()))
+    String::from_utf8(bytes).map_err(|error| not_utf8(name(), &error))
+}
+
+fn not_utf8(path: String, error: &FromUtf8Error) -> DiskError {
+    let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+    let line = valid.iter().filter(|&&byte| byte == b'\n').count() + 1;
+    DiskError::Text(path, line)
 }
 
 /// The folder of the project that `manifest` names (its Cargo.toml), or that is found upwards from the current folder.
@@ -228,7 +235,7 @@ pub fn read(root: &Path, path: &str) -> Result<Option<String>, DiskError> {
     match fs::read(root.join(path)) {
         Ok(bytes) => String::from_utf8(bytes)
             .map(Some)
-            .map_err(|_| DiskError::Text(path.into())),
+            .map_err(|error| not_utf8(path.into(), &error)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(source) => Err(DiskError::Read {
             path: path.into(),

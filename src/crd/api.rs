@@ -77,6 +77,8 @@ pub struct Version {
     pub storage: bool,
     pub deprecated: Deprecation,
     pub schema: Schema,
+    /// What the API server takes of the schema, and cannot have been meant.
+    pub doubts: Vec<operator_schema::Problem>,
     pub status_subresource: bool,
     pub scale: Option<Scale>,
     pub printer_columns: Vec<PrinterColumn>,

@@ -12,5 +12,6 @@ mod yaml11;
 pub use api::{
     Api, Around, Conversion, Deprecation, Names, PrinterColumn, Scale, Scope, Source, Version,
 };
+pub use position::keyword;
 pub use problem::{NameRule, Problem, ReadError};
 pub use read::{holds_more, read};

@@ -91,6 +91,19 @@ fn parents(pointer: &str) -> impl Iterator<Item = &str> {
     .filter(|pointer| !pointer.is_empty())
 }
 
+/// The keyword of a schema to which a pointer from the schema's root leads.
+pub fn keyword(pointer: &str) -> &str {
+    let mut tokens = pointer.split('/').skip(1);
+    let mut keyword = "";
+    while let Some(token) = tokens.next() {
+        keyword = token;
+        if token == "properties" {
+            tokens.next();
+        }
+    }
+    keyword
+}
+
 /// The first word of a text.
 fn beginning(text: &str) -> Range<usize> {
     let start = text.len() - text.trim_start().len();

@@ -4,6 +4,9 @@ use std::fmt;
 
 use crate::diagnostic::{Code, Place, Report};
 
+/// The levels of mappings and lists that a text can have.
+pub const MOST_LEVELS: usize = 128;
+
 /// A text that can't be used, where, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}:{}: {problem}", place.path, place.line)]
@@ -41,12 +44,16 @@ pub enum Problem {
     Misnamed { found: String, expected: String },
     #[error("the version `{0}` has no schema")]
     NoSchema(String),
+    #[error("the API server refuses the schema: `{keyword}` {message}")]
+    Schema { keyword: String, message: String },
     #[error("no version is served")]
     NotServed,
     #[error("{0} versions are marked as the storage version; there must be one")]
     Storage(usize),
     #[error("the version `{0}` stands there twice")]
     TwiceVersion(String),
+    #[error("the text has more than {MOST_LEVELS} levels")]
+    TooDeep,
     #[error("the key `{0}` stands there twice")]
     TwiceKey(String),
     #[error("the bare scalar `{0}` is not text to kubectl and the API server, which read YAML 1.1")]
@@ -65,6 +72,12 @@ impl Problem {
                 Code::Versions
             }
             Self::TwiceKey(_) => Code::TwiceKey,
+            Self::TooDeep => Code::TooDeep,
+            Self::Schema { keyword, .. } => match keyword.as_str() {
+                "default" => Code::InvalidDefault,
+                "pattern" => Code::InvalidPattern,
+                _ => Code::RefusedSchema,
+            },
             Self::Ambiguous(_) => Code::AmbiguousScalar,
         }
     }
@@ -74,6 +87,9 @@ impl Problem {
         match self {
             Self::Syntax(detail) if detail.contains("flow mapping") || detail.contains('{') => {
                 "if this is a Helm template, render it first: `helm template CHART | cargo operator ... -`".into()
+            }
+            Self::Syntax(detail) if detail.contains("document start") => {
+                "take the directive (`%...`) before the document out, or mend the line".into()
             }
             Self::Syntax(_) => "mend the line, or give another file".into(),
             Self::Beta => {
@@ -86,11 +102,28 @@ impl Problem {
             Self::NoSchema(_) => {
                 "add `schema.openAPIV3Schema`; the least is `type: object` with `x-kubernetes-preserve-unknown-fields: true`".into()
             }
+            Self::Schema { keyword, message } => cure(keyword, message),
+            Self::TooDeep => "put `x-kubernetes-preserve-unknown-fields: true` in place of the deepest levels".into(),
             Self::NotServed => "set `served: true` on a version".into(),
             Self::Storage(_) => "set `storage: true` on one version and `storage: false` on the others".into(),
             Self::TwiceVersion(_) | Self::TwiceKey(_) => "remove or rename one of them".into(),
             Self::Ambiguous(scalar) => format!("write \"{scalar}\" in quotes, or the boolean or number that is meant"),
         }
+    }
+}
+
+/// What to do about a keyword that the API server refuses.
+fn cure(keyword: &str, message: &str) -> String {
+    match keyword {
+        "$ref" | "definitions" => "write what it refers to in its place; a value of any shape has `x-kubernetes-preserve-unknown-fields: true`".into(),
+        "type" if message.contains("empty to be structural") => {
+            "give the type outside of allOf, anyOf, oneOf and not; `x-kubernetes-int-or-string: true` is for both".into()
+        }
+        "type" => "give one of the six types, or `x-kubernetes-preserve-unknown-fields: true` where anything may stand".into(),
+        "default" => "give a default that the schema accepts, or take it out".into(),
+        "pattern" => "write it without lookaround and back-references, which Go's regexp lacks; a CEL rule can say the rest".into(),
+        _ if message.starts_with("must be") => format!("mend `{keyword}`"),
+        _ => format!("mend `{keyword}`, or take it out"),
     }
 }
 

@@ -2,13 +2,14 @@
 
 use std::{ops::Range, sync::Arc};
 
+use operator_schema::Effect;
 use serde_json::Value;
 
 use super::{
     api::{Api, Around, Conversion, Deprecation, Names, Scope, Source, Version},
     definition::{Definition, RawScope, RawVersion, Strategy},
-    document::{Document, documents},
-    position::{places, second},
+    document::{Document, documents, suspect, too_deep},
+    position::{keyword, places, second},
     problem::{NameRule, Problem, ReadError},
     unique::{Unique, twice},
     yaml11,
@@ -52,6 +53,9 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
         place: place(range),
         problem,
     };
+    if let Some(place) = too_deep(document.text) {
+        return Err(vec![at(place..place + 1, Problem::TooDeep)]);
+    }
     let in_json = document.text.trim_start().starts_with(['{', '[']);
     // YAML readers differ in what JSON they take, so JSON is read as such where it is
     let json = in_json
@@ -65,9 +69,15 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
                 let range = second(document.text, &key).unwrap_or_default();
                 return Err(vec![at(range, Problem::TwiceKey(key))]);
             }
-            let start = error.location().map_or(0, |location| {
-                offset(document.text, location.line(), location.column())
-            });
+            let start = match error.location() {
+                Some(location) if !error.to_string().starts_with("control characters") => {
+                    offset(document.text, location.line(), location.column())
+                }
+                _ => suspect(document.text),
+            };
+            if error.to_string().starts_with("recursion limit") {
+                return Err(vec![at(start..start + 1, Problem::TooDeep)]);
+            }
             return Err(vec![at(
                 start..start + 1,
                 Problem::Syntax(without_place(&error.to_string())),
@@ -79,7 +89,7 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
     let pointers: Vec<&str> = found.iter().map(|(pointer, _)| pointer.as_str()).collect();
     let (ranges, around) = match pointers.as_slice() {
         [] => return Ok(vec![]),
-        [""] if !in_json => (vec![0..0], None),
+        [""] if !in_json => (places("", &pointers), None),
         pointers => (
             places(document.text, pointers),
             Some(Arc::from(document.text)),
@@ -93,7 +103,12 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
                 serde_saphyr::to_string(object).expect("a JSON value can be written as YAML")
             }
         };
-        match read_api(object, text) {
+        let read = read_api(object, text).map_err(|first| vec![first]);
+        let checked = read.and_then(|mut api| match check_schemas(&mut api.versions) {
+            refused if refused.is_empty() => Ok(api),
+            refused => Err(refused),
+        });
+        match checked {
             Ok(mut api) => {
                 api.source = Source {
                     path: path.into(),
@@ -106,7 +121,11 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
                 };
                 apis.push(api);
             }
-            Err((place, problem)) => problems.push((pointer + &place, place, problem)),
+            Err(found) => problems.extend(
+                found
+                    .into_iter()
+                    .map(|(place, problem)| (format!("{pointer}{place}"), place, problem)),
+            ),
         }
     }
     let has_definition = !apis.is_empty() || !problems.is_empty();
@@ -247,6 +266,31 @@ fn check(pointer: &str, rule: NameRule, name: &str) -> Result<(), Found> {
     }
 }
 
+/// What is wrong with the schemas; what the API server takes nevertheless stays with the versions.
+fn check_schemas(versions: &mut [Version]) -> Vec<Found> {
+    let mut refused = vec![];
+    for version in versions {
+        let place = version.schema_pointer();
+        for problem in operator_schema::structural(&version.schema) {
+            if problem.effect != Effect::Refused {
+                version.doubts.push(problem);
+            } else if refused.len() < MOST {
+                let keyword = keyword(&problem.pointer).to_owned();
+                let message = problem.message.replace("<nil>: ", "");
+                let message = message
+                    .trim_start_matches(&format!("{keyword} "))
+                    .to_owned();
+                let problem = (
+                    place.clone() + &problem.pointer,
+                    Problem::Schema { keyword, message },
+                );
+                refused.push(problem);
+            }
+        }
+    }
+    refused
+}
+
 fn versions(raw: Vec<RawVersion>) -> Result<Vec<Version>, Found> {
     let all = || "/spec/versions".to_owned();
     let mut versions: Vec<Version> = vec![];
@@ -270,6 +314,7 @@ fn versions(raw: Vec<RawVersion>) -> Result<Vec<Version>, Found> {
                 (true, Some(warning)) => Deprecation::WithWarning(warning),
             },
             schema,
+            doubts: vec![],
             status_subresource: subresources
                 .as_ref()
                 .is_some_and(|sub| sub.status.is_some()),

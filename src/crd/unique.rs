@@ -49,8 +49,20 @@ impl<'de> Visitor<'de> for ValueVisitor {
         Ok(value.into())
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
-        Ok(value.into())
+    // the API server holds what is larger as a double
+    fn visit_i128<E: Error>(self, value: i128) -> Result<Value, E> {
+        self.visit_f64(value as f64)
+    }
+
+    fn visit_u128<E: Error>(self, value: u128) -> Result<Value, E> {
+        self.visit_f64(value as f64)
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
+        let number = serde_json::Number::from_f64(value);
+        number
+            .map(Value::Number)
+            .ok_or_else(|| E::custom(format!("{value} is no number of JSON")))
     }
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {

@@ -2,19 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use operator_schema::{Schema, SchemaOrBool};
+use indexmap::IndexMap;
+use operator_schema::{Effect, Schema, SchemaOrBool};
 
 use super::{
     carry::{Carried, Reason},
     graph::TypeGraph,
 };
 use crate::{
-    crd::Version,
+    crd::{Version, keyword},
     diagnostic::{Code, Diagnostic, Severity},
 };
 
 pub fn diagnostics(version: &Version, graph: &TypeGraph, carried: &Carried) -> Vec<Diagnostic> {
-    let mut found = untyped(version, graph);
+    let mut found = untyped(graph);
+    found.extend(doubts(version));
     let mut reasons: BTreeMap<Reason, (usize, &str)> = BTreeMap::new();
     for (pointer, part) in &carried.parts {
         reasons.entry(part.reason).or_insert((0, pointer)).0 += 1;
@@ -53,8 +55,8 @@ fn why(reason: Reason) -> &'static str {
     }
 }
 
-/// Where the schema does not say what a value is, and keywords that definitions do not have.
-fn untyped(version: &Version, graph: &TypeGraph) -> Vec<Diagnostic> {
+/// Where the schema does not say what a value is.
+fn untyped(graph: &TypeGraph) -> Vec<Diagnostic> {
     let mut found = vec![];
     if let Some(first) = graph.untyped.first() {
         found.push(Diagnostic {
@@ -69,38 +71,47 @@ fn untyped(version: &Version, graph: &TypeGraph) -> Vec<Diagnostic> {
             help: Some("give it a `type`, if the spec is yours".into()),
         });
     }
-    let mut unknown = vec![];
-    walk(
-        &version.schema,
-        version.schema_pointer(),
-        &mut |schema, pointer| {
-            unknown.extend(
-                schema
-                    .unknown
-                    .keys()
-                    .map(|keyword| (keyword.clone(), format!("{pointer}/{}", escaped(keyword)))),
-            );
-        },
-    );
-    if let Some((keyword, pointer)) = unknown.first() {
-        found.push(Diagnostic {
-            code: Code::UnknownKeyword,
-            severity: Severity::Warning,
-            pointer: pointer.clone(),
-            message: format!(
-                "`{keyword}` is no keyword of a definition's schema{}",
-                such(unknown.len())
-            ),
-            instead: Some("it is passed over".into()),
-            help: Some("remove it; the API server drops or refuses it".into()),
-        });
-    }
     found
 }
 
-/// A key as part of a JSON pointer.
-fn escaped(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
+/// What the API server takes of the schema without a word.
+fn doubts(version: &Version) -> impl Iterator<Item = Diagnostic> {
+    let mut doubts: IndexMap<(Code, &str, &str), (usize, &str)> = IndexMap::new();
+    for problem in &version.doubts {
+        let code = match problem.effect {
+            Effect::Dropped => Code::UnknownKeyword,
+            Effect::Refused | Effect::Contradiction => Code::Contradiction,
+        };
+        let what = (code, keyword(&problem.pointer), problem.message.as_str());
+        doubts.entry(what).or_insert((0, &problem.pointer)).0 += 1;
+    }
+    doubts
+        .into_iter()
+        .map(|((code, keyword, message), (count, first))| {
+            let (message, instead, help) = match code {
+                Code::UnknownKeyword => (
+                    format!(
+                        "`{keyword}` is no keyword of a definition's schema{}",
+                        such(count)
+                    ),
+                    "it is passed over",
+                    "remove it; the API server drops it, and kubectl refuses it",
+                ),
+                _ => (
+                    format!("`{keyword}` {message}{}", such(count)),
+                    "the types are made without regard to it",
+                    "mend the schema: the API server takes it, and refuses objects instead",
+                ),
+            };
+            Diagnostic {
+                code,
+                severity: Severity::Warning,
+                pointer: version.schema_pointer() + first,
+                message,
+                instead: Some(instead.into()),
+                help: Some(help.into()),
+            }
+        })
 }
 
 /// Calls `visit` for a schema and all below it that have a place in the structure.
@@ -109,7 +120,10 @@ pub fn walk(schema: &Schema, pointer: String, visit: &mut impl FnMut(&Schema, &s
     for (wire, property) in &schema.properties {
         walk(
             property,
-            format!("{pointer}/properties/{}", escaped(wire)),
+            format!(
+                "{pointer}/properties/{}",
+                wire.replace('~', "~0").replace('/', "~1")
+            ),
             visit,
         );
     }

@@ -1,5 +1,6 @@
 //! The program as a user runs it: arguments in, exit code, output and files out. No test here builds what is generated.
 
+mod bad_input;
 mod diagnostics;
 mod guards;
 mod support;

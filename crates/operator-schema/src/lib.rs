@@ -37,6 +37,6 @@ pub use prune::prune;
 pub use rules::{Judgement, Unsupported, rule_violations};
 pub use sample::{NoSample, sample};
 pub use schema::{Rule, Schema, SchemaOrBool};
-pub use structural::{Problem, UncheckedRule, structural, unchecked_rules};
+pub use structural::{Effect, Problem, UncheckedRule, structural, unchecked_rules};
 pub use validate::{update_violations, violations};
 pub use violation::{Reason, Violation};

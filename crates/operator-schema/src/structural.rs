@@ -12,8 +12,18 @@ pub struct Problem {
     /// Where, as a JSON pointer from the schema's root: `/properties/spec/type`. The keyword may be one that is missing.
     pub pointer: String,
     pub message: String,
-    /// Whether the API server refuses the CustomResourceDefinition; otherwise it takes what cannot have been meant.
-    pub refused: bool,
+    pub effect: Effect,
+}
+
+/// What comes of a [`Problem`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Effect {
+    /// The API server refuses the CustomResourceDefinition.
+    Refused,
+    /// It takes it, without this keyword, which it does not know.
+    Dropped,
+    /// It takes what cannot have been meant.
+    Contradiction,
 }
 
 /// A CEL rule of a schema.
@@ -135,7 +145,7 @@ struct Problems {
 
 impl Problems {
     fn refuse(&mut self, step: &str, message: impl Into<String>) {
-        self.push(step, message.into(), true);
+        self.push(step, message.into(), Effect::Refused);
     }
 
     fn refuse_if(&mut self, wrong: bool, step: &str, message: &str) {
@@ -145,15 +155,15 @@ impl Problems {
     }
 
     fn doubt(&mut self, step: &str, message: impl Into<String>) {
-        self.push(step, message.into(), false);
+        self.push(step, message.into(), Effect::Contradiction);
     }
 
-    fn push(&mut self, step: &str, message: String, refused: bool) {
+    fn push(&mut self, step: &str, message: String, effect: Effect) {
         let pointer = format!("{}/{step}", self.pointer);
         self.found.push(Problem {
             pointer,
             message,
-            refused,
+            effect,
         });
     }
 
@@ -268,15 +278,19 @@ impl Problems {
             }
             Level::Item | Level::Field => schema,
         };
-        let refused = !place.in_additional;
+        let unless = |unchecked| match unchecked {
+            true => Effect::Contradiction,
+            false => Effect::Refused,
+        };
         if let Some(unknown) = prune::prune_part(schema, &mut default.clone()).first() {
             let message = format!("must not have unknown fields, such as {unknown}");
-            self.push("default", message, refused);
+            self.push("default", message, unless(place.in_additional));
         }
         for violation in violations(schema, default) {
             // The server does not look for duplicates in defaults.
-            let refused = refused && violation.reason != Reason::Duplicate;
-            self.push("default", format!("is not valid: {violation}"), refused);
+            let unchecked = place.in_additional || violation.reason == Reason::Duplicate;
+            let message = format!("is not valid: {violation}");
+            self.push("default", message, unless(unchecked));
         }
     }
 }

@@ -1,6 +1,6 @@
 //! What the API server demands of a schema, and what it takes though it cannot work.
 
-use operator_schema::{Schema, structural, unchecked_rules};
+use operator_schema::{Effect, Schema, structural, unchecked_rules};
 use serde_json::{Value, json};
 
 fn schema(schema: Value) -> Schema {
@@ -12,7 +12,7 @@ fn problems(field: Value) -> (Vec<String>, Vec<String>) {
     let schema = schema(json!({"type": "object", "properties": {"a": field}}));
     let (refused, doubted): (Vec<_>, Vec<_>) = structural(&schema)
         .into_iter()
-        .partition(|problem| problem.refused);
+        .partition(|problem| problem.effect == Effect::Refused);
     let pointer = |problem: operator_schema::Problem| {
         problem
             .pointer
@@ -86,7 +86,7 @@ fn what_junctors_restrict_is_specified_outside() {
     let root = schema(json!({"type": "object", "not": {"properties": {"x": {"pattern": "y"}}}}));
     let problems = structural(&root);
     assert_eq!(problems[0].pointer, "/not/properties/x");
-    assert!(problems[0].refused);
+    assert_eq!(problems[0].effect, Effect::Refused);
     doubts(
         json!({"type": "object", "not": {"properties": {"x": {"pattern": "y"}}}}),
         &["not/properties/x"],

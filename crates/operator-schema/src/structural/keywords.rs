@@ -1,6 +1,6 @@
 //! The keywords of one schema, wherever it stands.
 
-use super::{Place, Problems};
+use super::{Effect, Place, Problems};
 use crate::{Schema, SchemaOrBool, number, pattern};
 use serde_json::Value;
 
@@ -45,7 +45,8 @@ impl Problems {
                 );
             } else {
                 let message = "the API server does not know the keyword and drops it";
-                self.doubt(&super::escaped(keyword), message);
+                let step = super::escaped(keyword);
+                self.push(&step, message.into(), Effect::Dropped);
             }
         }
         if let Some(pattern) = schema.pattern.as_deref()

@@ -1,6 +1,6 @@
 //! Schemas under `allOf`, `anyOf`, `oneOf` and `not`: they restrict values, but never say what a field is.
 
-use super::{Level, Place, Problem, Problems, branches, escaped};
+use super::{Effect, Level, Place, Problem, Problems, branches, escaped};
 use crate::{Schema, SchemaOrBool};
 
 impl Problems {
@@ -67,12 +67,15 @@ impl Problems {
             let message =
                 "is restricted here, but not specified outside of allOf, anyOf, oneOf and not";
             // The server looks for the counterpart of what stands under the root's junctors only.
-            let refused = place.level == Level::Root;
+            let effect = match place.level {
+                Level::Root => Effect::Refused,
+                Level::Item | Level::Field => Effect::Contradiction,
+            };
             let pointer = self.pointer.clone();
             self.found.push(Problem {
                 pointer,
                 message: message.to_owned(),
-                refused,
+                effect,
             });
         }
         self.branch(schema, structure, place, false);

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use operator_schema::Schema;
+use operator_schema::{Effect, Schema};
 use serde_json::{Value, json};
 
 use super::State;
@@ -177,7 +177,7 @@ pub(crate) fn definition_violations(object: &Value) -> Vec<Cause> {
 /// [structural]: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema
 fn structural_violations(schema: &Schema, text: &Value, field: &str) -> Vec<Cause> {
     let problems = operator_schema::structural(schema).into_iter();
-    let refused = problems.filter(|problem| problem.refused);
+    let refused = problems.filter(|problem| problem.effect == Effect::Refused);
     refused
         .map(|problem| {
             let mut place = field.to_owned();

@@ -1,0 +1,243 @@
+//! Definitions that nobody should have written: each is an error or a warning with its line, and never more than that.
+
+use std::{fs, time::Instant};
+
+use super::support::{WIDGET, folder, ok, project, run, run_with};
+
+/// The definition with a field `x` more, and the line on which it stands.
+fn with(field: &str) -> (String, usize) {
+    let text = WIDGET.replace(
+        "              size:\n",
+        &format!("              x: {field}\n              size:\n"),
+    );
+    assert_ne!(text, WIDGET);
+    let line = text.lines().position(|line| line.contains(" x: ")).unwrap() + 1;
+    (text, line)
+}
+
+#[test]
+fn what_the_api_server_refuses_is_refused() {
+    let folder = folder();
+    for (field, code, told) in [
+        ("{type: int}", "refused-schema", "`type` must be one of"),
+        ("{}", "refused-schema", "`type` must not be empty"),
+        (
+            "{$ref: '#/definitions/x'}",
+            "refused-schema",
+            "`$ref` is not supported",
+        ),
+        (
+            "{type: array}",
+            "refused-schema",
+            "`items` must be specified",
+        ),
+        (
+            "{type: integer, minimum: 1, default: 0}",
+            "invalid-default",
+            "greater than or equal to 1",
+        ),
+        (
+            "{type: string, pattern: '^(?!x).*$'}",
+            "invalid-pattern",
+            "valid regular expression",
+        ),
+        (
+            "{type: string, pattern: '['}",
+            "invalid-pattern",
+            "missing closing ]",
+        ),
+        (
+            "{type: number, minimum: .nan}",
+            "syntax",
+            "NaN is no number of JSON",
+        ),
+        (
+            "{type: number, default: -.inf}",
+            "syntax",
+            "-inf is no number of JSON",
+        ),
+        (
+            "{type: string, minLength: 99999999999999999999}",
+            "not-a-definition",
+            "expected i64",
+        ),
+        (
+            "{type: [string, 'null']}",
+            "not-a-definition",
+            "expected a string",
+        ),
+        ("*nope", "syntax", "unknown anchor"),
+        (
+            "{type: string, description: \"\u{0}\"}",
+            "syntax",
+            "control characters",
+        ),
+    ] {
+        let (text, line) = with(field);
+        let run = run_with(folder.path(), "types -", &text);
+        assert_eq!(run.code, 2, "{field}: {}", run.stderr);
+        for part in [
+            &format!("error[{code}]: "),
+            told,
+            &format!("--> -:{line}:"),
+            "= help: ",
+        ] {
+            assert!(run.stderr.contains(part), "{field}: {part}: {}", run.stderr);
+        }
+    }
+}
+
+#[test]
+fn what_the_api_server_takes_is_doubted() {
+    let folder = folder();
+    for (field, code, told) in [
+        (
+            "{type: integer, minimum: 3, maximum: 2}",
+            "contradiction",
+            "no value is valid",
+        ),
+        (
+            "{type: string, minLength: 3, maxLength: 2}",
+            "contradiction",
+            "no value is valid",
+        ),
+        (
+            "{type: integer, minimun: 1}",
+            "unknown-keyword",
+            "`minimun` is no keyword",
+        ),
+        (
+            "{type: number, maximum: 99999999999999999999999999, minimun: 1}",
+            "unknown-keyword",
+            "`minimun`",
+        ),
+    ] {
+        let (text, line) = with(field);
+        let run = run_with(folder.path(), "types -", &text);
+        assert_eq!(run.code, 0, "{field}: {}", run.stderr);
+        for part in [
+            &format!("warning[{code}]: "),
+            told,
+            &format!("--> -:{line}:"),
+        ] {
+            assert!(run.stderr.contains(part), "{field}: {part}: {}", run.stderr);
+        }
+    }
+}
+
+#[test]
+fn depth_and_multiplied_aliases_take_no_time() {
+    let folder = folder();
+    let mut bomb = "a: &a [x, x, x, x, x, x, x, x, x]\n".to_owned();
+    for (name, before) in ('b'..='m').zip('a'..) {
+        bomb += &format!(
+            "{name}: &{name} [{}]\n",
+            vec![format!("*{before}"); 9].join(", ")
+        );
+    }
+    let nested: String = (0..2_000)
+        .map(|level| " ".repeat(14 + level) + "x:\n")
+        .collect();
+    for (text, told) in [
+        (with(&"[".repeat(200_000)).0, "error[too-deep]"),
+        (
+            with(&"{type: object, properties: {a: ".repeat(10_000)).0,
+            "error[too-deep]",
+        ),
+        (with(&format!("\n{nested}")).0, "error[too-deep]"),
+        ("[".repeat(300_000), "error[too-deep]"),
+        ("{\"a\":".repeat(300_000), "error[too-deep]"),
+        (format!("a: &a [*a]\n{WIDGET}"), "error[too-deep]"),
+        (bomb + WIDGET, "repetition limit exceeded"),
+    ] {
+        fs::write(folder.path().join("x.yaml"), text).unwrap();
+        let begun = Instant::now();
+        let run = run(folder.path(), "types x.yaml");
+        assert_eq!(run.code, 2, "{told}");
+        assert!(
+            run.stderr.contains(told) && run.stderr.contains("--> x.yaml:"),
+            "{told}: {}",
+            run.stderr
+        );
+        assert!(run.stderr.len() < 2_000, "excerpts are cut");
+        assert!(begun.elapsed().as_secs() < 20, "{told}");
+    }
+}
+
+#[test]
+fn odd_texts_are_read_or_told_with_their_line() {
+    let folder = folder();
+    let (text, line) = with("{type: string, minimun: 1}");
+    for (text, line) in [
+        (format!("\u{feff}{text}"), line),
+        (text.replace('\n', "\r\n"), line),
+        (text.replace('\n', "\r"), line),
+        (format!("---\n{text}---\n"), line + 1),
+    ] {
+        let run = run_with(folder.path(), "types -", &text);
+        assert_eq!(run.code, 0, "{}", run.stderr);
+        assert!(
+            run.stderr.contains(&format!("--> -:{line}:")),
+            "{}",
+            run.stderr
+        );
+    }
+    for (bytes, told) in [
+        (
+            format!("%YAML 1.1\n---\n{WIDGET}").into_bytes(),
+            "--> x.yaml:1:",
+        ),
+        (
+            [WIDGET.as_bytes(), b"# \xff\n"].concat(),
+            "x.yaml:60: this is not UTF-8",
+        ),
+        (
+            b"{\"kind\": \"CustomResourceDefinition\", \"x\": \"\\ud83d\"}".to_vec(),
+            "--> x.yaml:1:",
+        ),
+        (
+            with(&format!(
+                "{{type: int, description: \"{}\"}}",
+                "y".repeat(10_000_000)
+            ))
+            .0
+            .into_bytes(),
+            "--> x.yaml:",
+        ),
+    ] {
+        fs::write(folder.path().join("x.yaml"), bytes).unwrap();
+        let run = run(folder.path(), "types x.yaml");
+        assert_eq!(run.code, 2, "{told}");
+        assert!(run.stderr.contains(told), "{told}: {}", run.stderr);
+        assert!(run.stderr.len() < 2_000, "excerpts are cut");
+    }
+}
+
+#[test]
+fn a_kind_without_a_sample_leaves_no_test_that_needs_it() {
+    let folder = project();
+    let p = folder.path().join("p");
+    let none = WIDGET.replace(
+        "              size:\n",
+        "              x: {type: string, pattern: '^[a-f]{8}$', maxLength: 4}\n              size:\n",
+    );
+    let none = none.replace(
+        "            - size\n",
+        "            - size\n            - x\n",
+    );
+    fs::write(folder.path().join("none.yaml"), none).unwrap();
+    ok(folder.path(), "init q --crd none.yaml");
+    let q = folder.path().join("q");
+    assert!(!q.join("tests/widget.rs").exists());
+    for (path, text) in super::support::files(&q.join("tests")) {
+        assert!(!text.contains("manifests/samples"), "{path}");
+    }
+    // what is the user's stays, and is told
+    let run = ok(&p, "add-crd ../none.yaml");
+    assert!(
+        run.stderr.contains("warning[no-valid-sample]"),
+        "{}",
+        run.stderr
+    );
+    assert!(run.stderr.contains("rm tests/widget.rs"), "{}", run.stderr);
+}
