@@ -34,10 +34,11 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let names = kinds::list(specs.iter().map(|api| api.names.kind.as_str()));
     let added = open.add(specs, &args.chosen)?;
     let rendered = open.render()?;
+    let plan = open.plan(&rendered, |_| true)?;
     let outcome = Outcome {
-        plan: open.plan(&rendered, |_| true)?,
         root: &open.root,
-        reports: open.reports(rendered),
+        reports: open.reports(rendered, &plan),
+        plan,
         summary: match added {
             0 => format!(
                 "{}: the new spec of {names} is taken",

@@ -30,12 +30,13 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         open.state.set_image(image);
     }
     let rendered = open.render()?;
+    let plan = open.plan(&rendered, |path| {
+        path.starts_with("manifests/") || path == "crds/kustomization.yaml"
+    })?;
     let outcome = Outcome {
-        plan: open.plan(&rendered, |path| {
-            path.starts_with("manifests/") || path == "crds/kustomization.yaml"
-        })?,
         root: &open.root,
-        reports: open.reports(rendered),
+        reports: open.reports(rendered, &plan),
+        plan,
         summary: format!("{}: manifests/", open.state.state.name),
         next: match open.state.state.image {
             Some(_) => "kubectl apply --server-side -k manifests/".into(),

@@ -64,8 +64,8 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let kinds = open.apis.len();
     let outcome = Outcome {
         root: &open.root,
+        reports: open.reports(rendered, &plan),
         plan,
-        reports: open.reports(rendered),
         summary: match kinds {
             0 => format!("{name}: an empty project"),
             _ => format!(

@@ -9,7 +9,7 @@ use super::{
     open::{Open, Where},
     view::Format,
 };
-use crate::{crd::Scope, diagnostic::Report, terminal::Terminal};
+use crate::{crd::Scope, diagnostic::Report, plan::Plan, terminal::Terminal};
 
 /// Shows the kinds of the project, their versions, modules and rights, and what is odd about their schemas
 #[derive(clap::Args)]
@@ -45,7 +45,8 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         .into());
     }
     let is_chosen = |name: &String| chosen.iter().any(|(kind, _)| *name == kind.full_name());
-    let mut reports = open.reports(rendered);
+    // a plan that changes nothing retypes nothing
+    let mut reports = open.reports(rendered, &Plan::default());
     reports.retain(|report| report.subject.as_ref().is_some_and(is_chosen));
     if args.format == Format::Json {
         let kinds: Vec<_> = chosen

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use super::{
     failure::Failure,
     kinds::{self, Chosen, KindError, find},
+    retype,
 };
 use crate::{
     crd::{self, Api},
@@ -172,10 +173,11 @@ impl Open {
             .collect()
     }
 
-    /// What is to be said of the output, with its places in the specs.
-    pub fn reports(&self, rendered: Rendered) -> Vec<Report> {
+    /// What is to be said of the output, and of what the plan retypes, with its places in the specs.
+    pub fn reports(&self, rendered: Rendered, plan: &Plan) -> Vec<Report> {
         let mut reports = vec![];
-        let mut left = rendered.diagnostics;
+        let mut left = retype::diagnostics(self, plan);
+        left.extend(rendered.diagnostics);
         for (kind, api) in self.state.state.kinds.iter().zip(&self.apis) {
             let name = kind.full_name();
             let (found, others) = left.into_iter().partition(|(about, _)| *about == name);

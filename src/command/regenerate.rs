@@ -21,10 +21,11 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let mut open = Open::read(&args.place)?;
     open.state.set_tool(env!("CARGO_PKG_VERSION"));
     let rendered = open.render()?;
+    let plan = open.plan(&rendered, |_| true)?;
     let outcome = Outcome {
-        plan: open.plan(&rendered, |_| true)?,
         root: &open.root,
-        reports: open.reports(rendered),
+        reports: open.reports(rendered, &plan),
+        plan,
         summary: format!("{}: regenerated", open.state.state.name),
         next: "cargo test".into(),
         cure: Cure::Regenerate,

@@ -28,6 +28,8 @@ codes! {
     NoAttribute = "no-attribute",
     /// A schema that says nothing of its type; values stay `serde_json::Value`.
     Untyped = "untyped",
+    /// A field whose Rust type is another one than in the last run.
+    Retyped = "retyped",
     /// A keyword that CustomResourceDefinitions do not have.
     UnknownKeyword = "unknown-keyword",
     /// A schema that the API server takes, and that cannot have been meant.

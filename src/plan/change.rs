@@ -106,7 +106,7 @@ fn like(other: &str, text: String) -> String {
 impl Change {
     /// Whether the file is for people; the lock and the bases are not.
     pub fn is_bookkeeping(&self) -> bool {
-        self.path == super::LOCK || self.path.starts_with(super::BASE)
+        self.path == super::LOCK || self.path.starts_with(".operator/")
     }
 
     /// Whether it is Rust that will be the user's, and may therefore follow the user's rustfmt.

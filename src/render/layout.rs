@@ -21,6 +21,9 @@ use crate::{
     types,
 };
 
+/// The folder of what type each field has.
+pub const RECORD: &str = ".operator/types/";
+
 /// A project's files, and what is to be said of them.
 #[derive(Clone, Debug, Default)]
 pub struct Rendered {
@@ -202,6 +205,11 @@ fn kind_files(
             format!("src/api/{module}/{}.rs", version_module(version_name)),
             Owner::Tool,
             text,
+        );
+        rendered.tree.insert(
+            format!("{RECORD}{module}/{}", version_module(version_name)),
+            Owner::Tool,
+            module_of_version.record,
         );
     }
     if kind.scaffold.is_some() && api.conversion == Conversion::Webhook {

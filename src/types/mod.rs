@@ -17,6 +17,7 @@ mod kubernetes;
 mod lower;
 mod name;
 mod plain;
+mod record;
 mod render;
 mod root;
 mod schema;
@@ -25,6 +26,7 @@ mod validation;
 
 use carry::Carried;
 pub use facts::{Access, ConditionsFacts, KindFacts, StatusFacts};
+pub use record::{Retype, retyped};
 
 use crate::{
     crd::{Api, Version},
@@ -38,6 +40,8 @@ pub struct Module {
     /// Rust, as rustfmt lays it out.
     pub text: String,
     pub facts: KindFacts,
+    /// The Rust type of each field; what [`retyped`] compares.
+    pub record: String,
     pub diagnostics: Vec<Diagnostic>,
     /// JSON pointers into the schema, of what no attribute carries in `derive` mode.
     pub parts: Vec<String>,
@@ -63,6 +67,7 @@ pub fn module(api: &Api, version: &Version, mode: SchemaMode) -> Module {
     Module {
         text: render::module(&graph, &root, mode, &carried),
         diagnostics: feature::diagnostics(version, &graph, &carried),
+        record: record::record(&graph),
         facts: KindFacts::of(graph, version),
         parts: carried.parts.into_keys().collect(),
     }

@@ -1,0 +1,77 @@
+//! What a plan changes of the types that fields have: a diagnostic for each field, so that no type flips in silence.
+
+use operator_schema::{Schema, SchemaOrBool};
+
+use super::open::Open;
+use crate::{
+    diagnostic::{Code, Diagnostic, Severity},
+    plan::Plan,
+    project::version_module,
+    render::RECORD,
+    types,
+};
+
+/// By the kind that each is about.
+pub fn diagnostics(open: &Open, plan: &Plan) -> Vec<(String, Diagnostic)> {
+    let mut found = vec![];
+    for change in &plan.changes {
+        let (Some(path), Some(before), Some(after)) = (
+            change.path.strip_prefix(RECORD),
+            &change.before,
+            &change.after,
+        ) else {
+            continue;
+        };
+        for (kind, api) in open.state.state.kinds.iter().zip(&open.apis) {
+            let is_of =
+                |name: &str| path == format!("{}/{}", kind.module_name(), version_module(name));
+            let Some(version) = api.versions.iter().find(|version| is_of(&version.name)) else {
+                continue;
+            };
+            let diagnostic = |retype: types::Retype| Diagnostic {
+                code: Code::Retyped,
+                severity: Severity::Warning,
+                pointer: version.schema_pointer() + &pointer(&version.schema, &retype.path),
+                message: format!(
+                    "the type of `{}` in {} was `{}` and is `{}`",
+                    retype.path.join("."),
+                    version.name,
+                    retype.before,
+                    retype.after
+                ),
+                instead: Some("`.operator/types/` records the new type".into()),
+                help: Some(
+                    "the code that uses the field may need an edit: `cargo check --all-targets`"
+                        .into(),
+                ),
+            };
+            let retypes = types::retyped(before, after).into_iter().map(diagnostic);
+            found.extend(retypes.map(|diagnostic| (kind.full_name(), diagnostic)));
+        }
+    }
+    found
+}
+
+/// Of the property that wire names lead to, through the items and values between them.
+fn pointer(schema: &Schema, wires: &[String]) -> String {
+    let mut pointer = String::new();
+    let mut schema = Some(schema);
+    for wire in wires {
+        while let Some(outer) = schema.filter(|schema| !schema.properties.contains_key(wire)) {
+            schema = match (&outer.items, &outer.additional_properties) {
+                (Some(items), _) => {
+                    pointer += "/items";
+                    Some(items)
+                }
+                (None, Some(SchemaOrBool::Schema(values))) => {
+                    pointer += "/additionalProperties";
+                    Some(values)
+                }
+                _ => None,
+            };
+        }
+        pointer += &format!("/properties/{}", wire.replace('~', "~0").replace('/', "~1"));
+        schema = schema.and_then(|schema| schema.properties.get(wire));
+    }
+    pointer
+}
