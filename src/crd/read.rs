@@ -498,6 +498,15 @@ spec:
     }
 
     #[test]
+    fn a_text_that_ends_too_early_is_wrong_in_a_line_that_it_has() {
+        for text in ["a: 1\nb", "a: 1\nb\n", "a: [1,\n", "a: {b: 1,"] {
+            let lines = text.lines().count();
+            let errors = read("x.yaml", text).unwrap_err();
+            assert_eq!(errors[0].place.line, lines, "{text:?}");
+        }
+    }
+
+    #[test]
     fn all_that_is_wrong_is_told() {
         let bad = WIDGET.replace("served: true", "served: false");
         assert_eq!(problems(&format!("{bad}---\n{WIDGET}---\n{bad}")).len(), 2);

@@ -34,7 +34,8 @@ pub struct Excerpt {
 impl Place {
     /// The place of `range`, in bytes of `text`, which begins on the line `first_line` of its file.
     pub fn new(path: &str, first_line: usize, text: &str, range: Range<usize>) -> Self {
-        let start = floor(text, range.start);
+        // a text that ends too early is wrong at its end, not on the empty line behind it
+        let start = floor(text, range.start.min(text.trim_end().len()));
         let breaks = || line_breaks(text.as_bytes());
         let before = breaks().take_while(|found| found.end <= start).count();
         let line_start = breaks().take(before).last().map_or(0, |found| found.end);

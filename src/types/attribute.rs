@@ -90,7 +90,7 @@ impl Bounds {
 fn extend(indent: usize, pairs: &[(String, Extension)], before: usize) -> String {
     let inline: Vec<String> = pairs
         .iter()
-        .map(|(keyword, value)| format!("\"{keyword}\" = {}", value.inline()))
+        .map(|(keyword, value)| format!("{} = {}", literal(keyword), value.inline()))
         .collect();
     let inline = inline.join(", ");
     if indent + before + inline.len() + "extend())]".len() <= WIDTH {
@@ -100,7 +100,7 @@ fn extend(indent: usize, pairs: &[(String, Extension)], before: usize) -> String
     let lines: Vec<String> = pairs
         .iter()
         .map(|(keyword, value)| {
-            let head = format!("{pad}\"{keyword}\" = ");
+            let head = format!("{pad}{} = ", literal(keyword));
             let value = match value {
                 Extension::Json(value) => json(value, indent + 4, head.len()),
                 Extension::Call(_) => value.inline(),

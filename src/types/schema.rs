@@ -51,7 +51,12 @@ pub fn derived_schema(graph: &TypeGraph, root: &Derived, carried: &Carried) -> S
     let properties: Vec<String> = root
         .properties
         .iter()
-        .map(|(wire, type_)| format!("{pad}    \"{wire}\": generator.subschema_for::<{type_}>()"))
+        .map(|(wire, type_)| {
+            format!(
+                "{pad}    {}: generator.subschema_for::<{type_}>()",
+                literal(wire)
+            )
+        })
         .collect();
     entries.push(format!(
         "{pad}\"properties\": {{\n{}\n{pad}}}",

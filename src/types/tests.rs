@@ -51,6 +51,13 @@ fn types(properties: &str) -> String {
         .unwrap()
 }
 
+#[test]
+fn a_keyword_of_any_text_stays_inside_of_its_literal() {
+    let text =
+        widget("          spec: {type: object, properties: {a: {type: string, 'od\"d': 1}}}");
+    assert!(text.contains(r#""od\"d" = 1"#), "{text}");
+}
+
 /// Compares with `tests/snapshots/types/<name>.snap`.
 fn snapshot(name: &str, text: &str) {
     insta::with_settings!({

@@ -8,8 +8,9 @@ pub(crate) mod scalar;
 mod text;
 
 use crate::default::field;
+use crate::prune::is_meta;
 use crate::validate::is_valid;
-use crate::{Schema, SchemaOrBool, Violation, apply_defaults, rules, violations};
+use crate::{Schema, SchemaOrBool, Violation, apply_defaults, prune, rules, violations};
 use serde_json::{Map, Value};
 
 /// No valid sample was found.
@@ -34,7 +35,8 @@ pub fn sample(schema: &Schema) -> Result<Value, NoSample> {
         wanted,
         ..Place::default()
     };
-    let closest = Sampler { budget: BUDGET }.value(vec![schema], &root);
+    let mut closest = Sampler { budget: BUDGET }.value(vec![schema], &root);
+    prune(schema, &mut closest);
     let mut defaulted = closest.clone();
     apply_defaults(schema, &mut defaulted);
     match against(schema, &defaulted) {
@@ -219,6 +221,10 @@ impl Sampler {
         let least = most_of(facets, |facet| facet.min_properties);
         let mut map = Map::new();
         for key in keys(facets, place.wanted, least) {
+            // the server drops it before it looks at what unions require
+            if facets.first().is_some_and(|schema| !keeps(schema, key)) {
+                continue;
+            }
             let fields = facets
                 .iter()
                 .filter_map(|facet| field(facet, key))
@@ -349,6 +355,14 @@ pub(crate) fn flatten<'a>(
     for part in &schema.all_of {
         flatten(part, facets, unions);
     }
+}
+
+/// Whether a field of an object survives pruning, as far as its name goes.
+fn keeps(schema: &Schema, key: &str) -> bool {
+    is_meta(key)
+        || schema.preserve_unknown_fields == Some(true)
+        || matches!(schema.additional_properties, Some(SchemaOrBool::Bool(_)))
+        || field(schema, key).is_some()
 }
 
 /// Whether all facets accept the value once it has its defaults.

@@ -147,6 +147,20 @@ fn embedded_resources_have_a_type() {
 }
 
 #[test]
+fn a_sample_has_nothing_that_the_server_drops() {
+    let either = |object| {
+        schema(
+            json!({"type": "object", "anyOf": [{"required": ["a"]}, {"required": ["b"]}], "properties": object}),
+        )
+    };
+    assert_eq!(
+        sample(&either(json!({"b": {"type": "integer"}}))),
+        Ok(json!({"b": 1}))
+    );
+    assert!(sample(&either(json!({}))).is_err());
+}
+
+#[test]
 fn a_schema_that_nothing_satisfies_says_what_is_in_the_way() {
     let impossible = schema(json!({"type": "object", "required": ["a"], "properties": {
         "a": {"type": "string", "minLength": 2, "maxLength": 1},

@@ -1,0 +1,57 @@
+//! What holds for the types of every version.
+
+use std::collections::BTreeSet;
+
+use cargo_operator::{
+    crd::{Api, Version},
+    project::SchemaMode,
+    types,
+};
+use syn::{Fields, Item};
+
+/// Makes the module of a version in both modes, twice. Each parses as Rust, has no name twice, and names the types as the other does.
+pub fn check(api: &Api, version: &Version) {
+    let [derived, embedded] = [SchemaMode::Derive, SchemaMode::Embed].map(|mode| {
+        let text = types::module(api, version, mode).text;
+        let again = types::module(api, version, mode).text;
+        assert_eq!(text, again, "another text of the same input");
+        let file = syn::parse_file(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let mut names = BTreeSet::new();
+        for item in &file.items {
+            let Some(name) = checked(item) else { continue };
+            assert!(names.insert(name.clone()), "{name} twice\n{text}");
+        }
+        // where kube-derive makes the root, it is no item
+        names.insert(api.names.kind.clone());
+        names
+    });
+    assert_eq!(derived, embedded, "names of the two modes");
+}
+
+/// The name of a type, whose members have a name each.
+fn checked(item: &Item) -> Option<String> {
+    let (name, members) = match item {
+        Item::Struct(item) => (&item.ident, fields(&item.fields)),
+        Item::Enum(item) => {
+            let variants = item.variants.iter();
+            (
+                &item.ident,
+                variants.map(|it| it.ident.to_string()).collect(),
+            )
+        }
+        Item::Type(item) => (&item.ident, vec![]),
+        _ => return None,
+    };
+    let distinct: BTreeSet<&String> = members.iter().collect();
+    assert_eq!(
+        distinct.len(),
+        members.len(),
+        "members of {name}: {members:?}"
+    );
+    Some(name.to_string())
+}
+
+fn fields(fields: &Fields) -> Vec<String> {
+    let named = fields.iter().filter_map(|field| field.ident.as_ref());
+    named.map(ToString::to_string).collect()
+}

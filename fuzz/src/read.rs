@@ -1,0 +1,38 @@
+//! From bytes to the types of all definitions in them.
+
+use cargo_operator::crd;
+
+use crate::module;
+
+/// A text is refused with a place in it, or its definitions are read again from what a project keeps of them, and have types.
+pub fn read(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
+    crd::holds_more(text);
+    let apis = match crd::read("fuzz.yaml", text) {
+        Ok(apis) => apis,
+        Err(errors) => {
+            // YAML has more line breaks than other texts
+            let lines = text.split(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']);
+            let lines = lines.count();
+            for error in errors {
+                assert!((1..=lines).contains(&error.line), "{error}");
+            }
+            return;
+        }
+    };
+    for api in apis {
+        let kept = crd::read("kept.yaml", &api.text)
+            .unwrap_or_else(|errors| panic!("{errors:#?}\n{}", api.text));
+        let [kept] = kept.as_slice() else {
+            panic!("{} definitions in\n{}", kept.len(), api.text)
+        };
+        assert_eq!(kept.names, api.names);
+        assert_eq!(kept.versions, api.versions, "{}", api.text);
+        for version in &api.versions {
+            module::check(&api, version);
+            crd::line_of(&api.text, &version.schema_pointer());
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! The files of a project as somebody or something left them: the state, the lock, and what is merged.
+//!
+//! The input is text in three parts, between lines that read `=====`: base, ours and theirs.
+
+use cargo_operator::{
+    plan::{BASE, File, LOCK, Ours, Plan, Tree, plan},
+    project::{Lock, Owner, StateFile},
+};
+use toml_edit::DocumentMut;
+
+const CARGO: &str = "Cargo.toml";
+const MERGED: &str = "README.md";
+
+/// What is read is written as it was; a merge of a side that is as the base was gives the other; a plan after apply is empty.
+pub fn state(bytes: &[u8]) {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return;
+    };
+    let mut parts = text.split("\n=====\n");
+    let base = parts.next().unwrap_or_default();
+    let ours = parts.next().unwrap_or(base);
+    let theirs = parts.next().unwrap_or(ours);
+    for text in [base, ours, theirs] {
+        read_state(text);
+        read_lock(text);
+    }
+    for path in [CARGO, MERGED] {
+        merge(path, base, ours, theirs);
+        for (ours, theirs, changed) in [(base, theirs, theirs), (ours, base, ours)] {
+            let merged = merge(path, base, ours, theirs);
+            let merged = merged.get(path).expect("no merge removes a file");
+            // other line endings are no change
+            assert_eq!(merged.replace("\r\n", "\n"), changed.replace("\r\n", "\n"));
+        }
+    }
+    keys(base, theirs);
+}
+
+fn read_state(text: &str) {
+    let Ok(file) = StateFile::read(text) else {
+        return;
+    };
+    let written = file.to_string();
+    let again = StateFile::read(&written).unwrap_or_else(|error| panic!("{error}\n{written}"));
+    assert_eq!(file.state, again.state);
+    let _ = file.check_tool("0.1.0");
+
+    let mut edited = file.clone();
+    edited.set_image("ghcr.io/me/operator:0.1.0");
+    edited.set_tool("0.2.0");
+    for index in 0..file.state.kinds.len() {
+        edited.set_versions(index, vec!["v1".into(), "v9".into()]);
+    }
+    if let Some(kind) = file.state.kinds.first() {
+        let mut kind = kind.clone();
+        kind.kind = "Fuzzed".into();
+        kind.spec = "crds/fuzzed.yaml".into();
+        kind.module = Some("fuzzed".into());
+        // not written, as no command sets them
+        kind.watches = vec![];
+        kind.reads = vec![];
+        kind.rules = vec![];
+        if kind.scaffold.is_none() {
+            kind.owns = vec![];
+        }
+        edited.add_kind(kind);
+    }
+    if edited.state.check().is_ok() {
+        let written = edited.to_string();
+        let again = StateFile::read(&written).unwrap_or_else(|error| panic!("{error}\n{written}"));
+        assert_eq!(edited.state, again.state, "{written}");
+    }
+}
+
+fn read_lock(text: &str) {
+    let Ok(lock) = Lock::read(text) else { return };
+    let written = lock.to_text();
+    let again = Lock::read(&written).unwrap_or_else(|error| panic!("{error}\n{written}"));
+    assert_eq!(lock, again);
+
+    // a plan touches nothing that it does not own, whatever the lock says
+    let mut ours = Ours::default();
+    for path in lock.files.keys() {
+        ours.0.insert(path.clone(), path.clone());
+    }
+    let made = plan(&lock, &ours, &Tree::default(), |_| true);
+    let removed = made.changes.iter().filter(|change| change.after.is_none());
+    for change in removed {
+        let entry = lock.files.get(&change.path);
+        assert!(
+            entry.is_none_or(|entry| entry.owner != Owner::User),
+            "{change:?}"
+        );
+    }
+}
+
+/// Generates `theirs` where `base` was generated last and `ours` is on disk, and puts it there.
+fn merge(path: &str, base: &str, ours: &str, theirs: &str) -> Ours {
+    let mut disk = Ours::default();
+    disk.0.insert(path.into(), ours.into());
+    disk.0.insert(format!("{BASE}{path}"), base.into());
+    let owner = if path == CARGO {
+        Owner::Keys
+    } else {
+        Owner::Merged
+    };
+    let mut tree = Tree::default();
+    tree.0.insert(
+        path.into(),
+        File {
+            owner,
+            text: theirs.into(),
+        },
+    );
+
+    let made = plan(&Lock::default(), &disk, &tree, |_| true);
+    for change in &made.changes {
+        change.diff();
+        match &change.after {
+            Some(text) => disk.0.insert(change.path.clone(), text.clone()),
+            None => disk.0.remove(&change.path),
+        };
+    }
+    let lock = disk
+        .get(LOCK)
+        .map(|text| Lock::read(text).expect("we wrote it"));
+    let again = plan(&lock.unwrap_or_default(), &disk, &tree, |_| true);
+    assert_eq!(again, Plan::default(), "a plan after apply");
+    disk
+}
+
+/// The merge of `Cargo.toml`, past its short cuts: a side that has one key more than the base has it afterwards, and all else follows the other.
+fn keys(base: &str, theirs: &str) {
+    let parse = |text: &str| text.parse::<DocumentMut>().ok();
+    let (Some(base), Some(theirs)) = (parse(base), parse(theirs)) else {
+        return;
+    };
+    let with = |document: &DocumentMut| {
+        let mut document = document.clone();
+        document.insert("fuzz-mine", toml_edit::value(true));
+        document.to_string()
+    };
+    if base.contains_key("fuzz-mine") || theirs.contains_key("fuzz-mine") {
+        return;
+    }
+    let (base_text, theirs_text) = (base.to_string(), theirs.to_string());
+    let merged = merge(CARGO, &base_text, &with(&base), &theirs_text);
+    let merged = merged
+        .get(CARGO)
+        .and_then(parse)
+        .expect("a merge can be read");
+    let expected = parse(&with(&theirs)).expect("it was a document");
+    assert!(
+        equal(&merged, &expected),
+        "{base}\n--> {theirs}\n==> {merged}"
+    );
+
+    let merged = merge(CARGO, &base_text, &theirs_text, &with(&base));
+    let merged = merged
+        .get(CARGO)
+        .and_then(parse)
+        .expect("a merge can be read");
+    assert!(
+        equal(&merged, &expected),
+        "{base}\n--> {theirs}\n==> {merged}"
+    );
+}
+
+/// Equal in what they say.
+fn equal(one: &DocumentMut, other: &DocumentMut) -> bool {
+    let plain = |document: &DocumentMut| {
+        toml_edit::de::from_document::<serde_json::Value>(document.clone()).ok()
+    };
+    plain(one) == plain(other)
+}
