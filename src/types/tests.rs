@@ -55,7 +55,7 @@ fn types(properties: &str) -> String {
 fn a_keyword_of_any_text_stays_inside_of_its_literal() {
     let text =
         widget("          spec: {type: object, properties: {a: {type: string, 'od\"d': 1}}}");
-    assert!(text.contains(r#""od\"d" = 1"#), "{text}");
+    assert!(text.contains(r##"r#"od"d"# = 1"##), "{text}");
 }
 
 /// Compares with `tests/snapshots/types/<name>.snap`.
