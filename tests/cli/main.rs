@@ -3,6 +3,7 @@
 mod bad_input;
 mod diagnostics;
 mod guards;
+mod retypes;
 mod support;
 
 use std::fs;

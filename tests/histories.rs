@@ -1,0 +1,84 @@
+//! Real definitions as they grew, when `$HISTORIES` names a folder with a folder for each, its revisions in order of their names: no type
+//! is renamed, and each field whose type changes is told.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::{Path, PathBuf},
+};
+
+use cargo_operator::{
+    crd::{self, Api},
+    project::SchemaMode,
+    types,
+};
+
+fn sorted(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths
+}
+
+fn read(path: &Path) -> Api {
+    let text = fs::read_to_string(path).unwrap();
+    crd::read(&path.to_string_lossy(), &text).unwrap().remove(0)
+}
+
+#[test]
+fn no_release_renames_a_type_and_every_retype_is_told() {
+    let Some(folder) = std::env::var_os("HISTORIES") else {
+        return;
+    };
+    let (mut revisions, mut retypes) = (0, BTreeMap::new());
+    let folders = sorted(Path::new(&folder));
+    for folder in folders.iter().filter(|path| path.is_dir()) {
+        for mode in [SchemaMode::Derive, SchemaMode::Embed] {
+            let mut records: BTreeMap<String, String> = BTreeMap::new();
+            for path in sorted(folder) {
+                revisions += usize::from(mode == SchemaMode::Derive);
+                let api = read(&path);
+                for version in &api.versions {
+                    let after = types::module(&api, version, mode).record;
+                    let Some(before) = records.insert(version.name.clone(), after.clone()) else {
+                        continue;
+                    };
+                    assert_eq!(renamed(&before, &after), [""; 0], "{}", path.display());
+                    for found in types::retyped(&before, &after) {
+                        let change = format!(
+                            "{} {}: {} -> {}",
+                            path.display(),
+                            found.path.join("."),
+                            found.before,
+                            found.after
+                        );
+                        retypes.entry(change).or_insert(vec![]).push(mode);
+                    }
+                }
+            }
+        }
+    }
+    for (change, modes) in &retypes {
+        eprintln!("{change} {modes:?}");
+    }
+    eprintln!("{revisions} revisions, {} retypes", retypes.len());
+}
+
+/// The types of paths that both have, where the names differ.
+fn renamed<'a>(before: &'a str, after: &'a str) -> Vec<&'a str> {
+    let (before, after) = (names(before), names(after));
+    let paths: BTreeSet<&str> = before.keys().copied().collect();
+    let differs = |path: &&str| after.get(path).is_some_and(|name| *name != before[path]);
+    paths.into_iter().filter(differs).collect()
+}
+
+/// By their paths.
+fn names(record: &str) -> BTreeMap<&str, &str> {
+    let types = record.lines().filter(|line| !line.starts_with(' '));
+    types
+        .filter_map(|line| {
+            let (head, path) = line.split_once(" /")?;
+            Some((path, head.split(' ').next()?))
+        })
+        .collect()
+}
