@@ -3,6 +3,7 @@
 
 mod definitions;
 mod round_trip;
+mod shapes;
 
 use std::collections::{BTreeMap, BTreeSet};
 

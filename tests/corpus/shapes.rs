@@ -1,0 +1,163 @@
+//! Of the real definitions that `$CORPUS` names: how many types there are for their shapes, and how much of them k8s-openapi has types for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use cargo_operator::{project::SchemaMode, types};
+use serde_json::Value;
+
+use crate::definitions::corpus;
+
+/// Of all versions, types for each sub-schema that is equal to no other but for its own description, default and nullability.
+#[test]
+fn one_shape_is_one_type() {
+    let mut most = (0.0, String::new());
+    let (mut types, mut shapes) = (0, 0);
+    for api in corpus() {
+        for version in &api.versions {
+            let record = types::module(&api, version, SchemaMode::Derive).record;
+            let schema = serde_json::to_value(&version.schema).unwrap();
+            let heads = record.lines().filter(|line| !line.starts_with([' ', '#']));
+            let heads: Vec<(&str, &str)> = heads.filter_map(|line| line.split_once(" /")).collect();
+            let below = heads.iter().filter(|(_, path)| !path.is_empty());
+            let distinct: BTreeSet<String> = below.map(|(_, path)| shape(&schema, path)).collect();
+            let own = heads
+                .iter()
+                .filter(|(head, _)| !head.contains(" = "))
+                .count()
+                - 1;
+            types += own;
+            shapes += distinct.len();
+            let ratio = own as f64 / distinct.len().max(1) as f64;
+            if ratio > most.0 {
+                most = (ratio, format!("{} {}", api.name(), version.name));
+            }
+        }
+    }
+    if types > 0 {
+        let ratio = types as f64 / shapes as f64;
+        eprintln!("{types} types for {shapes} shapes: {ratio:.4}; at most {most:?}");
+        assert!(ratio <= 1.05, "{ratio}");
+    }
+}
+
+/// The node at a path of wire names, as text, without what does not tell its type.
+fn shape(schema: &Value, path: &str) -> String {
+    let mut node = schema;
+    for wire in path.split('/') {
+        let wire = wire.replace("~1", "/").replace("~0", "~");
+        while node["properties"][&wire].is_null() {
+            node = inner(node).expect("the path is one of the schema");
+        }
+        node = &node["properties"][&wire];
+    }
+    while node["properties"].is_null() {
+        match inner(node) {
+            Some(inner) => node = inner,
+            None => break,
+        }
+    }
+    let mut node = node.clone();
+    let keywords = node.as_object_mut().expect("a schema is an object");
+    keywords
+        .retain(|keyword, _| !["description", "default", "nullable"].contains(&keyword.as_str()));
+    keywords.sort_keys();
+    node.to_string()
+}
+
+/// Items or values.
+fn inner(node: &Value) -> Option<&Value> {
+    ["items", "additionalProperties"]
+        .into_iter()
+        .map(|keyword| &node[keyword])
+        .find(|inner| inner.is_object())
+}
+
+/// Their schemas are JSON that attributes call, as no attribute can be put on them.
+#[test]
+fn k8s_openapi_has_types_for_a_part_of_the_schemas() {
+    let (mut all, mut foreign) = (0, 0);
+    let mut places: BTreeMap<String, usize> = BTreeMap::new();
+    for api in corpus() {
+        for version in &api.versions {
+            let record = types::module(&api, version, SchemaMode::Derive).record;
+            let schema = serde_json::to_value(&version.schema).unwrap();
+            all += nodes(&schema);
+            let fields = fields(&record);
+            let root = record
+                .lines()
+                .nth(1)
+                .and_then(|line| line.split(' ').next());
+            let mut open = vec![(root.unwrap(), &schema)];
+            while let Some((owner, node)) = open.pop() {
+                for (wire, type_) in fields.get(owner).into_iter().flatten() {
+                    let mut node = &node["properties"][*wire];
+                    let whole = node;
+                    while let (true, Some(below)) = (node["properties"].is_null(), inner(node)) {
+                        node = below;
+                    }
+                    if fields.contains_key(type_) {
+                        open.push((type_, node));
+                    } else if node["properties"].is_object() {
+                        *places.entry((*type_).to_owned()).or_default() += 1;
+                        foreign += nodes(whole);
+                    }
+                }
+            }
+        }
+    }
+    if all == 0 {
+        return;
+    }
+    for (name, count) in &places {
+        eprintln!("{count:>5} {name}");
+    }
+    let count: usize = places.values().sum();
+    let share = 100.0 * foreign as f64 / all as f64;
+    eprintln!(
+        "{count} places of {} types, {foreign} of {all} nodes: {share:.1} %",
+        places.len()
+    );
+    for name in [
+        "Affinity",
+        "LabelSelector",
+        "ResourceRequirements",
+        "Toleration",
+    ] {
+        assert!(places.contains_key(name), "{name}");
+    }
+}
+
+/// Of each type, the wire names with the types at the bottom of lists, maps and options.
+fn fields(record: &str) -> BTreeMap<&str, Vec<(&str, &str)>> {
+    let mut fields: BTreeMap<&str, Vec<(&str, &str)>> = BTreeMap::new();
+    let (mut open, mut aliases) = ("", vec![]);
+    for line in record.lines() {
+        if let Some(field) = line.strip_prefix("  ") {
+            let (wire, type_) = field.rsplit_once(": ").unwrap();
+            let names = type_.trim_end_matches('>');
+            let name = names.rsplit(['<', ' ']).next().unwrap();
+            fields.entry(open).or_default().push((wire, name));
+        } else if let Some((head, _)) = line.split_once(" /") {
+            open = head;
+            match head.split_once(" = ") {
+                Some(alias) => aliases.push(alias),
+                None => drop(fields.entry(head).or_default()),
+            }
+        }
+    }
+    for (name, first) in aliases {
+        let of_first = fields.get(first).cloned().unwrap_or_default();
+        fields.insert(name, of_first);
+    }
+    fields
+}
+
+fn nodes(node: &Value) -> usize {
+    let properties = node["properties"].as_object().into_iter().flatten();
+    let below = properties.map(|(_, property)| property);
+    let below = below.chain(["items", "additionalProperties"].map(|key| &node[key]));
+    1 + below
+        .filter(|node| node.is_object())
+        .map(nodes)
+        .sum::<usize>()
+}
