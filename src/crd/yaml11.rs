@@ -32,11 +32,40 @@ pub fn ambiguous(text: &str) -> impl Iterator<Item = Ambiguous> {
         })
 }
 
-/// Whether a token of the line might be such a scalar; cheap, and wrong only in one direction.
+/// Whether a token of the line might be such a scalar; cheap, and wrong only in one direction: a word amid others is none.
 fn is_suspicious(line: &str) -> bool {
-    line.split([' ', ',', '[', ']', '{', '}', ':', '\t', '\r'])
-        .any(differs)
-        || line.split_whitespace().any(differs)
+    const BOUNDS: [char; 9] = [' ', '\t', '\r', ',', '[', ']', '{', '}', '"'];
+    let mut rest = line;
+    while let Some(start) = rest.find(|c| !BOUNDS.contains(&c)) {
+        let token = &rest[start..];
+        let token = &token[..token.find(BOUNDS).unwrap_or(token.len())];
+        rest = &rest[start + token.len()..];
+        let is_candidate = |part: &str| part.starts_with(may_begin) && differs(part);
+        let is_found = is_candidate(token.trim_end_matches(':'))
+            || token.contains(':') && token.split(':').any(is_candidate);
+        if is_found && stands_alone(line, line.len() - rest.len() - token.len(), token) {
+            return true;
+        }
+    }
+    false
+}
+
+fn may_begin(c: char) -> bool {
+    matches!(c, 'y' | 'Y' | 'n' | 'N' | 'o' | 'O' | '+' | '-' | '0'..='9')
+}
+
+/// Whether nothing before and after the token on the line makes it part of a longer scalar.
+fn stands_alone(line: &str, at: usize, token: &str) -> bool {
+    let before = line[..at].trim_end();
+    let after = line[at + token.len()..].trim_start();
+    let has_property = before
+        .rsplit(char::is_whitespace)
+        .next()
+        .is_some_and(|word| word.starts_with(['!', '&']));
+    let begins = before.is_empty() || before.ends_with([':', '-', '?', ',', '[', '{']);
+    // behind a key in quotes no blank is needed
+    (begins || has_property || token.starts_with(':'))
+        && (after.is_empty() || after.starts_with(['#', ':', ',', ']', '}']))
 }
 
 fn differs(scalar: &str) -> bool {
@@ -44,12 +73,24 @@ fn differs(scalar: &str) -> bool {
 }
 
 fn is_boolean(scalar: &str) -> bool {
-    const WORDS: [&str; 6] = ["y", "n", "on", "no", "off", "yes"];
-    scalar.len() <= 3
-        && WORDS.iter().any(|word| {
-            let capital = word[..1].to_uppercase() + &word[1..];
-            scalar == *word || scalar == word.to_uppercase() || scalar == capital
-        })
+    matches!(
+        scalar,
+        "y" | "Y"
+            | "n"
+            | "N"
+            | "on"
+            | "On"
+            | "ON"
+            | "no"
+            | "No"
+            | "NO"
+            | "off"
+            | "Off"
+            | "OFF"
+            | "yes"
+            | "Yes"
+            | "YES"
+    )
 }
 
 /// Octal with a bare zero, digits parted by `_`, and base 60.
@@ -98,6 +139,41 @@ mod tests {
             (10, "1:30"),
         ];
         assert_eq!(found, expected.map(|(line, text)| (line, text.to_owned())));
+    }
+
+    #[test]
+    fn they_are_found_wherever_a_scalar_may_stand() {
+        for text in [
+            "- on",
+            "[on]",
+            "{on: 1}",
+            "{a: on}",
+            "{\"a\":on}",
+            "on: 1",
+            "on : 1",
+            "a: on # x",
+            "a:\n  on",
+            "? on",
+            "- - on",
+            "a: !x on",
+            "a: &x on",
+            "[1,on ,2]",
+            "[\n  on\n]",
+            "a:  on\t",
+            "a: 1:30",
+            "- 0777:",
+        ] {
+            assert_eq!(ambiguous(text).len(), 1, "{text}");
+        }
+        for text in [
+            "a: depends on it",
+            "a: x\n  on\n  y",
+            "a: turn it on",
+            "a: \"on\"",
+            "a: at 10:30",
+        ] {
+            assert_eq!(ambiguous(text), [], "{text}");
+        }
     }
 
     #[test]
