@@ -3,6 +3,7 @@
 use std::{ops::Range, sync::Arc};
 
 use operator_schema::Effect;
+use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
@@ -193,11 +194,14 @@ fn read_api(object: &Value, text: String) -> Result<Api, Found> {
             return Err(("/apiVersion".into(), Problem::UnknownVersion(version)));
         }
     }
-    let definition: Definition = serde_path_to_error::deserialize(object).map_err(|error| {
-        (
-            pointer(error.path()),
-            Problem::Shape(error.inner().to_string()),
-        )
+    // the way to each value is kept only where there is something to tell
+    let definition = Definition::deserialize(object).or_else(|_| {
+        serde_path_to_error::deserialize(object).map_err(|error| {
+            (
+                pointer(error.path()),
+                Problem::Shape(error.inner().to_string()),
+            )
+        })
     })?;
     let spec = definition.spec;
     check("/spec/group", NameRule::Group, &spec.group)?;

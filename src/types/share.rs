@@ -2,7 +2,10 @@
 //! In `derive` mode a shape has its whole schema, as the type prints it, in `embed` mode what reading and writing needs,
 //! and the defaults of its fields.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    hash::{Hash, Hasher},
+};
 
 use serde_json::Value;
 
@@ -47,14 +50,11 @@ pub fn by_schema<'a>(graph: &mut TypeGraph, nodes: &mut [&'a Value]) -> HashSet<
             _ => None,
         })
         .collect();
-    let mut groups: HashMap<Vec<(&'a String, &'a Value)>, Vec<TypeId>> = HashMap::new();
+    let mut groups: HashMap<Key<'a>, Vec<TypeId>> = HashMap::new();
     let mut whole = HashSet::new();
     for index in 0..nodes.len() {
         let (id, node) = (TypeId(index), nodes[index]);
-        let mut key: Vec<_> = node.as_object().into_iter().flatten().collect();
-        key.retain(|(keyword, _)| !OF_FIELD.contains(&keyword.as_str()));
-        key.sort_by_key(|(keyword, _)| *keyword);
-        let group = groups.entry(key).or_default();
+        let group = groups.entry(Key::of(node)).or_default();
         let is_whole = !of_fields.contains(&id);
         let first = group.iter().copied().find(|first| {
             let agrees = |keyword| node.get(keyword) == nodes[first.0].get(keyword);
@@ -72,6 +72,33 @@ pub fn by_schema<'a>(graph: &mut TypeGraph, nodes: &mut [&'a Value]) -> HashSet<
         }
     }
     whole
+}
+
+/// The keywords of a node that its type carries, in the order of their names.
+#[derive(PartialEq, Eq)]
+struct Key<'a>(Vec<(&'a String, &'a Value)>);
+
+impl<'a> Key<'a> {
+    fn of(node: &'a Value) -> Self {
+        let mut keywords: Vec<_> = node.as_object().into_iter().flatten().collect();
+        keywords.retain(|(keyword, _)| !OF_FIELD.contains(&keyword.as_str()));
+        keywords.sort_by_key(|(keyword, _)| *keyword);
+        Self(keywords)
+    }
+}
+
+/// Of the node's own level: hashing all below it at every level would take most of the time, and what is below seldom differs alone.
+impl Hash for Key<'_> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        for (keyword, value) in &self.0 {
+            keyword.hash(state);
+            match value {
+                Value::Object(map) => map.keys().map(String::len).sum::<usize>().hash(state),
+                Value::Array(items) => items.len().hash(state),
+                scalar => scalar.hash(state),
+            }
+        }
+    }
 }
 
 fn by_class(type_: &mut Type, class_of: &[usize]) {
