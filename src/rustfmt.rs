@@ -1,12 +1,42 @@
 //! Rust as rustfmt lays it out (edition 2024, default settings), so that generated text needs no rustfmt to be clean.
 
+use std::cell::Cell;
+
 /// Arguments of a call, or items of an array, longer than this go on lines of their own (`fn_call_width`, `array_width`).
 const CALL_WIDTH: usize = 60;
 /// Arguments of an attribute longer than this go on lines of their own (`attr_fn_like_width`).
 const ATTRIBUTE_WIDTH: usize = 70;
-pub const WIDTH: usize = 100;
+const WIDTH: usize = 100;
 /// Items all as short as this share a line (`short_array_element_width_threshold`).
 const SHORT: usize = 10;
+
+thread_local! {
+    /// The column in which column 0 of what is laid out will stand.
+    static MARGIN: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The width of a line where the text goes. It is a property of the place, known only where a module is put into another, so it is not
+/// handed through all that lays out a line.
+pub fn width() -> usize {
+    WIDTH - MARGIN.get()
+}
+
+/// `pub mod name { text }` around what `render` gives, which is laid out for that place.
+pub fn module(name: &str, render: impl FnOnce() -> String) -> String {
+    let margin = MARGIN.get();
+    MARGIN.set(margin + 4);
+    let text = render();
+    MARGIN.set(margin);
+    let mut module = format!("pub mod {name} {{\n");
+    for line in text.lines() {
+        if !line.is_empty() {
+            module += "    ";
+            module += line;
+        }
+        module.push('\n');
+    }
+    module + "}\n"
+}
 
 /// `#[name(arguments)]` with the indent before it and a line feed behind it; nothing where there are no arguments.
 pub fn attribute(indent: usize, name: &str, arguments: &[String]) -> String {
@@ -20,9 +50,9 @@ pub fn attribute(indent: usize, name: &str, arguments: &[String]) -> String {
 /// `name(arguments)`, on one line or with a line for each argument; `rest` is what else stands on the line.
 pub fn call(indent: usize, name: &str, arguments: &[String], rest: usize) -> String {
     let inline = arguments.join(", ");
-    let width = indent + name.len() + inline.len() + 2 + rest;
+    let length = indent + name.len() + inline.len() + 2 + rest;
     let is_short = inline.len() <= ATTRIBUTE_WIDTH || arguments.len() == 1;
-    if is_short && width <= WIDTH && !inline.contains('\n') {
+    if is_short && length <= width() && !inline.contains('\n') {
         return format!("{name}({inline})");
     }
     let pad = " ".repeat(indent);
@@ -79,9 +109,9 @@ impl Meta {
     /// Behind `before` columns of a line at an indent, and with `after` more to come. Each list is a column narrower.
     fn text(&self, indent: usize, before: usize, after: usize) -> String {
         let inline = self.inline();
-        let width = before + inline.len() + after + self.depth();
+        let length = before + inline.len() + after + self.depth();
         match self {
-            Self::List(name, arguments) if !self.is_short() || width > WIDTH => {
+            Self::List(name, arguments) if !self.is_short() || length > width() => {
                 if let [only @ Self::List(..)] = arguments.as_slice() {
                     let before = before + name.len() + 1;
                     return format!("{name}({})", only.text(indent, before, after + 2));
@@ -118,10 +148,11 @@ pub fn bracketed(
 ) -> String {
     let (pad, inline) = (" ".repeat(indent), items.join(", "));
     let [open, close] = brackets;
-    if inline.len() <= CALL_WIDTH && indent + head.len() + inline.len() + 2 + tail.len() <= WIDTH {
+    if inline.len() <= CALL_WIDTH && indent + head.len() + inline.len() + 2 + tail.len() <= width()
+    {
         return format!("{pad}{head}{open}{inline}{close}{tail}\n");
     }
-    if items.iter().all(|item| item.len() <= SHORT) && indent + inline.len() + 5 <= WIDTH {
+    if items.iter().all(|item| item.len() <= SHORT) && indent + inline.len() + 5 <= width() {
         return format!("{pad}{head}{open}\n{pad}    {inline},\n{pad}{close}{tail}\n");
     }
     let lines: String = items
@@ -135,9 +166,9 @@ pub fn bracketed(
 pub fn include_str(name: &str, path: &str) -> String {
     let path = literal(path);
     let call = format!("include_str!({path});");
-    if 4 + "let  = ".len() + name.len() + call.len() <= WIDTH {
+    if 4 + "let  = ".len() + name.len() + call.len() <= width() {
         format!("    let {name} = {call}\n")
-    } else if 8 + call.len() <= WIDTH {
+    } else if 8 + call.len() <= width() {
         format!("    let {name} =\n        {call}\n")
     } else {
         format!("    let {name} = include_str!(\n        {path}\n    );\n")
@@ -150,7 +181,7 @@ pub fn import(module: &str, names: &[String]) -> String {
         [one] => format!("use {module}::{one};\n"),
         many => format!("use {module}::{{{}}};\n", many.join(", ")),
     };
-    if inline.len() <= WIDTH + 1 || names.len() == 1 {
+    if inline.len() <= width() + 1 || names.len() == 1 {
         return inline;
     }
     let mut lines = vec![String::new()];
@@ -158,7 +189,7 @@ pub fn import(module: &str, names: &[String]) -> String {
         let line = lines.last_mut().expect("it has one");
         if line.is_empty() {
             *line = format!("    {name},");
-        } else if line.len() + name.len() + 2 < WIDTH {
+        } else if line.len() + name.len() + 2 < width() {
             *line += &format!(" {name},");
         } else {
             lines.push(format!("    {name},"));
@@ -170,7 +201,8 @@ pub fn import(module: &str, names: &[String]) -> String {
 /// `#[derive(names)]`.
 pub fn derive(names: &[&str]) -> String {
     let inline = names.join(", ");
-    if inline.len() + 11 <= WIDTH {
+    // rustfmt counts the margin of a list of derives twice
+    if inline.len() + 11 + MARGIN.get() <= width() {
         format!("#[derive({inline})]\n")
     } else {
         format!("#[derive(\n    {inline},\n)]\n")
@@ -198,18 +230,25 @@ impl Written {
     /// Behind `before` columns, with one more column for the comma.
     fn broken(&self, before: usize, indent: usize) -> String {
         let inline = self.inline();
-        if before + inline.len() < WIDTH {
+        if before + inline.len() < width() {
             return inline;
         }
         let Self::Generic(name, arguments) = self else {
             return inline;
         };
+        // rustfmt breaks no argument of an argument that does not fit even so
+        if let [Self::Leaf(name)] = arguments.as_slice()
+            && before == indent
+            && indent + 4 + name.len() >= width()
+        {
+            return inline;
+        }
         let pad = " ".repeat(indent + 4);
         let lines: String = match arguments.as_slice() {
             [one] => format!("{pad}{},\n", one.broken(indent + 4, indent + 4)),
             many => {
                 let inline: Vec<String> = many.iter().map(Self::inline).collect();
-                if indent + 4 + inline.join(", ").len() < WIDTH {
+                if indent + 4 + inline.join(", ").len() < width() {
                     many.iter()
                         .map(|one| format!("{pad}{},\n", one.inline()))
                         .collect()
@@ -227,7 +266,7 @@ impl Written {
     pub fn field(&self, ident: &str) -> String {
         let head = format!("    pub {ident}: ");
         let inline = self.inline();
-        if head.len() + inline.len() >= WIDTH && inline.len() + 8 < WIDTH {
+        if head.len() + inline.len() >= width() && inline.len() + 8 < width() {
             return format!("    pub {ident}:\n        {inline},\n");
         }
         format!("{head}{},\n", self.broken(head.len(), 4))
@@ -237,7 +276,7 @@ impl Written {
 /// `pub type name = target;`
 pub fn alias(name: &str, target: &str) -> String {
     let line = format!("pub type {name} = {target};");
-    if line.len() <= WIDTH {
+    if line.len() <= width() {
         line + "\n"
     } else {
         format!("pub type {name} =\n    {target};\n")
@@ -303,6 +342,18 @@ mod tests {
             text.ends_with("(\n        spec, sample,\n    );\n"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn a_module_in_a_module_has_narrower_lines() {
+        let text = |length| {
+            module("v1", || {
+                Written::Generic("Option", vec![Written::Leaf("A".repeat(length))]).field("p")
+            })
+        };
+        assert_eq!(text(75).lines().map(str::len).max(), Some(99));
+        assert_eq!(text(76).lines().count(), 4);
+        assert_eq!(width(), WIDTH);
     }
 
     #[test]

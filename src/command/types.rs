@@ -18,6 +18,7 @@ use crate::{
     disk,
     plan::{self, LOCK, Tree},
     project::{Lock, Owner, module_name, version_module},
+    rustfmt,
     terminal::Terminal,
     types,
 };
@@ -106,7 +107,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             let line = format!("// Made by `cargo operator types` from {definition}.\n");
             tree.insert(format!("{name}.rs"), Owner::Tool, line + &text);
         } else if several {
-            let module = format!("pub mod {name} {{\n{}}}\n", indented(&text));
+            let module = rustfmt::module(&name, || text);
             terminal.print(&disk::format_rust(Path::new("."), vec![module]).concat())?;
         } else {
             terminal.print(&text)?;
@@ -159,24 +160,15 @@ fn module(api: &Api, args: &Args, reports: &mut Vec<Report>) -> Result<String, K
     let text = match served.as_slice() {
         [version] => render(version),
         versions => {
-            let modules = versions.iter().map(|version| {
-                let name = version_module(&version.name);
-                format!("pub mod {name} {{\n{}}}\n", indented(&render(version)))
-            });
-            let text = modules.collect::<Vec<_>>().join("\n");
-            disk::format_rust(Path::new("."), vec![text]).concat()
+            let modules = versions
+                .iter()
+                .map(|version| rustfmt::module(&version_module(&version.name), || render(version)));
+            modules.collect::<Vec<_>>().join(
+                "
+",
+            )
         }
     };
     reports.extend(placed(api, diagnostics));
     Ok(text)
-}
-
-/// As it stands in a module. rustfmt would do that, but for attributes that it cannot read.
-fn indented(text: &str) -> String {
-    text.lines()
-        .map(|line| match line.is_empty() {
-            true => "\n".to_owned(),
-            false => format!("    {line}\n"),
-        })
-        .collect()
 }

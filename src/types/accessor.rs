@@ -15,10 +15,12 @@ use super::{
     graph::{Definition, Field, Shape, Struct, Type, TypeGraph, Variant},
     render::write,
 };
-use crate::rustfmt::{WIDTH, literal};
+use crate::rustfmt::{literal, width};
 
 /// A chain of calls longer than this is broken (rustfmt's `chain_width`).
 const CHAIN_WIDTH: usize = 60;
+/// The width of a line inside of a module, so that the same accessors are there wherever the type stands.
+const NARROW: usize = 96;
 /// A default whose text is longer than this has no accessor.
 const LONG: usize = 60;
 /// Methods of derived and blanket traits, which a method of the type itself would hide.
@@ -60,7 +62,7 @@ pub fn accessors(graph: &TypeGraph, definition: &Definition, found: &Struct) -> 
         return String::new();
     }
     let head = format!("impl {} {{", definition.name);
-    let head = match head.len() > WIDTH {
+    let head = match head.len() > width() {
         true => format!("impl\n    {}\n{{", definition.name),
         false => head,
     };
@@ -94,7 +96,7 @@ fn accessor(graph: &TypeGraph, field: &Field) -> Option<String> {
     };
     let name = method(&field.ident);
     let head = format!("    pub fn {name}(&self) -> {} {{\n", reading.type_);
-    let head = match head.len() > WIDTH + 1 {
+    let head = match head.len() > width() + 1 {
         true => head.replace("(&self)", "(\n        &self,\n    )"),
         false => head,
     };
@@ -120,7 +122,7 @@ fn chain(ident: &str, calls: &[(&str, Option<String>)]) -> String {
         .collect();
     match calls {
         // an argument that needs a line of its own leaves the calls on one
-        [.., (_, Some(argument))] if lines.iter().any(|line| line.len() > WIDTH + 1) => {
+        [.., (_, Some(argument))] if lines.iter().any(|line| line.len() > width() + 1) => {
             let head = inline
                 .trim_end_matches(')')
                 .trim_end_matches(argument.as_str());
@@ -147,7 +149,7 @@ impl Reading {
         let new = |type_: String, calls: &[(&'static str, Option<String>)]| {
             let calls = calls.to_vec();
             // what fits on no line, rustfmt does not lay out
-            ("    ) ->  {".len() + type_.len() <= WIDTH).then_some(Self { type_, calls })
+            ("    ) ->  {".len() + type_.len() <= NARROW).then_some(Self { type_, calls })
         };
         let or = |value: String| ("unwrap_or", Some(value));
         let or_else = |value: String| ("unwrap_or_else", Some(format!("|| {value}")));

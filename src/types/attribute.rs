@@ -7,7 +7,7 @@
 use serde_json::{Number, Value};
 
 use super::graph::Type;
-use crate::rustfmt::{Meta, WIDTH, deep_attribute, literal};
+use crate::rustfmt::{Meta, deep_attribute, literal, width};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Argument {
@@ -93,7 +93,7 @@ fn extend(indent: usize, pairs: &[(String, Extension)], before: usize) -> String
         .map(|(keyword, value)| format!("{} = {}", literal(keyword), value.inline()))
         .collect();
     let inline = inline.join(", ");
-    if indent + before + inline.len() + "extend())]".len() <= WIDTH {
+    if indent + before + inline.len() + "extend())]".len() <= width() {
         return format!("extend({inline})");
     }
     let pad = " ".repeat(indent + 4);
@@ -123,7 +123,7 @@ impl Extension {
 /// As the macro `json!` reads it, behind `before` columns of a line at an indent.
 pub fn json(value: &Value, indent: usize, before: usize) -> String {
     let inline = inline(value);
-    if before + inline.len() < WIDTH {
+    if before + inline.len() < width() {
         return inline;
     }
     let pad = " ".repeat(indent + 4);

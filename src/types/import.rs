@@ -8,7 +8,10 @@ use super::{
     root::Root,
     schema,
 };
-use crate::{project::SchemaMode, rustfmt::import};
+use crate::{
+    project::SchemaMode,
+    rustfmt::{import, width},
+};
 
 /// Only what the module uses.
 pub fn imports(graph: &TypeGraph, root: &Root, mode: SchemaMode) -> String {
@@ -71,7 +74,7 @@ pub fn support(graph: &TypeGraph, root: &Root, carried: &Carried) -> String {
         text += PRESENT;
     }
     if graph.root_keeps_unknown && matches!(root, Root::Plain(_)) {
-        text += UNKNOWN_FIELDS;
+        text += &unknown_fields();
     }
     text + &schema::support(graph, carried)
 }
@@ -87,14 +90,24 @@ where
 }
 ";
 
-const UNKNOWN_FIELDS: &str = "
+fn unknown_fields() -> String {
+    let mut head = UNKNOWN_FIELDS.to_owned();
+    if head.len() > width() {
+        head = head.replace("(deserializer: D)", "(\n    deserializer: D,\n)");
+    }
+    format!(
+        "
 /// Reads what is left of an object; its type knows `apiVersion` and `kind`.
-fn unknown_fields<'de, D>(deserializer: D) -> Result<BTreeMap<String, serde_json::Value>, D::Error>
+{head}
 where
     D: serde::Deserializer<'de>,
-{
+{{
     let mut fields = BTreeMap::deserialize(deserializer)?;
     fields.retain(|name: &String, _| name != \"apiVersion\" && name != \"kind\");
     Ok(fields)
+}}
+"
+    )
 }
-";
+
+const UNKNOWN_FIELDS: &str = "fn unknown_fields<'de, D>(deserializer: D) -> Result<BTreeMap<String, serde_json::Value>, D::Error>";

@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     project::SchemaMode,
-    rustfmt::{Written, alias, attribute, derive, literal},
+    rustfmt::{Written, alias, attribute, derive, literal, width},
 };
 
 pub fn module(graph: &TypeGraph, root: &Root, mode: SchemaMode, carried: &Carried) -> String {
@@ -107,7 +107,7 @@ impl Writer<'_> {
         if found.fields.is_empty() && !found.keeps_unknown {
             return text + &format!("pub struct {name} {{}}\n");
         }
-        let brace = if name.len() + "pub struct  {".len() > 100 {
+        let brace = if name.len() + "pub struct  {".len() > width() {
             "\n{"
         } else {
             " {"
@@ -198,7 +198,7 @@ impl Writer<'_> {
             })
             .collect();
         // rustfmt puts the brace of a head that fills the line on the next
-        let brace = if name.len() + "pub enum  {".len() > 100 {
+        let brace = if name.len() + "pub enum  {".len() > width() {
             "\n{"
         } else {
             " {"

@@ -11,7 +11,7 @@ use super::{
     graph::{Definition, TypeGraph},
     root::Derived,
 };
-use crate::rustfmt::literal;
+use crate::rustfmt::{literal, width};
 
 /// The expression of the whole schema in `crd()` of a plain root, as statements.
 pub fn generate(graph: &TypeGraph, carried: &Carried) -> String {
@@ -110,11 +110,13 @@ pub fn support(graph: &TypeGraph, carried: &Carried) -> String {
             ),
         };
         let head = format!("fn {name}() -> serde_json::Value");
-        let head = match head.len() {
+        let head = if head.len() > width() {
             // rustfmt breaks too long a head before the arrow
-            101.. => head.replace(" ->", "\n->") + " {",
-            99.. => head + "\n{",
-            _ => head + " {",
+            head.replace(" ->", "\n->") + " {"
+        } else if head.len() + " {".len() > width() {
+            head + "\n{"
+        } else {
+            head + " {"
         };
         text += &format!("\n{head}\n    {value}\n}}\n");
     }
