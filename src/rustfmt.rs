@@ -230,17 +230,15 @@ impl Written {
     /// Behind `before` columns, with one more column for the comma.
     fn broken(&self, before: usize, indent: usize) -> String {
         let inline = self.inline();
-        if before + inline.len() < width() {
-            return inline;
-        }
         let Self::Generic(name, arguments) = self else {
             return inline;
         };
-        // rustfmt breaks no argument of an argument that does not fit even so
-        if let [Self::Leaf(name)] = arguments.as_slice()
-            && before == indent
-            && indent + 4 + name.len() >= width()
-        {
+        let limit = match arguments.as_slice() {
+            // rustfmt leaves an argument as it is that does not fit even when it is broken
+            [Self::Leaf(name)] if before == indent && indent + 4 + name.len() >= width() => WIDTH,
+            _ => width(),
+        };
+        if before + inline.len() < limit {
             return inline;
         }
         let pad = " ".repeat(indent + 4);
@@ -351,8 +349,8 @@ mod tests {
                 Written::Generic("Option", vec![Written::Leaf("A".repeat(length))]).field("p")
             })
         };
-        assert_eq!(text(75).lines().map(str::len).max(), Some(99));
-        assert_eq!(text(76).lines().count(), 4);
+        assert_eq!(text(76).lines().map(str::len).max(), Some(100));
+        assert_eq!(text(77).lines().count(), 4);
         assert_eq!(width(), WIDTH);
     }
 

@@ -63,9 +63,11 @@ fn stands_alone(line: &str, at: usize, token: &str) -> bool {
         .next()
         .is_some_and(|word| word.starts_with(['!', '&']));
     let begins = before.is_empty() || before.ends_with([':', '-', '?', ',', '[', '{']);
-    // behind a key in quotes no blank is needed
+    // a colon parts it from a value, and from a key in quotes without a blank
     (begins || has_property || token.starts_with(':'))
-        && (after.is_empty() || after.starts_with(['#', ':', ',', ']', '}']))
+        && (token.ends_with(':')
+            || after.is_empty()
+            || after.starts_with(['#', ':', ',', ']', '}']))
 }
 
 fn differs(scalar: &str) -> bool {
