@@ -105,12 +105,12 @@ pub fn support(graph: &TypeGraph, carried: &Carried) -> String {
                 format!("serde_json::json!({value})")
             }
             false => format!(
-                "serde_json::from_str({}).expect(\"the text is JSON\")",
+                "serde_json::from_str(\n        {},\n    )\n    .expect(\"the text is JSON\")",
                 raw(value)
             ),
         };
         let head = format!("fn {name}() -> serde_json::Value");
-        let head = if head.len() > width() {
+        let head = if head.len() > width() + 1 {
             // rustfmt breaks too long a head before the arrow
             head.replace(" ->", "\n->") + " {"
         } else if head.len() + " {".len() > width() {
