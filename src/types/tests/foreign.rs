@@ -1,0 +1,66 @@
+//! Types of k8s-openapi in a module, and what is told when names move.
+
+use super::{definition, snapshot, widget};
+use crate::{
+    crd,
+    project::SchemaMode,
+    types::{module, retyped},
+};
+
+const TOLERATIONS: &str = "
+          spec:
+            type: object
+            properties:
+              tolerations:
+                type: array
+                items:
+                  type: object
+                  description: \"Of a <key>\\n with a value\"
+                  properties:
+                    effect: {type: string}
+                    key: {type: string, description: \"The <key>\\n  it has\"}
+                    operator: {type: string}
+                    tolerationSeconds: {type: integer, format: int64}
+                    value: {type: string}
+";
+
+#[test]
+fn a_type_of_k8s_openapi_has_its_schema_from_a_function() {
+    snapshot(
+        "a_type_of_k8s_openapi_has_its_schema_from_a_function",
+        &widget(TOLERATIONS),
+    );
+}
+
+#[test]
+fn a_type_of_k8s_openapi_yields_its_name_to_one_of_the_kind() {
+    let text = definition(TOLERATIONS)
+        .text
+        .replace("kind: Widget", "kind: Toleration");
+    let api = crd::read("toleration.yaml", &text).unwrap().remove(0);
+    let text = module(&api, &api.versions[0], SchemaMode::Embed).text;
+    assert!(text.contains("pub struct Toleration {"), "{text}");
+    assert!(
+        text.contains("Option<Vec<k8s_openapi::api::core::v1::Toleration>>"),
+        "{text}"
+    );
+    assert!(!text.contains("use k8s_openapi::api::core"), "{text}");
+}
+
+#[test]
+fn a_name_that_a_shorter_path_takes_is_told() {
+    let record = |properties| {
+        let api = definition(properties);
+        module(&api, &api.versions[0], SchemaMode::Derive).record
+    };
+    let before = record(
+        "\n          spec: {type: object, properties: {foo: {type: object, properties: {bar: {type: object, properties: {a: {type: string}}}}}}}\n",
+    );
+    let after = record(
+        "\n          spec: {type: object, properties: {foo: {type: object, properties: {bar: {type: object, properties: {a: {type: string}}}}}, fooBar: {type: object, properties: {b: {type: string}}}}}\n",
+    );
+    let told = retyped(&before, &after);
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert_eq!(told[0].before, "Option<WidgetSpecFooBar>");
+    assert_eq!(told[0].after, "Option<WidgetDotSpecDotFooDotBar>");
+}
