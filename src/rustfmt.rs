@@ -175,6 +175,17 @@ pub fn include_str(name: &str, path: &str) -> String {
     }
 }
 
+/// `pub struct Name` or the like with its brace, which stands on the next line where the head fills its own. rustfmt overlooks how far
+/// the head is indented.
+pub fn head(mut head: String) -> String {
+    head += if head.len() + " {".len() > WIDTH {
+        "\n{\n"
+    } else {
+        " {\n"
+    };
+    head
+}
+
 /// `use module::{names};`, with as many names on a line as there is room for.
 pub fn import(module: &str, names: &[String]) -> String {
     let inline = match names {

@@ -5,8 +5,8 @@ use std::sync::LazyLock;
 use arbitrary::{Result, Unstructured};
 use cargo_operator::crd::{self, Api, Scope};
 use operator_schema::{
-    Objects, Schema, apply_defaults, prune, sample, structural, unchecked_rules, update_violations,
-    violations,
+    Effect, Objects, Schema, apply_defaults, prune, sample, structural, unchecked_rules,
+    update_violations, violations,
 };
 use serde_json::Value;
 
@@ -60,7 +60,9 @@ fn judge(schema: &Schema, seed: u64, values: [Value; 2]) {
     let again: Schema = serde_json::from_str(&text).expect("a schema that was written can be read");
     assert_eq!(*schema, again);
     unchecked_rules(schema);
-    let is_taken = !structural(schema).iter().any(|problem| problem.refused);
+    let is_taken = !structural(schema)
+        .iter()
+        .any(|problem| problem.effect == Effect::Refused);
 
     let objects: Vec<Value> = Objects::new(schema, seed).take(OBJECTS).collect();
     for object in objects.iter().chain(sample(schema).ok().iter()) {

@@ -39,7 +39,7 @@ pub fn plain_root(graph: &TypeGraph, plain: &Plain, mode: SchemaMode, carried: &
     text += &writer.schemars(0, &graph.root_schemars);
     text += &format!("pub struct {name} {{\n    #[serde(default)]\n");
     text += writer.skip();
-    text += "    pub metadata: kube::api::ObjectMeta,\n";
+    text += "    pub metadata: kube::core::ObjectMeta,\n";
     for field in &graph.root {
         text += &format!("\n{}", writer.field(field, renames));
     }
@@ -124,11 +124,11 @@ impl kube::Resource for {name} {{
     type DynamicType = ();
     type Scope = kube::core::{scope};
 {functions}
-    fn meta(&self) -> &kube::api::ObjectMeta {{
+    fn meta(&self) -> &kube::core::ObjectMeta {{
         &self.metadata
     }}
 
-    fn meta_mut(&mut self) -> &mut kube::api::ObjectMeta {{
+    fn meta_mut(&mut self) -> &mut kube::core::ObjectMeta {{
         &mut self.metadata
     }}
 }}

@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     project::SchemaMode,
-    rustfmt::{Written, alias, attribute, derive, literal, width},
+    rustfmt::{Written, alias, attribute, derive, head, literal},
 };
 
 pub fn module(graph: &TypeGraph, root: &Root, mode: SchemaMode, carried: &Carried) -> String {
@@ -107,12 +107,7 @@ impl Writer<'_> {
         if found.fields.is_empty() && !found.keeps_unknown {
             return text + &format!("pub struct {name} {{}}\n");
         }
-        let brace = if name.len() + "pub struct  {".len() > width() {
-            "\n{"
-        } else {
-            " {"
-        };
-        text += &format!("pub struct {name}{brace}\n");
+        text += &head(format!("pub struct {name}"));
         let mut parts: Vec<String> = found
             .fields
             .iter()
@@ -197,18 +192,13 @@ impl Writer<'_> {
                 attribute(4, "serde", rename.as_slice()) + &format!("    {},\n", variant.ident)
             })
             .collect();
-        // rustfmt puts the brace of a head that fills the line on the next
-        let brace = if name.len() + "pub enum  {".len() > width() {
-            "\n{"
-        } else {
-            " {"
-        };
+        let head = head(format!("pub enum {name}"));
         let schemars = self.schemars(0, &definition.schemars);
         let skip = self.skip();
         derive(&names)
             + &schemars
             + &format!(
-                "pub enum {name}{brace}\n{variants}    /// A value that this version of the schema does not name.\n    #[serde(untagged)]\n{skip}    {OTHERS}(String),\n}}\n"
+                "{head}{variants}    /// A value that this version of the schema does not name.\n    #[serde(untagged)]\n{skip}    {OTHERS}(String),\n}}\n"
             )
     }
 }

@@ -137,7 +137,7 @@ k8s-openapi = { version = "0.29", features = ["schemars", "v1_33"] }
 kube = { version = "5", default-features = false, features = ["client", "derive", "ring", "runtime", "rustls-tls"] }
 schemars = "1"
 serde = { version = "1", features = ["derive"] }
-serde_json = { version = "1", features = ["preserve_order"] }
+serde_json = { version = "1", features = ["float_roundtrip", "preserve_order"] }
 
 [lints.rust]
 warnings = "deny"
@@ -156,9 +156,13 @@ fn objects(api: &Api, version: &Version) -> Vec<Value> {
     let mut objects = Objects::new(schema, 0).cover(OBJECTS);
     for object in &mut objects {
         apply_defaults(schema, object);
-        let Value::Object(fields) = object else {
-            continue;
-        };
+    }
+    let mut newer: Vec<_> = objects.iter().take(3).cloned().collect();
+    newer
+        .iter_mut()
+        .for_each(|object| put_newer_values(schema, object));
+    objects.extend(newer);
+    for fields in objects.iter_mut().filter_map(Value::as_object_mut) {
         let api_version = format!("{}/{}", api.group, version.name);
         fields.insert("apiVersion".into(), api_version.into());
         fields.insert("kind".into(), api.names.kind.as_str().into());
@@ -166,12 +170,6 @@ fn objects(api: &Api, version: &Version) -> Vec<Value> {
             .entry("metadata")
             .or_insert_with(|| json!({"name": "x", "labels": {"a": "b"}}));
     }
-    let newer = objects.iter().take(3).cloned().map(|mut object| {
-        put_newer_values(schema, &mut object);
-        object
-    });
-    let newer: Vec<_> = newer.collect();
-    objects.extend(newer);
     objects
 }
 

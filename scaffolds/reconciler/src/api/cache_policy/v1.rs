@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 pub struct CachePolicy {
     #[serde(default)]
     #[schemars(skip)]
-    pub metadata: kube::api::ObjectMeta,
+    pub metadata: kube::core::ObjectMeta,
 
     /// What is wanted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,11 +59,11 @@ impl kube::Resource for CachePolicy {
         "cachepolicies".into()
     }
 
-    fn meta(&self) -> &kube::api::ObjectMeta {
+    fn meta(&self) -> &kube::core::ObjectMeta {
         &self.metadata
     }
 
-    fn meta_mut(&mut self) -> &mut kube::api::ObjectMeta {
+    fn meta_mut(&mut self) -> &mut kube::core::ObjectMeta {
         &mut self.metadata
     }
 }
