@@ -1,6 +1,6 @@
 //! Rust as rustfmt lays it out (edition 2024, default settings), so that generated text needs no rustfmt to be clean.
 
-use std::cell::Cell;
+use std::{borrow::Cow, cell::Cell};
 
 /// Arguments of a call, or items of an array, longer than this go on lines of their own (`fn_call_width`, `array_width`).
 const CALL_WIDTH: usize = 60;
@@ -292,9 +292,32 @@ pub fn alias(name: &str, target: &str) -> String {
     }
 }
 
+/// Whether a character turns the direction of writing, which rustc refuses in a literal.
+fn turns(char: char) -> bool {
+    matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A JSON text as a raw literal. rustc refuses characters that turn the direction of writing, for which JSON has escapes.
+pub fn json_literal(json: &str) -> String {
+    let mut text = Cow::Borrowed(json);
+    if json.contains(turns) {
+        let escaped = |char: char| match turns(char) {
+            true => format!("\\u{:04x}", u32::from(char)),
+            false => char.to_string(),
+        };
+        text = json.chars().map(escaped).collect();
+    }
+    let mut hashes = "#".to_owned();
+    while text.contains(&format!("\"{hashes}")) {
+        hashes.push('#');
+    }
+    format!("r{hashes}\"{text}\"{hashes}")
+}
+
 /// A string literal.
 pub fn literal(text: &str) -> String {
-    if text.contains(['"', '\\']) && !text.contains("\"#") && !text.contains(char::is_control) {
+    let is_plain = |char: char| !char.is_control() && !turns(char);
+    if text.contains(['"', '\\']) && !text.contains("\"#") && text.chars().all(is_plain) {
         if text.contains('"') {
             format!("r#\"{text}\"#")
         } else {

@@ -68,7 +68,7 @@ fn foreign(graph: &TypeGraph, root: &Root) -> String {
 }
 
 /// What attributes and impls refer to, where any does.
-pub fn support(graph: &TypeGraph, root: &Root, carried: &Carried) -> String {
+pub fn support(graph: &TypeGraph, root: &Root, mode: SchemaMode, carried: &Carried) -> String {
     let mut text = String::new();
     if graph.fields().any(Field::keeps_null) {
         text += PRESENT;
@@ -76,7 +76,10 @@ pub fn support(graph: &TypeGraph, root: &Root, carried: &Carried) -> String {
     if graph.root_keeps_unknown && matches!(root, Root::Plain(_)) {
         text += &unknown_fields();
     }
-    text + &schema::support(graph, carried)
+    match mode {
+        SchemaMode::Derive => text + &schema::support(graph, carried),
+        SchemaMode::Embed => text,
+    }
 }
 
 const PRESENT: &str = "

@@ -93,7 +93,8 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
 ///
 /// A type stands for the object where it loses nothing, and where the object has the fields that the type had in some release of
 /// Kubernetes: a copy of any age is one, a selection of fields is not. As small objects such as `{key, name}` are often alike by
-/// chance, these must have a name that Kubernetes itself gives to fields of the type. Of two types that remain the older one is meant.
+/// chance, these must have a name that Kubernetes itself gives to fields of the type, and one field alone is no copy of a type with more.
+/// Of two types that remain the older one is meant.
 pub fn find(wire: &str, schema: &Schema) -> Option<Kubernetes> {
     if is_condition(schema) {
         return TABLE.types.get_index_of(CONDITION).map(Kubernetes);
@@ -103,10 +104,15 @@ pub fn find(wire: &str, schema: &Schema) -> Option<Kubernetes> {
     let fitting: Vec<usize> = candidates
         .filter(|at| TABLE.is_lossless(*at, schema))
         .collect();
-    let is_named = |at: &usize| TABLE.names[*at].iter().any(|name| ends_with(wire, name));
+    let is_telling = fields(schema) >= TELLING;
+    let is_named = |at: &usize| {
+        let is_more_than_a_field =
+            schema.properties.len() > 1 || TABLE.types[*at].fields.len() == 1;
+        is_more_than_a_field && TABLE.names[*at].iter().any(|name| ends_with(wire, name))
+    };
     let named: Vec<usize> = fitting.iter().copied().filter(is_named).collect();
     match (fitting.as_slice(), named.as_slice()) {
-        ([only], _) if fields(schema) >= TELLING => Some(*only),
+        ([only], _) if is_telling => Some(*only),
         (_, named) => TABLE.oldest(named),
     }
     .map(Kubernetes)
@@ -158,9 +164,14 @@ impl Table {
             && !schema.nullable
             && !keeps_unknown(schema)
             && schema.enum_.is_none();
-        let is_written = |wire: &String| schema.required.contains(wire);
+        // an object that asks for more is no copy, and a type that asks for less would let a caller forget it
+        let has_same_required = known.required.len() == schema.required.len()
+            && known
+                .required
+                .iter()
+                .all(|wire| schema.required.contains(wire));
         is_plain
-            && known.required.iter().all(is_written)
+            && has_same_required
             && schema.properties.iter().all(|(wire, property)| {
                 let expression = known.fields.get(wire);
                 expression.is_some_and(|expression| self.reads(expression, property))
@@ -178,7 +189,8 @@ impl Table {
             Expression::Quantity if is_open => is_quantity(schema),
             Expression::IntOrString => is_open && !is_quantity(schema),
             _ if is_open => false,
-            Expression::String | Expression::Quantity => type_ == Some("string"),
+            Expression::String => type_ == Some("string") && schema.enum_.is_none(),
+            Expression::Quantity => type_ == Some("string"),
             Expression::Bool => type_ == Some("boolean"),
             Expression::I32 => {
                 type_ == Some("integer") && schema.format.as_deref() == Some("int32")
@@ -276,9 +288,7 @@ fn zero(path: &str) -> Option<Value> {
 
 /// Whether a property of this name may be one of that name: `podSecurityContext` is a `securityContext`.
 fn ends_with(wire: &str, name: &str) -> bool {
-    wire.strip_suffix(name)
-        .is_some_and(|before| before.is_empty())
-        || name::pascal(wire).ends_with(&name::pascal(name))
+    wire == name || name::pascal(wire).ends_with(&name::pascal(name))
 }
 
 /// The properties of an object and of all below it.

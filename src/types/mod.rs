@@ -50,18 +50,13 @@ pub struct Module {
 /// Makes the module of a version. In `derive` mode `crd()` comes from attributes, in `embed` mode from the schema inside the module.
 pub fn module(api: &Api, version: &Version, mode: SchemaMode) -> Module {
     let mut graph = lower::lower(api, version);
+    let schema =
+        serde_json::to_value(&version.schema).expect("a schema that was read can be written");
+    let mut nodes = derived::nodes(&graph, &schema);
+    let whole = share::share(&mut graph, &mut nodes);
     let carried = match mode {
-        SchemaMode::Derive => {
-            let schema = serde_json::to_value(&version.schema)
-                .expect("a schema that was read can be written");
-            let mut nodes = derived::nodes(&graph, &schema);
-            let whole = share::by_schema(&mut graph, &mut nodes);
-            carry::carry(&mut graph, &schema, &nodes, &whole)
-        }
-        SchemaMode::Embed => {
-            share::by_shape(&mut graph);
-            Carried::default()
-        }
+        SchemaMode::Derive => carry::carry(&mut graph, &schema, &nodes, &whole),
+        SchemaMode::Embed => Carried::default(),
     };
     let root = root::Root::of(api, version, &graph, mode, &carried);
     Module {

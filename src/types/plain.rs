@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     project::SchemaMode,
-    rustfmt::{bracketed, derive, literal},
+    rustfmt::{bracketed, derive, json_literal, literal},
 };
 
 /// The root as a plain struct, with the impls that kube-derive would have written.
@@ -138,10 +138,6 @@ impl kube::Resource for {name} {{
 
 fn definition(graph: &TypeGraph, plain: &Plain, mode: SchemaMode, carried: &Carried) -> String {
     let name = &graph.root_name;
-    let mut hashes = "#".to_owned();
-    while plain.definition.contains(&format!("\"{hashes}")) {
-        hashes.push('#');
-    }
     let short_names: Vec<String> = plain.short_names.iter().map(|name| literal(name)).collect();
     let crd = match mode {
         SchemaMode::Embed => {
@@ -175,11 +171,11 @@ impl kube::CustomResourceExt for {name} {{
 {short_names}    }}
 }}
 
-const DEFINITION: &str = r{hashes}\"{definition}\"{hashes};
+const DEFINITION: &str = {definition};
 ",
         crd_name = format!("{}.{}", plain.plural, plain.group),
         short_names = bracketed(8, "&", ['[', ']'], &short_names, ""),
-        definition = plain.definition,
+        definition = json_literal(&plain.definition),
     )
 }
 

@@ -45,7 +45,7 @@ pub fn module(graph: &TypeGraph, root: &Root, mode: SchemaMode, carried: &Carrie
         body.push('\n');
         body += &writer.definition(definition, root);
     }
-    imports(graph, root, mode) + &body + &support(graph, root, carried)
+    imports(graph, root, mode) + &body + &support(graph, root, mode, carried)
 }
 
 pub struct Writer<'a> {

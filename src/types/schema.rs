@@ -11,7 +11,7 @@ use super::{
     graph::{Definition, TypeGraph},
     root::Derived,
 };
-use crate::rustfmt::{literal, width};
+use crate::rustfmt::{json_literal, literal, width};
 
 /// The expression of the whole schema in `crd()` of a plain root, as statements.
 pub fn generate(graph: &TypeGraph, carried: &Carried) -> String {
@@ -159,12 +159,7 @@ fn parts(carried: &Carried) -> String {
 
 /// A value as the literal of its JSON.
 fn raw(value: &Value) -> String {
-    let text = format!("{value:#}");
-    let mut hashes = "#".to_owned();
-    while text.contains(&format!("\"{hashes}")) {
-        hashes.push('#');
-    }
-    format!("r{hashes}\"{text}\"{hashes}")
+    json_literal(&format!("{value:#}"))
 }
 
 const CLOSED: &str = "

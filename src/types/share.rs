@@ -1,6 +1,5 @@
 //! One shape, one type: a definition of the same shape as an earlier one becomes its alias, so that every path keeps its name.
-//! In `derive` mode a shape has its whole schema, as the type prints it, in `embed` mode what reading and writing needs,
-//! and the defaults of its fields.
+//! A shape is the whole schema, as attributes of the type carry it, so both modes have the same types.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -14,34 +13,9 @@ use super::graph::{Shape, Type, TypeGraph, TypeId};
 /// Keywords that the field of a struct carries in place of its type.
 pub const OF_FIELD: [&str; 3] = ["description", "default", "nullable"];
 
-/// Makes aliases of all but the first definition of each shape. Descriptions do not count, nor does the default of the field that has it.
-pub fn by_shape(graph: &mut TypeGraph) {
-    let mut classes: HashMap<Shape, usize> = HashMap::new();
-    let mut class_of = vec![0; graph.definitions.len()];
-    // Invariant: children stand behind their parents, so from the end each is classed before it is part of a key.
-    for (index, definition) in graph.definitions.iter().enumerate().rev() {
-        let mut key = definition.shape.clone();
-        if let Shape::Struct(found) = &mut key {
-            found
-                .fields
-                .iter_mut()
-                .for_each(|field| by_class(&mut field.type_, &class_of));
-        }
-        let next = classes.len();
-        class_of[index] = *classes.entry(key).or_insert(next);
-    }
-    let mut first: HashMap<usize, TypeId> = HashMap::new();
-    for (index, class) in class_of.into_iter().enumerate() {
-        let id = *first.entry(class).or_insert(TypeId(index));
-        if id != TypeId(index) {
-            graph.definitions[index].shape = Shape::Alias(id);
-        }
-    }
-}
-
-/// The same by the schemas of the definitions, `nodes`: attributes of a type carry its whole schema, but for what the field of a struct
-/// says. Items, values and fields of the root have no such field: the types in the answer carry the whole of their node.
-pub fn by_schema<'a>(graph: &mut TypeGraph, nodes: &mut [&'a Value]) -> HashSet<TypeId> {
+/// Makes aliases of all but the first definition of each schema, `nodes`: attributes of a type carry its whole schema, but for what the
+/// field of a struct says. Items, values and fields of the root have no such field: the types in the answer carry the whole of their node.
+pub fn share<'a>(graph: &mut TypeGraph, nodes: &mut [&'a Value]) -> HashSet<TypeId> {
     let of_fields: HashSet<TypeId> = graph
         .structs()
         .flat_map(|found| &found.fields)
@@ -98,13 +72,5 @@ impl Hash for Key<'_> {
                 scalar => scalar.hash(state),
             }
         }
-    }
-}
-
-fn by_class(type_: &mut Type, class_of: &[usize]) {
-    match type_ {
-        Type::Named(id) => *id = TypeId(class_of[id.0]),
-        Type::Vec(inner) | Type::Map(inner) | Type::Nullable(inner) => by_class(inner, class_of),
-        _ => {}
     }
 }

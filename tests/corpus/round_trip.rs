@@ -121,14 +121,19 @@ fn write_crate(folder: &Path, apis: &[Api], mode: SchemaMode) -> usize {
     ] {
         fs::copy(root.join(from), folder.join(to)).unwrap();
     }
-    fs::write(folder.join("Cargo.toml"), MANIFEST).unwrap();
+    // a name for each, as cargo takes packages of one name for one another
+    let manifest = MANIFEST.replace("MODE", &format!("{mode:?}").to_lowercase());
+    fs::write(folder.join("Cargo.toml"), manifest).unwrap();
     count
 }
 
 const MANIFEST: &str = r#"[package]
-name = "corpus"
+name = "corpus-MODE"
 version = "0.1.0"
 edition = "2024"
+
+[lib]
+name = "corpus"
 
 [workspace]
 
