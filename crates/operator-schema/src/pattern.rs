@@ -12,7 +12,7 @@ pub(crate) use translate::translated;
 
 use regex::{Regex, RegexBuilder};
 use std::collections::HashMap;
-use std::sync::{LazyLock, Mutex};
+use std::sync::{Arc, LazyLock, Mutex};
 
 /// Why a pattern is none.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
@@ -34,15 +34,17 @@ pub(crate) enum PatternError {
 }
 
 /// The compiled form of a pattern; it is remembered, as the same few are asked for again and again.
-pub(crate) fn compiled(pattern: &str) -> Result<Regex, PatternError> {
+///
+/// It is shared, as a clone of a `Regex` begins without the memory that matching fills, and costs more than most matches.
+pub(crate) fn compiled(pattern: &str) -> Result<Arc<Regex>, PatternError> {
     const REMEMBERED: usize = 1024;
-    type Known = HashMap<String, Result<Regex, PatternError>>;
+    type Known = HashMap<String, Result<Arc<Regex>, PatternError>>;
     static KNOWN: LazyLock<Mutex<Known>> = LazyLock::new(Mutex::default);
 
     if let Some(known) = lock(&KNOWN).get(pattern) {
         return known.clone();
     }
-    let regex = compile(pattern);
+    let regex = compile(pattern).map(Arc::new);
     let mut known = lock(&KNOWN);
     if known.len() >= REMEMBERED {
         known.clear();
@@ -58,7 +60,12 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 fn compile(pattern: &str) -> Result<Regex, PatternError> {
-    let refused = |error: regex::Error| PatternError::Refused(error.to_string());
+    // the last line says why; those before it repeat the pattern
+    let refused = |error: regex::Error| {
+        let told = error.to_string();
+        let why = told.lines().last().unwrap_or_default();
+        PatternError::Refused(why.trim_start_matches("error: ").to_owned())
+    };
     RegexBuilder::new(&translated(pattern)?)
         .size_limit(1 << 26)
         .build()
@@ -99,12 +106,29 @@ mod tests {
     }
 
     #[test]
+    fn a_pattern_is_compiled_once() {
+        let once = || compiled("^once$").expect("it is a pattern");
+        assert!(Arc::ptr_eq(&once(), &once()));
+    }
+
+    #[test]
     fn what_go_refuses_is_no_pattern() {
         for pattern in [
             "(?=a)", r"(a)\1", "a**", "[a", "[z-a]", "(", "*", r"\8", "a{1001}", r"\u0041",
             "(?x)a", "a{2,1}",
         ] {
             assert!(compiled(pattern).is_err(), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_does_not_repeat_the_pattern() {
+        for pattern in [
+            "(".repeat(5_000) + "a" + &")".repeat(5_000),
+            "(((a{1000}){1000}){1000})".into(),
+        ] {
+            let told = compiled(&pattern).expect_err("it is too much").to_string();
+            assert!(told.len() < 100 && !told.contains('\n'), "{told}");
         }
     }
 }
