@@ -7,6 +7,9 @@ use crate::diagnostic::{Code, Place, Report};
 /// The levels of mappings and lists that a text can have.
 pub const MOST_LEVELS: usize = 128;
 
+/// The bytes that a definition's text can have. The API server takes 3 MiB of a request; indentation and comments do not get there.
+pub const MOST_BYTES: usize = 16 << 20;
+
 /// A text that can't be used, where, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}:{}: {problem}", place.path, place.line)]
@@ -54,6 +57,8 @@ pub enum Problem {
     TwiceVersion(String),
     #[error("the text has more than {MOST_LEVELS} levels")]
     TooDeep,
+    #[error("the definition has more than {} MiB", MOST_BYTES >> 20)]
+    TooLarge,
     #[error("the key `{0}` stands there twice")]
     TwiceKey(String),
     #[error("the bare scalar `{0}` is not text to kubectl and the API server, which read YAML 1.1")]
@@ -73,6 +78,7 @@ impl Problem {
             }
             Self::TwiceKey(_) => Code::TwiceKey,
             Self::TooDeep => Code::TooDeep,
+            Self::TooLarge => Code::TooLarge,
             Self::Schema { keyword, .. } => match keyword.as_str() {
                 "default" => Code::InvalidDefault,
                 "pattern" => Code::InvalidPattern,
@@ -104,6 +110,7 @@ impl Problem {
             }
             Self::Schema { keyword, message } => cure(keyword, message),
             Self::TooDeep => "put `x-kubernetes-preserve-unknown-fields: true` in place of the deepest levels".into(),
+            Self::TooLarge => "put `x-kubernetes-preserve-unknown-fields: true` in place of its largest parts".into(),
             Self::NotServed => "set `served: true` on a version".into(),
             Self::Storage(_) => "set `storage: true` on one version and `storage: false` on the others".into(),
             Self::TwiceVersion(_) | Self::TwiceKey(_) => "remove or rename one of them".into(),

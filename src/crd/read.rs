@@ -11,7 +11,7 @@ use super::{
     definition::{Definition, RawScope, RawVersion, Strategy},
     document::{Document, documents, suspect, too_deep},
     position::{keyword, places, second},
-    problem::{NameRule, Problem, ReadError},
+    problem::{MOST_BYTES, NameRule, Problem, ReadError},
     unique::{Unique, twice},
     yaml11,
 };
@@ -56,6 +56,12 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
     };
     if let Some(place) = too_deep(document.text) {
         return Err(vec![at(place..place + 1, Problem::TooDeep)]);
+    }
+    // before it is read, as that takes some twenty times its bytes
+    if document.text.len() > MOST_BYTES
+        && let Some(line) = definition_line(document.text)
+    {
+        return Err(vec![at(line, Problem::TooLarge)]);
     }
     let in_json = document.text.trim_start().starts_with(['{', '[']);
     // YAML readers differ in what JSON they take, so JSON is read as such where it is
@@ -104,7 +110,10 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
                 serde_saphyr::to_string(object).expect("a JSON value can be written as YAML")
             }
         };
-        let read = read_api(object, text).map_err(|first| vec![first]);
+        let read = match text.len() {
+            ..=MOST_BYTES => read_api(object, text).map_err(|first| vec![first]),
+            _ => Err(vec![(String::new(), Problem::TooLarge)]),
+        };
         let checked = read.and_then(|mut api| match check_schemas(&mut api.versions) {
             refused if refused.is_empty() => Ok(api),
             refused => Err(refused),
@@ -153,6 +162,17 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
     } else {
         Err(errors)
     }
+}
+
+/// The line that makes a text of YAML one definition.
+fn definition_line(text: &str) -> Option<Range<usize>> {
+    const LINE: &str = "kind: CustomResourceDefinition";
+    let mut starts = text.match_indices(LINE).map(|(start, _)| start);
+    let start = starts.find(|&start| {
+        let is_first = start == 0 || text[..start].ends_with('\n');
+        is_first && text[start + LINE.len()..].starts_with(['\n', '\r'])
+    })?;
+    Some(start..start + LINE.len())
 }
 
 /// The CustomResourceDefinitions in a value, with their JSON pointers; looks into lists.
@@ -499,6 +519,30 @@ spec:
         for (before, after, told) in cases {
             assert_eq!(problems(&WIDGET.replace(before, after)), [told], "{after}");
         }
+    }
+
+    #[test]
+    fn a_definition_is_refused_for_its_size_and_a_list_is_not() {
+        let told = ["x.yaml:2: the definition has more than 16 MiB"];
+        let long = |bytes| format!("\n        description: {}\n", "y".repeat(bytes));
+        let large = WIDGET.replace(
+            "type: object\n",
+            &("type: object".to_owned() + &long(17 << 20)),
+        );
+        assert_eq!(problems(&large), told);
+        // where the kind stands otherwise it is read first
+        assert_eq!(
+            problems(&large.replace("kind: Custom", "kind:  Custom")),
+            ["x.yaml:1: the definition has more than 16 MiB"]
+        );
+        let json: Value = serde_yaml::from_str(&large).unwrap();
+        assert_eq!(problems(&json.to_string()).len(), 1);
+
+        let mut half: Value = serde_yaml::from_str(WIDGET).unwrap();
+        half["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["description"] =
+            "y".repeat(9 << 20).into();
+        let list = serde_json::json!({"kind": "List", "items": [half, half]});
+        assert_eq!(read("x.json", &list.to_string()).unwrap().len(), 2);
     }
 
     #[test]

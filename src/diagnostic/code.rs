@@ -46,6 +46,8 @@ codes! {
     Syntax = "syntax",
     /// A text of more levels than a definition can have.
     TooDeep = "too-deep",
+    /// A definition of more bytes than the API server takes.
+    TooLarge = "too-large",
     /// A mapping with one key twice.
     TwiceKey = "twice-key",
     /// A scalar that YAML 1.1 and 1.2 read differently.

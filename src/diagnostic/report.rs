@@ -120,9 +120,13 @@ pub fn hint(reports: &[Report]) -> Option<String> {
     Some(format!("for more: cargo operator explain {code}"))
 }
 
-/// Text of an input without what would move the cursor or turn the direction of writing.
+/// Text of an input without what would move the cursor or turn the direction of writing, and not without end.
 fn plain(text: &str) -> String {
-    text.chars()
+    const MOST: usize = 2_000;
+    let cut = text.char_indices().nth(MOST).map(|(at, _)| &text[..at]);
+    let ellipsis = if cut.is_some() { "..." } else { "" };
+    cut.unwrap_or(text)
+        .chars()
         .map(|c| match c {
             '\n' => '\n',
             '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}' => {
@@ -131,5 +135,6 @@ fn plain(text: &str) -> String {
             c if c.is_control() => '\u{fffd}',
             c => c,
         })
+        .chain(ellipsis.chars())
         .collect()
 }
