@@ -3,7 +3,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    hash::{Hash, Hasher},
+    hash::{DefaultHasher, Hash, Hasher},
 };
 
 use serde_json::Value;
@@ -25,10 +25,11 @@ pub fn share<'a>(graph: &mut TypeGraph, nodes: &mut [&'a Value]) -> HashSet<Type
         })
         .collect();
     let mut groups: HashMap<Key<'a>, Vec<TypeId>> = HashMap::new();
+    let mut hashes = Hashes::default();
     let mut whole = HashSet::new();
     for index in 0..nodes.len() {
         let (id, node) = (TypeId(index), nodes[index]);
-        let group = groups.entry(Key::of(node)).or_default();
+        let group = groups.entry(Key::of(node, &mut hashes)).or_default();
         let is_whole = !of_fields.contains(&id);
         let first = group.iter().copied().find(|first| {
             let agrees = |keyword| node.get(keyword) == nodes[first.0].get(keyword);
@@ -50,27 +51,68 @@ pub fn share<'a>(graph: &mut TypeGraph, nodes: &mut [&'a Value]) -> HashSet<Type
 
 /// The keywords of a node that its type carries, in the order of their names.
 #[derive(PartialEq, Eq)]
-struct Key<'a>(Vec<(&'a String, &'a Value)>);
+struct Key<'a> {
+    hash: u64,
+    keywords: Vec<(&'a String, &'a Value)>,
+}
 
 impl<'a> Key<'a> {
-    fn of(node: &'a Value) -> Self {
+    fn of(node: &'a Value, hashes: &mut Hashes) -> Self {
         let mut keywords: Vec<_> = node.as_object().into_iter().flatten().collect();
         keywords.retain(|(keyword, _)| !OF_FIELD.contains(&keyword.as_str()));
         keywords.sort_by_key(|(keyword, _)| *keyword);
-        Self(keywords)
+        let hash = hashes.of_members(keywords.iter().copied());
+        Self { hash, keywords }
     }
 }
 
-/// Of the node's own level: hashing all below it at every level would take most of the time, and what is below seldom differs alone.
 impl Hash for Key<'_> {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        for (keyword, value) in &self.0 {
-            keyword.hash(state);
-            match value {
-                Value::Object(map) => map.keys().map(String::len).sum::<usize>().hash(state),
-                Value::Array(items) => items.len().hash(state),
-                scalar => scalar.hash(state),
+        self.hash.hash(state);
+    }
+}
+
+/// The hashes of the objects of a schema, by where they lie: hashing all below a node anew at every level would take most of the time.
+#[derive(Default)]
+struct Hashes(HashMap<*const Value, u64>);
+
+impl Hashes {
+    fn of(&mut self, value: &Value) -> u64 {
+        match value {
+            Value::Object(members) => {
+                if let Some(known) = self.0.get(&std::ptr::from_ref(value)) {
+                    return *known;
+                }
+                let hash = self.of_members(members);
+                self.0.insert(value, hash);
+                hash
+            }
+            Value::Array(items) => {
+                let mut hasher = DefaultHasher::new();
+                items
+                    .iter()
+                    .for_each(|item| self.of(item).hash(&mut hasher));
+                hasher.finish()
+            }
+            scalar => {
+                let mut hasher = DefaultHasher::new();
+                scalar.hash(&mut hasher);
+                hasher.finish()
             }
         }
+    }
+
+    /// The same in any order, as members are equal in any order. Descriptions are long, and seldom differ alone.
+    fn of_members<'a>(
+        &mut self,
+        members: impl IntoIterator<Item = (&'a String, &'a Value)>,
+    ) -> u64 {
+        let members = members.into_iter().filter(|(key, _)| *key != "description");
+        members.fold(0, |sum: u64, (key, value)| {
+            let mut hasher = DefaultHasher::new();
+            key.hash(&mut hasher);
+            self.of(value).hash(&mut hasher);
+            sum.wrapping_add(hasher.finish())
+        })
     }
 }
