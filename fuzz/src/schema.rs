@@ -58,7 +58,13 @@ fn check(bytes: &mut Unstructured<'_>) -> Result<()> {
 fn judge(schema: &Schema, seed: u64, values: [Value; 2]) {
     let text = serde_json::to_string(schema).expect("a schema can be written");
     let again: Schema = serde_json::from_str(&text).expect("a schema that was written can be read");
-    assert_eq!(*schema, again);
+    if *schema != again {
+        let again = serde_json::to_string(&again).expect("a schema can be written");
+        panic!(
+            "read otherwise than it was written {}",
+            difference(&text, &again)
+        );
+    }
     unchecked_rules(schema);
     let is_taken = !structural(schema)
         .iter()
@@ -81,6 +87,18 @@ fn judge(schema: &Schema, seed: u64, values: [Value; 2]) {
     }
     update_violations(schema, &old, &new);
     schema.validate_update(&old, &new);
+}
+
+/// Where two texts part, and what follows in each.
+fn difference(one: &str, other: &str) -> String {
+    let pairs = one.chars().zip(other.chars());
+    let common = pairs.take_while(|(one, other)| one == other).count();
+    let rest = |text: &str| -> String { text.chars().skip(common).take(60).collect() };
+    format!(
+        "from character {common}: `{}`, `{}`",
+        rest(one),
+        rest(other)
+    )
 }
 
 /// Prunes and defaults a value. Doing so again changes nothing; defaults that the API server would refuse may be incomplete.
