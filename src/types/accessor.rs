@@ -23,32 +23,33 @@ const CHAIN_WIDTH: usize = 60;
 const NARROW: usize = 96;
 /// A default whose text is longer than this has no accessor.
 const LONG: usize = 60;
-/// Methods of derived and blanket traits, which a method of the type itself would hide.
-const HIDDEN: [&str; 10] = [
+/// Names of derived and blanket traits, which a method of the type itself would hide, and of methods that clippy wants for something else.
+const RESERVED: [&str; 25] = [
+    "as_mut",
+    "as_ref",
     "borrow",
     "borrow_mut",
     "clone",
+    "clone_from",
     "clone_into",
-    "eq",
-    "fmt",
-    "into",
-    "serialize",
-    "to_owned",
-    "try_into",
-];
-/// Functions of those, and names of methods that clippy wants for something else.
-const TAKEN: [&str; 11] = [
-    "as_mut",
-    "as_ref",
     "cmp",
     "default",
     "deref",
     "deserialize",
+    "eq",
+    "fmt",
     "from",
     "hash",
+    "into",
     "json_schema",
     "len",
+    "ne",
     "schema_name",
+    "serialize",
+    "to_owned",
+    "try_from",
+    "try_into",
+    "type_id",
 ];
 
 /// The inherent impl of a struct, with a blank line before it; nothing where no field has an accessor.
@@ -76,7 +77,7 @@ pub fn name(graph: &TypeGraph, field: &Field) -> Option<String> {
 }
 
 fn method(ident: &str) -> String {
-    if HIDDEN.contains(&ident) || TAKEN.contains(&ident) {
+    if RESERVED.contains(&ident) {
         format!("{ident}_")
     } else {
         ident.to_owned()

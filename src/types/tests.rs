@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{
     graph::{Shape, TypeGraph},
-    lower, module,
+    lower, module, name,
 };
 use crate::{
     crd::{self, Api},
@@ -193,6 +193,17 @@ fn a_default_gives_an_accessor_where_a_literal_says_it() {
     let (_, text) = text.split_once("\nimpl WidgetSpec {").unwrap();
     let (text, _) = text.split_once("\n}\n").unwrap();
     snapshot("a_default_gives_an_accessor_where_a_literal_says_it", text);
+}
+
+#[test]
+fn an_accessor_hides_no_method_of_a_trait() {
+    for wire in ["clone", "cloneFrom", "ne", "toOwned", "tryFrom", "typeId"] {
+        let text = types(&format!(
+            "\n          spec: {{type: object, properties: {{{wire}: {{type: string, default: a}}}}}}\n"
+        ));
+        let method = format!("    pub fn {}_(&self) -> &str {{\n", name::field(wire));
+        assert!(text.contains(&method), "{method}{text}");
+    }
 }
 
 #[test]
