@@ -44,7 +44,15 @@ fn no_release_renames_a_type_and_every_retype_is_told() {
                         continue;
                     };
                     assert_eq!(renamed(&before, &after), [""; 0], "{}", path.display());
-                    for found in types::retyped(&before, &after) {
+                    let told = types::retyped(&before, &after);
+                    let is_told =
+                        |path: &String| told.iter().any(|found| found.path.join("/") == *path);
+                    let (was, is) = (members(&before), members(&after));
+                    for (path, type_) in &was {
+                        let is_kept = is.get(path).is_none_or(|now| now == type_);
+                        assert!(is_kept || is_told(path), "{}: {path}", folder.display());
+                    }
+                    for found in told {
                         let change = format!(
                             "{} {}: {} -> {}",
                             path.display(),
@@ -78,7 +86,29 @@ fn names(record: &str) -> BTreeMap<&str, &str> {
     types
         .filter_map(|line| {
             let (head, path) = line.split_once(" /")?;
-            Some((path, head.split(' ').next()?))
+            Some((path, head.split(' ').nth(1)?))
         })
         .collect()
+}
+
+/// The types of the fields of structs, by their paths.
+fn members(record: &str) -> BTreeMap<String, &str> {
+    let mut found = BTreeMap::new();
+    let mut open = None;
+    for line in record.lines() {
+        match line
+            .strip_prefix("  ")
+            .and_then(|line| line.split_once(": "))
+        {
+            Some((wire, type_)) => {
+                let path = open.map(|path| format!("{path}/{wire}"));
+                found.extend(path.map(|path| (path, type_)));
+            }
+            None => {
+                let head = line.strip_prefix("struct ");
+                open = head.and_then(|head| Some(head.split_once(" /")?.1));
+            }
+        }
+    }
+    found
 }

@@ -32,13 +32,7 @@ pub fn diagnostics(open: &Open, plan: &Plan) -> Vec<(String, Diagnostic)> {
                 code: Code::Retyped,
                 severity: Severity::Warning,
                 pointer: version.schema_pointer() + &pointer(&version.schema, &retype.path),
-                message: format!(
-                    "the type of `{}` in {} was `{}` and is `{}`",
-                    retype.path.join("."),
-                    version.name,
-                    retype.before,
-                    retype.after
-                ),
+                message: message(&version.name, &retype),
                 instead: Some("`.operator/types/` records the new type".into()),
                 help: Some(
                     "the code that uses the field may need an edit: `cargo check --all-targets`"
@@ -50,6 +44,21 @@ pub fn diagnostics(open: &Open, plan: &Plan) -> Vec<(String, Diagnostic)> {
         }
     }
     found
+}
+
+fn message(version: &str, retype: &types::Retype) -> String {
+    let types::Retype {
+        path,
+        value,
+        before,
+        after,
+    } = retype;
+    let of = match value {
+        Some(value) => format!("variant of `{value}`"),
+        None => "type".into(),
+    };
+    let path = path.join(".");
+    format!("the {of} of `{path}` in {version} was `{before}` and is `{after}`")
 }
 
 /// Of the property that wire names lead to, through the items and values between them.

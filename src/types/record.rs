@@ -1,25 +1,33 @@
 //! Which Rust type each field has, as a text that a project keeps, so that a change of a type is told and never silent.
 //!
 //! ```text
-//! WidgetSpec /spec
+//! struct WidgetSpec /spec
 //!   affinity: Option<Affinity>
-//!   first: Option<WidgetSpecFirst>
-//! WidgetSpecSecond = WidgetSpecFirst /spec/second
+//!   mode: Option<WidgetSpecMode>
+//! enum WidgetSpecMode /spec/mode
+//!   fast: Fast
+//! type WidgetSpecSecond = WidgetSpecFirst /spec/second
 //! ```
+//!
+//! Wire names are as JSON has them in quotes, paths are pointers of them; the root has none.
 
 use std::collections::{BTreeMap, HashMap};
 
+use serde_json::Value;
+
 use super::{
-    graph::{Definition, Field, Shape, TypeGraph},
+    graph::{Definition, Field, Shape, TypeGraph, Variant},
     render::Writer,
 };
 use crate::project::SchemaMode;
 
-/// A field that stays where it was, and whose type is another one.
+/// A field that stays where it was, and whose type is another one; or a value of an enum, whose variant is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retype {
     /// The wire names from the root.
     pub path: Vec<String>,
+    /// The value of the enum at the path.
+    pub value: Option<String>,
     pub before: String,
     pub after: String,
 }
@@ -34,23 +42,24 @@ pub fn record(graph: &TypeGraph) -> String {
     let fields = |fields: &[Field]| -> String {
         let line = |field: &Field| {
             let type_ = writer.written(field).inline();
-            format!("  {}: {type_}\n", field.wire.escape_debug())
+            format!("  {}: {type_}\n", escaped(&field.wire))
         };
         fields.iter().map(line).collect()
     };
-    text += &format!("{} /\n{}", graph.root_name, fields(&graph.root));
+    let variants = |variants: &[Variant]| -> String {
+        let line = |variant: &Variant| format!("  {}: {}\n", escaped(&variant.wire), variant.ident);
+        variants.iter().map(line).collect()
+    };
+    text += &format!("struct {}\n{}", graph.root_name, fields(&graph.root));
     for Definition {
         name, path, shape, ..
     } in &graph.definitions
     {
-        let path: String = path
-            .iter()
-            .map(|wire| format!("/{}", escaped(wire)))
-            .collect();
+        let path = pointer(path);
         text += &match shape {
-            Shape::Struct(found) => format!("{name} {path}\n{}", fields(&found.fields)),
-            Shape::Enum(_) => format!("{name} {path}\n"),
-            Shape::Alias(first) => format!("{name} = {} {path}\n", graph.get(*first).name),
+            Shape::Struct(found) => format!("struct {name} {path}\n{}", fields(&found.fields)),
+            Shape::Enum(found) => format!("enum {name} {path}\n{}", variants(found)),
+            Shape::Alias(first) => format!("type {name} = {} {path}\n", graph.get(*first).name),
         };
     }
     text
@@ -67,85 +76,87 @@ pub fn retyped(before: &str, after: &str) -> Vec<Retype> {
         let Some(new) = after.types.get(path) else {
             continue;
         };
-        let wires: Vec<String> = path
-            .split('/')
-            .filter(|wire| !wire.is_empty())
-            .map(unescaped)
-            .collect();
-        if let Some(first) = old.alias {
-            if after.has(first) && after.resolve(new.name) != after.resolve(first) {
-                found.push(Retype {
-                    path: wires.clone(),
-                    before: first.to_owned(),
-                    after: after.resolve(new.name),
-                });
+        let mut tell = |path: Vec<String>, value, before: &str, after: &str| {
+            let (before, after) = (before.to_owned(), after.to_owned());
+            found.push(Retype {
+                path,
+                value,
+                before,
+                after,
+            });
+        };
+        if let Some(first) = old.alias.filter(|first| after.has(first)) {
+            if after.resolve(new.name) != after.resolve(first) {
+                tell(path.clone(), None, first, &after.resolve(new.name));
             }
+            // else what is said of the first is said of it
             if new.alias.is_some() {
                 continue;
             }
         }
-        let fields = after.fields(new);
-        for (wire, old) in before.fields(old) {
-            let Some(new) = fields.get(wire) else {
+        let (old, new) = (before.first(old), after.first(new));
+        if let (Some(was), Some(is)) = (old.keyword, new.keyword)
+            && was != is
+        {
+            let (was, is) = (format!("{was} {}", old.name), format!("{is} {}", new.name));
+            tell(path.clone(), None, &was, &is);
+            continue;
+        }
+        for (wire, old) in &old.members {
+            let Some(member) = new.members.get(wire) else {
                 continue;
             };
-            let is_same = |record: &Record| record.resolve(old) == record.resolve(new);
-            if !is_same(&before) && !is_same(&after) {
-                found.push(Retype {
-                    path: [wires.as_slice(), &[(*wire).to_owned()]].concat(),
-                    before: (*old).to_owned(),
-                    after: (*new).to_owned(),
-                });
+            let is_same = |record: &Record| record.resolve(old) == record.resolve(member);
+            if is_same(&before) || is_same(&after) {
+                continue;
+            }
+            if new.keyword == Some(ENUM) {
+                tell(path.clone(), Some(wire.clone()), old, member);
+            } else {
+                let path = [path.as_slice(), std::slice::from_ref(wire)].concat();
+                tell(path, None, old, member);
             }
         }
     }
     found
 }
 
+const ENUM: &str = "enum";
+
 /// A record that was read.
 #[derive(Default)]
 struct Record<'a> {
     /// By their paths.
-    types: BTreeMap<&'a str, Entry<'a>>,
-    paths: HashMap<&'a str, &'a str>,
+    types: BTreeMap<Vec<String>, Entry<'a>>,
+    paths: HashMap<&'a str, Vec<String>>,
 }
 
 #[derive(Default)]
 struct Entry<'a> {
+    /// What it is in Rust; the first records did not say it.
+    keyword: Option<&'a str>,
     name: &'a str,
     /// The type for which the name is another one.
     alias: Option<&'a str>,
-    /// By wire names.
-    fields: BTreeMap<&'a str, &'a str>,
+    /// The types of fields or the variants of values, by wire names.
+    members: BTreeMap<String, &'a str>,
 }
 
 impl<'a> Record<'a> {
     /// Total: a line that is none of ours says nothing.
     fn read(text: &'a str) -> Self {
         let mut record = Self::default();
-        let mut open = "";
+        let mut open = vec![];
         for line in text.lines() {
-            if let Some(field) = line.strip_prefix("  ") {
-                let entry = record.types.get_mut(open);
-                if let (Some(entry), Some((wire, type_))) = (entry, field.rsplit_once(": ")) {
-                    entry.fields.insert(wire, type_);
+            if let Some(member) = line.strip_prefix("  ") {
+                let entry = record.types.get_mut(&open);
+                if let (Some(entry), Some((wire, type_))) = (entry, member.rsplit_once(": ")) {
+                    entry.members.insert(unescaped(wire), type_);
                 }
-            } else if let Some((head, path)) = line.split_once(" /") {
-                let (name, alias) = match head.split_once(" = ") {
-                    Some((name, first)) => (name, Some(first)),
-                    None => (head, None),
-                };
+            } else if let Some((entry, path)) = Entry::read(line) {
+                record.paths.insert(entry.name, path.clone());
+                record.types.insert(path.clone(), entry);
                 open = path;
-                record.paths.insert(name, path);
-                let fields = BTreeMap::new();
-                record.types.insert(
-                    path,
-                    Entry {
-                        name,
-                        alias,
-                        fields,
-                    },
-                );
             }
         }
         record
@@ -159,10 +170,10 @@ impl<'a> Record<'a> {
         self.types.get(self.paths.get(name)?)
     }
 
-    /// Those of what it stands for.
-    fn fields<'e>(&'e self, entry: &'e Entry<'a>) -> &'e BTreeMap<&'a str, &'a str> {
+    /// What it stands for.
+    fn first<'e>(&'e self, entry: &'e Entry<'a>) -> &'e Entry<'a> {
         let first = entry.alias.and_then(|first| self.entry(first));
-        &first.unwrap_or(entry).fields
+        first.unwrap_or(entry)
     }
 
     /// A type expression with the types themselves in place of their other names.
@@ -178,14 +189,57 @@ impl<'a> Record<'a> {
     }
 }
 
-/// A wire name as a part of a path in a line.
-fn escaped(wire: &str) -> String {
-    let wire = wire.replace('~', "~0").replace('/', "~1");
-    wire.escape_debug().to_string()
+impl<'a> Entry<'a> {
+    /// The line of a type, and its path.
+    fn read(line: &'a str) -> Option<(Self, Vec<String>)> {
+        let keyword = ["struct", ENUM, "type"]
+            .into_iter()
+            .find(|keyword| line.starts_with(&format!("{keyword} ")));
+        let line = keyword.map_or(line, |keyword| &line[keyword.len() + 1..]);
+        let (head, path) = match line.split_once(" /") {
+            Some((head, path)) => (head, Some(path)),
+            None => (line, None),
+        };
+        let path = match (keyword, path) {
+            (Some(_), None) => vec![],
+            // the root, as records without keywords have it
+            (None, Some("")) => vec![],
+            (_, Some(path)) => path.split('/').map(step).collect(),
+            (None, None) => return None,
+        };
+        let (name, alias) = match head.split_once(" = ") {
+            Some((name, first)) => (name, Some(first)),
+            None => (head, None),
+        };
+        let entry = Self {
+            keyword,
+            name,
+            alias,
+            members: BTreeMap::new(),
+        };
+        Some((entry, path))
+    }
 }
 
-fn unescaped(wire: &str) -> String {
-    wire.replace("~1", "/").replace("~0", "~")
+fn pointer(path: &[String]) -> String {
+    let step =
+        |wire: &String| "/".to_owned() + &escaped(&wire.replace('~', "~0").replace('/', "~1"));
+    path.iter().map(step).collect()
+}
+
+fn step(text: &str) -> String {
+    unescaped(text).replace("~1", "/").replace("~0", "~")
+}
+
+/// A wire name as a part of a line.
+fn escaped(wire: &str) -> String {
+    let text = Value::from(wire).to_string();
+    text[1..text.len() - 1].to_owned()
+}
+
+/// Total: what is no JSON is itself.
+fn unescaped(text: &str) -> String {
+    serde_json::from_str(&format!("\"{text}\"")).unwrap_or_else(|_| text.to_owned())
 }
 
 #[cfg(test)]
@@ -234,6 +288,80 @@ mod tests {
             "KSpecB /spec/b\n  d: i32\nKSpecC = KSpecB /spec/c\n",
             "KSpecB /spec/b\n  d: i32\nKSpecC /spec/c\n  d: i32\n  e: i32\n",
             &[("spec.c", "KSpecB", "KSpecC")],
+        );
+    }
+
+    #[test]
+    fn another_name_of_a_type_that_is_gone_is_compared_itself() {
+        check(
+            "KSpecB /spec/b\n  d: String\nKSpecC = KSpecB /spec/c\n",
+            "KSpecA /spec/a\n  d: bool\nKSpecC = KSpecA /spec/c\n",
+            &[("spec.c.d", "String", "bool")],
+        );
+    }
+
+    #[test]
+    fn a_struct_that_becomes_an_enum_is_told_and_so_is_a_value_with_another_variant() {
+        check(
+            "struct KSpecB /spec/b\n  d: String\n",
+            "enum KSpecB /spec/b\n  d: D\n",
+            &[("spec.b", "struct KSpecB", "enum KSpecB")],
+        );
+        let found = retyped(
+            "enum KSpecB /spec/b\n  http: Http\n",
+            "enum KSpecB /spec/b\n  http: LowerHttp\n  Http: Http\n",
+        );
+        assert_eq!(found.len(), 1);
+        assert_eq!(found[0].path, ["spec", "b"]);
+        assert_eq!(found[0].value.as_deref(), Some("http"));
+        assert_eq!(found[0].after, "LowerHttp");
+    }
+
+    #[test]
+    fn a_record_without_keywords_is_read() {
+        let before = "K /\n  spec: KSpec\nKSpec /spec\n  b: KSpecB\nKSpecB /spec/b\nKSpecC = KSpecB /spec/c\n";
+        let after = "struct K\n  spec: KSpec\nstruct KSpec /spec\n  b: KSpecB\nenum KSpecB /spec/b\n  x: X\ntype KSpecC = KSpecB /spec/c\n";
+        check(before, after, &[]);
+        let (before, after) = (before.replace(": KSpec\n", ": i32\n"), after);
+        check(&before, after, &[("spec", "i32", "KSpec")]);
+    }
+
+    #[test]
+    fn any_wire_name_is_read_back() {
+        let wires = [
+            "",
+            "f\"g",
+            "it's",
+            "a/b~c",
+            "~1",
+            "a: b /c",
+            "\\ \n\r\u{85}\u{2028}",
+            "größe",
+        ];
+        for wire in wires {
+            assert_eq!(unescaped(&escaped(wire)), wire);
+            let path = [wire.to_owned(), String::new()];
+            let record = |type_: &str| {
+                format!(
+                    "struct K\n  {0}: {type_}\nstruct A {1}\n  {0}: {type_}\n",
+                    escaped(wire),
+                    pointer(&path)
+                )
+            };
+            let found = retyped(&record("i32"), &record("i64"));
+            let found: Vec<&[String]> = found.iter().map(|found| found.path.as_slice()).collect();
+            let below = [wire, "", wire].map(str::to_owned);
+            assert_eq!(found, [&path[..1], &below[..]]);
+        }
+    }
+
+    #[test]
+    fn the_root_is_not_its_field_without_a_name() {
+        let before = "struct K\n  a: i32\nstruct KEmpty /\n  a: i32\n";
+        check(
+            before,
+            &before.replacen("i32", "i64", 1),
+            &[("a", "i32", "i64")],
         );
     }
 }
