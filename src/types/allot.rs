@@ -1,5 +1,7 @@
 //! One name each: tells apart wire names that meet in one Rust name. The winner is the one that is closest to its Rust name, so it does
 //! not depend on the order of the document; the others are spelled out. No counters.
+//!
+//! Among the values of an enum the winner is the first, as a schema grows by values at the end.
 
 use std::collections::{HashMap, HashSet};
 
@@ -20,32 +22,25 @@ pub fn fields(wires: &[&str]) -> Vec<String> {
     )
 }
 
-/// The variants of an enum, in the order of `values`; none is [`OTHERS`].
+/// The variants of an enum, in the order of `values`; none is [`OTHERS`]. None depends on the values behind it.
 pub fn variants(values: &[&str]) -> Vec<String> {
-    distinct(
-        values,
-        &HashSet::from([OTHERS.to_owned()]),
-        |value| variant(value),
-        |value, ident| {
-            (
-                ident != value,
-                !ident.eq_ignore_ascii_case(value),
-                value.to_string(),
-            )
-        },
-        |value| {
-            if value.bytes().all(|b| b.is_ascii_uppercase()) {
-                return value.to_string();
-            }
-            let name = variant(&spelled(value).join(" "));
-            if name == variant(value) {
-                format!("Lower{name}")
-            } else {
-                name
-            }
-        },
-        |value| format!("X{}", hex(value)),
-    )
+    let mut taken = HashSet::from([OTHERS.to_owned()]);
+    let allot = |value: &&str| {
+        let plain = variant(value);
+        let spelled = match variant(&spelled(value).join(" ")) {
+            name if name == plain => format!("Lower{name}"),
+            name => name,
+        };
+        let mut name = [plain, spelled]
+            .into_iter()
+            .find(|name| !taken.contains(name))
+            .unwrap_or_else(|| format!("X{}", hex(value)));
+        while !taken.insert(name.clone()) {
+            name.push('_');
+        }
+        name
+    };
+    values.iter().map(allot).collect()
 }
 
 /// The names of the types below `root`, in the order of `paths`; none is in `reserved`.
@@ -142,9 +137,20 @@ mod tests {
     }
 
     #[test]
-    fn values_that_differ_in_capitals_get_a_variant_each() {
+    fn values_that_differ_in_capitals_get_a_variant_each_and_the_first_the_plain_one() {
         let idents = variants(&["http", "HTTP", "Http"]);
-        assert_eq!(idents, ["LowerHttp", "HTTP", "Http"]);
+        assert_eq!(idents, ["Http", "HTTP", "UpperHttp"]);
+        let idents = variants(&["replace", "hashmod", "Replace", "HashMod"]);
+        assert_eq!(idents, ["Replace", "Hashmod", "UpperReplace", "HashMod"]);
+        let idents = variants(&["_GET", "GET", "get", "Get"]);
+        assert_eq!(idents, ["Get", "GET", "LowerGet", "UpperGet"]);
+    }
+
+    #[test]
+    fn a_value_that_was_made_to_meet_the_last_resort_gets_a_variant_of_its_own() {
+        let idents = variants(&["X676574", "Get", "lower-get", "LowerGet", "get"]);
+        let expected = ["X676574", "Get", "LowerGet", "UpperLowerGet", "X676574_"];
+        assert_eq!(idents, expected);
     }
 
     #[test]

@@ -6,6 +6,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{
+    allot,
     graph::{Shape, TypeGraph},
     lower, module, name,
 };
@@ -407,7 +408,34 @@ fn paths() -> impl Strategy<Value = BTreeSet<Vec<&'static str>>> {
     prop::collection::btree_set(path, 1..8)
 }
 
+fn values() -> impl Strategy<Value = Vec<&'static str>> {
+    const VALUES: [&str; 12] = [
+        "http",
+        "HTTP",
+        "Http",
+        "h-ttp",
+        "hTTP",
+        "lower http",
+        "upper http",
+        "_http",
+        "LowerHttp",
+        "UpperHttp",
+        "X68747470",
+        "Unrecognized",
+    ];
+    prop::sample::subsequence(&VALUES[..], 1..=VALUES.len()).prop_shuffle()
+}
+
 proptest! {
+    #[test]
+    fn values_that_are_appended_rename_no_variant(values in values(), count in 0..12_usize) {
+        let before = allot::variants(&values[..count.min(values.len())]);
+        let after = allot::variants(&values);
+        prop_assert_eq!(&after[..before.len()], before.as_slice());
+        let distinct: BTreeSet<&String> = after.iter().collect();
+        prop_assert_eq!(distinct.len(), values.len());
+    }
+
     #[test]
     fn growth_renames_nothing(old in paths(), new in paths()) {
         // A leaf that gets children becomes a struct of the same name.
