@@ -72,6 +72,19 @@ pub fn types(root: &str, paths: &[&[String]], reserved: &HashSet<String>) -> Vec
     )
 }
 
+/// The functions that belong to fields below `root`, in the order of their paths; none is in `reserved`.
+pub fn functions(root: &str, paths: &[&[String]], reserved: &HashSet<String>) -> Vec<String> {
+    let snake = |words: String| field(&format!("{root} {words}"));
+    distinct(
+        paths,
+        reserved,
+        |path| snake(path.join(" ")),
+        |path, _| (path.len(), path.join(".")),
+        |path| snake(spelled(&format!(".{}", path.join("."))).join(" ")),
+        |path| snake(hex(&path.join("."))),
+    )
+}
+
 fn distinct<W, N, R>(
     wires: &[W],
     reserved: &HashSet<N>,
@@ -168,6 +181,19 @@ mod tests {
             names,
             ["KindDotSpecDotFooDotBar", "KindSpecFooBar", "KindSpec"]
         );
+    }
+
+    #[test]
+    fn fields_that_meet_in_one_function_get_one_each() {
+        let paths = ["spec.foo.barSelector", "spec.fooBar.selector", "spec.x"].map(path);
+        let paths: Vec<&[String]> = paths.iter().map(Vec::as_slice).collect();
+        let names = functions("Kind", &paths, &HashSet::from(["kind_spec_x".to_owned()]));
+        let expected = [
+            "kind_spec_foo_bar_selector",
+            "kind_dot_spec_dot_foo_bar_dot_selector",
+            "kind_dot_spec_dot_x",
+        ];
+        assert_eq!(names, expected);
     }
 
     #[test]

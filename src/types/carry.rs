@@ -8,11 +8,11 @@ use serde_json::{Map, Value};
 use super::{
     attribute::{Argument, Extension},
     derived,
-    difference::{Found, between, differences, has_plain_texts, with_guarded_texts},
+    difference::{Found, between, differences},
     doc::{Readable, is_plain, readable},
+    function,
     graph::{Field, Shape, Type, TypeGraph, TypeId},
     lower::ENVELOPE,
-    name,
     share::OF_FIELD,
     validation,
 };
@@ -26,6 +26,8 @@ pub struct Carried {
     pub functions: Vec<(String, Value)>,
     /// Whether a description is wrapped or escaped in its comment.
     pub unwraps: bool,
+    /// Whether a node is marked in which none is.
+    pub has_verbatim: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +61,7 @@ pub fn carry(
         graph,
         nodes,
         whole,
+        functions: function::names(graph),
         carried: Carried::default(),
     };
     let mut parts: HashMap<TypeId, Vec<(String, Part)>> = HashMap::new();
@@ -70,12 +73,12 @@ pub fn carry(
             Shape::Struct(shape) => shape.fields.as_slice(),
             _ => &[],
         };
-        let fields = carrying.of_fields(&definition.name, fields, nodes[index], &mut found.parts);
+        let fields = carrying.of_fields(&definition.path, fields, nodes[index], &mut found.parts);
         parts.insert(id, std::mem::take(&mut found.parts));
         types.push((found.arguments(), fields));
     }
     let mut found = carrying.of_root(schema);
-    let root = carrying.of_fields(&graph.root_name, &graph.root, schema, &mut found.parts);
+    let mut root = carrying.of_fields(&[], &graph.root, schema, &mut found.parts);
     let mut carried = carrying.carried;
     for field in &graph.root {
         place(
@@ -87,6 +90,11 @@ pub fn carry(
         );
     }
     carried.parts.extend(std::mem::take(&mut found.parts));
+    if carried.unwraps {
+        let fields = types.iter_mut().flat_map(|(_, fields)| fields);
+        let arguments = fields.chain(&mut root).flatten();
+        carried.has_verbatim = function::mark(arguments, &carried.functions);
+    }
 
     for (definition, (arguments, fields)) in graph.definitions.iter_mut().zip(types) {
         definition.schemars = arguments;
@@ -148,6 +156,8 @@ struct Carrying<'a> {
     graph: &'a TypeGraph,
     nodes: &'a [&'a Value],
     whole: &'a HashSet<TypeId>,
+    /// The functions that fields may have, by the paths of these.
+    functions: HashMap<Vec<String>, String>,
     carried: Carried,
 }
 
@@ -208,7 +218,7 @@ impl Carrying<'_> {
 
     fn of_fields(
         &mut self,
-        owner: &str,
+        owner: &[String],
         fields: &[Field],
         node: &Value,
         parts: &mut Vec<(String, Part)>,
@@ -227,7 +237,7 @@ impl Carrying<'_> {
         fields.iter().map(of_field).collect()
     }
 
-    fn of_field(&mut self, owner: &str, field: &Field, node: &Value) -> Found {
+    fn of_field(&mut self, owner: &[String], field: &Field, node: &Value) -> Found {
         let mut found = Found::default();
         let (derived, mut wanted) = match &field.type_ {
             Type::Named(id) => (self.of_named(self.graph.first(*id)), derived::own(node)),
@@ -340,7 +350,7 @@ impl Carrying<'_> {
     /// The node of items or values.
     fn of_inner(
         &mut self,
-        owner: &str,
+        owner: &[String],
         field: &Field,
         derived: &Map<String, Value>,
         (keyword, wanted): (String, Value),
@@ -365,40 +375,24 @@ impl Carrying<'_> {
     /// What the definition says of a type that has no attributes of ours.
     fn call(
         &mut self,
-        owner: &str,
+        owner: &[String],
         field: &Field,
         keyword: String,
         value: Value,
         found: &mut Found,
     ) {
-        let value = match has_plain_texts(&value) {
-            true => value,
-            false => {
-                self.carried.unwraps = true;
-                with_guarded_texts(value)
+        let path = [owner, std::slice::from_ref(&field.wire)].concat();
+        let Some(own) = self.functions.get(&path) else {
+            return;
+        };
+        let functions = &mut self.carried.functions;
+        let name = match functions.iter().find(|(_, known)| *known == value) {
+            Some((name, _)) => name.clone(),
+            None => {
+                functions.push((own.clone(), value));
+                own.clone()
             }
         };
-        let name = format!(
-            "{}_{}",
-            name::field(owner),
-            field.ident.trim_end_matches('_')
-        );
-        match self.function(name, &value) {
-            Some(name) => found.extensions.push((keyword, Extension::Call(name))),
-            None => found.part(&keyword, value, Reason::Long),
-        }
-    }
-
-    /// The function of the module that returns a value.
-    fn function(&mut self, name: String, value: &Value) -> Option<String> {
-        let functions = &mut self.carried.functions;
-        if let Some((name, _)) = functions.iter().find(|(_, known)| known == value) {
-            return Some(name.clone());
-        }
-        if functions.iter().any(|(known, _)| *known == name) {
-            return None;
-        }
-        functions.push((name.clone(), value.clone()));
-        Some(name)
+        found.extensions.push((keyword, Extension::Call(name)));
     }
 }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{
     attribute::{Argument, Extension, depth},
     carry::{Part, Reason},
-    doc::{guarded, is_plain},
+    doc::is_plain,
 };
 
 /// Arguments of an attribute, and the parts that remain, by pointers from their node.
@@ -21,7 +21,7 @@ pub struct Found {
 impl Found {
     pub fn extend(&mut self, differences: Vec<(String, Value)>) {
         for (keyword, value) in differences {
-            match is_sayable(&value) {
+            match is_sayable(&keyword, &value) {
                 Ok(()) => self.extensions.push((keyword, Extension::Json(value))),
                 Err(reason) => self.part(&keyword, value, reason),
             }
@@ -90,10 +90,10 @@ pub fn between(pointer: String, derived: &Value, wanted: &Value, parts: &mut Vec
     }
 }
 
-/// Whether the text of an attribute can be the value: within the limits of `json!`, and with descriptions that stay what they are when
-/// those of comments are unwrapped.
-pub fn is_sayable(value: &Value) -> Result<(), Reason> {
-    if !has_plain_texts(value) {
+/// Whether the text of an attribute can be the value of a keyword: within the limits of `json!`, and with descriptions that stay what they
+/// are when those of comments are unwrapped.
+pub fn is_sayable(keyword: &str, value: &Value) -> Result<(), Reason> {
+    if !has_plain_texts(keyword, value) {
         return Err(Reason::Text);
     }
     fits_json(value).then_some(()).ok_or(Reason::Long)
@@ -105,29 +105,39 @@ pub fn fits_json(value: &Value) -> bool {
     depth(value) <= DEPTH
 }
 
-/// Whether descriptions stay what they are when those of comments are unwrapped.
-pub fn has_plain_texts(value: &Value) -> bool {
-    match value {
-        Value::Object(map) => map.iter().all(|(keyword, value)| match value {
-            Value::String(text) => keyword != "description" || is_plain(text),
-            value => has_plain_texts(value),
-        }),
-        Value::Array(items) => items.iter().all(has_plain_texts),
-        _ => true,
+/// Whether descriptions in the value of a keyword stay what they are when those of comments are unwrapped.
+pub fn has_plain_texts(keyword: &str, value: &Value) -> bool {
+    match (keyword, value) {
+        ("description", Value::String(text)) => is_plain(text),
+        _ => subschemas(keyword, value)
+            .into_iter()
+            .filter_map(Value::as_object)
+            .flatten()
+            .all(|(keyword, value)| has_plain_texts(keyword, value)),
     }
 }
 
-/// With descriptions that are what they were when those of comments are unwrapped.
-pub fn with_guarded_texts(value: Value) -> Value {
-    match value {
-        Value::Object(map) => {
-            let entries = map.into_iter().map(|(keyword, value)| match value {
-                Value::String(text) if keyword == "description" => (keyword, guarded(&text).into()),
-                value => (keyword, with_guarded_texts(value)),
-            });
-            Value::Object(entries.collect())
+/// Those to which `schemars::transform::transform_subschemas` goes, and with it the function that unwraps.
+fn subschemas<'a>(keyword: &str, value: &'a Value) -> Vec<&'a Value> {
+    match (keyword, value) {
+        ("allOf" | "anyOf" | "oneOf" | "prefixItems" | "items", Value::Array(parts)) => {
+            parts.iter().collect()
         }
-        Value::Array(items) => items.into_iter().map(with_guarded_texts).collect(),
-        value => value,
+        ("properties" | "patternProperties" | "$defs" | "definitions", Value::Object(named)) => {
+            named.values().collect()
+        }
+        (
+            "not"
+            | "if"
+            | "then"
+            | "else"
+            | "contains"
+            | "items"
+            | "additionalItems"
+            | "additionalProperties"
+            | "propertyNames",
+            schema,
+        ) => vec![schema],
+        _ => vec![],
     }
 }

@@ -52,22 +52,6 @@ pub fn is_plain(description: &str) -> bool {
     unwrapped(description) == description
 }
 
-/// A text that is the description when it is unwrapped.
-pub fn guarded(description: &str) -> String {
-    if is_plain(description) {
-        return description.to_owned();
-    }
-    let mut text = String::with_capacity(description.len());
-    for c in description.chars() {
-        let is_markup = matches!(c, '\\' | '<' | '>' | '`');
-        if is_markup || c == ' ' && text.ends_with('\n') {
-            text.push('\\');
-        }
-        text.push(c);
-    }
-    text
-}
-
 /// The lines without `/// `, at most `width` wide where words allow.
 fn lines(description: &str, width: usize) -> Vec<String> {
     let kept = kept(description, width);
@@ -368,18 +352,5 @@ mod tests {
             "Like:\n```yaml\na: <b>\n```\nand so",
             &["Like:", "```text", "a: <b>", "```", "and so"],
         );
-    }
-
-    #[test]
-    fn a_guarded_text_is_read_back() {
-        for text in [
-            "a",
-            "a <b> `c`\n  d",
-            "\\`<\n",
-            "1. a\n - b\n\n\\ c",
-            "\n \n",
-        ] {
-            assert_eq!(unwrapped(&guarded(text)), text);
-        }
     }
 }

@@ -11,6 +11,7 @@ mod difference;
 mod doc;
 mod facts;
 mod feature;
+mod function;
 mod graph;
 mod import;
 mod kubernetes;

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 use super::{
     attribute::Argument,
     carry::Carried,
-    difference::is_sayable,
+    difference::{fits_json, has_plain_texts},
     feature::walk,
     graph::{Shape, Type, TypeGraph},
 };
@@ -117,6 +117,7 @@ fn is_schema_derivable(version: &Version, graph: &TypeGraph, carried: &Carried) 
         let is_bool = matches!(schema.additional_properties, Some(SchemaOrBool::Bool(_)));
         is_kept &= !has_union && schema.not.is_none() && !schema.unique_items && !is_bool;
     });
+    let own = own(version);
     let says = |argument: &Argument| !matches!(argument, Argument::Description(_));
     let is_below = |pointer: &String| {
         ["/properties/spec/", "/properties/status/"]
@@ -129,7 +130,10 @@ fn is_schema_derivable(version: &Version, graph: &TypeGraph, carried: &Carried) 
             .iter()
             .any(|field| field.schemars.iter().any(says))
         && carried.parts.keys().all(is_below)
-        && is_sayable(&own(version).into()).is_ok()
+        && own
+            .iter()
+            .all(|(keyword, value)| has_plain_texts(keyword, value))
+        && fits_json(&own.into())
 }
 
 fn own(version: &Version) -> Map<String, Value> {

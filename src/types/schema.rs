@@ -146,7 +146,11 @@ fn as_defined(graph: &TypeGraph, carried: &Carried) -> String {
     if carried.unwraps {
         text += WITH_DESCRIPTION;
     }
-    text + "    schemars::transform::transform_subschemas(&mut as_defined, schema);\n}\n"
+    text += match carried.has_verbatim {
+        true => SUBSCHEMAS_BUT_VERBATIM,
+        false => SUBSCHEMAS,
+    };
+    text + "}\n"
 }
 
 fn parts(carried: &Carried) -> String {
@@ -196,6 +200,16 @@ const WITHOUT_NULL: &str =
 const WITH_DESCRIPTION: &str =
     "    if let Some(serde_json::Value::String(description)) = schema.get_mut(\"description\") {
         *description = unwrapped(description);
+    }
+";
+
+const SUBSCHEMAS: &str = "    schemars::transform::transform_subschemas(&mut as_defined, schema);
+";
+
+const SUBSCHEMAS_BUT_VERBATIM: &str =
+    "    // what is below such a node comes from a function, as it is defined
+    if schema.remove(\"x-verbatim\").is_none() {
+        schemars::transform::transform_subschemas(&mut as_defined, schema);
     }
 ";
 

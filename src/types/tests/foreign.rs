@@ -10,11 +10,13 @@ use crate::{
 const TOLERATIONS: &str = "
           spec:
             type: object
+            description: Where a <Pod> may be.
             properties:
               tolerations:
                 type: array
                 items:
                   type: object
+                  example: {description: a <b>}
                   description: \"Of a <key>\\n with a value\"
                   properties:
                     effect: {type: string}
@@ -63,4 +65,33 @@ fn a_name_that_a_shorter_path_takes_is_told() {
     assert_eq!(told.len(), 1, "{told:?}");
     assert_eq!(told[0].before, "Option<WidgetSpecFooBar>");
     assert_eq!(told[0].after, "Option<WidgetDotSpecDotFooDotBar>");
+}
+
+#[test]
+fn fields_that_meet_in_one_function_are_both_said_by_attributes() {
+    let selector = |text: &str| {
+        format!(
+            "{{type: object, description: {text}, properties: {{matchLabels: {{type: object, description: {text}, additionalProperties: {{type: string}}}}, matchExpressions: {{type: array, items: {{type: object, required: [key, operator], properties: {{key: {{type: string}}, operator: {{type: string}}, values: {{type: array, items: {{type: string}}}}}}}}}}}}}}"
+        )
+    };
+    let api = definition(&format!(
+        "
+          spec:
+            type: object
+            properties:
+              foo: {{type: object, properties: {{barSelector: {}}}}}
+              fooBar: {{type: object, properties: {{selector: {}}}}}
+",
+        selector("One."),
+        selector("Two.")
+    ));
+    let module = module(&api, &api.versions[0], SchemaMode::Derive);
+    assert_eq!(module.parts, [""; 0]);
+    for name in [
+        "widget_spec_foo_bar_selector",
+        "widget_dot_spec_dot_foo_bar_dot_selector",
+    ] {
+        let call = format!("#[schemars(extend(\"properties\" = {name}()))]");
+        assert!(module.text.contains(&call), "{call}\n{}", module.text);
+    }
 }

@@ -1,0 +1,71 @@
+//! What a definition says of types that have no attributes of ours: functions of the module, which attributes call.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::{
+    allot,
+    attribute::{Argument, Extension},
+    difference::has_plain_texts,
+    graph::{Field, Shape, Type, TypeGraph},
+};
+
+/// Functions that modules have of their own.
+const OWN: [&str; 6] = [
+    "as_defined",
+    "closed",
+    "present",
+    "put_parts",
+    "unknown_fields",
+    "unwrapped",
+];
+
+/// Of all fields whose types have no attributes of ours, by their paths.
+pub fn names(graph: &TypeGraph) -> HashMap<Vec<String>, String> {
+    let structs = graph.definitions.iter().filter_map(|definition| {
+        let fields = match &definition.shape {
+            Shape::Struct(found) => found.fields.as_slice(),
+            _ => return None,
+        };
+        Some((definition.path.as_slice(), fields))
+    });
+    let root: (&[String], _) = (&[], graph.root.as_slice());
+    let mut paths = vec![];
+    for (owner, fields) in structs.chain([root]) {
+        let is_foreign = |field: &&Field| matches!(field.type_.innermost(), Type::Kubernetes(_));
+        let path = |field: &Field| [owner, std::slice::from_ref(&field.wire)].concat();
+        paths.extend(fields.iter().filter(is_foreign).map(path));
+    }
+    let slices: Vec<&[String]> = paths.iter().map(Vec::as_slice).collect();
+    let names = allot::functions(&graph.root_name, &slices, &OWN.map(str::to_owned).into());
+    paths.into_iter().zip(names).collect()
+}
+
+/// The keyword of a node in which descriptions are those of the definition already. `crd()` takes it away.
+const VERBATIM: &str = "x-verbatim";
+
+/// Marks the nodes whose functions return descriptions that would not be the same if they were unwrapped; tells whether there are any.
+pub fn mark<'a>(
+    arguments: impl Iterator<Item = &'a mut Argument>,
+    functions: &[(String, Value)],
+) -> bool {
+    let values: HashMap<&str, &Value> = functions
+        .iter()
+        .map(|(name, value)| (name.as_str(), value))
+        .collect();
+    let would_change = |(keyword, value): &(String, Extension)| match value {
+        Extension::Call(name) => !has_plain_texts(keyword, values[name.as_str()]),
+        Extension::Json(_) => false,
+    };
+    let mut has_marked = false;
+    for argument in arguments {
+        if let Argument::Extend(pairs) = argument
+            && pairs.iter().any(would_change)
+        {
+            pairs.push((VERBATIM.into(), Extension::Json(true.into())));
+            has_marked = true;
+        }
+    }
+    has_marked
+}
