@@ -34,10 +34,10 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let names = kinds::list(specs.iter().map(|api| api.names.kind.as_str()));
     let added = open.add(specs, &args.chosen)?;
     let rendered = open.render()?;
-    let plan = open.plan(&rendered, |_| true)?;
+    let plan = open.plan(rendered.tree, |_| true)?;
     let outcome = Outcome {
         root: &open.root,
-        reports: open.reports(rendered, &plan),
+        reports: open.reports(rendered.diagnostics, &plan),
         plan,
         summary: match added {
             0 => format!(

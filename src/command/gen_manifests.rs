@@ -30,12 +30,12 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         open.state.set_image(image);
     }
     let rendered = open.render()?;
-    let plan = open.plan(&rendered, |path| {
+    let plan = open.plan(rendered.tree, |path| {
         path.starts_with("manifests/") || path == "crds/kustomization.yaml"
     })?;
     let outcome = Outcome {
         root: &open.root,
-        reports: open.reports(rendered, &plan),
+        reports: open.reports(rendered.diagnostics, &plan),
         plan,
         summary: format!("{}: manifests/", open.state.state.name),
         next: match open.state.state.image {

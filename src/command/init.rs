@@ -60,11 +60,11 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         )?;
     }
     let rendered = open.render()?;
-    let plan = open.plan(&rendered, |_| true)?;
+    let plan = open.plan(rendered.tree, |_| true)?;
     let kinds = open.apis.len();
     let outcome = Outcome {
         root: &open.root,
-        reports: open.reports(rendered, &plan),
+        reports: open.reports(rendered.diagnostics, &plan),
         plan,
         summary: match kinds {
             0 => format!("{name}: an empty project"),

@@ -46,7 +46,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     }
     let is_chosen = |name: &String| chosen.iter().any(|(kind, _)| *name == kind.full_name());
     // a plan that changes nothing retypes nothing
-    let mut reports = open.reports(rendered, &Plan::default());
+    let mut reports = open.reports(rendered.diagnostics, &Plan::default());
     reports.retain(|report| report.subject.as_ref().is_some_and(is_chosen));
     if args.format == Format::Json {
         let kinds: Vec<_> = chosen

@@ -157,8 +157,8 @@ impl Open {
     }
 
     /// The plan that makes the disk so, with the state and the specs themselves.
-    pub fn plan(&self, rendered: &Rendered, only: impl Fn(&str) -> bool) -> Result<Plan, Failure> {
-        plan_in(&self.root, &self.lock, &rendered.tree, self.sources(), only)
+    pub fn plan(&self, tree: Tree, only: impl Fn(&str) -> bool) -> Result<Plan, Failure> {
+        plan_in(&self.root, &self.lock, tree, self.sources(), only)
     }
 
     /// The files that the commands edit beside what is generated: the state and the specs.
@@ -174,10 +174,10 @@ impl Open {
     }
 
     /// What is to be said of the output, and of what the plan retypes, with its places in the specs.
-    pub fn reports(&self, rendered: Rendered, plan: &Plan) -> Vec<Report> {
+    pub fn reports(&self, found: Vec<(String, Diagnostic)>, plan: &Plan) -> Vec<Report> {
         let mut reports = vec![];
         let mut left = retype::diagnostics(self, plan);
-        left.extend(rendered.diagnostics);
+        left.extend(found);
         for (kind, api) in self.state.state.kinds.iter().zip(&self.apis) {
             let name = kind.full_name();
             let (found, others) = left.into_iter().partition(|(about, _)| *about == name);
@@ -217,11 +217,11 @@ pub fn placed(api: &Api, diagnostics: Vec<Diagnostic>) -> Vec<Report> {
 fn plan_in(
     root: &Path,
     lock: &Lock,
-    tree: &Tree,
+    tree: Tree,
     sources: Vec<(String, String)>,
     only: impl Fn(&str) -> bool,
 ) -> Result<Plan, Failure> {
-    let paths = plan::paths(tree, lock).chain(sources.iter().map(|(path, _)| path.clone()));
+    let paths = plan::paths(&tree, lock).chain(sources.iter().map(|(path, _)| path.clone()));
     let ours = disk::read_tree(root, paths)?;
     if let Some(text) = ours.get("Cargo.toml")
         && let Err(error) = text.parse::<toml_edit::DocumentMut>()

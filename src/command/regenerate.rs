@@ -21,10 +21,10 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let mut open = Open::read(&args.place)?;
     open.state.set_tool(env!("CARGO_PKG_VERSION"));
     let rendered = open.render()?;
-    let plan = open.plan(&rendered, |_| true)?;
+    let plan = open.plan(rendered.tree, |_| true)?;
     let outcome = Outcome {
         root: &open.root,
-        reports: open.reports(rendered, &plan),
+        reports: open.reports(rendered.diagnostics, &plan),
         plan,
         summary: format!("{}: regenerated", open.state.state.name),
         next: "cargo test".into(),

@@ -53,7 +53,6 @@ pub struct Args {
 struct Made {
     name: String,
     group: String,
-    definition: String,
     text: String,
 }
 
@@ -72,11 +71,16 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     };
     let mut reports = vec![];
     let made = kinds::read_each(&args.paths, args.kind.as_deref(), terminal, |api| {
-        let text = module(&api, &args, &mut reports)?;
+        let definition = api.name();
+        let line = match args.out {
+            Some(_) => format!("// Made by `cargo operator types` from {definition}.\n"),
+            None => String::new(),
+        };
+        // as long as it is: a text that grew has room for more, and all of them are held until the last is made
+        let text = line + &module(&api, &args, &mut reports)?;
         Ok(Made {
             name: module_name(&api.names.kind),
             group: api.group.clone(),
-            definition: api.name(),
             text,
         })
     })?;
@@ -88,13 +92,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     }
     let mut tree = Tree::default();
     let mut taken = HashSet::new();
-    for Made {
-        name,
-        group,
-        definition,
-        text,
-    } in made
-    {
+    for Made { name, group, text } in made {
         let mut name = if names[&name] > 1 {
             format!("{name}_{}", group.replace(['.', '-'], "_"))
         } else {
@@ -104,8 +102,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             name.push('_');
         }
         if args.out.is_some() {
-            let line = format!("// Made by `cargo operator types` from {definition}.\n");
-            tree.insert(format!("{name}.rs"), Owner::Tool, line + &text);
+            tree.insert(format!("{name}.rs"), Owner::Tool, text);
         } else if several {
             let module = rustfmt::module(&name, || text);
             terminal.print(&disk::format_rust(Path::new("."), vec![module]).concat())?;
@@ -122,10 +119,11 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         None => Lock::default(),
     };
     let ours = disk::read_tree(folder, plan::paths(&tree, &lock))?;
+    let names: HashSet<String> = tree.0.keys().cloned().collect();
     let outcome = Outcome {
         root: folder,
         // kinds of earlier calls stay
-        plan: plan::plan(&lock, &ours, &tree, |path| tree.0.contains_key(path)),
+        plan: plan::plan(&lock, &ours, tree, |path| names.contains(path)),
         reports,
         summary: format!("{}: the types of {} kinds", folder.display(), count),
         next: "add the modules to the crate with `pub mod`".into(),

@@ -10,7 +10,7 @@ use crate::project::{Entry, Lock, Owner};
 /// Compares what was generated last (`lock` and the bases among `ours`), what is on disk and what is generated now.
 ///
 /// With `only`, files for which it is false stay as they are, and so do their entries in the lock.
-pub fn plan(lock: &Lock, ours: &Ours, theirs: &Tree, only: impl Fn(&str) -> bool) -> Plan {
+pub fn plan(lock: &Lock, ours: &Ours, theirs: Tree, only: impl Fn(&str) -> bool) -> Plan {
     let mut made = Making {
         lock,
         ours,
@@ -18,18 +18,16 @@ pub fn plan(lock: &Lock, ours: &Ours, theirs: &Tree, only: impl Fn(&str) -> bool
         new_lock: lock.clone(),
         bases: vec![],
     };
-    for (path, file) in theirs.0.iter().filter(|(path, _)| only(path)) {
+    let mut gone: Vec<_> = lock.files.iter().collect();
+    gone.retain(|(path, _)| only(path) && !theirs.0.contains_key(*path));
+    for (path, file) in theirs.0.into_iter().filter(|(path, _)| only(path)) {
         match file.owner {
-            Owner::Tool => made.tool(path, &file.text),
-            Owner::Merged => made.merged(path, &file.text, merge_lines),
-            Owner::Keys => made.merged(path, &file.text, keys::merge),
-            Owner::User => made.user(path, &file.text),
+            Owner::Tool => made.tool(&path, file.text),
+            Owner::Merged => made.merged(&path, file.text, merge_lines),
+            Owner::Keys => made.merged(&path, file.text, keys::merge),
+            Owner::User => made.user(&path, file.text),
         }
     }
-    let gone = lock
-        .files
-        .iter()
-        .filter(|(path, _)| only(path) && !theirs.0.contains_key(*path));
     for (path, entry) in gone {
         made.gone(path, entry.owner);
     }
@@ -54,58 +52,61 @@ pub enum Merged {
 }
 
 impl Making<'_> {
-    fn tool(&mut self, path: &str, theirs: &str) {
-        match self.ours.get(path) {
-            Some(ours) if same(ours, theirs) => {}
+    fn tool(&mut self, path: &str, theirs: String) {
+        let act = match self.ours.get(path) {
+            Some(ours) if same(ours, &theirs) => None,
             Some(ours) if !self.lock.is_pristine(path, ours) => {
                 self.plan.conflicts.push(Conflict {
                     path: path.into(),
                     ours: ours.into(),
-                    theirs: Some(theirs.into()),
+                    theirs: Some(theirs),
                 });
                 return;
             }
-            Some(_) => self.write(path, Act::Update, theirs, Owner::Tool),
-            None => self.write(path, Act::Create, theirs, Owner::Tool),
+            Some(_) => Some(Act::Update),
+            None => Some(Act::Create),
+        };
+        self.record(path, Owner::Tool, &theirs);
+        if let Some(act) = act {
+            self.write(path, act, theirs, Owner::Tool);
         }
-        self.record(path, Owner::Tool, theirs);
     }
 
-    fn merged(&mut self, path: &str, theirs: &str, merge: fn(&str, &str, &str) -> Merged) {
+    fn merged(&mut self, path: &str, theirs: String, merge: fn(&str, &str, &str) -> Merged) {
         let owner = if path == keys::PATH {
             Owner::Keys
         } else {
             Owner::Merged
         };
         match (self.ours.get(path), self.ours.base(path)) {
-            (Some(ours), _) if same(ours, theirs) => {}
+            (Some(ours), _) if same(ours, &theirs) => {}
             // Invariant: a file that the user removed stays away.
             (None, Some(_)) => {}
-            (None, None) => self.write(path, Act::Create, theirs, owner),
-            (Some(_), Some(base)) if same(base, theirs) => {}
+            (None, None) => self.write(path, Act::Create, theirs.clone(), owner),
+            (Some(_), Some(base)) if same(base, &theirs) => {}
             (Some(ours), Some(base)) if same(ours, base) => {
-                self.write(path, Act::Update, theirs, owner)
+                self.write(path, Act::Update, theirs.clone(), owner)
             }
-            (Some(ours), base) => match merge(base.unwrap_or_default(), ours, theirs) {
+            (Some(ours), base) => match merge(base.unwrap_or_default(), ours, &theirs) {
                 Merged::Clean(text) if text == ours => {}
-                Merged::Clean(text) => self.write(path, Act::Merge, &text, owner),
+                Merged::Clean(text) => self.write(path, Act::Merge, text, owner),
                 partly => {
                     if let Merged::Partly(text) = partly
                         && text != ours
                     {
-                        self.write(path, Act::Merge, &text, owner);
+                        self.write(path, Act::Merge, text, owner);
                     }
                     self.plan.notes.push(Note::Kept {
                         path: path.into(),
-                        diff: diff(path, base, Some(theirs)),
+                        diff: diff(path, base, Some(&theirs)),
                     });
                 }
             },
         }
-        self.record(path, owner, theirs);
+        self.record(path, owner, &theirs);
         let base_path = format!("{BASE}{path}");
         let base = self.ours.get(&base_path);
-        if base != Some(theirs) {
+        if base != Some(&theirs) {
             self.bases.push(Change {
                 act: if base.is_some() {
                     Act::Update
@@ -113,18 +114,18 @@ impl Making<'_> {
                     Act::Create
                 },
                 before: base.map(str::to_owned),
-                after: Some(theirs.into()),
+                after: Some(theirs),
                 path: base_path,
                 owner: None,
             });
         }
     }
 
-    fn user(&mut self, path: &str, theirs: &str) {
+    fn user(&mut self, path: &str, theirs: String) {
+        self.record(path, Owner::User, &theirs);
         if self.ours.get(path).is_none() && !self.lock.files.contains_key(path) {
             self.write(path, Act::Create, theirs, Owner::User);
         }
-        self.record(path, Owner::User, theirs);
     }
 
     /// A file that is not generated any more.
@@ -172,12 +173,12 @@ impl Making<'_> {
         }
     }
 
-    fn write(&mut self, path: &str, act: Act, text: &str, owner: Owner) {
+    fn write(&mut self, path: &str, act: Act, text: String, owner: Owner) {
         self.plan.changes.push(Change {
             path: path.into(),
             act,
             before: self.ours.get(path).map(str::to_owned),
-            after: Some(text.into()),
+            after: Some(text),
             owner: Some(owner),
         });
     }

@@ -3,17 +3,23 @@
 //!
 //! Where it can, the comment keeps the line feeds, so that the description can be read back from it, as `crd()` does it.
 
+use std::borrow::Cow;
+
 /// The column that a line of a doc comment keeps to.
 const WIDTH: usize = 100;
 
 /// `/// description` at an indent, with a line feed behind each line.
 pub fn comment(indent: usize, description: Option<&str>) -> String {
     let pad = " ".repeat(indent);
-    let lines = lines(description.unwrap_or_default(), WIDTH - indent - 4);
-    lines
-        .iter()
-        .map(|line| format!("{pad}/// {line}").trim_end().to_owned() + "\n")
-        .collect()
+    let mut comment = String::new();
+    for line in lines(description.unwrap_or_default(), WIDTH - indent - 4) {
+        comment += &pad;
+        comment += "/// ";
+        comment += &line;
+        comment.truncate(comment.trim_end().len());
+        comment.push('\n');
+    }
+    comment
 }
 
 /// The function that reads a description back, as it stands in a module too.
@@ -36,14 +42,13 @@ pub fn readable(indent: usize, description: &str) -> Readable {
     let lines = lines(description, WIDTH - indent - 4);
     let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
     let doc = lines.join("\n");
-    if doc.is_empty() || doc.starts_with('#') || doc.trim_ascii() != doc {
+    let is_bare = doc.is_empty() || doc.starts_with('#') || doc.trim_ascii() != doc;
+    if is_bare || unwrapped(&doc) != description {
         Readable::No
-    } else if doc == description && unwrapped(&doc) == doc {
+    } else if doc == description {
         Readable::AsIs
-    } else if unwrapped(&doc) == description {
-        Readable::Unwrapped
     } else {
-        Readable::No
+        Readable::Unwrapped
     }
 }
 
@@ -70,7 +75,7 @@ fn kept(description: &str, width: usize) -> Option<Vec<String>> {
         let is_text = line.trim() == *line
             && marker(line).is_none()
             && !line.contains("```")
-            && plain(line) == *line;
+            && !line.contains(is_unprintable);
         if !is_text {
             return None;
         }
@@ -128,15 +133,16 @@ fn laid_out(description: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Tabs, other control characters and those that turn the direction of text become spaces.
+/// What is unprintable becomes spaces.
 fn plain(line: &str) -> String {
-    line.chars()
-        .map(|c| match c {
-            '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => ' ',
-            c if c.is_control() => ' ',
-            c => c,
-        })
-        .collect()
+    line.replace(is_unprintable, " ")
+}
+
+/// Tabs, other control characters and those that turn the direction of text.
+fn is_unprintable(c: char) -> bool {
+    let turns =
+        matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    turns || c.is_control()
 }
 
 /// How many lines a fenced block takes that begins here and is closed.
@@ -177,22 +183,24 @@ fn wrap(text: &str, width: usize, lines: &mut Vec<String>) {
         lines.push(String::new());
     }
     let mut line = mark.trim_end().to_owned();
-    let mut is_start = true;
+    let mut length = None;
     for token in tokens(text) {
         let token = escaped(&token);
-        if is_start {
-            if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(&unmarked(&token));
-            is_start = false;
-        } else if line.chars().count() + 1 + token.chars().count() > width {
-            lines.push(std::mem::take(&mut line));
-            line = " ".repeat(indent) + &unmarked(&token);
-        } else {
+        let longer = length.map(|length: usize| length + 1 + token.chars().count());
+        if longer.is_some_and(|longer| longer <= width) {
             line.push(' ');
             line.push_str(&token);
+            length = longer;
+            continue;
         }
+        if length.is_some() {
+            lines.push(std::mem::take(&mut line));
+            line = " ".repeat(indent);
+        } else if !line.is_empty() {
+            line.push(' ');
+        }
+        line.push_str(&unmarked(&token));
+        length = Some(line.chars().count());
     }
     lines.push(line);
 }
@@ -203,36 +211,36 @@ fn is_item(line: &str) -> bool {
 }
 
 /// Words, where a balanced code span or a link is one word, and more spaces than one are part of it.
-fn tokens(text: &str) -> Vec<String> {
+fn tokens(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
     let balanced = text.matches('`').count().is_multiple_of(2) && !text.contains("``");
-    let mut tokens = Vec::new();
-    let mut token = String::new();
     let mut in_code = false;
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        let is_single = !token.ends_with(' ') && chars.peek() != Some(&' ');
-        match c {
-            '`' if balanced => {
-                in_code = !in_code;
-                token.push(c);
-            }
-            '`' => token.push_str("\\`"),
-            ' ' if !in_code && is_single => {
-                if !token.is_empty() {
-                    tokens.push(std::mem::take(&mut token));
-                }
-            }
-            c => token.push(c),
-        }
-    }
-    if !token.is_empty() {
-        tokens.push(token);
-    }
+    let mut before = None;
+    // a byte of a longer character is neither a space nor a tick
+    let ends = text.bytes().enumerate().filter(move |(at, byte)| {
+        in_code ^= balanced && *byte == b'`';
+        let is_end = *byte == b' '
+            && !in_code
+            && before != Some(b' ')
+            && text.as_bytes().get(at + 1) != Some(&b' ');
+        before = (!is_end).then_some(*byte);
+        is_end
+    });
+    let mut start = 0;
+    let ends = ends.map(|(at, _)| at).chain([text.len()]);
+    let tokens = ends.map(move |end| &text[std::mem::replace(&mut start, end + 1)..end]);
     tokens
+        .filter(|token| !token.is_empty())
+        .map(move |token| match balanced {
+            true => Cow::Borrowed(token),
+            false => Cow::Owned(token.replace('`', "\\`")),
+        })
 }
 
 /// Brackets and angle brackets outside of code spans are text; an address becomes a link.
-fn escaped(token: &str) -> String {
+fn escaped(token: &str) -> Cow<'_, str> {
+    if !token.contains(is_markup) && !token.contains("://") {
+        return token.into();
+    }
     let mut out = String::with_capacity(token.len());
     let mut in_code = false;
     let mut rest = token;
@@ -256,13 +264,17 @@ fn escaped(token: &str) -> String {
             rest = &rest[length..];
             continue;
         }
-        if !in_code && matches!(c, '[' | ']' | '<' | '>' | '\\' | '*' | '|' | '~') {
+        if !in_code && is_markup(c) {
             out.push('\\');
         }
         out.push(c);
         rest = &rest[c.len_utf8()..];
     }
-    out
+    out.into()
+}
+
+fn is_markup(c: char) -> bool {
+    matches!(c, '[' | ']' | '<' | '>' | '\\' | '*' | '|' | '~')
 }
 
 /// The length of the address at the start, without the punctuation of the sentence around it.

@@ -275,6 +275,13 @@ fn a_rule_makes_a_type_of_its_own_in_both_modes() {
 }
 
 #[test]
+fn an_embedded_schema_needs_nothing_that_derives_it() {
+    let api = definition("          spec: {type: object, properties: {a: {type: string}}}\n");
+    let text = module(&api, &api.versions[0], SchemaMode::Embed).text;
+    assert!(!text.contains("schemars"), "{text}");
+}
+
+#[test]
 fn a_root_that_kube_derive_cannot_express_is_a_plain_struct() {
     snapshot(
         "a_root_that_kube_derive_cannot_express_is_a_plain_struct",

@@ -35,7 +35,7 @@ fn all(_: &str) -> bool {
 
 /// A project in which `base` was generated, with `ours` on disk now (`None`: removed).
 fn project(owner: Owner, base: &str, ours: Option<&str>) -> Ours {
-    let first = plan(&Lock::default(), &Ours::default(), &tree(owner, base), all);
+    let first = plan(&Lock::default(), &Ours::default(), tree(owner, base), all);
     let mut disk = applied(Ours::default(), &first);
     match ours {
         Some(text) => disk.0.insert(PATH.into(), text.into()),
@@ -69,7 +69,7 @@ fn each_owner_has_its_rule() {
     ];
     for (owner, ours, theirs, expected, conflict) in cases {
         let disk = project(owner, lines, ours);
-        let made = plan(&lock(&disk), &disk, &tree(owner, theirs), all);
+        let made = plan(&lock(&disk), &disk, tree(owner, theirs), all);
         let case = format!("{owner:?} {ours:?} {theirs:?}");
         assert_eq!(!made.conflicts.is_empty(), conflict, "{case}");
         assert_eq!(applied(disk, &made).get(PATH), expected, "{case}");
@@ -86,7 +86,7 @@ fn what_is_no_longer_generated_goes_only_if_nobody_edited_it() {
         (Owner::User, "a\n", true, false),
     ] {
         let disk = project(owner, "a\n", Some(ours));
-        let made = plan(&lock(&disk), &disk, &Tree::default(), all);
+        let made = plan(&lock(&disk), &disk, Tree::default(), all);
         assert_eq!(!made.conflicts.is_empty(), conflict, "{owner:?} {ours}");
         assert_eq!(
             applied(disk, &made).get(PATH).is_some(),
@@ -100,10 +100,10 @@ fn what_is_no_longer_generated_goes_only_if_nobody_edited_it() {
 fn other_line_endings_are_no_edit() {
     let disk = project(Owner::Tool, "a\nb\n", Some("a\r\nb\r\n"));
     assert_eq!(
-        plan(&lock(&disk), &disk, &tree(Owner::Tool, "a\nb\n"), all),
+        plan(&lock(&disk), &disk, tree(Owner::Tool, "a\nb\n"), all),
         Plan::default()
     );
-    let made = plan(&lock(&disk), &disk, &tree(Owner::Tool, "c\n"), all);
+    let made = plan(&lock(&disk), &disk, tree(Owner::Tool, "c\n"), all);
     assert_eq!(
         (made.conflicts.len(), made.changes[0].act),
         (0, Act::Update)
@@ -113,11 +113,11 @@ fn other_line_endings_are_no_edit() {
 #[test]
 fn a_kept_file_is_told_once() {
     let disk = project(Owner::Merged, "a\n", Some("b\n"));
-    let made = plan(&lock(&disk), &disk, &tree(Owner::Merged, "c\n"), all);
+    let made = plan(&lock(&disk), &disk, tree(Owner::Merged, "c\n"), all);
     assert!(matches!(&made.notes[..], [Note::Kept { diff, .. }] if diff.contains("-a\n+c\n")));
     let disk = applied(disk, &made);
     assert_eq!(
-        plan(&lock(&disk), &disk, &tree(Owner::Merged, "c\n"), all),
+        plan(&lock(&disk), &disk, tree(Owner::Merged, "c\n"), all),
         Plan::default()
     );
 }
@@ -125,7 +125,7 @@ fn a_kept_file_is_told_once() {
 #[test]
 fn files_outside_the_part_that_was_asked_for_stay_as_they_are() {
     let disk = project(Owner::Tool, "a\n", Some("a\n"));
-    let made = plan(&lock(&disk), &disk, &tree(Owner::Tool, "b\n"), |path| {
+    let made = plan(&lock(&disk), &disk, tree(Owner::Tool, "b\n"), |path| {
         path.starts_with("manifests/")
     });
     assert_eq!(made, Plan::default());
@@ -144,16 +144,16 @@ proptest! {
     #[test]
     fn a_plan_after_apply_is_empty(owner in owner(), base in text(), ours in prop::option::of(text()), theirs in text()) {
         let disk = project(owner, &base, ours.as_deref());
-        let made = plan(&lock(&disk), &disk, &tree(owner, &theirs), all);
+        let made = plan(&lock(&disk), &disk, tree(owner, &theirs), all);
         prop_assume!(made.conflicts.is_empty());
         let disk = applied(disk, &made);
-        prop_assert_eq!(plan(&lock(&disk), &disk, &tree(owner, &theirs), all), Plan::default());
+        prop_assert_eq!(plan(&lock(&disk), &disk, tree(owner, &theirs), all), Plan::default());
     }
 
     #[test]
     fn an_edit_is_never_overwritten(owner in owner(), base in text(), edit in "[xyz]", theirs in text()) {
         let disk = project(owner, &base, Some(&format!("{base}{edit}\n")));
-        let made = plan(&lock(&disk), &disk, &tree(owner, &theirs), all);
+        let made = plan(&lock(&disk), &disk, tree(owner, &theirs), all);
         let disk = applied(disk, &made);
         let kept = disk.get(PATH).is_some_and(|text| text.lines().any(|line| line == edit));
         prop_assert!(kept);
