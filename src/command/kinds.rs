@@ -10,6 +10,7 @@ use crate::{
     project::{IMAGE_HELP, Kind, Scaffold, SchemaMode, module_name},
     render,
     terminal::Terminal,
+    types,
 };
 
 /// Which kinds, and what to make of them.
@@ -32,7 +33,7 @@ pub struct Chosen {
     /// Adds a `cleanup` to the reconciler and so a finalizer to its objects
     #[arg(long)]
     pub cleanup: bool,
-    /// How `crd()` of the types comes about [default: derive]
+    /// How `crd()` of the types comes about [default: derive, or embed for a large schema]
     #[arg(long, value_enum, value_name = "MODE")]
     pub schema: Option<Mode>,
     /// The module's name where the kind's own is taken
@@ -253,7 +254,7 @@ pub fn kind(api: &Api, chosen: &Chosen, present: &[Kind]) -> Result<Kind, Failur
         versions: vec![],
         module,
         scaffold,
-        schema: chosen.schema.map(SchemaMode::from).unwrap_or_default(),
+        schema: SchemaMode::default(),
         cleanup: chosen.cleanup,
         owns: vec![],
         watches: vec![],
@@ -261,6 +262,10 @@ pub fn kind(api: &Api, chosen: &Chosen, present: &[Kind]) -> Result<Kind, Failur
         rules: vec![],
     };
     kind.versions = versions(api, &kind, &chosen.versions)?;
+    kind.schema = match chosen.schema {
+        Some(mode) => mode.into(),
+        None => types::mode(kind.versions.iter().filter_map(|name| api.version(name))),
+    };
     if scaffold.is_some() {
         kind.owns = vec![render::example_child(api).to_owned()];
     }

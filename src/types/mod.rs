@@ -16,6 +16,7 @@ mod graph;
 mod import;
 mod kubernetes;
 mod lower;
+mod mode;
 mod name;
 mod plain;
 mod record;
@@ -27,6 +28,7 @@ mod validation;
 
 use carry::Carried;
 pub use facts::{Access, ConditionsFacts, KindFacts, StatusFacts};
+pub use mode::mode;
 pub use record::{Retype, retyped};
 
 use crate::{

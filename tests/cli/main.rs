@@ -3,6 +3,7 @@
 mod bad_input;
 mod diagnostics;
 mod guards;
+mod modes;
 mod retypes;
 mod support;
 

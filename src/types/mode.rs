@@ -1,0 +1,45 @@
+//! Which mode a kind gets that is added without one.
+
+use super::feature::walk;
+use crate::{crd::Version, project::SchemaMode};
+
+/// Where the types of that many schema nodes derive `JsonSchema`, each `cargo check` takes a second of CPU more than where they embed
+/// it; docs/operator-toml.md has the measurements.
+const MANY: usize = 1000;
+
+/// The mode for types of these versions. It is for a project to keep: a schema that grows changes it for nobody.
+pub fn mode<'a>(versions: impl IntoIterator<Item = &'a Version>) -> SchemaMode {
+    let mut nodes = 0;
+    for version in versions {
+        walk(&version.schema, String::new(), &mut |_, _| nodes += 1);
+    }
+    if nodes > MANY {
+        SchemaMode::Embed
+    } else {
+        SchemaMode::Derive
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::crd;
+
+    fn widget(more: usize) -> Vec<Version> {
+        let size = "              size:\n";
+        let fields = (0..more).map(|field| format!("              f{field}: {{type: string}}\n"));
+        let text = include_str!("../../tests/crds/widget.yaml");
+        let text = text.replace(size, &(fields.collect::<String>() + size));
+        crd::read("widget.yaml", &text).unwrap().remove(0).versions
+    }
+
+    #[test]
+    fn a_large_schema_is_embedded() {
+        let mut own = 0;
+        walk(&widget(0)[0].schema, String::new(), &mut |_, _| own += 1);
+        let (small, large) = (widget(MANY - own), widget(MANY - own + 1));
+        assert_eq!(mode(&small), SchemaMode::Derive);
+        assert_eq!(mode(&large), SchemaMode::Embed);
+        assert_eq!(mode(small.iter().chain(&small)), SchemaMode::Embed);
+    }
+}
