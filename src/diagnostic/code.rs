@@ -34,6 +34,8 @@ codes! {
     UnknownKeyword = "unknown-keyword",
     /// A schema that the API server takes, and that cannot have been meant.
     Contradiction = "contradiction",
+    /// A CEL rule that cannot be read.
+    UnreadableRule = "unreadable-rule",
     /// No sample can be made that the schema accepts.
     NoValidSample = "no-valid-sample",
     /// The spec asks for a conversion webhook and nothing serves it yet.

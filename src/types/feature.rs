@@ -17,6 +17,7 @@ use crate::{
 pub fn diagnostics(version: &Version, graph: &TypeGraph, carried: &Carried) -> Vec<Diagnostic> {
     let mut found = untyped(graph);
     found.extend(doubts(version));
+    found.extend(unreadable(version));
     let mut reasons: BTreeMap<Reason, (usize, &str)> = BTreeMap::new();
     for (pointer, part) in &carried.parts {
         reasons.entry(part.reason).or_insert((0, pointer)).0 += 1;
@@ -112,6 +113,25 @@ fn doubts(version: &Version) -> impl Iterator<Item = Diagnostic> {
                 help: Some(help.into()),
             }
         })
+}
+
+/// Rules that are no CEL to the evaluator.
+fn unreadable(version: &Version) -> impl Iterator<Item = Diagnostic> {
+    let rules = operator_schema::unreadable_rules(&version.schema);
+    rules.into_iter().map(|unsupported| Diagnostic {
+        code: Code::UnreadableRule,
+        severity: Severity::Warning,
+        pointer: version.schema_pointer() + &unsupported.pointer,
+        // what is behind the first line is the rule again
+        message: format!(
+            "this is no CEL: {}",
+            unsupported.what.lines().next().unwrap_or_default()
+        ),
+        instead: Some("samples and tests are made without asking this rule".into()),
+        help: Some(
+            "mend the rule: the API server refuses a definition with one that it can't read".into(),
+        ),
+    })
 }
 
 /// Calls `visit` for a schema and all below it that have a place in the structure.

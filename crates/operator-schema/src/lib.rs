@@ -9,6 +9,7 @@
 //! | does the API server take this schema? | [`structural`] |
 //! | which CEL rules does a schema have? | [`unchecked_rules`] |
 //! | what do these say? (feature `cel`) | `Schema::validate`, `Schema::validate_update`, `rule_violations` |
+//! | which of them are no CEL? (feature `cel`) | `unreadable_rules` |
 //! | what does a valid object look like? | [`sample`] |
 //! | what else can valid objects look like? | [`Objects`] |
 
@@ -34,7 +35,7 @@ pub use default::apply_defaults;
 pub use objects::{Coverage, Edge, Objects, Unreached};
 pub use prune::prune;
 #[cfg(feature = "cel")]
-pub use rules::{Judgement, Unsupported, rule_violations};
+pub use rules::{Judgement, Unsupported, rule_violations, unreadable_rules};
 pub use sample::{NoSample, sample};
 pub use schema::{Rule, Schema, SchemaOrBool};
 pub use structural::{Effect, Problem, UncheckedRule, structural, unchecked_rules};

@@ -16,8 +16,11 @@ use self::evaluate::Evaluation;
 use crate::correlate::Old;
 use crate::default::field;
 use crate::validate::enter;
-use crate::{Reason, Schema, Violation, update_violations, violations};
+use crate::{
+    Reason, Schema, UncheckedRule, Violation, unchecked_rules, update_violations, violations,
+};
 use serde_json::Value;
+use std::collections::HashSet;
 
 /// What the API server would say of an object, rules included.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -164,6 +167,36 @@ impl Walk {
             }
         }
     }
+}
+
+/// The rules of a schema that are no CEL, told before there is an object: the API server refuses a definition with one. What of the others
+/// cannot be evaluated shows in a [`Judgement`] alone.
+pub fn unreadable_rules(schema: &Schema) -> Vec<Unsupported> {
+    let mut found = Vec::new();
+    // many rules are there at several places
+    let mut readable = HashSet::new();
+    for UncheckedRule { pointer, rule } in unchecked_rules(schema) {
+        let expressions = [
+            ("rule", Some(&rule.rule)),
+            ("messageExpression", rule.message_expression.as_ref()),
+        ];
+        for (keyword, expression) in expressions {
+            let Some(expression) = expression.filter(|it| !readable.contains(it)) else {
+                continue;
+            };
+            match parse::parsed(expression) {
+                Ok(_) => {
+                    readable.insert(expression);
+                }
+                Err(what) => found.push(Unsupported {
+                    pointer: format!("{pointer}/{keyword}"),
+                    rule: expression.clone(),
+                    what,
+                }),
+            }
+        }
+    }
+    found
 }
 
 /// Whether there are rules at the schema or below it.

@@ -1,7 +1,9 @@
 //! Rules and updates against what a real API server said of them: `tests/rules/record` wrote it down.
 #![cfg(feature = "cel")]
 
-use operator_schema::{Objects, Schema, apply_defaults, rule_violations, unchecked_rules};
+use operator_schema::{
+    Objects, Schema, apply_defaults, rule_violations, unchecked_rules, unreadable_rules,
+};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashSet};
@@ -76,6 +78,9 @@ fn what_the_evaluator_lacks_is_named() {
     assert_eq!(function.pointer, "/x-kubernetes-validations/0");
     assert!(function.what.contains("nosuch"), "{function}");
     assert!(syntax.what.starts_with("syntax"), "{syntax}");
+    // known before there is an object
+    assert_eq!(unreadable_rules(&schema).len(), 1);
+    assert_eq!(unreadable_rules(&schema)[0].what, syntax.what);
 }
 
 /// Of the definitions of this repository, or those below the folder that the environment variable `CORPUS` names.
@@ -86,6 +91,7 @@ fn the_rules_of_real_schemas_are_evaluated() {
     let (mut rules, mut objects) = (HashSet::new(), 0);
     let mut lacking: BTreeMap<String, HashSet<String>> = BTreeMap::new();
     for schema in schemas(&folder) {
+        assert_eq!(unreadable_rules(&schema), []);
         rules.extend(
             unchecked_rules(&schema)
                 .into_iter()

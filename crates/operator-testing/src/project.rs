@@ -89,7 +89,10 @@ where
 /// The CustomResourceDefinition of a kind among the documents of a spec.
 fn definition(spec: &str, kind: &str) -> Value {
     serde_yaml::Deserializer::from_str(spec)
-        .filter_map(|document| Value::deserialize(document).ok())
+        .map(|document| {
+            Value::deserialize(document)
+                .unwrap_or_else(|error| panic!("the spec is no YAML: {error}"))
+        })
         .find(|value| {
             value["kind"] == "CustomResourceDefinition" && value["spec"]["names"]["kind"] == kind
         })
