@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod diagnostics;
+mod explained;
 mod guards;
 mod modes;
 mod retypes;
