@@ -155,6 +155,8 @@ mod tests {
         assert_eq!(idents, ["Http", "HTTP", "UpperHttp"]);
         let idents = variants(&["replace", "hashmod", "Replace", "HashMod"]);
         assert_eq!(idents, ["Replace", "Hashmod", "UpperReplace", "HashMod"]);
+        assert_eq!(variants(&["", "Empty"]), ["Empty", "UpperEmpty"]);
+        assert_eq!(variants(&["Empty", ""]), ["Empty", "LowerEmpty"]);
         let idents = variants(&["_GET", "GET", "get", "Get"]);
         assert_eq!(idents, ["Get", "GET", "LowerGet", "UpperGet"]);
     }

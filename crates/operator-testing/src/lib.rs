@@ -20,7 +20,8 @@
 //!   before the answer to the request that caused them. Deployments make no pods.
 //! - Built-in kinds are checked for types and unknown fields, but not validated, and only these defaults are filled in: the type of a
 //!   Secret and its `stringData`, the replicas of a Deployment, ReplicaSet and StatefulSet, and what a Namespace has.
-//! - CEL rules, admission webhooks, conversion webhooks and warnings are not there. A role may give rights that its author lacks.
+//! - CEL rules are asked with the feature `cel` alone; [`schema`] asks them with no server. Admission webhooks, conversion webhooks and
+//!   warnings are not there. A role may give rights that its author lacks.
 //! - Definitions are not checked for structural schemas, nor for names that another definition has.
 //! - Tables answer `406`; protobuf bodies answer `415`; `exec`, `log`, `eviction`, tokens and reviews of tokens answer `501`.
 
@@ -37,6 +38,7 @@ mod server;
 
 pub use api::{ApiServer, Body};
 pub use error::{Error, Result};
-pub use project::{assert_is_spec, assert_is_valid, condition, sample};
+pub use operator_schema;
+pub use project::{assert_is_spec, assert_is_valid, condition, sample, schema};
 pub use record::Request;
 pub use server::Server;

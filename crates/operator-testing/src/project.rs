@@ -63,6 +63,22 @@ pub fn assert_is_spec<K: CustomResourceExt + Resource<DynamicType = ()>>(spec: &
     assert!(differences.is_empty(), "schema: {differences:#?}");
 }
 
+/// The schema of a kind's version, as `crd()` has it, for tests of what the API server would say of an object.
+///
+/// With the feature `cel` its `validate` and `validate_update` ask the CEL rules as well, transition rules among them; without it
+/// [`operator_schema::violations`] tells the rest. [`operator_schema::apply_defaults`] and [`operator_schema::prune`] do what the server
+/// does before.
+///
+/// # Panics
+///
+/// Where `crd()` lacks the version or its schema.
+pub fn schema<K: CustomResourceExt + Resource<DynamicType = ()>>() -> Schema {
+    let crd = serde_json::to_value(K::crd()).expect("a definition is JSON");
+    let version = of_version(&crd, &K::version(&()));
+    serde_json::from_value(version["schema"]["openAPIV3Schema"].clone())
+        .expect("the version has a schema")
+}
+
 /// Checks a sample against the schema of its version, and that the type reads and writes it without a loss.
 ///
 /// # Panics
@@ -149,5 +165,16 @@ fn without_nothing(value: &Value) -> Value {
             }
         }
         value => value.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "the spec is no YAML")]
+    fn a_spec_that_is_no_yaml_ends_the_search() {
+        definition("kind: [a\nspec: {x: y", "Widget");
     }
 }
