@@ -6,7 +6,7 @@ mod place;
 mod report;
 
 pub use code::Code;
-pub use place::{Excerpt, Place, offset};
+pub use place::{Excerpt, Place, lines, offset};
 pub use report::{Report, hint};
 
 /// An oddity of an input, found while the output was made.

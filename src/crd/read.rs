@@ -15,7 +15,7 @@ use super::{
     unique::{Unique, twice},
     yaml11,
 };
-use crate::diagnostic::{Place, offset};
+use crate::diagnostic::{Place, lines, offset};
 
 /// How many errors of a document are told; a file that has more is not what it was taken for.
 const MOST: usize = 20;
@@ -103,7 +103,9 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
         ),
     };
     let (mut apis, mut problems) = (vec![], vec![]);
-    for ((pointer, object), range) in found.into_iter().zip(ranges) {
+    let starts = ranges.into_iter().map(|range| range.start);
+    let lines = lines(document.text, document.line, starts);
+    for ((pointer, object), line) in found.into_iter().zip(lines) {
         let text = match &around {
             None => document.text.to_owned(),
             Some(_) => {
@@ -122,7 +124,7 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
             Ok(mut api) => {
                 api.source = Source {
                     path: path.into(),
-                    line: place(range).line,
+                    line,
                     around: around.as_ref().map(|text: &Arc<str>| Around {
                         text: text.clone(),
                         line: document.line,

@@ -103,6 +103,22 @@ pub fn offset(text: &str, line: usize, column: usize) -> usize {
     start + column.map_or(rest.len(), |(at, _)| at)
 }
 
+/// The numbers of the lines on which offsets stand, in one pass over the text where they ascend; the text begins on the line `first`.
+pub fn lines(text: &str, first: usize, offsets: impl Iterator<Item = usize>) -> Vec<usize> {
+    let (mut at, mut line) = (0, first);
+    let count = |offset: usize| {
+        if offset < at {
+            (at, line) = (0, first);
+        }
+        let breaks =
+            line_breaks(&text.as_bytes()[at..]).take_while(|found| at + found.end <= offset);
+        let (count, end) = breaks.fold((0, 0), |(count, _), found| (count + 1, found.end));
+        (at, line) = (at + end, line + count);
+        line
+    };
+    offsets.map(count).collect()
+}
+
 /// The ends of lines: a line feed, a carriage return, or both.
 fn line_breaks(text: &[u8]) -> impl Iterator<Item = Range<usize>> {
     let mut from = 0;
@@ -200,5 +216,11 @@ mod tests {
         );
         let all = Place::new("x", 1, &text, 0..text.len());
         assert!(all.excerpt.mark.end <= all.excerpt.text.len());
+    }
+
+    #[test]
+    fn lines_are_counted_on_from_the_last_and_from_the_start() {
+        let text = "a\r\nb\n\nc";
+        assert_eq!(lines(text, 3, [0, 3, 6, 4, 3].into_iter()), [3, 4, 6, 4, 4]);
     }
 }
