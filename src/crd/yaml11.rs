@@ -58,13 +58,14 @@ fn may_begin(c: char) -> bool {
 fn stands_alone(line: &str, at: usize, token: &str) -> bool {
     let before = line[..at].trim_end();
     let after = line[at + token.len()..].trim_start();
-    let has_property = before
-        .rsplit(char::is_whitespace)
-        .next()
-        .is_some_and(|word| word.starts_with(['!', '&']));
     let begins = before.is_empty() || before.ends_with([':', '-', '?', ',', '[', '{']);
+    // without a blank no word is looked for, which would go back to the start of a long line for each of its tokens
+    let has_property = || {
+        let mut words = before.rsplit(char::is_whitespace);
+        before.len() < at && words.next().is_some_and(|it| it.starts_with(['!', '&']))
+    };
     // a colon parts it from a value, and from a key in quotes without a blank
-    (begins || has_property || token.starts_with(':'))
+    (begins || token.starts_with(':') || has_property())
         && (token.ends_with(':')
             || after.is_empty()
             || after.starts_with(['#', ':', ',', ']', '}']))

@@ -135,22 +135,15 @@ fn unreadable(version: &Version) -> impl Iterator<Item = Diagnostic> {
 }
 
 /// Calls `visit` for a schema and all below it that have a place in the structure.
-pub fn walk(schema: &Schema, pointer: String, visit: &mut impl FnMut(&Schema, &str)) {
-    visit(schema, &pointer);
-    for (wire, property) in &schema.properties {
-        walk(
-            property,
-            format!(
-                "{pointer}/properties/{}",
-                wire.replace('~', "~0").replace('/', "~1")
-            ),
-            visit,
-        );
+pub fn walk(schema: &Schema, visit: &mut impl FnMut(&Schema)) {
+    visit(schema);
+    for property in schema.properties.values() {
+        walk(property, visit);
     }
     if let Some(items) = &schema.items {
-        walk(items, format!("{pointer}/items"), visit);
+        walk(items, visit);
     }
     if let Some(SchemaOrBool::Schema(values)) = &schema.additional_properties {
-        walk(values, format!("{pointer}/additionalProperties"), visit);
+        walk(values, visit);
     }
 }

@@ -1,5 +1,7 @@
 //! The types of a version as data: an arena of definitions that name each other by [`TypeId`].
 
+use std::collections::HashSet;
+
 use super::{attribute::Argument, kubernetes::Kubernetes};
 
 /// An index into [`TypeGraph::definitions`].
@@ -18,6 +20,8 @@ pub struct TypeGraph {
     pub root_schemars: Vec<Argument>,
     /// The root's Rust name.
     pub root_name: String,
+    /// The Rust names of the kind and of all its types.
+    pub names: HashSet<String>,
     /// Where the schema does not say what a value is.
     pub untyped: Vec<String>,
 }
@@ -146,8 +150,7 @@ impl TypeGraph {
 
     /// Whether the kind or one of its types has this name.
     pub fn has_name(&self, name: &str) -> bool {
-        let mut definitions = self.definitions.iter();
-        self.root_name == name || definitions.any(|definition| definition.name == name)
+        self.names.contains(name)
     }
 
     pub fn structs(&self) -> impl Iterator<Item = &Struct> {

@@ -294,7 +294,7 @@ fn ends_with(wire: &str, name: &str) -> bool {
 /// The properties of an object and of all below it.
 fn fields(schema: &Schema) -> usize {
     let mut count = 0;
-    super::feature::walk(schema, String::new(), &mut |schema, _| {
+    super::feature::walk(schema, &mut |schema| {
         count += schema.properties.len();
     });
     count

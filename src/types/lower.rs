@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 
+use indexmap::IndexSet;
 use operator_schema::{Schema, SchemaOrBool};
 use serde_json::Value;
 
@@ -32,21 +33,20 @@ pub fn lower(api: &Api, version: &Version) -> TypeGraph {
     let fields = lowering.fields(&path, properties, &version.schema.required);
     lowering.graph.root = fields;
     lowering.graph.root_keeps_unknown = keeps_unknown(&version.schema);
-    name_all(&mut lowering.graph.definitions, &root_name);
-    lowering.graph.root_name = root_name;
+    name_all(&mut lowering.graph, root_name);
     lowering.graph
 }
 
 /// Names need all paths, so that who gets a contested one does not depend on the order of the schema.
-fn name_all(definitions: &mut [Definition], root: &str) {
+fn name_all(graph: &mut TypeGraph, root: String) {
     let mut reserved: HashSet<String> = name::imported().map(str::to_owned).collect();
-    reserved.insert(root.to_owned());
-    let paths: Vec<&[String]> = definitions
-        .iter()
-        .map(|found| found.path.as_slice())
-        .collect();
-    let names = allot::types(root, &paths, &reserved);
-    for (definition, name) in definitions.iter_mut().zip(names) {
+    reserved.insert(root.clone());
+    let definitions = graph.definitions.iter();
+    let paths: Vec<&[String]> = definitions.map(|found| found.path.as_slice()).collect();
+    let names = allot::types(&root, &paths, &reserved);
+    graph.names = names.iter().chain([&root]).cloned().collect();
+    graph.root_name = root;
+    for (definition, name) in graph.definitions.iter_mut().zip(names) {
         definition.name = name;
     }
 }
@@ -137,19 +137,14 @@ impl Lowering {
 
     fn string(&mut self, path: &Path, schema: &Schema) -> Type {
         let values = schema.enum_.as_deref().unwrap_or_default();
-        let strings: Vec<&str> = values.iter().filter_map(Value::as_str).collect();
+        let wires: IndexSet<&str> = values.iter().filter_map(Value::as_str).collect();
         let others = values.iter().filter(|value| !value.is_string());
         let only_null =
             others.clone().all(Value::is_null) && (schema.nullable || others.count() == 0);
-        if strings.is_empty() || !only_null {
+        if wires.is_empty() || !only_null {
             return Type::String;
         }
-        let mut wires: Vec<&str> = vec![];
-        for wire in strings {
-            if !wires.contains(&wire) {
-                wires.push(wire);
-            }
-        }
+        let wires: Vec<&str> = wires.into_iter().collect();
         let idents = allot::variants(&wires);
         let variants = wires.into_iter().zip(idents).map(|(wire, ident)| Variant {
             wire: wire.into(),
@@ -194,6 +189,7 @@ impl Lowering {
         let properties: Vec<_> = properties.collect();
         let wires: Vec<&str> = properties.iter().map(|(wire, _)| wire.as_str()).collect();
         let idents = allot::fields(&wires);
+        let required: HashSet<&String> = required.iter().collect();
         let mut fields = vec![];
         for ((wire, schema), ident) in properties.into_iter().zip(idents) {
             let type_ = self.type_of(&path.property(wire), schema);

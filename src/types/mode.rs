@@ -11,7 +11,7 @@ const MANY: usize = 1000;
 pub fn mode<'a>(versions: impl IntoIterator<Item = &'a Version>) -> SchemaMode {
     let mut nodes = 0;
     for version in versions {
-        walk(&version.schema, String::new(), &mut |_, _| nodes += 1);
+        walk(&version.schema, &mut |_| nodes += 1);
     }
     if nodes > MANY {
         SchemaMode::Embed
@@ -36,7 +36,7 @@ mod tests {
     #[test]
     fn a_large_schema_is_embedded() {
         let mut own = 0;
-        walk(&widget(0)[0].schema, String::new(), &mut |_, _| own += 1);
+        walk(&widget(0)[0].schema, &mut |_| own += 1);
         let (small, large) = (widget(MANY - own), widget(MANY - own + 1));
         assert_eq!(mode(&small), SchemaMode::Derive);
         assert_eq!(mode(&large), SchemaMode::Embed);

@@ -110,7 +110,7 @@ fn is_derivable(api: &Api, version: &Version, graph: &TypeGraph) -> bool {
 /// have no attributes.
 fn is_schema_derivable(version: &Version, graph: &TypeGraph, carried: &Carried) -> bool {
     let mut is_kept = true;
-    walk(&version.schema, String::new(), &mut |schema, _| {
+    walk(&version.schema, &mut |schema| {
         let has_union = [&schema.any_of, &schema.one_of, &schema.all_of]
             .iter()
             .any(|parts| !parts.is_empty());
