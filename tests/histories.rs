@@ -39,7 +39,7 @@ fn no_release_renames_a_type_and_every_retype_is_told() {
                 revisions += usize::from(mode == SchemaMode::Derive);
                 let api = read(&path);
                 for version in &api.versions {
-                    let after = types::module(&api, version, mode).record;
+                    let after = types::module(&api, version, mode).facts.record();
                     let Some(before) = records.insert(version.name.clone(), after.clone()) else {
                         continue;
                     };

@@ -209,7 +209,7 @@ fn kind_files(
         rendered.tree.insert(
             format!("{RECORD}{module}/{}", version_module(version_name)),
             Owner::Tool,
-            module_of_version.record,
+            module_of_version.facts.record(),
         );
     }
     if kind.scaffold.is_some() && api.conversion == Conversion::Webhook {

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::{
     accessor,
     graph::{Shape, Type, TypeGraph},
+    record,
 };
 use crate::crd::Version;
 
@@ -76,6 +77,11 @@ impl KindFacts {
             status,
             graph,
         }
+    }
+
+    /// The Rust type of each field; what [`retyped`](super::retyped) compares.
+    pub fn record(&self) -> String {
+        record::record(&self.graph)
     }
 
     /// Follows wire names from the root; `None` where one of them is no field of a struct.

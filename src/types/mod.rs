@@ -43,8 +43,6 @@ pub struct Module {
     /// Rust, as rustfmt lays it out.
     pub text: String,
     pub facts: KindFacts,
-    /// The Rust type of each field; what [`retyped`] compares.
-    pub record: String,
     pub diagnostics: Vec<Diagnostic>,
     /// JSON pointers into the schema, of what no attribute carries in `derive` mode.
     pub parts: Vec<String>,
@@ -65,7 +63,6 @@ pub fn module(api: &Api, version: &Version, mode: SchemaMode) -> Module {
     Module {
         text: render::module(&graph, &root, mode, &carried),
         diagnostics: feature::diagnostics(version, &graph, &carried),
-        record: record::record(&graph),
         facts: KindFacts::of(graph, version),
         parts: carried.parts.into_keys().collect(),
     }

@@ -14,7 +14,9 @@ fn one_shape_is_one_type() {
     let (mut types, mut shapes) = (0, 0);
     for api in corpus() {
         for version in &api.versions {
-            let record = types::module(&api, version, SchemaMode::Derive).record;
+            let record = types::module(&api, version, SchemaMode::Derive)
+                .facts
+                .record();
             let schema = serde_json::to_value(&version.schema).unwrap();
             let heads = record.lines().filter(|line| !line.starts_with([' ', '#']));
             let heads: Vec<(&str, &str)> = heads.filter_map(|line| line.split_once(" /")).collect();
@@ -76,7 +78,9 @@ fn k8s_openapi_has_types_for_a_part_of_the_schemas() {
     let mut places: BTreeMap<String, usize> = BTreeMap::new();
     for api in corpus() {
         for version in &api.versions {
-            let record = types::module(&api, version, SchemaMode::Derive).record;
+            let record = types::module(&api, version, SchemaMode::Derive)
+                .facts
+                .record();
             let schema = serde_json::to_value(&version.schema).unwrap();
             all += nodes(&schema);
             let fields = fields(&record);

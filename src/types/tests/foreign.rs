@@ -53,7 +53,9 @@ fn a_type_of_k8s_openapi_yields_its_name_to_one_of_the_kind() {
 fn a_name_that_a_shorter_path_takes_is_told() {
     let record = |properties| {
         let api = definition(properties);
-        module(&api, &api.versions[0], SchemaMode::Derive).record
+        module(&api, &api.versions[0], SchemaMode::Derive)
+            .facts
+            .record()
     };
     let before = record(
         "\n          spec: {type: object, properties: {foo: {type: object, properties: {bar: {type: object, properties: {a: {type: string}}}}}}}\n",
