@@ -21,10 +21,8 @@ pub fn lower(api: &Api, version: &Version) -> TypeGraph {
     let mut lowering = Lowering {
         graph: TypeGraph::default(),
     };
-    let path = Path {
-        pointer: version.schema_pointer(),
-        wires: vec![],
-    };
+    let pointer = version.schema_pointer();
+    let path = Path::Root(&pointer);
     let properties = version
         .schema
         .properties
@@ -51,30 +49,45 @@ fn name_all(graph: &mut TypeGraph, root: String) {
     }
 }
 
-/// Where in the schema we are.
-#[derive(Clone)]
-struct Path {
-    pointer: String,
-    wires: Vec<String>,
+/// Where in the schema we are. Few places are told of, so their texts are made for those alone.
+#[derive(Clone, Copy)]
+enum Path<'a> {
+    Root(&'a str),
+    Property(&'a Path<'a>, &'a str),
+    /// Items and values are named as the list or map is.
+    Inner(&'a Path<'a>, &'a str),
 }
 
-impl Path {
-    fn property(&self, wire: &str) -> Self {
-        Self {
-            pointer: format!(
-                "{}/properties/{}",
-                self.pointer,
-                wire.replace('~', "~0").replace('/', "~1")
-            ),
-            wires: [self.wires.as_slice(), &[wire.to_owned()]].concat(),
+impl<'a> Path<'a> {
+    fn pointer(&self) -> String {
+        match self {
+            Self::Root(pointer) => (*pointer).to_owned(),
+            Self::Property(parent, wire) => {
+                let wire = wire.replace('~', "~0").replace('/', "~1");
+                parent.pointer() + "/properties/" + &wire
+            }
+            Self::Inner(parent, keyword) => parent.pointer() + "/" + keyword,
         }
     }
 
-    /// Items and values are named as the list or map is.
-    fn inner(&self, keyword: &str) -> Self {
-        Self {
-            pointer: format!("{}/{keyword}", self.pointer),
-            wires: self.wires.clone(),
+    fn wires(&self) -> Vec<String> {
+        match self {
+            Self::Root(_) => vec![],
+            Self::Property(parent, wire) => {
+                let mut wires = parent.wires();
+                wires.push((*wire).to_owned());
+                wires
+            }
+            Self::Inner(parent, _) => parent.wires(),
+        }
+    }
+
+    /// The wire name of the last property, and whether it is one of the root's.
+    fn last(&self) -> Option<(&'a str, bool)> {
+        match self {
+            Self::Root(_) => None,
+            Self::Property(parent, wire) => Some((wire, parent.last().is_none())),
+            Self::Inner(parent, _) => parent.last(),
         }
     }
 }
@@ -84,7 +97,7 @@ struct Lowering {
 }
 
 impl Lowering {
-    fn type_of(&mut self, path: &Path, schema: &Schema) -> Type {
+    fn type_of(&mut self, path: &Path<'_>, schema: &Schema) -> Type {
         if is_int_or_string(schema) {
             return if is_quantity(schema) {
                 Type::Quantity
@@ -100,20 +113,20 @@ impl Lowering {
             Some("integer") => Type::I64,
             Some("number") => Type::Number,
             Some("array") => Type::Vec(Box::new(match &schema.items {
-                Some(items) => self.inner(&path.inner("items"), items),
+                Some(items) => self.inner(&Path::Inner(path, "items"), items),
                 None => self.untyped(path),
             })),
             Some("object") | None if !schema.properties.is_empty() => {
-                match path.wires.as_slice() {
+                match path.last() {
                     // the spec and the status are the kind's own
-                    [_, .., wire] => kubernetes::find(wire, schema).map(Type::Kubernetes),
+                    Some((wire, false)) => kubernetes::find(wire, schema).map(Type::Kubernetes),
                     _ => None,
                 }
                 .unwrap_or_else(|| self.structure(path, schema, keeps_unknown))
             }
             Some("object") => match &schema.additional_properties {
                 Some(SchemaOrBool::Schema(values)) if !keeps_unknown => Type::Map(Box::new(
-                    self.inner(&path.inner("additionalProperties"), values),
+                    self.inner(&Path::Inner(path, "additionalProperties"), values),
                 )),
                 _ => Type::Map(Box::new(Type::Any)),
             },
@@ -121,12 +134,12 @@ impl Lowering {
         }
     }
 
-    fn untyped(&mut self, path: &Path) -> Type {
-        self.graph.untyped.push(path.pointer.clone());
+    fn untyped(&mut self, path: &Path<'_>) -> Type {
+        self.graph.untyped.push(path.pointer());
         Type::Any
     }
 
-    fn inner(&mut self, path: &Path, schema: &Schema) -> Type {
+    fn inner(&mut self, path: &Path<'_>, schema: &Schema) -> Type {
         let inner = self.type_of(path, schema);
         if schema.nullable && inner != Type::Any {
             Type::Nullable(Box::new(inner))
@@ -135,7 +148,7 @@ impl Lowering {
         }
     }
 
-    fn string(&mut self, path: &Path, schema: &Schema) -> Type {
+    fn string(&mut self, path: &Path<'_>, schema: &Schema) -> Type {
         let values = schema.enum_.as_deref().unwrap_or_default();
         let wires: IndexSet<&str> = values.iter().filter_map(Value::as_str).collect();
         let others = values.iter().filter(|value| !value.is_string());
@@ -153,7 +166,7 @@ impl Lowering {
         Type::Named(self.define(path, schema, Shape::Enum(variants.collect())))
     }
 
-    fn structure(&mut self, path: &Path, schema: &Schema, keeps_unknown: bool) -> Type {
+    fn structure(&mut self, path: &Path<'_>, schema: &Schema, keeps_unknown: bool) -> Type {
         let empty = Struct {
             fields: vec![],
             keeps_unknown,
@@ -182,7 +195,7 @@ impl Lowering {
 
     fn fields<'a>(
         &mut self,
-        path: &Path,
+        path: &Path<'_>,
         properties: impl Iterator<Item = (&'a String, &'a Schema)>,
         required: &[String],
     ) -> Vec<Field> {
@@ -192,7 +205,7 @@ impl Lowering {
         let required: HashSet<&String> = required.iter().collect();
         let mut fields = vec![];
         for ((wire, schema), ident) in properties.into_iter().zip(idents) {
-            let type_ = self.type_of(&path.property(wire), schema);
+            let type_ = self.type_of(&Path::Property(path, wire), schema);
             fields.push(Field {
                 ident,
                 type_,
@@ -207,11 +220,11 @@ impl Lowering {
         fields
     }
 
-    fn define(&mut self, path: &Path, schema: &Schema, shape: Shape) -> TypeId {
+    fn define(&mut self, path: &Path<'_>, schema: &Schema, shape: Shape) -> TypeId {
         let id = TypeId(self.graph.definitions.len());
         self.graph.definitions.push(Definition {
             name: String::new(),
-            path: path.wires.clone(),
+            path: path.wires(),
             doc: schema.description.clone(),
             shape,
             schemars: vec![],
