@@ -10,14 +10,20 @@ const WIDTH: usize = 100;
 
 /// `/// description` at an indent, with a line feed behind each line.
 pub fn comment(indent: usize, description: Option<&str>) -> String {
+    let (description, width) = (description.unwrap_or_default(), WIDTH - indent - 4);
     let pad = " ".repeat(indent);
     let mut comment = String::new();
-    for line in lines(description.unwrap_or_default(), WIDTH - indent - 4) {
+    let mut put = |line: &str| {
         comment += &pad;
         comment += "/// ";
-        comment += &line;
+        comment += line;
         comment.truncate(comment.trim_end().len());
         comment.push('\n');
+    };
+    if is_comment(description, width) {
+        description.split('\n').for_each(put);
+    } else {
+        lines(description, width).iter().for_each(|line| put(line));
     }
     comment
 }
@@ -39,7 +45,11 @@ pub enum Readable {
 
 /// Whether the comment at an indent holds the whole description.
 pub fn readable(indent: usize, description: &str) -> Readable {
-    let lines = lines(description, WIDTH - indent - 4);
+    let width = WIDTH - indent - 4;
+    if is_comment(description, width) {
+        return Readable::AsIs;
+    }
+    let lines = lines(description, width);
     let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
     let doc = lines.join("\n");
     let is_bare = doc.is_empty() || doc.starts_with('#') || doc.trim_ascii() != doc;
@@ -55,6 +65,29 @@ pub fn readable(indent: usize, description: &str) -> Readable {
 /// Whether text stays what it is where comments are unwrapped.
 pub fn is_plain(description: &str) -> bool {
     unwrapped(description) == description
+}
+
+/// Whether the lines of a description are those of its comment: letters and signs that are no markup, and short enough.
+fn is_comment(description: &str, width: usize) -> bool {
+    let is_text = |byte: u8| {
+        (b' '..=b'~').contains(&byte)
+            && !matches!(
+                byte,
+                b'`' | b'[' | b']' | b'<' | b'>' | b'\\' | b'*' | b'|' | b'~'
+            )
+    };
+    let is_line = |line: &str| {
+        line.is_empty()
+            || line.starts_with(|c: char| c.is_ascii_alphabetic())
+                && !line.ends_with(' ')
+                && line.len() < width
+                && line.bytes().all(is_text)
+                && !line.contains("://")
+    };
+    !description.is_empty()
+        && !description.starts_with('\n')
+        && !description.ends_with('\n')
+        && description.split('\n').all(is_line)
 }
 
 /// The lines without `/// `, at most `width` wide where words allow.

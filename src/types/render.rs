@@ -55,10 +55,10 @@ pub struct Writer<'a> {
 
 impl Writer<'_> {
     fn definition(&self, definition: &Definition, root: &Root) -> String {
-        let doc = comment(0, definition.doc.as_deref());
+        let doc = || comment(0, definition.doc.as_deref());
         match &definition.shape {
             Shape::Alias(first) => alias(&definition.name, &self.graph.get(*first).name),
-            Shape::Enum(variants) => doc + &self.enumeration(definition, variants),
+            Shape::Enum(variants) => doc() + &self.enumeration(definition, variants),
             Shape::Struct(found) => {
                 let kube = match root {
                     Root::Derived(derived) if self.is_spec(definition) => {
@@ -66,7 +66,7 @@ impl Writer<'_> {
                     }
                     _ => None,
                 };
-                doc + &self.structure(definition, found, kube)
+                doc() + &self.structure(definition, found, kube)
             }
         }
     }
