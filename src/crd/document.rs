@@ -51,6 +51,10 @@ fn is_blank(text: &str) -> bool {
 /// grows with the square of the depth.
 pub fn too_deep(text: &str) -> Option<usize> {
     // brackets within scalars count as well here, and are seldom so many
+    let opening = text.bytes().filter(|byte| matches!(byte, b'[' | b'{'));
+    if opening.count() <= 8 * MOST_LEVELS {
+        return None;
+    }
     let (mut depth, mut most) = (0_usize, 0);
     for byte in text.bytes() {
         match byte {

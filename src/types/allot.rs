@@ -98,6 +98,13 @@ where
     R: Ord,
 {
     let mut names: Vec<N> = wires.iter().map(plain).collect();
+    let mut seen: HashSet<&N> = HashSet::with_capacity(names.len());
+    if names
+        .iter()
+        .all(|name| seen.insert(name) && !reserved.contains(name))
+    {
+        return names;
+    }
     let mut holders: HashMap<N, Vec<usize>> = HashMap::with_capacity(names.len());
     for (at, name) in names.iter().enumerate() {
         holders.entry(name.clone()).or_default().push(at);
