@@ -59,7 +59,7 @@ pub fn module(api: &Api, version: &Version, mode: SchemaMode) -> Module {
         SchemaMode::Derive => carry::carry(&mut graph, &schema, &nodes, &whole),
         SchemaMode::Embed => Carried::default(),
     };
-    let root = root::Root::of(api, version, &graph, mode, &carried);
+    let root = root::Root::of(api, version, schema, &graph, mode, &carried);
     Module {
         text: render::module(&graph, &root, mode, &carried),
         diagnostics: feature::diagnostics(version, &graph, &carried),

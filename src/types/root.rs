@@ -1,11 +1,12 @@
 //! The root of a kind: whether kube-derive can express it, and what its definition says beside the schema.
 
-use operator_schema::{Schema, SchemaOrBool};
+use operator_schema::SchemaOrBool;
 use serde_json::{Map, Value, json};
 
 use super::{
     attribute::Argument,
     carry::Carried,
+    derived::own,
     difference::{fits_json, has_plain_texts},
     feature::walk,
     graph::{Shape, Type, TypeGraph},
@@ -51,17 +52,19 @@ impl Root {
     pub fn of(
         api: &Api,
         version: &Version,
+        schema: Value,
         graph: &TypeGraph,
         mode: SchemaMode,
         carried: &Carried,
     ) -> Self {
+        let own = own(&schema);
         if mode == SchemaMode::Derive
             && is_derivable(api, version, graph)
-            && is_schema_derivable(version, graph, carried)
+            && is_schema_derivable(version, &own, graph, carried)
         {
             Self::Derived(Derived {
                 arguments: arguments(api, version, graph),
-                schema: own(version),
+                schema: own,
                 properties: properties(graph),
             })
         } else {
@@ -73,7 +76,10 @@ impl Root {
                 namespaced: api.scope == Scope::Namespaced,
                 short_names: api.names.short_names.clone(),
                 doc: version.schema.description.clone(),
-                definition: format!("{:#}", definition(api, version, mode)),
+                definition: format!(
+                    "{:#}",
+                    definition(api, version, (mode == SchemaMode::Embed).then_some(schema))
+                ),
             })
         }
     }
@@ -108,7 +114,12 @@ fn is_derivable(api: &Api, version: &Version, graph: &TypeGraph) -> bool {
 
 /// kube's transforms leave the schema as it is only where no union and no bound on unknown fields is in it, and the fields of the root
 /// have no attributes.
-fn is_schema_derivable(version: &Version, graph: &TypeGraph, carried: &Carried) -> bool {
+fn is_schema_derivable(
+    version: &Version,
+    own: &Map<String, Value>,
+    graph: &TypeGraph,
+    carried: &Carried,
+) -> bool {
     let mut is_kept = true;
     walk(&version.schema, &mut |schema| {
         let has_union = [&schema.any_of, &schema.one_of, &schema.all_of]
@@ -117,7 +128,6 @@ fn is_schema_derivable(version: &Version, graph: &TypeGraph, carried: &Carried) 
         let is_bool = matches!(schema.additional_properties, Some(SchemaOrBool::Bool(_)));
         is_kept &= !has_union && schema.not.is_none() && !schema.unique_items && !is_bool;
     });
-    let own = own(version);
     let says = |argument: &Argument| !matches!(argument, Argument::Description(_));
     let is_below = |pointer: &String| {
         ["/properties/spec/", "/properties/status/"]
@@ -133,18 +143,7 @@ fn is_schema_derivable(version: &Version, graph: &TypeGraph, carried: &Carried) 
         && own
             .iter()
             .all(|(keyword, value)| has_plain_texts(keyword, value))
-        && fits_json(&own.into())
-}
-
-fn own(version: &Version) -> Map<String, Value> {
-    let node = Schema {
-        properties: Default::default(),
-        ..version.schema.clone()
-    };
-    match serde_json::to_value(node) {
-        Ok(Value::Object(own)) => own,
-        _ => Map::new(),
-    }
+        && fits_json(&own.clone().into())
 }
 
 fn properties(graph: &TypeGraph) -> Vec<(&'static str, String)> {
@@ -244,7 +243,7 @@ fn arguments(api: &Api, version: &Version, graph: &TypeGraph) -> Vec<String> {
 }
 
 /// The CustomResourceDefinition of this version alone.
-fn definition(api: &Api, version: &Version, mode: SchemaMode) -> Value {
+fn definition(api: &Api, version: &Version, schema: Option<Value>) -> Value {
     let mut names = json!({
         "kind": api.names.kind, "listKind": api.names.list_kind, "plural": api.names.plural, "singular": api.names.singular,
     });
@@ -296,12 +295,10 @@ fn definition(api: &Api, version: &Version, mode: SchemaMode) -> Value {
         "selectableFields",
         (!selectable.is_empty()).then_some(Value::Array(selectable)),
     );
-    if mode == SchemaMode::Embed {
-        let schema =
-            serde_json::to_value(&version.schema).expect("a schema that was read can be written");
-        entry["schema"] = json!({"openAPIV3Schema": schema});
-    }
-    json!({
+    // the macro copies what it is given, and a schema may be large
+    let schema = schema.map(|schema| Map::from_iter([("openAPIV3Schema".to_owned(), schema)]));
+    put(&mut entry, "schema", schema.map(Value::Object));
+    let mut definition = json!({
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
         "metadata": {"name": api.name()},
@@ -309,9 +306,14 @@ fn definition(api: &Api, version: &Version, mode: SchemaMode) -> Value {
             "group": api.group,
             "names": names,
             "scope": match api.scope { Scope::Namespaced => "Namespaced", Scope::Cluster => "Cluster" },
-            "versions": [entry],
         },
-    })
+    });
+    put(
+        &mut definition["spec"],
+        "versions",
+        Some(Value::Array(vec![entry])),
+    );
+    definition
 }
 
 fn printer_column(column: &PrinterColumn) -> Value {
