@@ -1,6 +1,6 @@
 //! The places of JSON pointers in a YAML or JSON text. Positions are looked up again only when there is something to report.
 
-use std::{collections::HashMap, ops::Range};
+use std::{borrow::Cow, collections::HashMap, ops::Range};
 
 use granit_parser::{Event, Parser};
 
@@ -47,10 +47,13 @@ pub fn places(text: &str, pointers: &[impl AsRef<str>]) -> Vec<Range<usize>> {
         if let Some(container) = open.last_mut() {
             let is_key = container.index.is_none() && !container.has_key;
             if is_key || container.index.is_some() {
-                let token = match (&event, container.index) {
-                    (_, Some(index)) => index.to_string(),
-                    (Event::Scalar(key, ..), None) => key.replace('~', "~0").replace('/', "~1"),
-                    _ => String::new(),
+                let token: Cow<'_, str> = match (&event, container.index) {
+                    (_, Some(index)) => index.to_string().into(),
+                    (Event::Scalar(key, ..), None) if key.contains(['~', '/']) => {
+                        key.replace('~', "~0").replace('/', "~1").into()
+                    }
+                    (Event::Scalar(key, ..), None) => key.as_ref().into(),
+                    _ => "".into(),
                 };
                 pointer.truncate(container.length);
                 pointer.push('/');

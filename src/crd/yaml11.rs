@@ -34,16 +34,22 @@ pub fn ambiguous(text: &str) -> impl Iterator<Item = Ambiguous> {
 
 /// Whether a token of the line might be such a scalar; cheap, and wrong only in one direction: a word amid others is none.
 fn is_suspicious(line: &str) -> bool {
-    const BOUNDS: [char; 9] = [' ', '\t', '\r', ',', '[', ']', '{', '}', '"'];
-    let mut rest = line;
-    while let Some(start) = rest.find(|c| !BOUNDS.contains(&c)) {
-        let token = &rest[start..];
-        let token = &token[..token.find(BOUNDS).unwrap_or(token.len())];
-        rest = &rest[start + token.len()..];
+    let is_bound = |byte: &u8| {
+        matches!(
+            byte,
+            b' ' | b'\t' | b'\r' | b',' | b'[' | b']' | b'{' | b'}' | b'"'
+        )
+    };
+    let mut end = 0;
+    while let Some(before) = line.as_bytes()[end..].iter().position(|it| !is_bound(it)) {
+        let start = end + before;
+        let length = line.as_bytes()[start..].iter().position(is_bound);
+        end = length.map_or(line.len(), |length| start + length);
+        let token = &line[start..end];
         let is_candidate = |part: &str| part.starts_with(may_begin) && differs(part);
         let is_found = is_candidate(token.trim_end_matches(':'))
             || token.contains(':') && token.split(':').any(is_candidate);
-        if is_found && stands_alone(line, line.len() - rest.len() - token.len(), token) {
+        if is_found && stands_alone(line, start, token) {
             return true;
         }
     }
