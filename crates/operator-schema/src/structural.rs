@@ -4,6 +4,8 @@ mod keywords;
 mod metadata;
 mod nested;
 
+use std::borrow::Cow;
+
 use crate::{Reason, Rule, Schema, SchemaOrBool, prune, violations};
 
 /// Something in a schema that does not work.
@@ -114,8 +116,11 @@ fn branches(schema: &Schema) -> impl Iterator<Item = (String, &Schema)> {
 }
 
 /// A key as part of a JSON pointer.
-pub(crate) fn escaped(key: &str) -> String {
-    key.replace('~', "~0").replace('/', "~1")
+pub(crate) fn escaped(key: &str) -> Cow<'_, str> {
+    match key.contains(['~', '/']) {
+        true => key.replace('~', "~0").replace('/', "~1").into(),
+        false => key.into(),
+    }
 }
 
 #[derive(Clone, Copy, Default, PartialEq)]

@@ -30,12 +30,9 @@ impl Problems {
         if let Some(type_) = schema.type_.as_deref().filter(|it| !it.is_empty()) {
             let message = "type cannot be set to null, use nullable as an alternative";
             self.refuse_if(type_ == "null", "type", message);
-            let unknown = type_ != "null" && !TYPES.contains(&type_);
-            self.refuse_if(
-                unknown,
-                "type",
-                &format!("must be one of {}", TYPES.join(", ")),
-            );
+            if type_ != "null" && !TYPES.contains(&type_) {
+                self.refuse("type", format!("must be one of {}", TYPES.join(", ")));
+            }
         }
         for keyword in schema.unknown.keys() {
             if FORBIDDEN.contains(&keyword.as_str()) {
