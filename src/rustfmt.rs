@@ -300,7 +300,7 @@ fn turns(char: char) -> bool {
 /// A JSON text as a raw literal. rustc refuses characters that turn the direction of writing, for which JSON has escapes.
 pub fn json_literal(json: &str) -> String {
     let mut text = Cow::Borrowed(json);
-    if json.contains(turns) {
+    if !json.is_ascii() && json.contains(turns) {
         let escaped = |char: char| match turns(char) {
             true => format!("\\u{:04x}", u32::from(char)),
             false => char.to_string(),

@@ -80,14 +80,12 @@ pub fn carry(
     let mut found = carrying.of_root(schema);
     let mut root = carrying.of_fields(&[], &graph.root, schema, &mut found.parts);
     let mut carried = carrying.carried;
-    for field in &graph.root {
-        place(
-            graph,
-            &field.type_,
-            property(&field.wire),
-            &parts,
-            &mut found.parts,
-        );
+    parts.retain(|_, own| !own.is_empty());
+    if !parts.is_empty() {
+        for field in &graph.root {
+            let pointer = property(&field.wire);
+            place(graph, &field.type_, pointer, &parts, &mut found.parts);
+        }
     }
     carried.parts.extend(std::mem::take(&mut found.parts));
     if carried.unwraps {
@@ -225,13 +223,8 @@ impl Carrying<'_> {
     ) -> Vec<Vec<Argument>> {
         let of_field = |field: &Field| {
             let mut found = self.of_field(owner, field, &node["properties"][&field.wire]);
-            let pointer = property(&field.wire);
-            parts.extend(
-                found
-                    .parts
-                    .drain(..)
-                    .map(|(below, part)| (pointer.clone() + &below, part)),
-            );
+            let own = found.parts.drain(..);
+            parts.extend(own.map(|(below, part)| (property(&field.wire) + &below, part)));
             found.arguments()
         };
         fields.iter().map(of_field).collect()

@@ -76,10 +76,12 @@ impl Root {
                 namespaced: api.scope == Scope::Namespaced,
                 short_names: api.names.short_names.clone(),
                 doc: version.schema.description.clone(),
-                definition: format!(
-                    "{:#}",
-                    definition(api, version, (mode == SchemaMode::Embed).then_some(schema))
-                ),
+                definition: serde_json::to_string_pretty(&definition(
+                    api,
+                    version,
+                    (mode == SchemaMode::Embed).then_some(schema),
+                ))
+                .expect("a value can be written"),
             })
         }
     }

@@ -163,7 +163,8 @@ fn parts(carried: &Carried) -> String {
 
 /// A value as the literal of its JSON.
 fn raw(value: &Value) -> String {
-    json_literal(&format!("{value:#}"))
+    let json = serde_json::to_string_pretty(value);
+    json_literal(&json.expect("a value can be written"))
 }
 
 const CLOSED: &str = "
