@@ -83,7 +83,7 @@ fn read_lock(text: &str) {
     for path in lock.files.keys() {
         ours.0.insert(path.clone(), path.clone());
     }
-    let made = plan(&lock, &ours, &Tree::default(), |_| true);
+    let made = plan(&lock, &ours, Tree::default(), |_| true);
     let removed = made.changes.iter().filter(|change| change.after.is_none());
     for change in removed {
         let entry = lock.files.get(&change.path);
@@ -113,7 +113,7 @@ fn merge(path: &str, base: &str, ours: &str, theirs: &str) -> Ours {
         },
     );
 
-    let made = plan(&Lock::default(), &disk, &tree, |_| true);
+    let made = plan(&Lock::default(), &disk, tree.clone(), |_| true);
     for change in &made.changes {
         change.diff();
         match &change.after {
@@ -124,7 +124,7 @@ fn merge(path: &str, base: &str, ours: &str, theirs: &str) -> Ours {
     let lock = disk
         .get(LOCK)
         .map(|text| Lock::read(text).expect("we wrote it"));
-    let again = plan(&lock.unwrap_or_default(), &disk, &tree, |_| true);
+    let again = plan(&lock.unwrap_or_default(), &disk, tree, |_| true);
     assert_eq!(again, Plan::default(), "a plan after apply");
     disk
 }
