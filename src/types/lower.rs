@@ -272,8 +272,9 @@ pub fn is_quantity(schema: &Schema) -> bool {
 }
 
 /// A whole number or a string, by the extension or by a union.
+/// One that has a type all the same is of that type, as the API server sees it.
 pub fn is_int_or_string(schema: &Schema) -> bool {
-    schema.int_or_string || is_int_or_string_union(schema)
+    schema.int_or_string && schema.type_.is_none() || is_int_or_string_union(schema)
 }
 
 /// `anyOf: [{type: integer}, {type: string}]`, which some write without the Kubernetes extension.
