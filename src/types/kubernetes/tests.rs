@@ -239,6 +239,9 @@ fn what_a_type_would_lose_or_change_keeps_a_type_of_its_own() {
         |schema| schema["properties"]["key"] = json!({"type": "integer"}),
         |schema| schema["x-kubernetes-preserve-unknown-fields"] = true.into(),
         |schema| schema["nullable"] = true.into(),
+        // stricter than the type
+        |schema| schema["required"] = json!(["key"]),
+        |schema| schema["properties"]["effect"]["enum"] = json!(["NoSchedule"]),
         // a selection, which Kubernetes never had
         |schema| {
             drop(
@@ -279,4 +282,13 @@ fn small_objects_need_a_name_that_kubernetes_gives_them() {
     schema["required"] = json!(["name", "value"]);
     assert_eq!(found("sysctls", schema.clone()), Some("Sysctl"));
     assert_eq!(found("settings", schema), None);
+}
+
+#[test]
+fn one_field_alone_is_no_copy_of_a_type_with_more() {
+    let rolling = json!({"type": "object", "properties": {"maxUnavailable": {"x-kubernetes-int-or-string": true}}});
+    assert_eq!(found("rollingUpdate", rolling), None);
+    let local =
+        json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
+    assert_eq!(found("path", local), None);
 }

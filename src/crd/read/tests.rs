@@ -1,0 +1,176 @@
+use super::*;
+
+const WIDGET: &str = r#"apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata:
+  name: widgets.example.com
+spec:
+  group: example.com
+  names: {kind: Widget, plural: widgets}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+"#;
+
+fn problems(text: &str) -> Vec<String> {
+    let told = |error: ReadError| error.to_string();
+    read("x.yaml", text)
+        .err()
+        .into_iter()
+        .flatten()
+        .map(told)
+        .collect()
+}
+
+#[test]
+fn names_are_completed_and_the_bytes_are_kept() {
+    let text = format!("kind: ConfigMap\n---\n{WIDGET}");
+    let apis = read("x.yaml", &text).unwrap();
+    assert_eq!(apis[0].names.list_kind, "WidgetList");
+    assert_eq!(apis[0].names.singular, "widget");
+    assert_eq!(apis[0].source.line, 3);
+    assert_eq!(apis[0].text, WIDGET);
+}
+
+#[test]
+fn a_file_that_holds_more_is_told_from_one_that_does_not() {
+    for text in [
+        WIDGET,
+        "",
+        &format!("---\n{WIDGET}"),
+        &format!("\n---\n{WIDGET}---\n"),
+    ] {
+        assert!(!holds_more(text), "{text}");
+    }
+    let other = "kind: ConfigMap\n";
+    for text in [
+        format!("{WIDGET}---\n{other}"),
+        format!("# ours\n---\n{WIDGET}"),
+    ] {
+        assert!(holds_more(&text), "{text}");
+    }
+}
+
+#[test]
+fn definitions_are_found_in_lists_and_in_json() {
+    let value: Value = serde_yaml::from_str(WIDGET).unwrap();
+    let list =
+        serde_json::json!({"apiVersion": "v1", "kind": "List", "items": [{"kind": "Pod"}, value]});
+    let apis = read("-", &list.to_string()).unwrap();
+    assert_eq!(apis[0].name(), "widgets.example.com");
+    let again = read("-", &apis[0].text).unwrap();
+    assert_eq!(again[0].versions, apis[0].versions);
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_line() {
+    let cases: [(&str, &str, &str); 12] = [
+        (
+            "  group: example.com",
+            "  group: example.com\n  group: example.org",
+            "x.yaml:7: the key `group` stands there twice",
+        ),
+        (
+            "kind: CustomRes",
+            "kind: [CustomRes",
+            "x.yaml:3: this is not YAML or JSON: did not find expected ',' or ']'",
+        ),
+        (
+            "io/v1\n",
+            "io/v1beta1\n",
+            "x.yaml:1: a CustomResourceDefinition of apiextensions.k8s.io/v1beta1, which Kubernetes dropped in 1.22",
+        ),
+        (
+            "name: widgets.example.com",
+            "name: widget.example.com",
+            "x.yaml:4: the definition is named `widget.example.com`, but its plural and group make `widgets.example.com`",
+        ),
+        (
+            "group: example.com",
+            "group: ../../etc",
+            "x.yaml:6: `../../etc` is not a valid API group",
+        ),
+        (
+            "plural: widgets",
+            "plural: Widgets",
+            "x.yaml:7: `Widgets` is not a valid plural name",
+        ),
+        (
+            "scope: Namespaced",
+            "scope: Global",
+            "x.yaml:8: this is not a CustomResourceDefinition as the API server knows it: unknown variant `Global`, expected `Namespaced` or `Cluster`",
+        ),
+        (
+            "served: true",
+            "served: false",
+            "x.yaml:9: no version is served",
+        ),
+        (
+            "storage: true",
+            "storage: false",
+            "x.yaml:9: 0 versions are marked as the storage version; there must be one",
+        ),
+        (
+            "openAPIV3Schema:",
+            "openapi:",
+            "x.yaml:10: the version `v1` has no schema",
+        ),
+        (
+            "name: v1\n",
+            "name: v/1\n",
+            "x.yaml:10: `v/1` is not a valid version name",
+        ),
+        (
+            "type: object",
+            "type: object\n        description: on",
+            "x.yaml:16: the bare scalar `on` is not text to kubectl and the API server, which read YAML 1.1",
+        ),
+    ];
+    for (before, after, told) in cases {
+        assert_eq!(problems(&WIDGET.replace(before, after)), [told], "{after}");
+    }
+}
+
+#[test]
+fn a_definition_is_refused_for_its_size_and_a_list_is_not() {
+    let told = ["x.yaml:2: the definition has more than 16 MiB"];
+    let long = |bytes| format!("\n        description: {}\n", "y".repeat(bytes));
+    let large = WIDGET.replace(
+        "type: object\n",
+        &("type: object".to_owned() + &long(17 << 20)),
+    );
+    assert_eq!(problems(&large), told);
+    // where the kind stands otherwise it is read first
+    assert_eq!(
+        problems(&large.replace("kind: Custom", "kind:  Custom")),
+        ["x.yaml:1: the definition has more than 16 MiB"]
+    );
+    let json: Value = serde_yaml::from_str(&large).unwrap();
+    assert_eq!(problems(&json.to_string()).len(), 1);
+
+    let mut half: Value = serde_yaml::from_str(WIDGET).unwrap();
+    half["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["description"] =
+        "y".repeat(9 << 20).into();
+    let list = serde_json::json!({"kind": "List", "items": [half, half]});
+    assert_eq!(read("x.json", &list.to_string()).unwrap().len(), 2);
+}
+
+#[test]
+fn a_text_that_ends_too_early_is_wrong_in_a_line_that_it_has() {
+    for text in ["a: 1\nb", "a: 1\nb\n", "a: [1,\n", "a: {b: 1,"] {
+        let lines = text.lines().count();
+        let errors = read("x.yaml", text).unwrap_err();
+        assert_eq!(errors[0].place.line, lines, "{text:?}");
+    }
+}
+
+#[test]
+fn all_that_is_wrong_is_told() {
+    let bad = WIDGET.replace("served: true", "served: false");
+    assert_eq!(problems(&format!("{bad}---\n{WIDGET}---\n{bad}")).len(), 2);
+}

@@ -1,0 +1,94 @@
+use super::*;
+
+#[test]
+fn long_arguments_go_on_lines_of_their_own() {
+    let arguments = |rename: &str| {
+        [
+            format!("rename = \"{rename}\""),
+            "default".into(),
+            "skip_serializing_if = \"Option::is_none\"".into(),
+        ]
+    };
+    let short = attribute(4, "serde", &arguments("abcdefgh"));
+    assert_eq!(
+        short,
+        "    #[serde(rename = \"abcdefgh\", default, skip_serializing_if = \"Option::is_none\")]\n"
+    );
+    let long = attribute(4, "serde", &arguments("abcdefghijkl"));
+    assert_eq!(
+        long,
+        "    #[serde(\n        rename = \"abcdefghijkl\",\n        default,\n        skip_serializing_if = \"Option::is_none\"\n    )]\n"
+    );
+}
+
+#[test]
+fn a_long_path_to_include_goes_on_the_next_line_or_below() {
+    let text = |length| include_str("spec", &"p".repeat(length));
+    assert_eq!(text(68).lines().next().map(str::len), Some(100));
+    assert_eq!(text(69).lines().map(str::len).collect::<Vec<_>>(), [14, 94]);
+    assert_eq!([75, 76].map(|length| text(length).lines().count()), [2, 3]);
+}
+
+#[test]
+fn short_arguments_share_a_line() {
+    let text = bracketed(
+        4,
+        &"f".repeat(90),
+        ['(', ')'],
+        &["spec".into(), "sample".into()],
+        ";",
+    );
+    assert!(
+        text.ends_with("(\n        spec, sample,\n    );\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_module_in_a_module_has_narrower_lines() {
+    let text = |length| {
+        module("v1", || {
+            Written::Generic("Option", vec![Written::Leaf("A".repeat(length))]).field("p")
+        })
+    };
+    assert_eq!(text(76).lines().map(str::len).max(), Some(100));
+    assert_eq!(text(77).lines().count(), 4);
+    assert_eq!(width(), WIDTH);
+}
+
+#[test]
+fn long_types_are_broken() {
+    let map = Written::Generic(
+        "BTreeMap",
+        vec![
+            Written::Leaf("String".into()),
+            Written::Leaf("A".repeat(70)),
+        ],
+    );
+    let field = Written::Generic("Option", vec![map]).field("p5");
+    assert_eq!(
+        field,
+        format!(
+            "    pub p5: Option<\n        BTreeMap<String, {}>,\n    >,\n",
+            "A".repeat(70)
+        )
+    );
+}
+
+#[test]
+fn a_head_breaks_before_its_brace_by_its_own_length() {
+    let text = |length: usize| {
+        let name = "A".repeat(length - "pub struct  {".len());
+        module("v1", || head(format!("pub struct {name}")))
+    };
+    // the indent of a module does not count
+    assert_eq!(text(100).lines().count(), 3);
+    assert_eq!(text(101).lines().count(), 4);
+}
+
+#[test]
+fn what_turns_the_direction_of_writing_is_escaped() {
+    assert_eq!(json_literal("\"a\u{202e}\""), r##"r#""a\u202e""#"##);
+    assert_eq!(json_literal("\"\"#"), "r##\"\"\"#\"##");
+    assert_eq!(literal("\\ \u{2066}"), r#""\\ \u{2066}""#);
+}
