@@ -271,8 +271,7 @@ pub fn is_quantity(schema: &Schema) -> bool {
     pattern.is_some_and(|pattern| pattern.contains("([KMGTPE]i)|[numkMGTPE]"))
 }
 
-/// A whole number or a string, by the extension or by a union.
-/// One that has a type all the same is of that type, as the API server sees it.
+/// A whole number or a string, by the extension or by a union. One that has a type all the same is of that type, as the API server sees it.
 pub fn is_int_or_string(schema: &Schema) -> bool {
     schema.int_or_string && schema.type_.is_none() || is_int_or_string_union(schema)
 }
