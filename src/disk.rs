@@ -236,12 +236,22 @@ pub fn read(root: &Path, path: &str) -> Result<Option<String>, DiskError> {
         Ok(bytes) => String::from_utf8(bytes)
             .map(Some)
             .map_err(|error| not_utf8(path.into(), &error)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            match root.join(path).is_symlink() {
+                true => Err(DiskError::Dangling(path.into())),
+                false => Ok(None),
+            }
+        }
         Err(source) => Err(DiskError::Read {
             path: path.into(),
             source,
         }),
     }
+}
+
+/// Whether a file is there.
+pub fn exists(root: &Path, path: &str) -> bool {
+    root.join(path).exists()
 }
 
 /// A project that no other command works on until this is dropped.

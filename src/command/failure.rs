@@ -6,6 +6,7 @@ use crate::{
     crd::ReadError,
     diagnostic::{Place, Report},
     disk::DiskError,
+    plan::ResolutionError,
     project::{LockError, ResourceError, StateError},
     render::RenderError,
 };
@@ -51,6 +52,7 @@ from!(
     KindError,
     LockError,
     RenderError,
+    ResolutionError,
     ResourceError,
     StateError
 );

@@ -11,6 +11,7 @@ use super::{
 };
 use crate::{
     disk,
+    plan::Resolution,
     project::{Lock, StateFile, is_package_name},
     terminal::Terminal,
 };
@@ -49,6 +50,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         state: StateFile::new(&name, env!("CARGO_PKG_VERSION")),
         apis: vec![],
         new_specs: vec![],
+        resolution: Resolution::default(),
         _guard: Some(guard),
     };
     let is_empty =

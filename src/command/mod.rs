@@ -10,6 +10,7 @@ mod inspect;
 mod kinds;
 mod open;
 mod regenerate;
+mod resolve;
 mod retype;
 mod sample;
 mod starter;

@@ -1,6 +1,6 @@
 //! Opens the project that a command works on: the state, the lock and the specs, as values.
 
-use std::path::{Path, PathBuf};
+use std::{collections::BTreeSet, path::PathBuf};
 
 use super::{
     failure::Failure,
@@ -11,8 +11,8 @@ use crate::{
     crd::{self, Api},
     diagnostic::{Diagnostic, Place, Report},
     disk::{self, Guard},
-    plan::{self, LOCK, Plan, Tree},
-    project::{Lock, Project, StateFile},
+    plan::{self, LOCK, Ours, Plan, Resolution, Tree},
+    project::{Lock, Owner, Project, StateFile},
     render::{self, Rendered},
 };
 
@@ -36,6 +36,8 @@ pub struct Open {
     pub apis: Vec<Api>,
     /// Those of them that this command brings, by name; the others' files are left alone.
     pub new_specs: Vec<String>,
+    /// What the user decided about edited files.
+    pub resolution: Resolution,
     /// Held until the command ends, so that two commands do not work on one project at once.
     pub _guard: Option<Guard>,
 }
@@ -78,6 +80,7 @@ impl Open {
                 state,
                 apis,
                 new_specs: vec![],
+                resolution: Resolution::default(),
                 _guard: Some(guard),
             })
         } else {
@@ -152,13 +155,61 @@ impl Open {
         let project = Project {
             state: self.state.state.clone(),
             apis: self.apis.clone(),
+            removed: self.removed(),
         };
         Ok(render::render(&project)?)
     }
 
+    /// The generated files that the user deleted and did not ask for again.
+    fn removed(&self) -> BTreeSet<String> {
+        let files = self.lock.files.iter();
+        let owned = files.filter(|(_, entry)| entry.owner == Owner::Tool);
+        let is_removed =
+            |path: &&String| !self.resolution.resets(path) && !disk::exists(&self.root, path);
+        owned
+            .map(|(path, _)| path)
+            .filter(is_removed)
+            .cloned()
+            .collect()
+    }
+
     /// The plan that makes the disk so, with the state and the specs themselves.
     pub fn plan(&self, tree: Tree, only: impl Fn(&str) -> bool) -> Result<Plan, Failure> {
-        plan_in(&self.root, &self.lock, tree, self.sources(), only)
+        let sources = self.sources();
+        let paths =
+            plan::paths(&tree, &self.lock).chain(sources.iter().map(|(path, _)| path.clone()));
+        let ours = disk::read_tree(&self.root, paths)?;
+        if let Some(text) = ours.get("Cargo.toml")
+            && let Err(error) = text.parse::<toml_edit::DocumentMut>()
+            && !self.resolution.resets("Cargo.toml")
+        {
+            let message = error.message().lines().next().unwrap_or_default();
+            let help = "mend it first: keys of ours are merged into it";
+            let path = self.root.join("Cargo.toml").display().to_string();
+            let report = Report::error(message, help);
+            return Err(Failure::within(report, &path, text, error.span()));
+        }
+        self.resolution.check(&self.lock, &ours, &tree)?;
+        let tree = self.seeds_formatted(tree, &ours);
+        let mut plan = plan::plan(&self.lock, &ours, tree, only, &self.resolution);
+        plan.add_sources(&ours, sources);
+        Ok(plan)
+    }
+
+    /// Rust that will be the user's follows the user's rustfmt, before it is recorded.
+    fn seeds_formatted(&self, mut tree: Tree, ours: &Ours) -> Tree {
+        let is_seed = |path: &str| {
+            let is_asked = self.resolution.resets(path) || !self.lock.files.contains_key(path);
+            path.ends_with(".rs") && ours.get(path).is_none() && is_asked
+        };
+        let files = tree.0.iter_mut();
+        let seeds = files.filter(|(path, file)| file.owner == Owner::User && is_seed(path));
+        let mut seeds: Vec<&mut String> = seeds.map(|(_, file)| &mut file.text).collect();
+        let texts = seeds.iter_mut().map(|text| std::mem::take(*text)).collect();
+        for (text, formatted) in seeds.into_iter().zip(disk::format_rust(&self.root, texts)) {
+            *text = formatted;
+        }
+        tree
     }
 
     /// The files that the commands edit beside what is generated: the state and the specs.
@@ -212,37 +263,4 @@ pub fn placed(api: &Api, diagnostics: Vec<Diagnostic>) -> Vec<Report> {
         .zip(places)
         .map(|(found, place)| Report::of(&name, found, Some(place)))
         .collect()
-}
-
-fn plan_in(
-    root: &Path,
-    lock: &Lock,
-    tree: Tree,
-    sources: Vec<(String, String)>,
-    only: impl Fn(&str) -> bool,
-) -> Result<Plan, Failure> {
-    let paths = plan::paths(&tree, lock).chain(sources.iter().map(|(path, _)| path.clone()));
-    let ours = disk::read_tree(root, paths)?;
-    if let Some(text) = ours.get("Cargo.toml")
-        && let Err(error) = text.parse::<toml_edit::DocumentMut>()
-    {
-        let message = error.message().lines().next().unwrap_or_default();
-        let help = "mend it first: keys of ours are merged into it";
-        let path = root.join("Cargo.toml").display().to_string();
-        let report = Report::error(message, help);
-        return Err(Failure::within(report, &path, text, error.span()));
-    }
-    let mut plan = plan::plan(lock, &ours, tree, only);
-    let mut seeded: Vec<&mut Option<String>> = plan
-        .changes
-        .iter_mut()
-        .filter(|change| change.is_seeded_rust())
-        .map(|change| &mut change.after)
-        .collect();
-    let texts = seeded.iter_mut().filter_map(|text| text.take()).collect();
-    for (text, formatted) in seeded.into_iter().zip(disk::format_rust(root, texts)) {
-        *text = Some(formatted);
-    }
-    plan.add_sources(&ours, sources);
-    Ok(plan)
 }

@@ -4,6 +4,7 @@ use super::{
     Exit,
     failure::Failure,
     open::{Open, Where},
+    resolve::Resolve,
     view::{Cure, Outcome, View},
 };
 use crate::terminal::Terminal;
@@ -14,11 +15,14 @@ pub struct Args {
     #[command(flatten)]
     place: Where,
     #[command(flatten)]
+    resolve: Resolve,
+    #[command(flatten)]
     view: View,
 }
 
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let mut open = Open::read(&args.place)?;
+    open.resolution = args.resolve.into();
     open.state.set_tool(env!("CARGO_PKG_VERSION"));
     let rendered = open.render()?;
     let plan = open.plan(rendered.tree, |_| true)?;

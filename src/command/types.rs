@@ -10,13 +10,14 @@ use super::{
     failure::Failure,
     kinds::{self, KindError, Mode},
     open::placed,
+    resolve::Resolve,
     view::{Cure, Outcome, View},
 };
 use crate::{
     crd::{Api, Version},
     diagnostic::Report,
     disk,
-    plan::{self, LOCK, Tree},
+    plan::{self, LOCK, Resolution, Tree},
     project::{Lock, Owner, module_name, version_module},
     rustfmt,
     terminal::Terminal,
@@ -45,6 +46,8 @@ pub struct Args {
     /// Writes a file for each kind into this folder, in place of standard output
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
+    #[command(flatten)]
+    resolve: Resolve,
     #[command(flatten)]
     view: View,
 }
@@ -114,20 +117,24 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         terminal.report(&reports);
         return Ok(Exit::Clean);
     };
-    let lock = match disk::read(folder, LOCK)? {
+    let mut lock = match disk::read(folder, LOCK)? {
         Some(text) => Lock::read(&text)?,
         None => Lock::default(),
     };
     let ours = disk::read_tree(folder, plan::paths(&tree, &lock))?;
+    // a file that was deleted is asked for by the very command
+    (lock.files).retain(|path, _| !tree.0.contains_key(path) || ours.get(path).is_some());
+    let resolution = Resolution::from(args.resolve);
+    resolution.check(&lock, &ours, &tree)?;
     let names: HashSet<String> = tree.0.keys().cloned().collect();
     let outcome = Outcome {
         root: folder,
         // kinds of earlier calls stay
-        plan: plan::plan(&lock, &ours, tree, |path| names.contains(path)),
+        plan: plan::plan(&lock, &ours, tree, |path| names.contains(path), &resolution),
         reports,
         summary: format!("{}: the types of {} kinds", folder.display(), count),
         next: "add the modules to the crate with `pub mod`".into(),
-        cure: Cure::SameCommand,
+        cure: Cure::Types,
     };
     args.view.finish(&outcome, terminal)
 }

@@ -9,7 +9,7 @@ use super::{Exit, failure::Failure};
 use crate::{
     diagnostic::Report,
     disk,
-    plan::{Act, Note, Plan},
+    plan::{Act, Cause, Change, Conflict, Note, Plan},
     terminal::Terminal,
 };
 
@@ -56,6 +56,18 @@ pub enum Cure {
     Regenerate,
     /// The command that found it stale, with its own arguments.
     SameCommand,
+    /// So it is, and there is no project: the command resolves conflicts itself.
+    Types,
+}
+
+impl Cure {
+    /// The command that takes `--adopt` and `--reset`.
+    fn resolver(self) -> &'static str {
+        match self {
+            Self::Regenerate | Self::SameCommand => "cargo operator regenerate",
+            Self::Types => "cargo operator types ... --out DIR",
+        }
+    }
 }
 
 impl View {
@@ -93,32 +105,18 @@ impl View {
                     .map(|change| change.diff())
                     .collect::<String>(),
             )?;
-        } else if plan.conflicts.is_empty() {
-            terminal.print(&list(plan))?;
+        } else if plan.conflicts.is_empty() || self.check {
+            terminal.print(&list(plan, self.check))?;
         }
         // of a project that stays as it is, all has been said before; `inspect` says it again
         if !plan.is_empty() {
             terminal.report(&outcome.reports);
         }
         for note in &plan.notes {
-            terminal.tell(&noted(note));
+            terminal.tell(&noted(note, outcome.cure));
         }
         for conflict in &plan.conflicts {
-            let help = match conflict.theirs {
-                Some(_) => format!(
-                    "move the edit to a file of your own, then `rm {}` and run the command again",
-                    conflict.path
-                ),
-                None => format!(
-                    "the project no longer needs the file: save what you want to keep, then `rm {}`",
-                    conflict.path
-                ),
-            };
-            terminal.tell(&format!(
-                "conflict: {} is made by cargo-operator and was edited; nothing was written\n  help: {help}\n{}",
-                conflict.path,
-                conflict.diff()
-            ));
+            terminal.tell(&told(conflict, outcome.cure));
         }
         if !plan.conflicts.is_empty() {
             return Ok(());
@@ -127,7 +125,9 @@ impl View {
             (true, true) => terminal.tell("up to date"),
             (true, false) => terminal.tell(match outcome.cure {
                 Cure::Regenerate => "stale: run `cargo operator regenerate` and commit the result",
-                Cure::SameCommand => "stale: run the command without --check and commit the result",
+                Cure::SameCommand | Cure::Types => {
+                    "stale: run the command without --check and commit the result"
+                }
             }),
             (false, true) => terminal.tell("nothing to do"),
             (false, false) if self.writes() => {
@@ -145,7 +145,7 @@ impl View {
             .iter()
             .map(|change| {
                 let mut value =
-                    json!({"path": change.path, "act": change.act, "owner": change.owner});
+                    json!({"path": change.path, "act": change.act, "owner": change.owner, "part": part(&change.path)});
                 if self.diff {
                     value["diff"] = change.diff().into();
                 }
@@ -156,15 +156,12 @@ impl View {
         let notes: Vec<Value> = plan
             .notes
             .iter()
-            .map(|note| match note {
-                Note::Kept { path, diff } => json!({"path": path, "note": "kept", "diff": diff}),
-                Note::Orphan { path } => json!({"path": path, "note": "orphan"}),
-            })
+            .map(|note| json!({"path": note.path(), "note": word(note)}))
             .collect();
         let conflicts: Vec<Value> = plan
             .conflicts
             .iter()
-            .map(|conflict| json!({"path": conflict.path, "diff": conflict.diff()}))
+            .map(|conflict| json!({"path": conflict.path, "cause": conflict.cause, "diff": conflict.diff}))
             .collect();
         json!({
             "written": self.writes() && plan.conflicts.is_empty(),
@@ -174,15 +171,12 @@ impl View {
     }
 }
 
-/// A line for each file that people care for, and one for each folder with many new files.
-fn list(plan: &Plan) -> String {
+/// A line for each file that people care for, and one for the many of the runtime. Of a check, what is stale.
+fn list(plan: &Plan, check: bool) -> String {
     let mut lines = String::new();
     let mut vendored = 0;
-    for change in plan
-        .changes
-        .iter()
-        .filter(|change| !change.is_bookkeeping())
-    {
+    let is_told = |change: &&Change| check || !change.is_bookkeeping();
+    for change in plan.changes.iter().filter(is_told) {
         if change.path.starts_with("crates/") {
             vendored += 1;
             continue;
@@ -193,23 +187,96 @@ fn list(plan: &Plan) -> String {
             Act::Merge => " merge",
             Act::Remove => "remove",
         };
-        lines += &format!("{act} {}\n", change.path);
+        lines += &match check {
+            true => format!(
+                "stale {}: {} {}\n",
+                part(&change.path),
+                act.trim(),
+                change.path
+            ),
+            false => format!("{act} {}\n", change.path),
+        };
     }
     if vendored > 0 {
-        lines += &format!("       crates/ ({vendored} files of the runtime)\n");
+        let start = if check { "stale runtime:" } else { "      " };
+        lines += &format!("{start} crates/ ({vendored} files of the runtime)\n");
     }
     lines
 }
 
-fn noted(note: &Note) -> String {
-    match note {
-        Note::Kept { path, diff } => format!(
-            "note[file-kept]: {path} stays as you edited it, although the template changed in the same place:\n{diff}"
-        ),
-        Note::Orphan { path } => {
-            format!(
-                "note: {path} stays, as it is yours; nothing that it is about is made any more, so it may not compile: `rm {path}`"
-            )
-        }
+/// What a file is to the project.
+fn part(path: &str) -> &'static str {
+    match path.split_once('/') {
+        Some(("src", rest)) if rest.starts_with("api/") => "types",
+        Some(("src", _)) => "code",
+        Some(("tests", _)) => "tests",
+        Some(("manifests" | "crds", _)) => "manifests",
+        Some(("crates", _)) => "runtime",
+        Some((".operator", _)) => "record",
+        _ if path == "operator.lock" => "record",
+        _ if path == "operator.toml" => "state",
+        _ => "file",
     }
+}
+
+fn word(note: &Note) -> &'static str {
+    match note {
+        Note::Orphan(_) => "orphan",
+        Note::Removed(_) => "removed",
+        Note::Adopted(_) => "adopted",
+        Note::Marked(_) => "marked",
+    }
+}
+
+fn noted(note: &Note, cure: Cure) -> String {
+    let path = note.path();
+    match note {
+        Note::Orphan(_) => format!(
+            "note: {path} stays, as it is yours; nothing that it is about is made any more, so it may not compile: `rm {path}`"
+        ),
+        Note::Removed(_) => format!(
+            "note: {path} was deleted and stays so; `{} --reset {path}` brings it back",
+            cure.resolver()
+        ),
+        Note::Adopted(_) => format!(
+            "note: {path} is yours from now on, and no longer brought up to date; `{} --reset {path}` gives it back",
+            cure.resolver()
+        ),
+        Note::Marked(_) => format!("note: {path} has conflict markers now: choose between them"),
+    }
+}
+
+fn told(conflict: &Conflict, cure: Cure) -> String {
+    let Conflict { path, cause, diff } = conflict;
+    let command = cure.resolver();
+    let (what, help) = match cause {
+        Cause::Edited => (
+            "is made by cargo-operator and was edited",
+            format!(
+                "`{command} --adopt {path}` makes it yours for good, `{command} --reset {path}` loses the edit"
+            ),
+        ),
+        Cause::Unneeded => (
+            "is made by cargo-operator and was edited, and the project no longer needs it",
+            format!(
+                "`{command} --adopt {path}` keeps it as yours, `{command} --reset {path}` removes it"
+            ),
+        ),
+        Cause::Both => (
+            "was changed in the same place by you and by its template",
+            format!(
+                "`{command} --write-conflicts` puts both into the file, `--adopt {path}` keeps yours for good, `--reset {path}` takes the template's"
+            ),
+        ),
+        Cause::Unresolved => (
+            "still has the conflict markers of a merge",
+            format!("choose between them, or `{command} --reset {path}`"),
+        ),
+    };
+    let diff = if *cause == Cause::Unresolved {
+        ""
+    } else {
+        diff
+    };
+    format!("conflict: {path} {what}; nothing was written\n  help: {help}\n{diff}")
 }

@@ -12,7 +12,7 @@ struct Kustomization<'a> {
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     namespace: Option<&'a str>,
-    resources: Vec<&'a str>,
+    resources: Vec<String>,
 }
 
 /// One that lists nothing is left out, as kustomize refuses an empty one.
@@ -25,13 +25,22 @@ pub(super) fn files(operator: &Operator, base: &[File], samples: &[File]) -> Vec
     specs.dedup();
     let crds = specs
         .iter()
-        .map(|path| path.strip_prefix("crds/").unwrap_or(path))
+        .map(|path| path.strip_prefix("crds/").unwrap_or(path).to_owned())
         .collect();
 
-    let mut resources: Vec<_> = base.iter().map(|file| file.path.as_str()).collect();
+    let listed = |folder: &str, files: &'_ [File]| -> Vec<String> {
+        let path = |file: &File| format!("{folder}/{}", file.path);
+        let is_there = |file: &&File| !operator.removed.contains(&path(file));
+        files
+            .iter()
+            .filter(is_there)
+            .map(|file| file.path.clone())
+            .collect()
+    };
+    let mut resources = listed("manifests", base);
     resources.sort_unstable();
     if !specs.is_empty() {
-        resources.insert(0, "../crds");
+        resources.insert(0, "../crds".into());
     }
     // A sample is of use only where the operator looks.
     let watched = match &operator.namespaces {
@@ -39,7 +48,7 @@ pub(super) fn files(operator: &Operator, base: &[File], samples: &[File]) -> Vec
         Namespaces::Own => Some(operator.namespace()),
         Namespaces::Listed(names) => names.first().map(String::as_str),
     };
-    let samples = samples.iter().map(|file| file.path.as_str()).collect();
+    let samples = listed("manifests/samples", samples);
     [
         file("crds", None, crds),
         file("manifests", None, resources),
@@ -50,7 +59,7 @@ pub(super) fn files(operator: &Operator, base: &[File], samples: &[File]) -> Vec
     .collect()
 }
 
-fn file(folder: &str, namespace: Option<&str>, resources: Vec<&str>) -> Option<File> {
+fn file(folder: &str, namespace: Option<&str>, resources: Vec<String>) -> Option<File> {
     let kustomization = Kustomization {
         api_version: "kustomize.config.k8s.io/v1beta1",
         kind: "Kustomization",

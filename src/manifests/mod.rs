@@ -13,7 +13,7 @@ mod network;
 mod rbac;
 mod rule;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::rbac::v1::PolicyRule;
@@ -35,6 +35,8 @@ pub struct Operator {
     pub image: Option<String>,
     pub namespaces: Namespaces,
     pub kinds: Vec<Kind>,
+    /// Paths of manifests that the user deleted, and that no kustomization is to list.
+    pub removed: BTreeSet<String>,
 }
 
 /// A kind of the project, with what its controller needs.

@@ -62,6 +62,7 @@ fn zone() -> Kind {
 
 fn operator(namespaces: Namespaces, kinds: Vec<Kind>) -> Operator {
     Operator {
+        removed: BTreeSet::new(),
         name: "memcached-operator".to_owned(),
         image: Some("ghcr.io/me/memcached-operator:0.1.0".to_owned()),
         namespaces,

@@ -38,22 +38,47 @@ pub enum Act {
     Remove,
 }
 
-/// A tool-owned file that somebody edited, and that would have to change.
+/// A file that would have to change and can't without a word of its owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
     pub path: String,
-    pub ours: String,
-    /// `None` where the file is no longer generated.
-    pub theirs: Option<String>,
+    pub cause: Cause,
+    /// What would become of the user's text, as a unified diff.
+    pub diff: String,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Cause {
+    /// The user edited a file of the tool.
+    Edited,
+    /// So it is, and it is not generated any more.
+    Unneeded,
+    /// The user and the template changed the same place of a merged file.
+    Both,
+    /// The conflict markers of an earlier merge still stand in it.
+    Unresolved,
 }
 
 /// Something that was decided for a file and that its owner may want to know.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Note {
-    /// The user's text stays although the template's changed in the same place; this is what the template changed.
-    Kept { path: String, diff: String },
     /// The file is not generated any more and stays, as it is the user's.
-    Orphan { path: String },
+    Orphan(String),
+    /// The user deleted a file of the tool, and it stays so.
+    Removed(String),
+    /// The file is the user's from now on.
+    Adopted(String),
+    /// The file has standard conflict markers, for the user to choose.
+    Marked(String),
+}
+
+impl Note {
+    pub fn path(&self) -> &str {
+        let (Self::Orphan(path) | Self::Removed(path) | Self::Adopted(path) | Self::Marked(path)) =
+            self;
+        path
+    }
 }
 
 impl Plan {
@@ -91,7 +116,7 @@ impl Plan {
 }
 
 /// The text with the line endings and the byte order mark of another.
-fn like(other: &str, text: String) -> String {
+pub fn like(other: &str, text: String) -> String {
     let text = if other.contains("\r\n") && !text.contains('\r') {
         text.replace('\n', "\r\n")
     } else {
@@ -109,24 +134,13 @@ impl Change {
         self.path == super::LOCK || self.path.starts_with(".operator/")
     }
 
-    /// Whether it is Rust that will be the user's, and may therefore follow the user's rustfmt.
-    pub fn is_seeded_rust(&self) -> bool {
-        self.owner == Some(Owner::User) && self.act == Act::Create && self.path.ends_with(".rs")
-    }
-
     /// A unified diff.
     pub fn diff(&self) -> String {
         diff(&self.path, self.before.as_deref(), self.after.as_deref())
     }
 }
 
-impl Conflict {
-    /// What we would have made of the user's text, as a unified diff.
-    pub fn diff(&self) -> String {
-        diff(&self.path, Some(&self.ours), self.theirs.as_deref())
-    }
-}
-
+/// A unified diff of a file, `None` where it is not.
 pub fn diff(path: &str, before: Option<&str>, after: Option<&str>) -> String {
     let name = |side: &str, text: Option<&str>| match text {
         Some(_) => format!("{side}/{path}"),

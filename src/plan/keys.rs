@@ -2,27 +2,44 @@
 
 use toml_edit::{DocumentMut, Item, TableLike};
 
-use super::make::Merged;
-
-/// The file that is merged so.
-pub const PATH: &str = "Cargo.toml";
-
-/// Carries into `ours` what changed from `base` to `theirs`, wherever `ours` still has what `base` had.
-pub fn merge(base: &str, ours: &str, theirs: &str) -> Merged {
+/// Carries into `ours` what changed from `base` to `theirs`, wherever `ours` still has what `base` had. Where both changed a key, the text
+/// has conflict markers around it, and is an error.
+pub fn merge(base: &str, ours: &str, theirs: &str) -> Result<String, String> {
+    let lines = || diffy::merge(base, ours, theirs);
     let parse = |text: &str| text.parse::<DocumentMut>();
-    let (Ok(base), Ok(mut merged), Ok(theirs)) = (parse(base), parse(ours), parse(theirs)) else {
-        return Merged::Kept;
+    let (Ok(old), Ok(present), Ok(new)) = (parse(base), parse(ours), parse(theirs)) else {
+        return lines();
     };
-    let clean = tables(base.as_table(), merged.as_table_mut(), theirs.as_table());
-    if clean {
-        Merged::Clean(merged.to_string())
-    } else {
-        Merged::Partly(merged.to_string())
+    let merged = |side: Side| {
+        let mut merged = present.clone();
+        let clean = tables(old.as_table(), merged.as_table_mut(), new.as_table(), side);
+        (merged.to_string(), clean)
+    };
+    match merged(Side::Ours) {
+        (text, true) => Ok(text),
+        // three texts that differ in the keys of the conflict alone, so that the markers stand around these
+        (text, false) => {
+            let (base, theirs) = (merged(Side::Base).0, merged(Side::Theirs).0);
+            Err(diffy::merge(&base, &text, &theirs).unwrap_or_else(|marked| marked))
+        }
     }
 }
 
+/// Whose value a key has that both changed.
+#[derive(Clone, Copy)]
+enum Side {
+    Base,
+    Ours,
+    Theirs,
+}
+
 /// Whether all changes of ours could be carried over.
-fn tables(base: &dyn TableLike, ours: &mut dyn TableLike, theirs: &dyn TableLike) -> bool {
+fn tables(
+    base: &dyn TableLike,
+    ours: &mut dyn TableLike,
+    theirs: &dyn TableLike,
+    side: Side,
+) -> bool {
     let mut clean = true;
     for (key, new) in theirs.iter() {
         let old = base.get(key);
@@ -44,10 +61,19 @@ fn tables(base: &dyn TableLike, ours: &mut dyn TableLike, theirs: &dyn TableLike
             continue;
         }
         let empty = toml_edit::Table::new();
-        let old: &dyn TableLike = old.and_then(Item::as_table_like).unwrap_or(&empty);
-        match (present.as_table_like_mut(), new.as_table_like()) {
-            (Some(present), Some(new)) => clean &= tables(old, present, new),
-            _ => clean = false,
+        let before: &dyn TableLike = old.and_then(Item::as_table_like).unwrap_or(&empty);
+        if let (Some(present), Some(new)) = (present.as_table_like_mut(), new.as_table_like()) {
+            clean &= tables(before, present, new, side);
+            continue;
+        }
+        clean = false;
+        match (side, old) {
+            (Side::Ours, _) => {}
+            (Side::Theirs, _) => replace(present, new),
+            (Side::Base, Some(old)) => replace(present, old),
+            (Side::Base, None) => {
+                ours.remove(key);
+            }
         }
     }
     let gone: Vec<String> = base
@@ -109,10 +135,7 @@ mod tests {
     const BASE: &str = "[package]\nname = \"x\"\n\n[dependencies]\nkube = \"5\"\nserde = { version = \"1\", features = [\"derive\"] }\n";
 
     fn merged(ours: &str, theirs: &str) -> Option<String> {
-        match merge(BASE, ours, theirs) {
-            Merged::Clean(text) => Some(text),
-            Merged::Partly(_) | Merged::Kept => None,
-        }
+        merge(BASE, ours, theirs).ok()
     }
 
     #[test]
@@ -138,13 +161,23 @@ mod tests {
     }
 
     #[test]
-    fn the_same_key_changed_by_both_is_kept() {
-        assert_eq!(
-            merged(
-                &BASE.replace("\"5\"", "\"5.1\""),
-                &BASE.replace("\"5\"", "\"6\"")
-            ),
-            None
+    fn markers_stand_around_the_key_that_both_changed() {
+        let ours = BASE.replace("kube = \"5\"", "kube = \"5.1\" # pinned");
+        let theirs = BASE.replace("kube = \"5\"", "kube = \"6\"") + "tokio = \"1\"\n";
+        let expected = "[package]\nname = \"x\"\n\n[dependencies]\n<<<<<<< ours\nkube = \"5.1\" # pinned\n\
+                        ||||||| original\nkube = \"5\" # pinned\n=======\nkube = \"6\" # pinned\n>>>>>>> theirs\n\
+                        serde = { version = \"1\", features = [\"derive\"] }\ntokio = \"1\"\n";
+        assert_eq!(merge(BASE, &ours, &theirs), Err(expected.to_owned()));
+    }
+
+    #[test]
+    fn a_key_that_both_added_is_a_conflict() {
+        let ours = BASE.replace("[package]", "[package]\nedition = \"2021\"");
+        let theirs = BASE.replace("[package]", "[package]\nedition = \"2024\"");
+        let marked = merge(BASE, &ours, &theirs).unwrap_err();
+        assert!(
+            marked.contains("<<<<<<< ours\nedition = \"2021\"\n"),
+            "{marked}"
         );
     }
 }

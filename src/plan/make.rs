@@ -1,8 +1,9 @@
 //! The decision for each file, by its owner.
 
 use super::{
-    change::{Act, Change, Conflict, Note, Plan, diff},
-    keys,
+    change::{Act, Cause, Change, Conflict, Note, Plan, diff},
+    merge::{Merge, is_marked, same},
+    resolve::Resolution,
     tree::{BASE, LOCK, Ours, Tree},
 };
 use crate::project::{Entry, Lock, Owner};
@@ -10,10 +11,17 @@ use crate::project::{Entry, Lock, Owner};
 /// Compares what was generated last (`lock` and the bases among `ours`), what is on disk and what is generated now.
 ///
 /// With `only`, files for which it is false stay as they are, and so do their entries in the lock.
-pub fn plan(lock: &Lock, ours: &Ours, theirs: Tree, only: impl Fn(&str) -> bool) -> Plan {
+pub fn plan(
+    lock: &Lock,
+    ours: &Ours,
+    theirs: Tree,
+    only: impl Fn(&str) -> bool,
+    resolution: &Resolution,
+) -> Plan {
     let mut made = Making {
         lock,
         ours,
+        resolution,
         plan: Plan::default(),
         new_lock: lock.clone(),
         bases: vec![],
@@ -21,15 +29,10 @@ pub fn plan(lock: &Lock, ours: &Ours, theirs: Tree, only: impl Fn(&str) -> bool)
     let mut gone: Vec<_> = lock.files.iter().collect();
     gone.retain(|(path, _)| only(path) && !theirs.0.contains_key(*path));
     for (path, file) in theirs.0.into_iter().filter(|(path, _)| only(path)) {
-        match file.owner {
-            Owner::Tool => made.tool(&path, file.text),
-            Owner::Merged => made.merged(&path, file.text, merge_lines),
-            Owner::Keys => made.merged(&path, file.text, keys::merge),
-            Owner::User => made.user(&path, file.text),
-        }
+        made.file(&path, file.owner, file.text);
     }
     for (path, entry) in gone {
-        made.gone(path, entry.owner);
+        made.gone(path, entry);
     }
     made.finish()
 }
@@ -37,140 +40,160 @@ pub fn plan(lock: &Lock, ours: &Ours, theirs: Tree, only: impl Fn(&str) -> bool)
 struct Making<'a> {
     lock: &'a Lock,
     ours: &'a Ours,
+    resolution: &'a Resolution,
     plan: Plan,
     new_lock: Lock,
     bases: Vec<Change>,
 }
 
-/// What a merge of a file came to.
-pub enum Merged {
-    Clean(String),
-    /// Both sides changed some of the same places; in these the user's text stays.
-    Partly(String),
-    /// Both sides changed the same place; the user's text stays.
-    Kept,
-}
-
 impl Making<'_> {
-    fn tool(&mut self, path: &str, theirs: String) {
-        let act = match self.ours.get(path) {
-            Some(ours) if same(ours, &theirs) => None,
-            Some(ours) if !self.lock.is_pristine(path, ours) => {
-                self.plan.conflicts.push(Conflict {
-                    path: path.into(),
-                    ours: ours.into(),
-                    theirs: Some(theirs),
-                });
-                return;
-            }
-            Some(_) => Some(Act::Update),
-            None => Some(Act::Create),
-        };
-        self.record(path, Owner::Tool, &theirs);
-        if let Some(act) = act {
-            self.write(path, act, theirs, Owner::Tool);
+    fn file(&mut self, path: &str, owner: Owner, theirs: String) {
+        let present = self.ours.get(path);
+        if self.resolution.resets(path) && (owner != Owner::User || present.is_none()) {
+            return self.reset(path, owner, theirs);
+        }
+        let is_adopted = owner != Owner::User
+            && (self.lock.files.get(path)).is_some_and(|entry| entry.owner == Owner::User);
+        if is_adopted {
+            return;
+        }
+        if owner != Owner::User && self.resolution.adopts(path) {
+            return self.adopt(path);
+        }
+        match owner {
+            Owner::Tool => self.tool(path, theirs),
+            Owner::Merged => self.merged(path, Merge::Lines, theirs),
+            Owner::Keys => self.merged(path, Merge::Keys, theirs),
+            Owner::User => self.user(path, theirs),
         }
     }
 
-    fn merged(&mut self, path: &str, theirs: String, merge: fn(&str, &str, &str) -> Merged) {
-        let owner = if path == keys::PATH {
-            Owner::Keys
-        } else {
-            Owner::Merged
-        };
-        match (self.ours.get(path), self.ours.base(path)) {
+    fn reset(&mut self, path: &str, owner: Owner, theirs: String) {
+        match self.ours.get(path) {
+            Some(ours) if same(ours, &theirs) => {}
+            Some(_) => self.write(path, Act::Update, theirs.clone(), owner),
+            None => self.write(path, Act::Create, theirs.clone(), owner),
+        }
+        self.record(path, owner, &theirs);
+        if let Owner::Merged | Owner::Keys = owner {
+            self.base(path, Some(theirs));
+        }
+    }
+
+    fn adopt(&mut self, path: &str) {
+        self.new_lock.files.insert(path.into(), Entry::adopted());
+        self.base(path, None);
+        self.plan.notes.push(Note::Adopted(path.into()));
+    }
+
+    fn tool(&mut self, path: &str, theirs: String) {
+        match self.ours.get(path) {
+            Some(ours) if same(ours, &theirs) => {}
+            Some(ours) if self.lock.is_pristine(path, ours) => {
+                self.write(path, Act::Update, theirs.clone(), Owner::Tool);
+            }
+            Some(_) => return self.conflict(path, Cause::Edited, Some(&theirs)),
+            None => match self.lock.files.get(path) {
+                None => self.write(path, Act::Create, theirs.clone(), Owner::Tool),
+                Some(entry) => {
+                    if !entry.removed {
+                        self.plan.notes.push(Note::Removed(path.into()));
+                    }
+                    let tombstone = Entry {
+                        removed: true,
+                        ..Entry::new(Owner::Tool, &theirs)
+                    };
+                    self.new_lock.files.insert(path.into(), tombstone);
+                    return;
+                }
+            },
+        }
+        self.record(path, Owner::Tool, &theirs);
+    }
+
+    fn merged(&mut self, path: &str, merge: Merge, theirs: String) {
+        let owner = merge.owner();
+        let is_known = self.lock.files.contains_key(path);
+        // a file that was the tool's, and untouched, is its own base
+        let pristine = |ours: &&str| self.lock.is_pristine(path, ours);
+        let base = (self.ours.base(path)).or_else(|| self.ours.get(path).filter(pristine));
+        match (self.ours.get(path), base) {
+            (Some(ours), _) if is_marked(ours) => {
+                return self.conflict(path, Cause::Unresolved, Some(ours));
+            }
             (Some(ours), _) if same(ours, &theirs) => {}
             // Invariant: a file that the user removed stays away.
             (None, Some(_)) => {}
+            (None, None) if is_known => {}
             (None, None) => self.write(path, Act::Create, theirs.clone(), owner),
             (Some(_), Some(base)) if same(base, &theirs) => {}
             (Some(ours), Some(base)) if same(ours, base) => {
                 self.write(path, Act::Update, theirs.clone(), owner)
             }
-            (Some(ours), base) => match merge(base.unwrap_or_default(), ours, &theirs) {
-                Merged::Clean(text) if text == ours => {}
-                Merged::Clean(text) => self.write(path, Act::Merge, text, owner),
-                partly => {
-                    if let Merged::Partly(text) = partly
-                        && text != ours
-                    {
-                        self.write(path, Act::Merge, text, owner);
-                    }
-                    self.plan.notes.push(Note::Kept {
-                        path: path.into(),
-                        diff: diff(path, base, Some(&theirs)),
-                    });
+            (Some(ours), base) => match merge.merge(base.unwrap_or_default(), ours, &theirs) {
+                Ok(text) if text == ours => {}
+                Ok(text) => self.write(path, Act::Merge, text, owner),
+                Err(marked) if self.resolution.write_conflicts => {
+                    self.plan.notes.push(Note::Marked(path.into()));
+                    self.write(path, Act::Merge, marked, owner);
                 }
+                Err(marked) => return self.conflict(path, Cause::Both, Some(&marked)),
             },
         }
         self.record(path, owner, &theirs);
-        let base_path = format!("{BASE}{path}");
-        let base = self.ours.get(&base_path);
-        if base != Some(&theirs) {
-            self.bases.push(Change {
-                act: if base.is_some() {
-                    Act::Update
-                } else {
-                    Act::Create
-                },
-                before: base.map(str::to_owned),
-                after: Some(theirs),
-                path: base_path,
-                owner: None,
-            });
-        }
+        self.base(path, Some(theirs));
     }
 
     fn user(&mut self, path: &str, theirs: String) {
-        self.record(path, Owner::User, &theirs);
-        if self.ours.get(path).is_none() && !self.lock.files.contains_key(path) {
-            self.write(path, Act::Create, theirs, Owner::User);
+        let known = self.lock.files.get(path);
+        match (self.ours.get(path), known) {
+            (Some(ours), _) if same(ours, &theirs) => self.record(path, Owner::User, &theirs),
+            // what was seeded is recorded, not what would be seeded now
+            (_, Some(entry)) if entry.owner == Owner::User => {}
+            (None, None) => {
+                self.record(path, Owner::User, &theirs);
+                self.write(path, Act::Create, theirs, Owner::User);
+            }
+            _ => {
+                self.new_lock.files.insert(path.into(), Entry::adopted());
+                self.base(path, None);
+            }
         }
     }
 
     /// A file that is not generated any more.
-    fn gone(&mut self, path: &str, owner: Owner) {
-        let pristine = match owner {
-            Owner::Tool => self
-                .ours
-                .get(path)
-                .map(|ours| self.lock.is_pristine(path, ours)),
-            Owner::Merged | Owner::Keys => self
-                .ours
-                .get(path)
-                .map(|ours| self.ours.base(path) == Some(ours)),
-            Owner::User => self.ours.get(path).map(|_| false),
-        };
-        match (owner, pristine, self.ours.get(path)) {
-            (_, Some(true), Some(ours)) => self.plan.changes.push(Change {
-                path: path.into(),
-                act: Act::Remove,
-                before: Some(ours.into()),
-                after: None,
-                owner: Some(owner),
-            }),
-            (Owner::Tool, Some(false), Some(ours)) => {
-                self.plan.conflicts.push(Conflict {
-                    path: path.into(),
-                    ours: ours.into(),
-                    theirs: None,
-                });
-                return;
+    fn gone(&mut self, path: &str, entry: &Entry) {
+        let is_pristine = |ours: &str| match entry.owner {
+            Owner::Merged | Owner::Keys => {
+                (self.ours.base(path)).is_some_and(|base| same(ours, base))
             }
-            (_, Some(false), Some(_)) => self.plan.notes.push(Note::Orphan { path: path.into() }),
-            _ => {}
+            Owner::Tool | Owner::User => self.lock.is_pristine(path, ours),
+        };
+        if let Some(ours) = self.ours.get(path) {
+            if is_pristine(ours) || self.resolution.resets(path) {
+                self.plan.changes.push(Change {
+                    path: path.into(),
+                    act: Act::Remove,
+                    before: Some(ours.into()),
+                    after: None,
+                    owner: Some(entry.owner),
+                });
+            } else if entry.owner == Owner::Tool && !self.resolution.adopts(path) {
+                return self.conflict(path, Cause::Unneeded, None);
+            } else {
+                self.plan.notes.push(Note::Orphan(path.into()));
+            }
         }
         self.new_lock.files.remove(path);
-        let base_path = format!("{BASE}{path}");
-        if let Some(base) = self.ours.get(&base_path) {
-            self.bases.push(Change {
-                act: Act::Remove,
-                before: Some(base.into()),
-                after: None,
-                path: base_path,
-                owner: None,
-            });
-        }
+        self.base(path, None);
+    }
+
+    fn conflict(&mut self, path: &str, cause: Cause, theirs: Option<&str>) {
+        self.plan.conflicts.push(Conflict {
+            path: path.into(),
+            cause,
+            diff: diff(path, self.ours.get(path), theirs),
+        });
     }
 
     fn write(&mut self, path: &str, act: Act, text: String, owner: Owner) {
@@ -187,6 +210,26 @@ impl Making<'_> {
         self.new_lock
             .files
             .insert(path.into(), Entry::new(owner, theirs));
+    }
+
+    /// Keeps the text that the next merge begins from, or none.
+    fn base(&mut self, path: &str, theirs: Option<String>) {
+        let path = format!("{BASE}{path}");
+        let base = self.ours.get(&path);
+        if base == theirs.as_deref() {
+            return;
+        }
+        self.bases.push(Change {
+            act: match (base, &theirs) {
+                (_, None) => Act::Remove,
+                (Some(_), _) => Act::Update,
+                (None, _) => Act::Create,
+            },
+            before: base.map(str::to_owned),
+            after: theirs,
+            path,
+            owner: None,
+        });
     }
 
     fn finish(mut self) -> Plan {
@@ -208,20 +251,6 @@ impl Making<'_> {
             });
         }
         self.plan
-    }
-}
-
-/// Equal but for line endings, which git may have changed.
-fn same(a: &str, b: &str) -> bool {
-    a == b
-        || (a.contains('\r') || b.contains('\r'))
-            && a.replace("\r\n", "\n") == b.replace("\r\n", "\n")
-}
-
-fn merge_lines(base: &str, ours: &str, theirs: &str) -> Merged {
-    match diffy::merge(base, ours, theirs) {
-        Ok(text) => Merged::Clean(text),
-        Err(_) => Merged::Kept,
     }
 }
 

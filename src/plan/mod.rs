@@ -5,8 +5,11 @@
 mod change;
 mod keys;
 mod make;
+mod merge;
+mod resolve;
 mod tree;
 
-pub use change::{Act, Change, Conflict, Note, Plan};
+pub use change::{Act, Cause, Change, Conflict, Note, Plan};
 pub use make::plan;
+pub use resolve::{Resolution, ResolutionError};
 pub use tree::{BASE, File, LOCK, Ours, Tree, paths};

@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-/// The format of `operator.lock` that this tool writes.
-pub const FORMAT: u32 = 1;
+/// The format of `operator.lock` that this tool writes. It reads format 1, too, which knows neither `removed` nor the hash of a `user`
+/// file.
+pub const FORMAT: u32 = 2;
 
 /// The generated files of a project.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -22,9 +23,16 @@ pub struct Lock {
 #[serde(deny_unknown_fields)]
 pub struct Entry {
     pub owner: Owner,
-    /// SHA-256 of the text that was generated last, in hexadecimal; a `user` file has none.
+    /// SHA-256 of the text that was generated last, in hexadecimal. A file that the user adopted has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
+    /// A tombstone: the user deleted the file, and it stays so.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub removed: bool,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }
 
 /// Who may write a file.
@@ -37,7 +45,7 @@ pub enum Owner {
     Merged,
     /// `Cargo.toml`: merged key by key.
     Keys,
-    /// Seeded once, never touched again.
+    /// Seeded once, never touched again; or adopted.
     User,
 }
 
@@ -92,7 +100,10 @@ impl Lock {
         if format > FORMAT {
             return Err(LockError::Format(format));
         }
-        let lock: Self = toml_edit::de::from_str(text).map_err(invalid)?;
+        let lock = Self {
+            format: FORMAT,
+            ..toml_edit::de::from_str(text).map_err(invalid)?
+        };
         // Invariant: what a plan writes or removes lies in the project
         match lock.files.keys().find(|path| !is_inside(path)) {
             Some(path) => Err(LockError::Path(path.clone())),
@@ -118,8 +129,13 @@ impl Lock {
                 .as_ref()
                 .map(|hash| format!(", hash = \"{hash}\""))
                 .unwrap_or_default();
+            let removed = if entry.removed {
+                ", removed = true"
+            } else {
+                ""
+            };
             text += &format!(
-                "{} = {{ owner = \"{owner}\"{hash} }}\n",
+                "{} = {{ owner = \"{owner}\"{hash}{removed} }}\n",
                 toml_edit::Value::from(path.as_str())
             );
         }
@@ -135,10 +151,21 @@ impl Lock {
 }
 
 impl Entry {
+    /// Of a file that was generated.
     pub fn new(owner: Owner, text: &str) -> Self {
         Self {
             owner,
-            hash: (owner != Owner::User).then(|| hash(text)),
+            hash: Some(hash(text)),
+            removed: false,
+        }
+    }
+
+    /// Of a file that the user took over, whosever it was.
+    pub fn adopted() -> Self {
+        Self {
+            owner: Owner::User,
+            hash: None,
+            removed: false,
         }
     }
 }
@@ -162,8 +189,12 @@ mod tests {
         let mut lock = Lock::default();
         lock.files
             .insert("src/a b.rs".into(), Entry::new(Owner::Tool, "x"));
-        lock.files
-            .insert(".gitignore".into(), Entry::new(Owner::User, "x"));
+        lock.files.insert(".gitignore".into(), Entry::adopted());
+        let removed = Entry {
+            removed: true,
+            ..Entry::new(Owner::Tool, "x")
+        };
+        lock.files.insert("src/gone.rs".into(), removed);
         assert_eq!(Lock::read(&lock.to_text()).unwrap(), lock);
         assert!(lock.is_pristine("src/a b.rs", "x") && !lock.is_pristine("src/a b.rs", "y"));
     }
@@ -180,8 +211,14 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_format_is_refused() {
-        let error = Lock::read("format = 2\nnew = true\n").unwrap_err();
-        assert!(matches!(error, LockError::Format(2)));
+    fn a_newer_format_is_refused_and_an_older_one_becomes_ours() {
+        let error = Lock::read("format = 3\nnew = true\n").unwrap_err();
+        assert!(matches!(error, LockError::Format(3)));
+        let old = "format = 1\n[files]\n\"src/lib.rs\" = { owner = \"user\" }\n";
+        let read = Lock::read(old).unwrap();
+        assert_eq!(
+            (read.format, &read.files["src/lib.rs"]),
+            (FORMAT, &Entry::adopted())
+        );
     }
 }

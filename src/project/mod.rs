@@ -16,6 +16,8 @@ pub use state::{
     module_name, version_module,
 };
 
+use std::collections::BTreeSet;
+
 use crate::crd::Api;
 
 /// A project in memory: its state, and the spec of each kind of the state, in the same order.
@@ -23,6 +25,8 @@ use crate::crd::Api;
 pub struct Project {
     pub state: State,
     pub apis: Vec<Api>,
+    /// Paths of generated files that the user deleted: nothing is to name them.
+    pub removed: BTreeSet<String>,
 }
 
 impl Project {

@@ -24,6 +24,9 @@ use crate::{
 /// The folder of what type each field has.
 pub const RECORD: &str = ".operator/types/";
 
+/// The folder of the specs from which the project was generated last, to which changed ones are compared.
+pub const SPECS: &str = ".operator/specs/";
+
 /// A project's files, and what is to be said of them.
 #[derive(Clone, Debug, Default)]
 pub struct Rendered {
@@ -162,6 +165,8 @@ fn kind_files(
             .extend(found.into_iter().map(|found| (name.clone(), found)))
     };
     let mut made = Made::default();
+    let spec = format!("{SPECS}{}.yaml", api.name());
+    rendered.tree.insert(spec, Owner::Tool, api.text.as_str());
     for version_name in &kind.versions {
         let version = api
             .version(version_name)
@@ -184,7 +189,11 @@ fn kind_files(
                 Ok(sample) => made.sample = Some(sample),
                 Err(found) => say(vec![found]),
             }
-            typed.sample = made.sample.as_ref().map(|_| format!("{}.yaml", api.name()));
+            let file = format!("{}.yaml", api.name());
+            let is_there = !project
+                .removed
+                .contains(&format!("manifests/samples/{file}"));
+            typed.sample = made.sample.as_ref().filter(|_| is_there).map(|_| file);
             made.has_status = version.status_subresource;
             let (controller, test) =
                 controller::files(&project.state.name, kind, api, &module_of_version.facts);
@@ -266,6 +275,7 @@ fn operator(project: &Project, made: &[Made]) -> Result<manifests::Operator, Ren
         name: project.state.name.clone(),
         image: project.state.image.clone(),
         namespaces: project.state.namespaces.clone(),
+        removed: project.removed.clone(),
         kinds,
     })
 }

@@ -232,7 +232,8 @@ fn a_kind_without_a_sample_leaves_no_test_that_needs_it() {
     for (path, text) in super::support::files(&q.join("tests")) {
         assert!(!text.contains("manifests/samples"), "{path}");
     }
-    // what is the user's stays, and is told
+    // what the user edited stays, and is told
+    super::support::edit(&p.join("tests/widget.rs"), |text| text + "// mine\n");
     let run = ok(&p, "add-crd ../none.yaml");
     assert!(
         run.stderr.contains("warning[no-valid-sample]"),

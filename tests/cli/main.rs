@@ -5,8 +5,10 @@ mod diagnostics;
 mod explained;
 mod guards;
 mod modes;
+mod owners;
 mod retypes;
 mod support;
+mod upgrades;
 
 use std::fs;
 

@@ -3,6 +3,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
+use crate::plan::keys;
 
 const PATH: &str = "some/file";
 
@@ -33,9 +34,17 @@ fn all(_: &str) -> bool {
     true
 }
 
+fn made(disk: &Ours, theirs: Tree) -> Plan {
+    resolved(disk, theirs, &Resolution::default())
+}
+
+fn resolved(disk: &Ours, theirs: Tree, resolution: &Resolution) -> Plan {
+    plan(&lock(disk), disk, theirs, all, resolution)
+}
+
 /// A project in which `base` was generated, with `ours` on disk now (`None`: removed).
 fn project(owner: Owner, base: &str, ours: Option<&str>) -> Ours {
-    let first = plan(&Lock::default(), &Ours::default(), tree(owner, base), all);
+    let first = made(&Ours::default(), tree(owner, base));
     let mut disk = applied(Ours::default(), &first);
     match ours {
         Some(text) => disk.0.insert(PATH.into(), text.into()),
@@ -58,21 +67,21 @@ fn each_owner_has_its_rule() {
         (Tool, Some(&edited), lines, Some(&edited), true),
         (Tool, Some(&edited), &moved, Some(&edited), true),
         (Tool, Some(&edited), &edited, Some(&edited), false),
-        (Tool, None, &moved, Some(&moved), false),
+        (Tool, None, &moved, None, false),
         (Merged, Some(lines), &moved, Some(&moved), false),
         (Merged, Some(&edited), lines, Some(&edited), false),
         (Merged, Some(&edited), &moved, Some(&both), false),
-        (Merged, Some(&edited), &clash, Some(&edited), false),
+        (Merged, Some(&edited), &clash, Some(&edited), true),
         (Merged, None, &moved, None, false),
         (User, Some(&edited), &moved, Some(&edited), false),
         (User, None, &moved, None, false),
     ];
     for (owner, ours, theirs, expected, conflict) in cases {
         let disk = project(owner, lines, ours);
-        let made = plan(&lock(&disk), &disk, tree(owner, theirs), all);
+        let plan = made(&disk, tree(owner, theirs));
         let case = format!("{owner:?} {ours:?} {theirs:?}");
-        assert_eq!(!made.conflicts.is_empty(), conflict, "{case}");
-        assert_eq!(applied(disk, &made).get(PATH), expected, "{case}");
+        assert_eq!(!plan.conflicts.is_empty(), conflict, "{case}");
+        assert_eq!(applied(disk, &plan).get(PATH), expected, "{case}");
     }
 }
 
@@ -83,13 +92,14 @@ fn what_is_no_longer_generated_goes_only_if_nobody_edited_it() {
         (Owner::Tool, "b\n", true, true),
         (Owner::Merged, "a\n", false, false),
         (Owner::Merged, "b\n", true, false),
-        (Owner::User, "a\n", true, false),
+        (Owner::User, "a\n", false, false),
+        (Owner::User, "b\n", true, false),
     ] {
         let disk = project(owner, "a\n", Some(ours));
-        let made = plan(&lock(&disk), &disk, Tree::default(), all);
-        assert_eq!(!made.conflicts.is_empty(), conflict, "{owner:?} {ours}");
+        let plan = made(&disk, Tree::default());
+        assert_eq!(!plan.conflicts.is_empty(), conflict, "{owner:?} {ours}");
         assert_eq!(
-            applied(disk, &made).get(PATH).is_some(),
+            applied(disk, &plan).get(PATH).is_some(),
             stays,
             "{owner:?} {ours}"
         );
@@ -99,35 +109,101 @@ fn what_is_no_longer_generated_goes_only_if_nobody_edited_it() {
 #[test]
 fn other_line_endings_are_no_edit() {
     let disk = project(Owner::Tool, "a\nb\n", Some("a\r\nb\r\n"));
+    assert_eq!(made(&disk, tree(Owner::Tool, "a\nb\n")), Plan::default());
+    let plan = made(&disk, tree(Owner::Tool, "c\n"));
     assert_eq!(
-        plan(&lock(&disk), &disk, tree(Owner::Tool, "a\nb\n"), all),
-        Plan::default()
-    );
-    let made = plan(&lock(&disk), &disk, tree(Owner::Tool, "c\n"), all);
-    assert_eq!(
-        (made.conflicts.len(), made.changes[0].act),
+        (plan.conflicts.len(), plan.changes[0].act),
         (0, Act::Update)
     );
 }
 
 #[test]
-fn a_kept_file_is_told_once() {
-    let disk = project(Owner::Merged, "a\n", Some("b\n"));
-    let made = plan(&lock(&disk), &disk, tree(Owner::Merged, "c\n"), all);
-    assert!(matches!(&made.notes[..], [Note::Kept { diff, .. }] if diff.contains("-a\n+c\n")));
-    let disk = applied(disk, &made);
-    assert_eq!(
-        plan(&lock(&disk), &disk, tree(Owner::Merged, "c\n"), all),
-        Plan::default()
+fn a_file_that_was_deleted_stays_so_until_asked_for() {
+    for owner in [Owner::Tool, Owner::Merged, Owner::User] {
+        let disk = project(owner, "a\n", None);
+        let plan = made(&disk, tree(owner, "b\n"));
+        assert_eq!(plan.notes.len(), usize::from(owner == Owner::Tool));
+        let disk = applied(disk, &plan);
+        assert_eq!(made(&disk, tree(owner, "b\n")), Plan::default());
+        let reset = Resolution {
+            reset: vec!["some".into()],
+            ..Resolution::default()
+        };
+        let disk = applied(disk.clone(), &resolved(&disk, tree(owner, "b\n"), &reset));
+        assert_eq!(disk.get(PATH), Some("b\n"), "{owner:?}");
+        assert_eq!(made(&disk, tree(owner, "b\n")), Plan::default());
+    }
+}
+
+#[test]
+fn an_adopted_file_is_the_users_until_it_is_reset() {
+    for owner in [Owner::Tool, Owner::Merged, Owner::Keys] {
+        let disk = project(owner, "a = 1\n", Some("a = 2\n"));
+        let adopt = Resolution {
+            adopt: vec![PATH.into()],
+            ..Resolution::default()
+        };
+        let plan = resolved(&disk, tree(owner, "a = 3\n"), &adopt);
+        assert_eq!(
+            (plan.conflicts.len(), plan.notes.len()),
+            (0, 1),
+            "{owner:?}"
+        );
+        let disk = applied(disk, &plan);
+        assert_eq!(disk.get(PATH), Some("a = 2\n"));
+        assert_eq!(disk.base(PATH), None);
+        assert_eq!(made(&disk, tree(owner, "a = 4\n")), Plan::default());
+        let reset = Resolution {
+            reset: vec![PATH.into()],
+            ..Resolution::default()
+        };
+        let disk = applied(
+            disk.clone(),
+            &resolved(&disk, tree(owner, "a = 4\n"), &reset),
+        );
+        assert_eq!(disk.get(PATH), Some("a = 4\n"));
+        assert_eq!(made(&disk, tree(owner, "a = 4\n")), Plan::default());
+    }
+}
+
+#[test]
+fn a_merge_that_fails_writes_markers_only_when_asked_to() {
+    let disk = project(Owner::Merged, "1\n2\n3\n", Some("1\r\ntwo\r\n3\r\n"));
+    let theirs = || tree(Owner::Merged, "1\nzwei\n3\n");
+    let plan = made(&disk, theirs());
+    assert!(plan.changes.is_empty(), "{plan:?}");
+    assert_eq!(plan.conflicts[0].cause, Cause::Both);
+    let markers = Resolution {
+        write_conflicts: true,
+        ..Resolution::default()
+    };
+    let disk = applied(disk.clone(), &resolved(&disk, theirs(), &markers));
+    let expected = "1\r\n<<<<<<< ours\r\ntwo\r\n||||||| original\r\n2\r\n=======\r\nzwei\r\n>>>>>>> theirs\r\n3\r\n";
+    assert_eq!(disk.get(PATH), Some(expected));
+    assert_eq!(made(&disk, theirs()).conflicts[0].cause, Cause::Unresolved);
+    let mut disk = disk;
+    disk.0.insert(PATH.into(), "1\r\nboth\r\n3\r\n".into());
+    assert_eq!(made(&disk, theirs()), Plan::default());
+}
+
+#[test]
+fn a_merge_keeps_the_line_endings_and_the_end_of_the_user_s_file() {
+    let disk = project(
+        Owner::Merged,
+        "1\n2\n3\n4\n5\n",
+        Some("1\r\n2\r\n3\r\n4\r\nfive"),
     );
+    let plan = made(&disk, tree(Owner::Merged, "one\n2\n3\n4\n5\n"));
+    let disk = applied(disk, &plan);
+    assert_eq!(disk.get(PATH), Some("one\r\n2\r\n3\r\n4\r\nfive"));
 }
 
 #[test]
 fn files_outside_the_part_that_was_asked_for_stay_as_they_are() {
     let disk = project(Owner::Tool, "a\n", Some("a\n"));
-    let made = plan(&lock(&disk), &disk, tree(Owner::Tool, "b\n"), |path| {
-        path.starts_with("manifests/")
-    });
+    let only = |path: &str| path.starts_with("manifests/");
+    let theirs = tree(Owner::Tool, "b\n");
+    let made = plan(&lock(&disk), &disk, theirs, only, &Resolution::default());
     assert_eq!(made, Plan::default());
 }
 
@@ -144,17 +220,17 @@ proptest! {
     #[test]
     fn a_plan_after_apply_is_empty(owner in owner(), base in text(), ours in prop::option::of(text()), theirs in text()) {
         let disk = project(owner, &base, ours.as_deref());
-        let made = plan(&lock(&disk), &disk, tree(owner, &theirs), all);
-        prop_assume!(made.conflicts.is_empty());
-        let disk = applied(disk, &made);
-        prop_assert_eq!(plan(&lock(&disk), &disk, tree(owner, &theirs), all), Plan::default());
+        let plan = made(&disk, tree(owner, &theirs));
+        prop_assume!(plan.conflicts.is_empty());
+        let disk = applied(disk, &plan);
+        prop_assert_eq!(made(&disk, tree(owner, &theirs)), Plan::default());
     }
 
     #[test]
     fn an_edit_is_never_overwritten(owner in owner(), base in text(), edit in "[xyz]", theirs in text()) {
         let disk = project(owner, &base, Some(&format!("{base}{edit}\n")));
-        let made = plan(&lock(&disk), &disk, tree(owner, &theirs), all);
-        let disk = applied(disk, &made);
+        let plan = made(&disk, tree(owner, &theirs));
+        let disk = applied(disk, &plan);
         let kept = disk.get(PATH).is_some_and(|text| text.lines().any(|line| line == edit));
         prop_assert!(kept);
     }
@@ -166,12 +242,43 @@ proptest! {
             keys.iter().map(|(key, i)| format!("{key} = {i}\n")).collect::<String>()
         };
         let ours = toml(&base) + "mine = true # yes\n";
-        let Merged::Clean(merged) = keys::merge(&toml(&base), &ours, &toml(&theirs)) else {
+        let Ok(merged) = keys::merge(&toml(&base), &ours, &toml(&theirs)) else {
             return Err(TestCaseError::fail("a conflict"));
         };
         let mut lines: Vec<&str> = merged.lines().collect();
         lines.sort_unstable();
         let expected = toml(&theirs) + "mine = true # yes";
         prop_assert_eq!(lines, expected.lines().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_merge_has_each_line_that_either_added_and_none_that_either_removed(
+        base in prop::collection::vec("[a-f]", 0..12),
+        edits in prop::collection::vec((0..12_usize, any::<bool>(), any::<bool>()), 0..6),
+    ) {
+        // each line is of one kind, so that where it is found says where it is from
+        let base: Vec<String> = base.iter().enumerate().map(|(i, line)| format!("{line}{i}")).collect();
+        let (mut ours, mut theirs) = (base.clone(), base.clone());
+        for (count, (at, is_ours, is_insert)) in edits.iter().enumerate() {
+            let side = if *is_ours { &mut ours } else { &mut theirs };
+            let at = (*at).min(side.len());
+            if *is_insert {
+                side.insert(at, format!("new{count}"));
+            } else if at < side.len() {
+                side.remove(at);
+            }
+        }
+        let text = |lines: &[String]| lines.iter().map(|line| format!("{line}\n")).collect::<String>();
+        if let Ok(merged) = Merge::Lines.merge(&text(&base), &text(&ours), &text(&theirs)) {
+            let merged: Vec<&str> = merged.lines().collect();
+            for line in ours.iter().chain(&theirs).filter(|line| line.starts_with("new")) {
+                let count = merged.iter().filter(|found| *found == line).count();
+                prop_assert_eq!(count, 1, "{} {:?}", line, merged);
+            }
+            for line in &base {
+                let stays = ours.contains(line) && theirs.contains(line);
+                prop_assert_eq!(merged.contains(&line.as_str()), stays, "{} {:?}", line, merged);
+            }
+        }
     }
 }

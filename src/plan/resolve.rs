@@ -1,0 +1,95 @@
+//! What the user decided about files that can't change without a word of theirs.
+
+use super::tree::Ours;
+use crate::project::{Lock, Owner};
+
+use super::Tree;
+
+/// Decisions of one invocation, by path; a folder stands for all files in it.
+#[derive(Clone, Debug, Default)]
+pub struct Resolution {
+    /// Files that are the user's from now on.
+    pub adopt: Vec<String>,
+    /// Files that become what is generated, whatever they are now.
+    pub reset: Vec<String>,
+    /// Whether a merge that fails is written with conflict markers.
+    pub write_conflicts: bool,
+}
+
+/// Why a path can't be decided about.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ResolutionError {
+    #[error("`{0}` is no generated file of this project")]
+    Unknown(String),
+    #[error("`{0}` is yours, and --reset would lose what it says")]
+    Yours(String),
+}
+
+impl ResolutionError {
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::Unknown(_) => {
+                "write the path as operator.lock has it, from the project's folder; of a folder, all its files are taken"
+            }
+            Self::Yours(_) => {
+                "move it away first; --reset then writes it as it was in the beginning"
+            }
+        }
+    }
+}
+
+impl Resolution {
+    pub fn adopts(&self, path: &str) -> bool {
+        self.adopt.iter().any(|chosen| covers(chosen, path))
+    }
+
+    pub fn resets(&self, path: &str) -> bool {
+        self.reset.iter().any(|chosen| covers(chosen, path))
+    }
+
+    /// Refuses paths that mean nothing, and those of files that no template may take.
+    pub fn check(&self, lock: &Lock, ours: &Ours, theirs: &Tree) -> Result<(), ResolutionError> {
+        let known = || theirs.0.keys().chain(lock.files.keys());
+        let chosen = self.adopt.iter().chain(&self.reset);
+        for chosen in chosen {
+            if !known().any(|path| covers(chosen, path)) {
+                return Err(ResolutionError::Unknown(chosen.clone()));
+            }
+        }
+        // a folder leaves out what is the user's; only its name alone asks for it
+        let is_users = |path: &&String| {
+            let file = theirs.0.get(*path);
+            file.is_some_and(|file| file.owner == Owner::User) && ours.get(path).is_some()
+        };
+        match self.reset.iter().find(is_users) {
+            Some(path) => Err(ResolutionError::Yours(path.clone())),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Whether a path as a person writes it is that of the file or of a folder above it.
+fn covers(chosen: &str, path: &str) -> bool {
+    let chosen = chosen.strip_prefix("./").unwrap_or(chosen);
+    let chosen = chosen.trim_end_matches('/');
+    let below = || path.strip_prefix(chosen)?.strip_prefix('/');
+    chosen == "." || chosen == path || below().is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_stands_for_its_files() {
+        for (chosen, path, expected) in [
+            ("src/api/mod.rs", "src/api/mod.rs", true),
+            ("./src/api/", "src/api/mod.rs", true),
+            (".", "Dockerfile", true),
+            ("src/ap", "src/api/mod.rs", false),
+            ("src/api/mod.rs", "src/api", false),
+        ] {
+            assert_eq!(covers(chosen, path), expected, "{chosen} {path}");
+        }
+    }
+}

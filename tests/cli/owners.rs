@@ -1,0 +1,164 @@
+//! Who owns a file, and the ways out where the owner and the tool both changed it.
+
+use std::{fs, path::Path};
+
+use crate::support::{edit, files, ok, project, run};
+
+fn text(p: &Path, path: &str) -> String {
+    fs::read_to_string(p.join(path)).unwrap()
+}
+
+/// Makes templates of merged files differ from their bases, as those of another version of the tool do.
+fn as_of_an_older_tool(p: &Path, path: &str, older: impl Fn(String) -> String) {
+    edit(&p.join(".operator/base").join(path), &older);
+    edit(&p.join(path), older);
+}
+
+#[test]
+fn an_edited_file_of_the_tool_is_adopted_or_reset() {
+    let folder = project();
+    let p = folder.path().join("p");
+    let path = "manifests/namespace.yaml";
+    let ours = text(&p, path);
+    edit(&p.join(path), |text| text + "# mine\n");
+    let edited = text(&p, path);
+    let run = run(&p, "regenerate --check");
+    assert_eq!(run.code, 1);
+    for way in ["--adopt", "--reset"] {
+        let told = format!("`cargo operator regenerate {way} {path}`");
+        assert!(run.stderr.contains(&told), "{}", run.stderr);
+    }
+    let adopted = ok(&p, &format!("regenerate --adopt {path}"));
+    assert!(
+        adopted.stderr.contains("is yours from now on"),
+        "{}",
+        adopted.stderr
+    );
+    ok(&p, "regenerate --check");
+    ok(&p, "gen-manifests --image x/y:1");
+    assert_eq!(text(&p, path), edited);
+    ok(&p, &format!("regenerate --reset {path}"));
+    assert_eq!(text(&p, path), ours);
+    ok(&p, "regenerate --check");
+}
+
+#[test]
+fn a_manifest_that_was_deleted_is_listed_nowhere_and_comes_back_when_asked_for() {
+    let folder = project();
+    let p = folder.path().join("p");
+    let before = files(&p);
+    fs::remove_dir_all(p.join("manifests/network")).unwrap();
+    fs::remove_file(p.join("manifests/samples/widgets.example.com.yaml")).unwrap();
+    let stale = run(&p, "regenerate --check");
+    assert_eq!(stale.code, 1);
+    assert!(
+        stale
+            .stderr
+            .contains("manifests/network/policy.yaml was deleted and stays so"),
+        "{}",
+        stale.stderr
+    );
+    ok(&p, "regenerate");
+    ok(&p, "regenerate --check");
+    assert!(!text(&p, "manifests/kustomization.yaml").contains("network"));
+    assert!(!text(&p, "tests/generated.rs").contains("manifests/samples"));
+    assert!(!p.join("manifests/network").exists());
+    ok(&p, "regenerate --reset manifests");
+    assert!(files(&p) == before);
+}
+
+#[test]
+fn what_can_not_be_merged_stops_the_plan_until_the_user_chooses() {
+    let folder = project();
+    let p = folder.path().join("p");
+    as_of_an_older_tool(&p, "Dockerfile", |text| {
+        text.replace("EXPOSE 8080", "EXPOSE 9090")
+    });
+    as_of_an_older_tool(&p, "Cargo.toml", |text| {
+        text.replace("schemars = \"1\"", "schemars = \"0.8\"")
+    });
+    edit(&p.join("Dockerfile"), |text| {
+        text.replace("EXPOSE 9090", "EXPOSE 7070") + "# mine\n"
+    });
+    edit(&p.join("Cargo.toml"), |text| {
+        text.replace("schemars = \"0.8\"", "schemars = \"0.9\"")
+    });
+    let before = files(&p);
+    let stopped = run(&p, "regenerate");
+    assert_eq!(stopped.code, 1);
+    assert!(files(&p) == before);
+    for path in ["Dockerfile", "Cargo.toml"] {
+        let told = format!("conflict: {path} was changed in the same place");
+        assert!(stopped.stderr.contains(&told), "{}", stopped.stderr);
+    }
+    ok(&p, "regenerate --write-conflicts");
+    assert!(text(&p, "Dockerfile").contains(
+        "<<<<<<< ours\nEXPOSE 7070\n||||||| original\nEXPOSE 9090\n=======\nEXPOSE 8080\n>>>>>>> theirs\n"
+    ));
+    assert!(text(&p, "Cargo.toml").contains(
+        "<<<<<<< ours\nschemars = \"0.9\"\n||||||| original\nschemars = \"0.8\"\n=======\nschemars = \"1\"\n>>>>>>> theirs\n"
+    ));
+    // a marker that is left is told
+    let left = run(&p, "regenerate --check --reset Cargo.toml");
+    assert_eq!(left.code, 1);
+    assert!(
+        left.stderr
+            .contains("Dockerfile still has the conflict markers"),
+        "{}",
+        left.stderr
+    );
+    edit(&p.join("Dockerfile"), |text| {
+        let (before, rest) = text.split_once("<<<<<<< ours\n").unwrap();
+        let after = rest.split_once(">>>>>>> theirs\n").unwrap().1;
+        format!("{before}EXPOSE 6060\n{after}")
+    });
+    ok(&p, "regenerate --reset Cargo.toml");
+    ok(&p, "regenerate --check");
+    assert!(text(&p, "Dockerfile").ends_with("# mine\n"));
+}
+
+#[test]
+fn a_path_that_is_none_and_a_file_that_is_the_user_s_are_refused() {
+    let folder = project();
+    let p = folder.path().join("p");
+    let before = files(&p);
+    for (args, told) in [
+        (
+            "--adopt src/nothing.rs",
+            "`src/nothing.rs` is no generated file",
+        ),
+        ("--reset src/main.rs", "`src/main.rs` is yours"),
+    ] {
+        let run = run(&p, &format!("regenerate {args}"));
+        assert_eq!(run.code, 2, "{args}");
+        assert!(run.stderr.contains(told), "{}", run.stderr);
+        assert!(files(&p) == before);
+    }
+}
+
+#[test]
+fn a_check_names_what_is_stale_and_writes_nothing() {
+    let folder = project();
+    let p = folder.path().join("p");
+    edit(&p.join("crds/widgets.example.com.yaml"), |text| {
+        text.replace(
+            "              size:\n",
+            "              color: {type: string}\n              size:\n",
+        )
+    });
+    let before = files(&p);
+    let run = run(&p, "regenerate --check");
+    assert_eq!(run.code, 1);
+    assert!(
+        run.stdout
+            .contains("stale types: update src/api/widget/v1.rs\n"),
+        "{}",
+        run.stdout
+    );
+    assert!(
+        run.stderr.contains("cargo operator regenerate"),
+        "{}",
+        run.stderr
+    );
+    assert!(files(&p) == before);
+}
