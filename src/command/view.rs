@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Exit, failure::Failure};
 use crate::{
-    diagnostic::Report,
+    diagnostic::{Code, Report},
     disk,
     plan::{Act, Cause, Change, Conflict, Note, Plan},
     terminal::Terminal,
@@ -161,7 +161,7 @@ impl View {
         let conflicts: Vec<Value> = plan
             .conflicts
             .iter()
-            .map(|conflict| json!({"path": conflict.path, "cause": conflict.cause, "diff": conflict.diff}))
+            .map(|conflict| json!({"path": conflict.path, "code": code(conflict.cause).as_str(), "cause": conflict.cause, "diff": conflict.diff}))
             .collect();
         json!({
             "written": self.writes() && plan.conflicts.is_empty(),
@@ -246,6 +246,13 @@ fn noted(note: &Note, cure: Cure) -> String {
     }
 }
 
+fn code(cause: Cause) -> Code {
+    match cause {
+        Cause::Edited | Cause::Unneeded => Code::EditedFile,
+        Cause::Both | Cause::Unresolved => Code::MergeConflict,
+    }
+}
+
 fn told(conflict: &Conflict, cure: Cure) -> String {
     let Conflict { path, cause, diff } = conflict;
     let command = cure.resolver();
@@ -278,5 +285,6 @@ fn told(conflict: &Conflict, cure: Cure) -> String {
     } else {
         diff
     };
-    format!("conflict: {path} {what}; nothing was written\n  help: {help}\n{diff}")
+    let code = code(*cause).as_str();
+    format!("conflict[{code}]: {path} {what}; nothing was written\n  help: {help}\n{diff}")
 }

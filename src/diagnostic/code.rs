@@ -42,8 +42,10 @@ codes! {
     ConversionNotServed = "conversion-not-served",
     /// The image is not set, so that the manifests have no Deployment yet.
     NoImage = "no-image",
-    /// The user changed a file that the templates changed as well; the user's text stays.
-    FileKept = "file-kept",
+    /// A file of the tool that the user edited.
+    EditedFile = "edited-file",
+    /// A merged file that the user and its template changed in the same place.
+    MergeConflict = "merge-conflict",
     /// A text that is neither YAML nor JSON.
     Syntax = "syntax",
     /// A text of more levels than a definition can have.

@@ -112,7 +112,8 @@ fn an_edit_in_a_file_of_the_tool_stops_the_plan_and_is_shown() {
         let run = run(&p, args);
         assert_eq!(run.code, 1, "{args}");
         assert!(
-            run.stderr.contains("conflict: src/api/widget/v1.rs"),
+            run.stderr
+                .contains("conflict[edited-file]: src/api/widget/v1.rs"),
             "{}",
             run.stderr
         );

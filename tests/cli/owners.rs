@@ -88,7 +88,7 @@ fn what_can_not_be_merged_stops_the_plan_until_the_user_chooses() {
     assert_eq!(stopped.code, 1);
     assert!(files(&p) == before);
     for path in ["Dockerfile", "Cargo.toml"] {
-        let told = format!("conflict: {path} was changed in the same place");
+        let told = format!("conflict[merge-conflict]: {path} was changed in the same place");
         assert!(stopped.stderr.contains(&told), "{}", stopped.stderr);
     }
     ok(&p, "regenerate --write-conflicts");
