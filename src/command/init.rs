@@ -50,6 +50,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         state: StateFile::new(&name, env!("CARGO_PKG_VERSION")),
         apis: vec![],
         new_specs: vec![],
+        old_specs: vec![],
         resolution: Resolution::default(),
         _guard: Some(guard),
     };

@@ -95,6 +95,8 @@ pub enum KindError {
     },
     #[error("the project has no kind {0}; it has {1}")]
     Unknown(String, String),
+    #[error("{0} is the name of several kinds: {1}")]
+    Several(String, String),
     #[error("`{0}` is not a package name")]
     Name(String),
     #[error("{0} holds more than the definition, and would be replaced as a whole")]
@@ -134,7 +136,9 @@ impl KindError {
             Self::ManyNames(_) => "add the kinds one after the other, or choose one with --kind".into(),
             Self::NoSpec { .. } => "put it back, or take the kind's [[kind]] table out of operator.toml".into(),
             Self::OtherKind { .. } => "mend `kind` and `group` in operator.toml, or the spec".into(),
-            Self::Unknown(..) => "write KIND, or KIND.GROUP where that is not enough".into(),
+            Self::Unknown(..) | Self::Several(..) => {
+                "write KIND, or KIND.GROUP where that is not enough".into()
+            }
             Self::Name(_) => "use lower-case letters, digits and `-`, beginning with a letter: `--name my-operator`".into(),
             Self::SpecExists(_) => "give that file to the command, or move it away".into(),
             Self::Present(_) => "edit its entry in operator.toml, then `cargo operator regenerate`".into(),

@@ -10,6 +10,7 @@ mod inspect;
 mod kinds;
 mod open;
 mod regenerate;
+mod remove;
 mod resolve;
 mod retype;
 mod sample;
@@ -54,6 +55,7 @@ enum Command {
     Types(types::Args),
     Sample(sample::Args),
     Regenerate(regenerate::Args),
+    Remove(remove::Args),
     GenManifests(gen_manifests::Args),
     Inspect(inspect::Args),
     Explain(explain::Args),
@@ -83,6 +85,7 @@ fn run(command: Command, terminal: &Terminal) -> Result<Exit, Failure> {
         Command::Types(args) => types::exec(args, terminal),
         Command::Sample(args) => sample::exec(args, terminal),
         Command::Regenerate(args) => regenerate::exec(args, terminal),
+        Command::Remove(args) => remove::exec(args, terminal),
         Command::GenManifests(args) => gen_manifests::exec(args, terminal),
         Command::Inspect(args) => inspect::exec(args, terminal),
         Command::Explain(args) => explain::exec(args, terminal),

@@ -4,7 +4,7 @@ use std::{collections::BTreeSet, path::PathBuf};
 
 use super::{
     failure::Failure,
-    kinds::{self, Chosen, KindError, find},
+    kinds::{self, Chosen, KindError, find, is_named},
     retype,
 };
 use crate::{
@@ -12,7 +12,7 @@ use crate::{
     diagnostic::{Diagnostic, Place, Report},
     disk::{self, Guard},
     plan::{self, LOCK, Ours, Plan, Resolution, Tree},
-    project::{Lock, Owner, Project, StateFile},
+    project::{Kind, Lock, Owner, Project, StateFile},
     render::{self, Rendered},
 };
 
@@ -36,6 +36,8 @@ pub struct Open {
     pub apis: Vec<Api>,
     /// Those of them that this command brings, by name; the others' files are left alone.
     pub new_specs: Vec<String>,
+    /// The files of specs that no kind has any more.
+    pub old_specs: Vec<String>,
     /// What the user decided about edited files.
     pub resolution: Resolution,
     /// Held until the command ends, so that two commands do not work on one project at once.
@@ -80,6 +82,7 @@ impl Open {
                 state,
                 apis,
                 new_specs: vec![],
+                old_specs: vec![],
                 resolution: Resolution::default(),
                 _guard: Some(guard),
             })
@@ -150,6 +153,32 @@ impl Open {
         Ok(added)
     }
 
+    /// Takes out the one kind that `name` means, and its spec, if the file has nothing else.
+    pub fn remove(&mut self, name: &str) -> Result<Api, Failure> {
+        let kinds = &self.state.state.kinds;
+        let named = |(_, kind): &(usize, &Kind)| is_named(name, &kind.kind, &kind.group);
+        let found: Vec<(usize, &Kind)> = kinds.iter().enumerate().filter(named).collect();
+        let index = match found.as_slice() {
+            [(index, _)] => *index,
+            [] => {
+                let known = kinds::list(kinds.iter().map(|kind| kind.kind.as_str()));
+                return Err(KindError::Unknown(name.into(), known).into());
+            }
+            several => {
+                let known: Vec<String> = several.iter().map(|(_, kind)| kind.full_name()).collect();
+                let known = known.join(", ");
+                return Err(KindError::Several(name.into(), known).into());
+            }
+        };
+        let spec = self.state.remove_kind(index).spec;
+        let is_shared = self.state.state.kinds.iter().any(|kind| kind.spec == spec);
+        let text = disk::read(&self.root, &spec)?.unwrap_or_default();
+        if !is_shared && !crd::holds_more(&text) {
+            self.old_specs.push(spec);
+        }
+        Ok(self.apis.remove(index))
+    }
+
     /// Everything that the state and the specs imply.
     pub fn render(&self) -> Result<Rendered, Failure> {
         let project = Project {
@@ -176,8 +205,9 @@ impl Open {
     /// The plan that makes the disk so, with the state and the specs themselves.
     pub fn plan(&self, tree: Tree, only: impl Fn(&str) -> bool) -> Result<Plan, Failure> {
         let sources = self.sources();
-        let paths =
-            plan::paths(&tree, &self.lock).chain(sources.iter().map(|(path, _)| path.clone()));
+        let edited = sources.iter().map(|(path, _)| path.clone());
+        let paths = plan::paths(&tree, &self.lock).chain(edited);
+        let paths = paths.chain(self.old_specs.iter().cloned());
         let ours = disk::read_tree(&self.root, paths)?;
         if let Some(text) = ours.get("Cargo.toml")
             && let Err(error) = text.parse::<toml_edit::DocumentMut>()
@@ -192,7 +222,7 @@ impl Open {
         self.resolution.check(&self.lock, &ours, &tree)?;
         let tree = self.seeds_formatted(tree, &ours);
         let mut plan = plan::plan(&self.lock, &ours, tree, only, &self.resolution);
-        plan.add_sources(&ours, sources);
+        plan.add_sources(&ours, sources, &self.old_specs);
         Ok(plan)
     }
 

@@ -87,8 +87,18 @@ impl Plan {
         self.changes.is_empty() && self.conflicts.is_empty()
     }
 
-    /// Adds the files that people and commands both edit: the state and the specs, `(path, text)`.
-    pub fn add_sources(&mut self, ours: &Ours, sources: Vec<(String, String)>) {
+    /// Adds the files that people and commands both edit, the state and the specs: `(path, text)`, and the paths of those that go.
+    pub fn add_sources(&mut self, ours: &Ours, sources: Vec<(String, String)>, gone: &[String]) {
+        let gone = gone.iter().filter_map(|path| {
+            Some(Change {
+                path: path.clone(),
+                act: Act::Remove,
+                before: Some(ours.get(path)?.to_owned()),
+                after: None,
+                owner: None,
+            })
+        });
+        self.changes.extend(gone);
         for (path, text) in sources {
             let before = ours.get(&path);
             // as git or an editor has it: the reader forgets both

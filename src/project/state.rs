@@ -216,7 +216,7 @@ impl StateFile {
     pub fn read(text: &str) -> Result<Self, StateError> {
         let invalid = |message: &str, span: Option<Range<usize>>| StateError::Invalid {
             place: span.unwrap_or_default(),
-            message: message.lines().next().unwrap_or_default().to_owned(),
+            message: keyed(message.lines().next().unwrap_or_default()),
         };
         let document: DocumentMut = text
             .parse()
@@ -248,6 +248,21 @@ impl StateFile {
         tables.push(table(&kind));
         self.document.insert("kind", Item::ArrayOfTables(tables));
         self.state.kinds.push(kind);
+    }
+
+    /// Takes out the kind at `index`, with its comments.
+    pub fn remove_kind(&mut self, index: usize) -> Kind {
+        let tables = self
+            .document
+            .get_mut("kind")
+            .and_then(Item::as_array_of_tables_mut);
+        if let Some(tables) = tables {
+            tables.remove(index);
+            if tables.is_empty() {
+                self.document.remove("kind");
+            }
+        }
+        self.state.kinds.remove(index)
     }
 
     /// Sets the versions of the kind at `index`.
@@ -297,6 +312,25 @@ impl StateFile {
 impl fmt::Display for StateFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.document.fmt(f)
+    }
+}
+
+/// A message of serde, which lists all keys, with the one that was probably meant.
+fn keyed(message: &str) -> String {
+    let names = message.strip_prefix("unknown field `").and_then(|rest| {
+        let (found, known) = rest.split_once("`, expected ")?;
+        let known = known.split('`').skip(1).step_by(2);
+        let nearest = known.max_by(|a, b| {
+            let likeness = |known: &str| strsim::jaro_winkler(found, known);
+            likeness(a).total_cmp(&likeness(b))
+        })?;
+        Some((found, nearest))
+    });
+    match names {
+        Some((found, nearest)) => {
+            format!("there is no key `{found}` here; the nearest is `{nearest}`")
+        }
+        None => message.to_owned(),
     }
 }
 

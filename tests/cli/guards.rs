@@ -37,6 +37,14 @@ fn what_the_state_cannot_mean_is_refused() {
             "a rule of Widget.example.com has no verbs",
         ),
         (
+            state.replace("tool =", "namespace = \"all\"\ntool ="),
+            "there is no key `namespace` here; the nearest is `namespaces`",
+        ),
+        (
+            state.replace("scaffold =", "scafold ="),
+            "there is no key `scafold` here; the nearest is `scaffold`",
+        ),
+        (
             state.replace("tool = \"0.", "tool = \"999."),
             "which is newer than this",
         ),

@@ -6,6 +6,7 @@ mod explained;
 mod guards;
 mod modes;
 mod owners;
+mod removes;
 mod retypes;
 mod support;
 mod upgrades;

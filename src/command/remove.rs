@@ -1,0 +1,44 @@
+//! `remove`: a kind leaves the project.
+
+use super::{
+    Exit,
+    failure::Failure,
+    open::{Open, Where},
+    view::{Cure, Outcome, View},
+};
+use crate::terminal::Terminal;
+
+/// Takes a kind out of the project: its entry in operator.toml, its spec, and of its files those that nobody edited
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  cargo operator remove Widget --dry-run
+  cargo operator remove Certificate.cert-manager.io")]
+pub struct Args {
+    /// KIND, or KIND.GROUP where that is not enough
+    kind: String,
+    #[command(flatten)]
+    place: Where,
+    #[command(flatten)]
+    view: View,
+}
+
+pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
+    let mut open = Open::read(&args.place)?;
+    let api = open.remove(&args.kind)?;
+    let rendered = open.render()?;
+    let plan = open.plan(rendered.tree, |_| true)?;
+    let outcome = Outcome {
+        root: &open.root,
+        reports: open.reports(rendered.diagnostics, &plan),
+        plan,
+        summary: format!(
+            "{}: {} removed; clusters still have the definition {}, and deleting that deletes its objects",
+            open.state.state.name,
+            api.names.kind,
+            api.name()
+        ),
+        next: "cargo test".into(),
+        cure: Cure::SameCommand,
+    };
+    args.view.finish(&outcome, terminal)
+}
