@@ -13,6 +13,10 @@ use std::{
     thread,
 };
 
+mod scratch;
+
+pub use scratch::Scratch;
+
 use crate::plan::{Ours, Plan};
 
 /// A failed read or write.
@@ -228,6 +232,43 @@ pub fn read_tree(root: &Path, paths: impl Iterator<Item = String>) -> Result<Our
         }
     }
     Ok(ours)
+}
+
+/// The Rust files of a package, by their paths below `root`; those that are not UTF-8 are left out.
+pub fn rust_files(root: &Path) -> Result<Ours, DiskError> {
+    let mut found = vec![];
+    for folder in ["src", "tests", "examples", "benches"] {
+        rust_below(root, folder, &mut found)?;
+    }
+    found.push("build.rs".into());
+    let mut ours = Ours::default();
+    for path in found {
+        if let Ok(text) = fs::read_to_string(root.join(&path)) {
+            ours.0.insert(path, text);
+        }
+    }
+    Ok(ours)
+}
+
+fn rust_below(root: &Path, folder: &str, found: &mut Vec<String>) -> Result<(), DiskError> {
+    let failed = |source| DiskError::Read {
+        path: folder.into(),
+        source,
+    };
+    let entries = match fs::read_dir(root.join(folder)) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(failed)?,
+    };
+    for entry in entries {
+        let entry = entry.map_err(failed)?;
+        let path = format!("{folder}/{}", entry.file_name().to_string_lossy());
+        if entry.file_type().map_err(failed)?.is_dir() {
+            rust_below(root, &path, found)?;
+        } else if path.ends_with(".rs") {
+            found.push(path);
+        }
+    }
+    Ok(())
 }
 
 /// The text of a file below `root`, if there is one.

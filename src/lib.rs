@@ -16,3 +16,4 @@ pub mod render;
 mod rustfmt;
 mod terminal;
 pub mod types;
+pub mod uses;

@@ -5,6 +5,7 @@ use super::{
     failure::Failure,
     kinds::{self, Chosen},
     open::{Open, Where},
+    touch,
     view::{Cure, Outcome, View},
 };
 use crate::terminal::Terminal;
@@ -35,9 +36,13 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let added = open.add(specs, &args.chosen)?;
     let rendered = open.render()?;
     let plan = open.plan(rendered.tree, |_| true)?;
+    let mut reports = open.reports(rendered.diagnostics, &plan);
+    if !args.view.is_check() {
+        reports.extend(touch::reports(&open, &plan, terminal)?);
+    }
     let outcome = Outcome {
         root: &open.root,
-        reports: open.reports(rendered.diagnostics, &plan),
+        reports,
         plan,
         summary: match added {
             0 => format!(

@@ -15,6 +15,7 @@ mod resolve;
 mod retype;
 mod sample;
 mod starter;
+mod touch;
 mod types;
 mod view;
 

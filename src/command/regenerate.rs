@@ -5,6 +5,7 @@ use super::{
     failure::Failure,
     open::{Open, Where},
     resolve::Resolve,
+    touch,
     view::{Cure, Outcome, View},
 };
 use crate::terminal::Terminal;
@@ -26,9 +27,13 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     open.state.set_tool(env!("CARGO_PKG_VERSION"));
     let rendered = open.render()?;
     let plan = open.plan(rendered.tree, |_| true)?;
+    let mut reports = open.reports(rendered.diagnostics, &plan);
+    if !args.view.is_check() {
+        reports.extend(touch::reports(&open, &plan, terminal)?);
+    }
     let outcome = Outcome {
         root: &open.root,
-        reports: open.reports(rendered.diagnostics, &plan),
+        reports,
         plan,
         summary: format!("{}: regenerated", open.state.state.name),
         next: "cargo test".into(),

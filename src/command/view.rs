@@ -71,6 +71,11 @@ impl Cure {
 }
 
 impl View {
+    /// Whether it is only asked if something is stale.
+    pub fn is_check(&self) -> bool {
+        self.check
+    }
+
     pub fn writes(&self) -> bool {
         !(self.dry_run || self.diff || self.check)
     }

@@ -30,6 +30,8 @@ codes! {
     Untyped = "untyped",
     /// A field whose Rust type is another one than in the last run.
     Retyped = "retyped",
+    /// Code of the user that uses what a new schema takes away or changes.
+    TouchedCode = "touched-code",
     /// A keyword that CustomResourceDefinitions do not have.
     UnknownKeyword = "unknown-keyword",
     /// A schema that the API server takes, and that cannot have been meant.

@@ -9,6 +9,7 @@ mod owners;
 mod removes;
 mod retypes;
 mod support;
+mod touched;
 mod upgrades;
 
 use std::fs;

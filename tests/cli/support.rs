@@ -24,6 +24,8 @@ pub fn run_with(folder: &Path, args: &str, input: &str) -> Run {
         .arg("operator")
         .args(args.split_whitespace())
         .current_dir(folder)
+        // nothing of these projects is built
+        .env_remove("CARGO_TARGET_DIR")
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())

@@ -1,0 +1,114 @@
+//! A copy of a project's code that cargo checks, beside what is built of the project already.
+
+use std::{
+    env, fs, io,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use tempfile::TempDir;
+
+/// A copy of a project, without its vendored crates and what is built.
+pub struct Scratch {
+    /// In the folder of what is built, so that it is on the same disk and under the same `.gitignore`.
+    folder: TempDir,
+    root: PathBuf,
+    target: PathBuf,
+    command: &'static [&'static str],
+}
+
+impl Scratch {
+    /// `None` where cargo could not check the copy within seconds: there is no cargo, or the dependencies are not built.
+    pub fn new(root: &Path, manifest: &str) -> Option<Self> {
+        let root = std::path::absolute(root).ok()?;
+        let metadata = cargo_metadata::MetadataCommand::new()
+            .manifest_path(root.join("Cargo.toml"))
+            .no_deps()
+            .other_options(["--offline".to_owned()])
+            .exec()
+            .ok()?;
+        let name = metadata.root_package()?.name.replace('-', "_");
+        let target: PathBuf = metadata.target_directory.into();
+        let command = built(&target.join("debug/deps"), &name)?;
+        let folder = TempDir::with_prefix_in("cargo-operator-", &target).ok()?;
+        let scratch = Self {
+            folder,
+            root,
+            target,
+            command,
+        };
+        copy(&scratch.root, scratch.folder.path(), &scratch.target).ok()?;
+        scratch.write("Cargo.toml", Some(manifest)).ok()?;
+        Some(scratch)
+    }
+
+    /// Writes a file, or removes it.
+    pub fn write(&self, path: &str, text: Option<&str>) -> io::Result<()> {
+        let path = self.folder.path().join(path);
+        match text {
+            Some(text) => {
+                fs::create_dir_all(path.parent().unwrap_or(&path))?;
+                fs::write(path, text)
+            }
+            None if path.exists() => fs::remove_file(path),
+            None => Ok(()),
+        }
+    }
+
+    /// The messages of the compiler, as JSON; `None` where cargo itself failed.
+    pub fn check(&self) -> Option<Vec<u8>> {
+        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let output = Command::new(cargo)
+            .args(self.command)
+            .args(["--offline", "--keep-going", "--message-format=json"])
+            .arg("--manifest-path")
+            .arg(self.folder.path().join("Cargo.toml"))
+            // where the settings of cargo for the project are found
+            .current_dir(&self.root)
+            .env("CARGO_TARGET_DIR", &self.target)
+            .stdin(Stdio::null())
+            .stderr(Stdio::null())
+            .output()
+            .ok()?;
+        (!output.stdout.is_empty()).then_some(output.stdout)
+    }
+}
+
+/// The command by which the project has been built before, and so its dependencies: `cargo check` has no use for what `cargo test` makes of
+/// them, nor the other way round.
+fn built(folder: &Path, name: &str) -> Option<&'static [&'static str]> {
+    let names = fs::read_dir(folder).ok()?.flatten();
+    let names: Vec<PathBuf> = names.map(|entry| entry.path()).collect();
+    let start = format!("lib{name}-");
+    let is_library = |path: &&PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with(&start) && name.ends_with(".rmeta")
+    };
+    let mut found = names.iter().filter(is_library).peekable();
+    found.peek()?;
+    let is_checked = found.any(|path| !path.with_extension("rlib").exists());
+    Some(match is_checked {
+        true => &["check", "--all-targets"],
+        false => &["test", "--no-run"],
+    })
+}
+
+/// Copies what the code is made of: no hidden folders, no vendored crates, nothing that was built.
+fn copy(from: &Path, to: &Path, target: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (path, name) = (entry.path(), entry.file_name());
+        let is_hidden = name.to_string_lossy().starts_with('.');
+        if is_hidden || path == target || name == "target" || name == "crates" {
+            continue;
+        }
+        let to = to.join(name);
+        if path.is_dir() {
+            fs::create_dir(&to)?;
+            copy(&path, &to, target)?;
+        } else {
+            fs::copy(&path, &to)?;
+        }
+    }
+    Ok(())
+}

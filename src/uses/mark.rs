@@ -1,0 +1,193 @@
+//! The old types with `#[deprecated]` on what the new ones do not have, or have otherwise.
+
+use std::collections::BTreeMap;
+
+use super::{
+    Touched,
+    module::{Member, Module, Shape},
+};
+
+/// A module of before, made to tell of each use of what changes.
+#[derive(Clone, Debug)]
+pub struct Marked {
+    /// Line for line the text of before.
+    pub text: String,
+    pub touched: Touched,
+}
+
+/// Compares the modules of one version; `None` where one is not Rust, as after an edit. An absent module is one without types.
+pub fn mark(before: &str, after: Option<&str>) -> Option<Marked> {
+    let (old, new) = (
+        Module::read(before)?,
+        Module::read(after.unwrap_or_default())?,
+    );
+    let mut marking = Marking {
+        old: &old,
+        new: &new,
+        marks: BTreeMap::new(),
+        touched: Touched::default(),
+    };
+    for name in old.items.keys() {
+        marking.item(name);
+    }
+    let Marking { marks, touched, .. } = marking;
+    let mut text = before.to_owned();
+    for (place, note) in marks.iter().rev() {
+        text.insert_str(*place, &format!("#[deprecated(note = \"{note}\")] "));
+    }
+    Some(Marked { text, touched })
+}
+
+/// What becomes of something, as the note on it says.
+pub const REMOVED: &str = "removed";
+pub const RETYPED: &str = "retyped";
+
+struct Marking<'a> {
+    old: &'a Module,
+    new: &'a Module,
+    /// By places in the text of before.
+    marks: BTreeMap<usize, &'static str>,
+    touched: Touched,
+}
+
+impl Marking<'_> {
+    fn item(&mut self, name: &str) {
+        let old = &self.old.items[name];
+        let Some(new) = self.new.items.get(name) else {
+            self.marks.insert(old.place, REMOVED);
+            self.touched.items.insert(name.to_owned());
+            return;
+        };
+        match (&old.shape, &new.shape) {
+            (Shape::Struct(old), Shape::Struct(new)) => {
+                self.members(old, new);
+                if new.keys().any(|field| !old.contains_key(field)) {
+                    self.touched.wider.insert(name.to_owned());
+                }
+            }
+            (Shape::Enum(old), Shape::Enum(new)) => {
+                for (variant, member) in old {
+                    let is_same = |new: &Member| new.type_ == member.type_;
+                    let note = match new.get(variant) {
+                        Some(new) if is_same(new) => continue,
+                        Some(_) => RETYPED,
+                        None => REMOVED,
+                    };
+                    self.marks.insert(member.place, note);
+                    self.touched.items.insert(format!("{name}::{variant}"));
+                }
+                if new.keys().any(|variant| !old.contains_key(variant)) {
+                    self.touched.longer.insert(name.to_owned());
+                }
+            }
+            // a shared type got one of its own, or lost it: fields of it are compared by what they stand for
+            (Shape::Alias(_), _) | (_, Shape::Alias(_)) => {}
+            _ => {
+                self.marks.insert(old.place, RETYPED);
+                self.touched.items.insert(name.to_owned());
+            }
+        }
+        self.members(&old.methods, &new.methods);
+    }
+
+    fn members(&mut self, old: &BTreeMap<String, Member>, new: &BTreeMap<String, Member>) {
+        for (name, member) in old {
+            let resolved = self.old.resolve(&member.type_);
+            let note = match new.get(name) {
+                Some(new) if self.new.resolve(&new.type_) == resolved => continue,
+                Some(_) => RETYPED,
+                None => REMOVED,
+            };
+            self.marks.insert(member.place, note);
+            self.touched.members.insert(name.clone());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BEFORE: &str = "/// What is wanted.
+#[derive(Clone)]
+pub struct Spec {
+    /// Goes.
+    #[serde(default)]
+    pub size: i32,
+
+    pub mode: Option<Mode>,
+    pub first: Option<Part>,
+    pub second: Option<SecondPart>,
+}
+
+impl Spec {
+    pub fn size(&self) -> i32 {
+        self.size
+    }
+}
+
+pub enum Mode {
+    Fast,
+    Slow,
+    Unrecognized(String),
+}
+
+pub struct Part {
+    pub x: bool,
+}
+
+pub type SecondPart = Part;
+";
+
+    #[test]
+    fn what_goes_or_changes_is_marked_and_no_line_moves() {
+        let after = BEFORE
+            .replace(
+                "    /// Goes.\n    #[serde(default)]\n    pub size: i32,\n",
+                "    pub colour: String,\n",
+            )
+            .replace(
+                "    pub fn size(&self) -> i32 {\n        self.size\n    }\n",
+                "",
+            )
+            .replace("    Fast,\n", "    Faster,\n")
+            .replace(
+                "pub type SecondPart = Part;",
+                "pub struct SecondPart {\n    pub y: bool,\n}",
+            );
+        let marked = mark(BEFORE, Some(&after)).unwrap();
+        let lines: Vec<&str> = marked.text.lines().collect();
+        assert_eq!(lines.len(), BEFORE.lines().count());
+        let told: Vec<&str> = lines
+            .into_iter()
+            .filter(|line| line.contains("#[deprecated"))
+            .collect();
+        let expected = [
+            "    #[deprecated(note = \"removed\")] pub size: i32,",
+            "    #[deprecated(note = \"retyped\")] pub second: Option<SecondPart>,",
+            "    #[deprecated(note = \"removed\")] pub fn size(&self) -> i32 {",
+            "    #[deprecated(note = \"removed\")] Fast,",
+        ];
+        assert_eq!(told, expected);
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let touched = Touched {
+            members: names(&["second", "size"]),
+            items: names(&["Mode::Fast"]),
+            wider: names(&["Spec"]),
+            longer: names(&["Mode"]),
+        };
+        assert_eq!(marked.touched, touched);
+    }
+
+    #[test]
+    fn equal_modules_touch_nothing_and_a_module_that_goes_touches_all() {
+        let same = mark(BEFORE, Some(BEFORE)).unwrap();
+        assert_eq!(
+            (same.text.as_str(), same.touched),
+            (BEFORE, Touched::default())
+        );
+        let gone = mark(BEFORE, None).unwrap().touched;
+        let items: Vec<&str> = gone.items.iter().map(String::as_str).collect();
+        assert_eq!(items, ["Mode", "Part", "SecondPart", "Spec"]);
+    }
+}

@@ -1,0 +1,74 @@
+//! What `cargo check --message-format=json` says of the user's code.
+
+use std::collections::BTreeSet;
+
+use cargo_metadata::{
+    Message,
+    diagnostic::{Diagnostic, DiagnosticLevel},
+};
+
+use super::{Use, mark};
+
+/// A use of what changes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Found {
+    pub at: Use,
+    /// Whether it goes altogether.
+    pub is_removed: bool,
+}
+
+/// What a check came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Checked {
+    /// Uses of what is deprecated, in the order of files and lines.
+    pub deprecated: BTreeSet<Found>,
+    pub errors: BTreeSet<Use>,
+    /// Whether names could not be resolved, so that nothing else was checked.
+    pub is_unresolved: bool,
+    /// Whether the library has errors, so that nothing which uses it was checked.
+    pub is_library_broken: bool,
+}
+
+/// Reads the messages of one check; `is_users` is asked for the path of a file from the project's folder.
+pub fn read(output: &[u8], is_users: impl Fn(&str) -> bool) -> Checked {
+    let mut checked = Checked::default();
+    for message in Message::parse_stream(output).map_while(Result::ok) {
+        let Message::CompilerMessage(message) = message else {
+            continue;
+        };
+        let is_error = message.message.level == DiagnosticLevel::Error;
+        let code = message.message.code.as_ref();
+        let code = code.map(|code| code.code.as_str()).unwrap_or_default();
+        if is_error {
+            checked.is_unresolved |= RESOLUTION.contains(&code);
+            checked.is_library_broken |= message.target.is_lib();
+        }
+        for at in places(&message.message).filter(|at| is_users(&at.path)) {
+            if code == "deprecated" {
+                let note = message.message.message.rsplit(": ").next();
+                let is_removed = note == Some(mark::REMOVED);
+                checked.deprecated.insert(Found { at, is_removed });
+            } else if is_error {
+                checked.errors.insert(at);
+            }
+        }
+    }
+    checked
+}
+
+/// The codes of errors of the phase before types are checked (<https://doc.rust-lang.org/error_codes/>).
+const RESOLUTION: [&str; 8] = [
+    "E0405", "E0412", "E0422", "E0423", "E0425", "E0432", "E0433", "E0531",
+];
+
+fn places(diagnostic: &Diagnostic) -> impl Iterator<Item = Use> {
+    let message = diagnostic.message.lines().next().unwrap_or_default();
+    let primary = diagnostic.spans.iter().filter(|span| span.is_primary);
+    primary.map(move |span| Use {
+        path: span.file_name.replace('\\', "/"),
+        line: span.line_start,
+        column: span.column_start,
+        length: (span.byte_end - span.byte_start) as usize,
+        message: message.to_owned(),
+    })
+}

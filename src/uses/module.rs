@@ -1,0 +1,122 @@
+//! A generated module as its public face: types, fields, variants and methods, with their places.
+
+use std::collections::BTreeMap;
+
+use quote::ToTokens;
+use syn::{Fields, ImplItem, Item, Visibility, spanned::Spanned};
+
+/// The types of a module.
+#[derive(Default)]
+pub struct Module {
+    pub items: BTreeMap<String, Type>,
+}
+
+pub struct Type {
+    pub shape: Shape,
+    /// Where an attribute can be put, in bytes of the text.
+    pub place: usize,
+    pub methods: BTreeMap<String, Member>,
+}
+
+pub enum Shape {
+    Struct(BTreeMap<String, Member>),
+    Enum(BTreeMap<String, Member>),
+    /// Another name for a type.
+    Alias(String),
+}
+
+pub struct Member {
+    /// As the source has it, without layout.
+    pub type_: String,
+    pub place: usize,
+}
+
+impl Module {
+    /// `None` where the text is not Rust.
+    pub fn read(text: &str) -> Option<Self> {
+        let file = syn::parse_file(text).ok()?;
+        let mut module = Self::default();
+        for item in &file.items {
+            let (name, shape, place) = match item {
+                Item::Struct(item) => (&item.ident, fields(&item.fields), start(&item.vis)),
+                Item::Enum(item) => {
+                    let variants = item.variants.iter().map(|variant| {
+                        let member = Member {
+                            type_: variant.fields.to_token_stream().to_string(),
+                            place: variant.ident.span().byte_range().start,
+                        };
+                        (variant.ident.to_string(), member)
+                    });
+                    (
+                        &item.ident,
+                        Shape::Enum(variants.collect()),
+                        start(&item.vis),
+                    )
+                }
+                Item::Type(item) => {
+                    let target = item.ty.to_token_stream().to_string();
+                    (&item.ident, Shape::Alias(target), start(&item.vis))
+                }
+                _ => continue,
+            };
+            let type_ = Type {
+                shape,
+                place,
+                methods: BTreeMap::new(),
+            };
+            module.items.insert(name.to_string(), type_);
+        }
+        module.read_methods(&file);
+        Some(module)
+    }
+
+    fn read_methods(&mut self, file: &syn::File) {
+        let impls = file.items.iter().filter_map(|item| match item {
+            Item::Impl(item) if item.trait_.is_none() => Some(item),
+            _ => None,
+        });
+        for item in impls {
+            let Some(type_) = self
+                .items
+                .get_mut(&item.self_ty.to_token_stream().to_string())
+            else {
+                continue;
+            };
+            for item in &item.items {
+                if let ImplItem::Fn(method) = item {
+                    let member = Member {
+                        type_: method.sig.to_token_stream().to_string(),
+                        place: start(&method.vis),
+                    };
+                    type_.methods.insert(method.sig.ident.to_string(), member);
+                }
+            }
+        }
+    }
+
+    /// A type expression with the types themselves in place of their other names.
+    pub fn resolve(&self, expression: &str) -> String {
+        let word = |word: &str| match self.items.get(word).map(|found| &found.shape) {
+            Some(Shape::Alias(first)) => first.clone(),
+            _ => word.to_owned(),
+        };
+        let words: Vec<String> = expression.split(' ').map(word).collect();
+        words.join(" ")
+    }
+}
+
+fn fields(fields: &Fields) -> Shape {
+    let named = fields.iter().filter_map(|field| {
+        let member = Member {
+            type_: field.ty.to_token_stream().to_string(),
+            place: start(&field.vis),
+        };
+        Some((field.ident.as_ref()?.to_string(), member))
+    });
+    Shape::Struct(named.collect())
+}
+
+/// Behind the attributes: generated items are all `pub`.
+fn start(visibility: &Visibility) -> usize {
+    visibility.span().byte_range().start
+}

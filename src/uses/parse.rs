@@ -1,0 +1,239 @@
+//! Uses by their names alone, where no compiler can be asked: what is found may be of another type with a field of that name.
+
+use syn::{
+    ExprField, ExprMatch, ExprMethodCall, ExprStruct, FieldValue, File, Member, Pat, PatStruct,
+    Path, UseTree,
+    spanned::Spanned,
+    visit::{self, Visit},
+};
+
+use super::{Touched, Use};
+
+/// The uses of what goes or changes in a file; none where it is not Rust.
+pub fn named(path: &str, text: &str, touched: &Touched) -> Vec<Use> {
+    visited(path, text, touched, true)
+}
+
+/// Literals and patterns that name all fields of a struct that gets another, and a `match` of all variants of an enum that does: the
+/// uses that neither a removed nor a retyped thing has.
+pub fn uncovered(path: &str, text: &str, touched: &Touched) -> Vec<Use> {
+    visited(path, text, touched, false)
+}
+
+fn visited(path: &str, text: &str, touched: &Touched, names: bool) -> Vec<Use> {
+    let Ok(file) = syn::parse_file(text) else {
+        return vec![];
+    };
+    let mut looking = Looking {
+        path,
+        touched,
+        names,
+        found: vec![],
+    };
+    looking.visit_file(&file);
+    looking.found.sort();
+    looking.found.dedup();
+    looking.found
+}
+
+struct Looking<'a> {
+    path: &'a str,
+    touched: &'a Touched,
+    names: bool,
+    found: Vec<Use>,
+}
+
+impl Looking<'_> {
+    fn tell(&mut self, at: &impl Spanned, message: String) {
+        let span = at.span();
+        self.found.push(Use {
+            path: self.path.to_owned(),
+            line: span.start().line,
+            column: span.start().column + 1,
+            length: span.byte_range().len(),
+            message,
+        });
+    }
+
+    fn member(&mut self, at: &impl Spanned, name: &str) {
+        if self.names && self.touched.members.contains(name) {
+            self.tell(
+                at,
+                format!("`{name}` may be a field that is removed or has another type"),
+            );
+        }
+    }
+
+    fn structure(&mut self, path: &Path, is_open: bool) {
+        let name = last(path);
+        if !is_open && self.touched.wider.contains(&name) {
+            self.tell(
+                path,
+                format!("`{name}` gets fields that are not named here"),
+            );
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Looking<'_> {
+    fn visit_file(&mut self, file: &'ast File) {
+        visit::visit_file(self, file);
+    }
+
+    fn visit_expr_field(&mut self, field: &'ast ExprField) {
+        if let Member::Named(name) = &field.member {
+            self.member(name, &name.to_string());
+        }
+        visit::visit_expr_field(self, field);
+    }
+
+    fn visit_expr_method_call(&mut self, call: &'ast ExprMethodCall) {
+        self.member(&call.method, &call.method.to_string());
+        visit::visit_expr_method_call(self, call);
+    }
+
+    fn visit_field_value(&mut self, field: &'ast FieldValue) {
+        if let Member::Named(name) = &field.member {
+            self.member(name, &name.to_string());
+        }
+        visit::visit_field_value(self, field);
+    }
+
+    fn visit_field_pat(&mut self, field: &'ast syn::FieldPat) {
+        if let Member::Named(name) = &field.member {
+            self.member(name, &name.to_string());
+        }
+        visit::visit_field_pat(self, field);
+    }
+
+    fn visit_expr_struct(&mut self, literal: &'ast ExprStruct) {
+        self.structure(&literal.path, literal.rest.is_some());
+        visit::visit_expr_struct(self, literal);
+    }
+
+    fn visit_pat_struct(&mut self, pattern: &'ast PatStruct) {
+        self.structure(&pattern.path, pattern.rest.is_some());
+        visit::visit_pat_struct(self, pattern);
+    }
+
+    fn visit_expr_match(&mut self, found: &'ast ExprMatch) {
+        let has_wildcard = found
+            .arms
+            .iter()
+            .any(|arm| arm.guard.is_none() && matches!(&arm.pat, Pat::Wild(_) | Pat::Ident(_)));
+        let mut variants = vec![];
+        for arm in &found.arms {
+            enums(&arm.pat, &mut variants);
+        }
+        if let Some(name) = variants
+            .iter()
+            .find(|name| self.touched.longer.contains(*name))
+            && !has_wildcard
+        {
+            self.tell(
+                &found.match_token,
+                format!("`{name}` gets variants that have no arm here"),
+            );
+        }
+        visit::visit_expr_match(self, found);
+    }
+
+    fn visit_path(&mut self, path: &'ast Path) {
+        let names: Vec<String> = path
+            .segments
+            .iter()
+            .map(|part| part.ident.to_string())
+            .collect();
+        let pairs = names.windows(2).map(|pair| pair.join("::"));
+        let items = names.iter().cloned().chain(pairs);
+        if self.names
+            && let Some(item) = items
+                .into_iter()
+                .find(|item| self.touched.items.contains(item))
+        {
+            self.tell(path, format!("`{item}` is removed or another type"));
+        }
+        visit::visit_path(self, path);
+    }
+
+    fn visit_use_tree(&mut self, tree: &'ast UseTree) {
+        let name = match tree {
+            UseTree::Name(name) => Some(&name.ident),
+            UseTree::Rename(name) => Some(&name.ident),
+            _ => None,
+        };
+        if let Some(name) =
+            name.filter(|name| self.names && self.touched.items.contains(&name.to_string()))
+        {
+            self.tell(name, format!("`{name}` is removed or another type"));
+        }
+        visit::visit_use_tree(self, tree);
+    }
+}
+
+fn last(path: &Path) -> String {
+    path.segments
+        .last()
+        .map(|part| part.ident.to_string())
+        .unwrap_or_default()
+}
+
+/// The types of the variants that a pattern names.
+fn enums(pattern: &Pat, found: &mut Vec<String>) {
+    let mut path = |path: &Path| {
+        let parts = &path.segments;
+        found.extend(parts.iter().rev().nth(1).map(|part| part.ident.to_string()));
+    };
+    match pattern {
+        Pat::Path(at) => path(&at.path),
+        Pat::TupleStruct(at) => {
+            path(&at.path);
+            at.elems.iter().for_each(|pattern| enums(pattern, found));
+        }
+        Pat::Or(cases) => cases.cases.iter().for_each(|pattern| enums(pattern, found)),
+        Pat::Reference(to) => enums(&to.pat, found),
+        Pat::Paren(inner) => enums(&inner.pat, found),
+        Pat::Tuple(parts) => parts.elems.iter().for_each(|pattern| enums(pattern, found)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CODE: &str = "use api::{Part as P, Spec};
+
+fn f(spec: &Spec) -> i32 {
+    let part = Spec { colour: 1 };
+    let Spec { colour, .. } = part;
+    let Spec { colour: c } = part;
+    match spec.mode {
+        Mode::Fast => spec.size,
+        Some(Mode::Slow) => spec.size(),
+    }
+}
+";
+
+    #[test]
+    fn uses_are_found_by_their_names() {
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let touched = Touched {
+            members: names(&["size"]),
+            items: names(&["Part", "Mode::Fast"]),
+            wider: names(&["Spec"]),
+            longer: names(&["Mode"]),
+        };
+        let told = |uses: Vec<Use>| {
+            uses.into_iter()
+                .map(|at| (at.line, at.column))
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(
+            told(uncovered("src/x.rs", CODE, &touched)),
+            [(4, 16), (6, 9), (7, 5)]
+        );
+        let expected = [(1, 11), (4, 16), (6, 9), (7, 5), (8, 9), (8, 28), (9, 34)];
+        assert_eq!(told(named("src/x.rs", CODE, &touched)), expected);
+    }
+}
