@@ -120,21 +120,8 @@ impl Open {
                     {
                         return Err(KindError::Present(kind.full_name()).into());
                     }
-                    let wanted = match chosen.versions.as_slice() {
-                        // a version that the new spec has dropped loses its types
-                        [] => kind
-                            .versions
-                            .iter()
-                            .filter(|version| api.version(version).is_some())
-                            .cloned()
-                            .collect(),
-                        wanted => wanted.to_vec(),
-                    };
-                    let versions = kinds::versions(&api, kind, &wanted)?;
-                    if versions != kind.versions {
-                        self.state.set_versions(index, versions);
-                    }
                     self.apis[index] = api;
+                    self.follow_versions(index, &chosen.versions)?;
                 }
                 None => {
                     let kind = kinds::kind(&api, chosen, kinds)?;
@@ -151,6 +138,24 @@ impl Open {
         }
         self.state.state.check()?;
         Ok(added)
+    }
+
+    /// Brings the versions of a kind to what its spec has: one that is gone loses its types, and a new storage version gets them.
+    pub fn follow_versions(&mut self, index: usize, wanted: &[String]) -> Result<(), Failure> {
+        let (kind, api) = (&self.state.state.kinds[index], &self.apis[index]);
+        let wanted = match wanted {
+            [] => {
+                let mut known = kind.versions.clone();
+                known.retain(|version| api.version(version).is_some());
+                known
+            }
+            wanted => wanted.to_vec(),
+        };
+        let versions = kinds::versions(api, kind, &wanted)?;
+        if versions != kind.versions {
+            self.state.set_versions(index, versions);
+        }
+        Ok(())
     }
 
     /// Takes out the one kind that `name` means, and its spec, if the file has nothing else.

@@ -24,6 +24,9 @@ pub struct Args {
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let mut open = Open::read(&args.place)?;
     open.resolution = args.resolve.into();
+    for index in 0..open.apis.len() {
+        open.follow_versions(index, &[])?;
+    }
     open.state.set_tool(env!("CARGO_PKG_VERSION"));
     let rendered = open.render()?;
     let plan = open.plan(rendered.tree, |_| true)?;

@@ -1,0 +1,236 @@
+//! Real definitions as they grew, each through a project with edits of its owner: no edit is lost, what is generated is what a new project
+//! has, a second run finds nothing to do, and code that no longer compiles was named.
+//!
+//! `$HISTORIES` names a folder with a folder for each definition, its revisions in order of their names. `$REPLAY` chooses some by parts
+//! of their names, `$REPLAY_STEPS` the number of their last revisions. With `$REPLAY_COMPILES` the projects are compiled, with the target
+//! folder that it names. `$CARGO_OPERATOR` is the program, or else the one that cargo built.
+
+mod code;
+mod edits;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    env, fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+use serde_json::Value;
+
+use crate::{code::Compiler, edits::Edits};
+
+fn sorted(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths
+}
+
+/// Runs the program, which is to end with one of `codes`.
+fn run(folder: &Path, args: &[&str], codes: &[i32]) -> (i32, String, String) {
+    let program = env::var("CARGO_OPERATOR").unwrap_or(env!("CARGO_BIN_EXE_cargo-operator").into());
+    let mut command = Command::new(program);
+    command.arg("operator").args(args).current_dir(folder);
+    match env::var_os("REPLAY_COMPILES") {
+        Some(target) => command.env("CARGO_TARGET_DIR", target),
+        None => command.env_remove("CARGO_TARGET_DIR"),
+    };
+    let output = command.output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    let (code, out, err) = (
+        output.status.code().unwrap(),
+        text(output.stdout),
+        text(output.stderr),
+    );
+    assert!(
+        codes.contains(&code),
+        "{args:?} ended with {code}\n{out}\n{err}"
+    );
+    (code, out, err)
+}
+
+/// All files below a folder, but for what is built.
+fn files(root: &Path) -> BTreeMap<String, String> {
+    fn walk(root: &Path, folder: &Path, found: &mut BTreeMap<String, String>) {
+        for path in sorted(folder) {
+            if path.is_dir() {
+                walk(root, &path, found);
+            } else {
+                let name = path.strip_prefix(root).unwrap().display().to_string();
+                found.insert(name, fs::read_to_string(&path).unwrap());
+            }
+        }
+    }
+    let mut found = BTreeMap::new();
+    walk(root, root, &mut found);
+    found
+}
+
+#[derive(Default)]
+struct Totals {
+    steps: usize,
+    named: usize,
+    failing: usize,
+    both: usize,
+}
+
+#[test]
+fn no_release_of_a_definition_costs_an_edit() {
+    let Some(folder) = env::var_os("HISTORIES") else {
+        return;
+    };
+    let chosen = env::var("REPLAY").unwrap_or_default();
+    let mut totals = Totals::default();
+    for history in sorted(Path::new(&folder))
+        .iter()
+        .filter(|path| path.is_dir())
+    {
+        let name = history.file_name().unwrap().to_string_lossy();
+        if chosen.is_empty() || chosen.split(',').any(|part| name.contains(part)) {
+            replay(history, &mut totals);
+        }
+    }
+    let Totals {
+        steps,
+        named,
+        failing,
+        both,
+    } = totals;
+    assert!(steps > 0, "no history was chosen");
+    eprintln!("{steps} steps");
+    if env::var_os("REPLAY_COMPILES").is_some() {
+        eprintln!("{failing} lines failed to compile, {named} were named, {both} are both");
+        assert_eq!(both, failing, "all that failed was named");
+        assert!(both * 10 >= named * 9, "what was named failed");
+    }
+}
+
+fn replay(history: &Path, totals: &mut Totals) {
+    let mut revisions = sorted(history);
+    if let Ok(steps) = env::var("REPLAY_STEPS") {
+        revisions.drain(
+            ..revisions
+                .len()
+                .saturating_sub(steps.parse::<usize>().unwrap() + 1),
+        );
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let first = revisions[0].to_str().unwrap();
+    init(folder.path(), "p", first);
+    let p = folder.path().join("p");
+    let spec = sorted(&p.join("crds"))
+        .into_iter()
+        .find(|path| !path.ends_with("kustomization.yaml"));
+    let spec = spec.unwrap();
+    let seed = history
+        .file_name()
+        .unwrap()
+        .to_string_lossy()
+        .bytes()
+        .map(u64::from)
+        .sum();
+    let mut edits = Edits::new(&p, seed);
+    let compiler = env::var("REPLAY_COMPILES")
+        .ok()
+        .map(|target| Compiler::new(&p, target));
+    run(
+        &p,
+        &["regenerate", "--adopt", "manifests/namespace.yaml"],
+        &[0],
+    );
+    for revision in &revisions[1..] {
+        totals.steps += 1;
+        let step = revision.display();
+        if let Some(compiler) = &compiler {
+            compiler.write_uses();
+            let broken = compiler.broken();
+            assert!(broken.is_empty(), "{step} begins with {broken:?}");
+        }
+        edits.more();
+        fs::copy(revision, &spec).unwrap();
+        let (_, told, _) = run(&p, &["regenerate", "--format", "json"], &[0]);
+        edits.check(&step.to_string());
+        run(&p, &["regenerate", "--check"], &[0]);
+        as_new(folder.path(), &p, revision);
+        if let Some(compiler) = &compiler {
+            let named = named(&told);
+            let failing = compiler.failing();
+            for line in failing.difference(&named) {
+                eprintln!("{step}: {line:?} was not named");
+            }
+            for line in named.difference(&failing) {
+                eprintln!("{step}: {line:?} compiles");
+            }
+            totals.both += failing.intersection(&named).count();
+            totals.failing += failing.len();
+            totals.named += named.len();
+        }
+    }
+    eprintln!("{}: {} steps", history.display(), revisions.len() - 1);
+}
+
+/// A project with the crates of this repository in place of copies.
+fn init(folder: &Path, name: &str, spec: &str) {
+    run(
+        folder,
+        &[
+            "init", name, "--crd", spec, "--name", "p", "--schema", "embed",
+        ],
+        &[0],
+    );
+    let state = folder.join(name).join("operator.toml");
+    let text = fs::read_to_string(&state).unwrap();
+    let path = format!("runtime = {{ path = {:?} }}", env!("CARGO_MANIFEST_DIR"));
+    fs::write(&state, text.replace("runtime = \"vendored\"", &path)).unwrap();
+    run(&folder.join(name), &["regenerate"], &[0]);
+}
+
+/// What is the tool's is what a new project has.
+fn as_new(folder: &Path, p: &Path, revision: &Path) {
+    let fresh = folder.join("new");
+    fs::create_dir_all(fresh.join("crds")).unwrap();
+    fs::copy(p.join("operator.toml"), fresh.join("operator.toml")).unwrap();
+    for path in sorted(&p.join("crds")) {
+        fs::copy(&path, fresh.join("crds").join(path.file_name().unwrap())).unwrap();
+    }
+    run(&fresh, &["regenerate"], &[0]);
+    let (ours, new) = (files(p), files(&folder.join("new")));
+    let is_tools = |path: &str| {
+        let of_tool = [
+            "src/api/",
+            "src/controllers/mod.rs",
+            "tests/generated.rs",
+            "manifests/",
+            ".operator/types/",
+        ];
+        let is_edited = edits::DELETED == path
+            || path == "manifests/namespace.yaml"
+            || path == "manifests/kustomization.yaml";
+        of_tool.iter().any(|start| path.starts_with(start)) && !is_edited
+    };
+    for (path, text) in new.iter().filter(|(path, _)| is_tools(path)) {
+        assert!(
+            ours.get(path) == Some(text),
+            "{path} of {}",
+            revision.display()
+        );
+    }
+    for path in ours.keys().filter(|path| is_tools(path)) {
+        assert!(new.contains_key(path), "{path} of {}", revision.display());
+    }
+    fs::remove_dir_all(folder.join("new")).unwrap();
+}
+
+/// The lines that the report names.
+fn named(told: &str) -> BTreeSet<(String, u64)> {
+    let told: Value = serde_json::from_str(told).unwrap();
+    let diagnostics = told["diagnostics"].as_array().unwrap().iter();
+    let touched = diagnostics.filter(|found| found["code"] == "touched-code");
+    let place = |found: &Value| {
+        (
+            found["file"].as_str().unwrap().to_owned(),
+            found["line"].as_u64().unwrap(),
+        )
+    };
+    touched.map(place).collect()
+}
