@@ -9,6 +9,7 @@ pub mod command;
 pub mod crd;
 pub mod diagnostic;
 mod disk;
+pub mod evolution;
 pub mod manifests;
 pub mod plan;
 pub mod project;

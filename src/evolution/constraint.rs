@@ -1,0 +1,362 @@
+//! What differs in the keywords of one node: what values it takes, and what becomes of them.
+
+use std::{cmp::Ordering, collections::HashSet};
+
+use operator_schema::{Schema, violations};
+use serde_json::{Number, Value, json};
+
+use super::{
+    change::Change,
+    difference::{Side, shown, turned},
+    shape,
+    walk::{Place, Walk, default},
+};
+
+/// Which way a limit goes.
+#[derive(Clone, Copy)]
+enum Limit {
+    Least,
+    Most,
+}
+
+impl Walk<'_> {
+    /// In the order of the keywords of [`Schema`], but for those that lead to other nodes.
+    pub fn keywords(&mut self, before: &Schema, after: &Schema, place: Place) {
+        self.format(before, after, place);
+        self.nullable(before, after, place);
+        self.default(before, after, place);
+        self.values(before, after, place);
+        for (keyword, limit, was, is) in [
+            (
+                "minProperties",
+                Limit::Least,
+                before.min_properties,
+                after.min_properties,
+            ),
+            (
+                "maxProperties",
+                Limit::Most,
+                before.max_properties,
+                after.max_properties,
+            ),
+            ("minItems", Limit::Least, before.min_items, after.min_items),
+            ("maxItems", Limit::Most, before.max_items, after.max_items),
+            (
+                "minLength",
+                Limit::Least,
+                before.min_length,
+                after.min_length,
+            ),
+            (
+                "maxLength",
+                Limit::Most,
+                before.max_length,
+                after.max_length,
+            ),
+        ] {
+            // no value is shorter than nothing
+            let real = |bound: &i64| matches!(limit, Limit::Most) || *bound > 0;
+            let bound = |bound: Option<i64>| bound.filter(real).map(|it| (Number::from(it), false));
+            self.bound(keyword, limit, bound(was), bound(is), place);
+        }
+        for (keyword, limit, was, is) in [
+            (
+                "minimum",
+                Limit::Least,
+                (&before.minimum, before.exclusive_minimum),
+                (&after.minimum, after.exclusive_minimum),
+            ),
+            (
+                "maximum",
+                Limit::Most,
+                (&before.maximum, before.exclusive_maximum),
+                (&after.maximum, after.exclusive_maximum),
+            ),
+        ] {
+            let bound = |(bound, exclusive): (&Option<Number>, bool)| {
+                bound.clone().map(|it| (it, exclusive))
+            };
+            self.bound(keyword, limit, bound(was), bound(is), place);
+        }
+        self.multiple(before, after, place);
+        self.flag(
+            before.unique_items,
+            after.unique_items,
+            (Change::BoundTightened, "equal items are refused"),
+            (Change::BoundLoosened, "equal items are accepted"),
+            "uniqueItems",
+            place,
+        );
+        self.pattern(before, after, place);
+        self.unions(before, after, place);
+        self.extensions(before, after, place);
+    }
+
+    pub fn flag(
+        &mut self,
+        was: bool,
+        is: bool,
+        (added, is_new): (Change, &str),
+        (removed, is_gone): (Change, &str),
+        keyword: &str,
+        place: Place,
+    ) {
+        let step = format!("/{keyword}");
+        match (was, is) {
+            (false, true) => self.tell(added, place, Side::After, &step, is_new),
+            (true, false) => self.tell(removed, place, Side::Before, &step, is_gone),
+            _ => {}
+        }
+    }
+
+    /// A keyword that is there or not, as `pattern ^a -> ^b`.
+    fn turned(
+        &mut self,
+        change: Change,
+        keyword: &str,
+        was: Option<&str>,
+        is: Option<&str>,
+        place: Place,
+    ) {
+        let side = match is {
+            Some(_) => Side::After,
+            None => Side::Before,
+        };
+        let message = format!("{keyword} {}", turned(was, is));
+        self.tell(change, place, side, &format!("/{keyword}"), message);
+    }
+
+    fn format(&mut self, before: &Schema, after: &Schema, place: Place) {
+        if before.format != after.format {
+            let change = match (is_checked(before), is_checked(after)) {
+                (false, false) => return,
+                (false, true) => Change::PatternAdded,
+                (true, false) => Change::PatternRemoved,
+                (true, true) => Change::PatternChanged,
+            };
+            let (was, is) = (before.format.as_deref(), after.format.as_deref());
+            self.turned(change, "format", was, is, place);
+        }
+    }
+
+    fn pattern(&mut self, before: &Schema, after: &Schema, place: Place) {
+        let pattern = |schema: &Schema| schema.pattern.clone().filter(|it| !it.is_empty());
+        let (was, is) = (pattern(before), pattern(after));
+        let change = match (&was, &is) {
+            _ if was == is => return,
+            (None, _) => Change::PatternAdded,
+            (_, None) => Change::PatternRemoved,
+            _ => Change::PatternChanged,
+        };
+        self.turned(change, "pattern", was.as_deref(), is.as_deref(), place);
+    }
+
+    fn nullable(&mut self, before: &Schema, after: &Schema, place: Place) {
+        self.flag(
+            before.nullable,
+            after.nullable,
+            (Change::NullableAdded, "it may be null"),
+            (Change::NullableRemoved, "it may no longer be null"),
+            "nullable",
+            place,
+        );
+    }
+
+    fn default(&mut self, before: &Schema, after: &Schema, place: Place) {
+        let (was, is) = (default(before), default(after));
+        let change = match (was, is) {
+            _ if was == is => return,
+            (None, _) if place.was_required => Change::DefaultAddedToRequired,
+            (None, _) => Change::DefaultAdded,
+            (_, None) => Change::DefaultRemoved,
+            _ => Change::DefaultChanged,
+        };
+        let text = |value: Option<&Value>| value.map(Value::to_string);
+        self.turned(
+            change,
+            "default",
+            text(was).as_deref(),
+            text(is).as_deref(),
+            place,
+        );
+    }
+
+    /// The `enum`. The API server never finds a `null` in one.
+    fn values(&mut self, before: &Schema, after: &Schema, place: Place) {
+        let values = |schema: &Schema| {
+            let values = schema.enum_.iter().flatten().enumerate();
+            let values = values.filter(|(_, value)| !value.is_null());
+            let values = values.map(|(index, value)| (index, value.to_string()));
+            values.collect::<Vec<_>>()
+        };
+        let (was, is) = (values(before), values(after));
+        let all = |values: &[(usize, String)]| {
+            let texts: Vec<&str> = values.iter().map(|(_, text)| text.as_str()).collect();
+            shown(&texts.join(", "))
+        };
+        match (was.is_empty(), is.is_empty()) {
+            (true, true) => {}
+            (true, false) => {
+                let message = format!("any value -> one of {}", all(&is));
+                // a null is none of them, and never forgiven as unchanged
+                let is_renewed = place.is_renewed || before.nullable;
+                let place = Place {
+                    is_renewed,
+                    ..place
+                };
+                self.tell(Change::EnumAdded, place, Side::After, "/enum", message);
+            }
+            (false, true) => {
+                let message = format!("one of {} -> any value", all(&was));
+                self.tell(Change::EnumRemoved, place, Side::Before, "/enum", message);
+            }
+            (false, false) => {
+                let old: HashSet<&String> = was.iter().map(|(_, text)| text).collect();
+                let new: HashSet<&String> = is.iter().map(|(_, text)| text).collect();
+                for (index, text) in was.iter().filter(|(_, text)| !new.contains(text)) {
+                    let (step, text) = (format!("/enum/{index}"), shown(text));
+                    let message = format!("{text} is no value any more");
+                    self.tell(
+                        Change::EnumValueRemoved,
+                        place,
+                        Side::Before,
+                        &step,
+                        message,
+                    );
+                }
+                for (index, text) in is.iter().filter(|(_, text)| !old.contains(text)) {
+                    let (step, text) = (format!("/enum/{index}"), shown(text));
+                    let message = format!("{text} is a new value");
+                    self.tell(Change::EnumValueAdded, place, Side::After, &step, message);
+                }
+            }
+        }
+    }
+
+    /// Each bound with whether it is exclusive.
+    fn bound(
+        &mut self,
+        keyword: &str,
+        limit: Limit,
+        was: Option<(Number, bool)>,
+        is: Option<(Number, bool)>,
+        place: Place,
+    ) {
+        let change = match (&was, &is) {
+            (None, None) => return,
+            (None, Some(_)) => Change::BoundTightened,
+            (Some(_), None) => Change::BoundLoosened,
+            (Some((was, was_exclusive)), Some((is, is_exclusive))) => {
+                let order = match limit {
+                    Limit::Least => ordered(is, was),
+                    Limit::Most => ordered(was, is),
+                };
+                match order.then(is_exclusive.cmp(was_exclusive)) {
+                    Ordering::Greater => Change::BoundTightened,
+                    Ordering::Less => Change::BoundLoosened,
+                    Ordering::Equal => return,
+                }
+            }
+        };
+        let text = |bound: Option<(Number, bool)>| match bound {
+            Some((bound, true)) => Some(format!("{bound} (exclusive)")),
+            Some((bound, false)) => Some(bound.to_string()),
+            None => None,
+        };
+        self.turned(
+            change,
+            keyword,
+            text(was).as_deref(),
+            text(is).as_deref(),
+            place,
+        );
+    }
+
+    fn multiple(&mut self, before: &Schema, after: &Schema, place: Place) {
+        let number = |factor: &Option<Number>| factor.as_ref().and_then(Number::as_f64);
+        let is_multiple = |of: f64, factor: f64| (of / factor).fract() == 0.0;
+        let change = match (number(&before.multiple_of), number(&after.multiple_of)) {
+            (was, is) if was == is => return,
+            (None, _) => Change::BoundTightened,
+            (_, None) => Change::BoundLoosened,
+            (Some(was), Some(is)) if is_multiple(is, was) => Change::BoundTightened,
+            (Some(was), Some(is)) if is_multiple(was, is) => Change::BoundLoosened,
+            _ => Change::BoundChanged,
+        };
+        let text = |factor: &Option<Number>| factor.as_ref().map(Number::to_string);
+        let (was, is) = (text(&before.multiple_of), text(&after.multiple_of));
+        self.turned(change, "multipleOf", was.as_deref(), is.as_deref(), place);
+    }
+
+    fn unions(&mut self, before: &Schema, after: &Schema, place: Place) {
+        let not = |schema: &Schema| schema.not.iter().map(|it| (**it).clone()).collect();
+        let any_of = |schema: &Schema| match shape::is_int_or_string_union(schema) {
+            // it is the type
+            true => vec![],
+            false => schema.any_of.clone(),
+        };
+        for (keyword, was, is) in [
+            ("allOf", before.all_of.clone(), after.all_of.clone()),
+            ("anyOf", any_of(before), any_of(after)),
+            ("oneOf", before.one_of.clone(), after.one_of.clone()),
+            ("not", not(before), not(after)),
+        ] {
+            let (fewer, more) = (without(&was, &is), without(&is, &was));
+            let change = match (keyword, fewer.is_empty(), more.is_empty()) {
+                (_, true, true) => continue,
+                _ if was.is_empty() => Change::UnionTightened,
+                _ if is.is_empty() => Change::UnionLoosened,
+                ("allOf", true, false) | ("anyOf", false, true) => Change::UnionTightened,
+                ("allOf", false, true) | ("anyOf", true, false) => Change::UnionLoosened,
+                _ => Change::UnionChanged,
+            };
+            let text = |branches: &[Schema]| {
+                let text = branches.iter().map(|it| json!(it).to_string());
+                Some(text.collect::<Vec<_>>().join(", ")).filter(|text| !text.is_empty())
+            };
+            // the other branches are what they were
+            let (was, is) = (text(&fewer), text(&more));
+            self.turned(change, keyword, was.as_deref(), is.as_deref(), place);
+        }
+    }
+}
+
+fn ordered(left: &Number, right: &Number) -> Ordering {
+    match (left.as_i64(), right.as_i64()) {
+        (Some(left), Some(right)) => left.cmp(&right),
+        _ => {
+            let (left, right) = (left.as_f64(), right.as_f64());
+            left.partial_cmp(&right).unwrap_or(Ordering::Equal)
+        }
+    }
+}
+
+/// Whether the API server looks at the format, which it does for those that it knows.
+fn is_checked(schema: &Schema) -> bool {
+    let typed = Schema {
+        type_: schema.type_.clone(),
+        int_or_string: schema.int_or_string,
+        ..Schema::default()
+    };
+    let formatted = Schema {
+        format: schema.format.clone(),
+        ..typed.clone()
+    };
+    // no known format accepts all of these
+    [json!("\u{1}"), json!(1_i64 << 40), json!(1e300)]
+        .iter()
+        .any(|value| violations(&formatted, value).len() > violations(&typed, value).len())
+}
+
+/// Those of `all` that are not among `others`, each as often as it is there more.
+fn without(all: &[Schema], others: &[Schema]) -> Vec<Schema> {
+    let mut others: Vec<&Schema> = others.iter().collect();
+    let mut rest = vec![];
+    for schema in all {
+        match others.iter().position(|other| *other == schema) {
+            Some(index) => drop(others.swap_remove(index)),
+            None => rest.push(schema.clone()),
+        }
+    }
+    rest
+}

@@ -1,0 +1,323 @@
+//! What differs outside of schemas: names, scope, conversion, and which versions there are with what beside their schema.
+
+use super::{
+    change::{Change, Impact},
+    difference::{Difference, Side, in_version, shown, turned},
+};
+use crate::crd::{Api, Conversion, Deprecation, Scope, Version};
+
+/// Parts of the whole definition.
+pub fn definition(before: &Api, after: &Api) -> Vec<Difference> {
+    let mut found = Found::default();
+    let (was, is) = (&before.names, &after.names);
+    for (change, pointer, name, was, is) in [
+        (
+            Change::IdentityChanged,
+            "/spec/group",
+            "group",
+            &before.group,
+            &after.group,
+        ),
+        (
+            Change::IdentityChanged,
+            "/spec/names/kind",
+            "kind",
+            &was.kind,
+            &is.kind,
+        ),
+        (
+            Change::IdentityChanged,
+            "/spec/names/plural",
+            "plural",
+            &was.plural,
+            &is.plural,
+        ),
+        (
+            Change::NameChanged,
+            "/spec/names",
+            "singular",
+            &was.singular,
+            &is.singular,
+        ),
+        (
+            Change::NameChanged,
+            "/spec/names",
+            "list kind",
+            &was.list_kind,
+            &is.list_kind,
+        ),
+    ] {
+        if was != is {
+            found.push(change, pointer, format!("{name} {was} -> {is}"));
+        }
+    }
+    found.names(
+        "shortNames",
+        "short name",
+        &was.short_names,
+        &is.short_names,
+    );
+    found.names("categories", "category", &was.categories, &is.categories);
+    if before.scope != after.scope {
+        let name = |scope| match scope {
+            Scope::Namespaced => "Namespaced",
+            Scope::Cluster => "Cluster",
+        };
+        let message = format!("scope {} -> {}", name(before.scope), name(after.scope));
+        found.push(Change::ScopeChanged, "/spec/scope", message);
+    }
+    match (before.conversion, after.conversion) {
+        (Conversion::None, Conversion::Webhook) => found.push(
+            Change::ConversionByWebhook,
+            "/spec/conversion/strategy",
+            "conversion None -> Webhook",
+        ),
+        (Conversion::Webhook, Conversion::None) => found.gone(
+            Change::ConversionByNone,
+            "/spec/conversion/strategy",
+            "conversion Webhook -> None",
+        ),
+        _ => {}
+    }
+    let (was, is) = (before.storage_version(), after.storage_version());
+    if was.name != is.name {
+        let pointer = format!("/spec/versions/{}/storage", is.index);
+        let message = format!("objects are stored as {} -> {}", was.name, is.name);
+        found.push(Change::StorageMoved, &pointer, message);
+    }
+    found.0
+}
+
+/// A version of either definition.
+#[derive(Clone, Copy)]
+pub enum Step<'a> {
+    Added(&'a Version),
+    Removed(&'a Version),
+    Kept(&'a Version, &'a Version),
+}
+
+/// All versions in the order of the new definition, then those that are gone.
+pub fn versions<'a>(before: &'a Api, after: &'a Api) -> Vec<Step<'a>> {
+    let steps = after
+        .versions
+        .iter()
+        .map(|is| match before.version(&is.name) {
+            Some(was) => Step::Kept(was, is),
+            None => Step::Added(is),
+        });
+    let gone = before.versions.iter();
+    let gone = gone.filter(|was| after.version(&was.name).is_none());
+    steps.chain(gone.map(Step::Removed)).collect()
+}
+
+impl Step<'_> {
+    /// What differs beside the schema.
+    pub fn parts(self) -> Vec<Difference> {
+        let mut found = Found::default();
+        let pointer = |version: &Version| format!("/spec/versions/{}", version.index);
+        let (name, impact): (_, &dyn Fn(Change) -> Impact) = match self {
+            Self::Added(version) => {
+                let message = format!("the version {} is new", version.name);
+                found.push(Change::VersionAdded, &pointer(version), message);
+                (&version.name, &Change::impact)
+            }
+            Self::Removed(version) => {
+                let change = match version.served {
+                    true => Change::VersionRemoved,
+                    false => Change::UnservedVersionRemoved,
+                };
+                let message = format!("the version {} is gone", version.name);
+                found.push(change, &pointer(version), message);
+                found.0[0].side = Side::Before;
+                (&version.name, &Change::impact)
+            }
+            Self::Kept(before, after) => {
+                found.kept(&pointer(after), before, after);
+                (&after.name, &|change| match change {
+                    // these are about being served
+                    Change::VersionServed | Change::VersionUnserved => change.impact(),
+                    _ => in_version(change.impact(), before, after),
+                })
+            }
+        };
+        for difference in &mut found.0 {
+            difference.version = Some(name.clone());
+            difference.impact = impact(difference.change);
+            if let Self::Kept(before, after) = self
+                && difference.side == Side::Before
+            {
+                let rest = &difference.pointer[pointer(after).len()..];
+                difference.pointer = pointer(before) + rest;
+            }
+        }
+        found.0
+    }
+}
+
+#[derive(Default)]
+struct Found(Vec<Difference>);
+
+impl Found {
+    fn push(&mut self, change: Change, pointer: &str, message: impl Into<String>) {
+        self.0.push(Difference {
+            change,
+            version: None,
+            pointer: pointer.to_owned(),
+            side: Side::After,
+            path: String::new(),
+            message: message.into(),
+            impact: change.impact(),
+        });
+    }
+
+    fn gone(&mut self, change: Change, pointer: &str, message: impl Into<String>) {
+        self.push(change, pointer, message);
+        if let Some(last) = self.0.last_mut() {
+            last.side = Side::Before;
+        }
+    }
+
+    fn names(&mut self, keyword: &str, name: &str, before: &[String], after: &[String]) {
+        for (index, is) in after
+            .iter()
+            .enumerate()
+            .filter(|(_, is)| !before.contains(is))
+        {
+            let pointer = format!("/spec/names/{keyword}/{index}");
+            self.push(
+                Change::NameAdded,
+                &pointer,
+                format!("the {name} {is} is new"),
+            );
+        }
+        for (index, was) in before
+            .iter()
+            .enumerate()
+            .filter(|(_, was)| !after.contains(was))
+        {
+            let pointer = format!("/spec/names/{keyword}/{index}");
+            self.gone(
+                Change::NameRemoved,
+                &pointer,
+                format!("the {name} {was} is gone"),
+            );
+        }
+    }
+
+    fn kept(&mut self, pointer: &str, before: &Version, after: &Version) {
+        let at = |step: &str| format!("{pointer}/{step}");
+        match (before.served, after.served) {
+            (true, false) => {
+                self.push(
+                    Change::VersionUnserved,
+                    &at("served"),
+                    "it is no longer served",
+                );
+            }
+            (false, true) => self.push(Change::VersionServed, &at("served"), "it is served"),
+            _ => {}
+        }
+        if before.deprecated != after.deprecated {
+            let message = match (&before.deprecated, &after.deprecated) {
+                (_, Deprecation::No) => "it is no longer deprecated".to_owned(),
+                (Deprecation::No, Deprecation::Yes) => "it is deprecated".to_owned(),
+                (was, is) => format!("it is deprecated: {}", turned(warning(was), warning(is))),
+            };
+            let step = match after.deprecated {
+                Deprecation::WithWarning(_) => "deprecationWarning",
+                Deprecation::Yes => "deprecated",
+                Deprecation::No => "name",
+            };
+            self.push(Change::DeprecationChanged, &at(step), message);
+        }
+        self.subresources(&at, before, after);
+        if before.printer_columns != after.printer_columns {
+            self.columns(&at, before, after);
+        }
+        let (was, is) = (&before.selectable_fields, &after.selectable_fields);
+        for (index, path) in is
+            .iter()
+            .enumerate()
+            .filter(|(_, path)| !was.contains(path))
+        {
+            let message = format!("selectors can name `{path}`");
+            let pointer = at(&format!("selectableFields/{index}"));
+            self.push(Change::SelectableFieldAdded, &pointer, message);
+        }
+        for (index, path) in was
+            .iter()
+            .enumerate()
+            .filter(|(_, path)| !is.contains(path))
+        {
+            let message = format!("selectors cannot name `{path}` any more");
+            let pointer = at(&format!("selectableFields/{index}"));
+            self.gone(Change::SelectableFieldRemoved, &pointer, message);
+        }
+    }
+
+    fn subresources(&mut self, at: &dyn Fn(&str) -> String, before: &Version, after: &Version) {
+        let pointer = at("subresources/status");
+        match (before.status_subresource, after.status_subresource) {
+            (false, true) => self.push(
+                Change::StatusAdded,
+                &pointer,
+                "the status subresource is new",
+            ),
+            (true, false) => self.gone(
+                Change::StatusRemoved,
+                &pointer,
+                "the status subresource is gone",
+            ),
+            _ => {}
+        }
+        let pointer = at("subresources/scale");
+        match (&before.scale, &after.scale) {
+            (None, Some(_)) => {
+                self.push(Change::ScaleAdded, &pointer, "the scale subresource is new")
+            }
+            (Some(_), None) => self.gone(
+                Change::ScaleRemoved,
+                &pointer,
+                "the scale subresource is gone",
+            ),
+            (Some(was), Some(is)) if was != is => self.push(
+                Change::ScaleChanged,
+                &pointer,
+                "the scale subresource is of other fields",
+            ),
+            _ => {}
+        }
+    }
+
+    fn columns(&mut self, at: &dyn Fn(&str) -> String, before: &Version, after: &Version) {
+        let names = |version: &Version| {
+            let names = version.printer_columns.iter();
+            names
+                .map(|it| it.name.as_str())
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
+        let (was, is) = (names(before), names(after));
+        let message = match was == is {
+            true => format!("the columns {} are defined otherwise", shown(&is)),
+            false => {
+                let some = |names: &str| {
+                    Some(format!("the columns {names}")).filter(|_| !names.is_empty())
+                };
+                turned(some(&was).as_deref(), some(&is).as_deref())
+            }
+        };
+        let pointer = at("additionalPrinterColumns");
+        match after.printer_columns.is_empty() {
+            true => self.gone(Change::ColumnsChanged, &pointer, message),
+            false => self.push(Change::ColumnsChanged, &pointer, message),
+        }
+    }
+}
+
+fn warning(deprecation: &Deprecation) -> Option<&str> {
+    match deprecation {
+        Deprecation::WithWarning(warning) => Some(warning),
+        Deprecation::No | Deprecation::Yes => None,
+    }
+}

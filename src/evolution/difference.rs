@@ -1,0 +1,82 @@
+//! One difference between two definitions, and for whom it breaks there.
+
+use super::change::{Change, Impact, Party, Verdict, What};
+use crate::crd::Version;
+
+/// What is otherwise after than before.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    pub change: Change,
+    /// The version's name; none for what is of the whole definition.
+    pub version: Option<String>,
+    /// JSON pointer into the definition of `side`.
+    pub pointer: String,
+    pub side: Side,
+    /// As `kubectl explain` writes it: `spec.template.metadata`. Empty for the root and for what is no field.
+    pub path: String,
+    /// Lowercase, with the old and the new value.
+    pub message: String,
+    /// That of the change, or less where the version is not served.
+    pub impact: Impact,
+}
+
+/// Which of the two definitions a pointer leads into: the new one, but for what is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Side {
+    Before,
+    After,
+}
+
+impl Difference {
+    pub fn what(&self) -> What {
+        self.change.what()
+    }
+
+    /// Whether there is somebody whom it breaks.
+    pub fn is_breaking(&self) -> bool {
+        self.broken().next().is_some()
+    }
+
+    /// Whom it breaks.
+    pub fn broken(&self) -> impl Iterator<Item = Party> {
+        Party::ALL
+            .into_iter()
+            .filter(|party| self.impact.on(*party) == Verdict::Breaking)
+    }
+}
+
+/// What becomes of a verdict in a version: who cannot ask for it does not notice, but objects may be stored in it.
+pub fn in_version(impact: Impact, before: &Version, after: &Version) -> Impact {
+    if before.served && after.served {
+        return impact;
+    }
+    let is_stored = before.served || before.storage;
+    Impact {
+        stored: if is_stored {
+            impact.stored
+        } else {
+            Verdict::Safe
+        },
+        ..Impact::default()
+    }
+}
+
+/// A value in a message, cut where it is long.
+pub fn shown(text: &str) -> String {
+    const MOST: usize = 80;
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
+/// `10 -> 5`, `5 is new` or `10 is gone`.
+pub fn turned(before: Option<&str>, after: Option<&str>) -> String {
+    match (before.map(shown), after.map(shown)) {
+        (Some(before), Some(after)) => format!("{before} -> {after}"),
+        (None, Some(after)) => format!("{after} is new"),
+        (Some(before), None) => format!("{before} is gone"),
+        (None, None) => String::new(),
+    }
+}

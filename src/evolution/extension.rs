@@ -1,0 +1,137 @@
+//! What differs in the `x-kubernetes-` keywords of one node, and in what becomes of its unknown fields.
+
+use std::collections::HashSet;
+
+use operator_schema::{Rule, Schema};
+
+use super::{
+    change::Change,
+    difference::{Side, shown},
+    shape,
+    unknown::Unknown,
+    walk::{Place, Walk},
+};
+
+impl Walk<'_> {
+    pub fn extensions(&mut self, before: &Schema, after: &Schema, place: Place) {
+        self.unknown_fields(before, after, place);
+        self.flag(
+            before.embedded_resource,
+            after.embedded_resource,
+            (Change::ResourceAdded, "it is an embedded resource"),
+            (
+                Change::ResourceRemoved,
+                "it is no longer an embedded resource",
+            ),
+            "x-kubernetes-embedded-resource",
+            place,
+        );
+        self.list_type(before, after, place);
+        self.map_type(before, after, place);
+        self.rules(before, after, place);
+    }
+
+    fn unknown_fields(&mut self, before: &Schema, after: &Schema, place: Place) {
+        let (was, is) = (Unknown::of(before), Unknown::of(after));
+        let can_have_fields = matches!(shape::json(before), "" | "object" | "array");
+        let Some(change) = was.to(is).filter(|_| can_have_fields) else {
+            return;
+        };
+        let keyword = |schema: &Schema| match schema.additional_properties {
+            Some(_) => Some("/additionalProperties"),
+            None if schema.preserve_unknown_fields.is_some() => {
+                Some("/x-kubernetes-preserve-unknown-fields")
+            }
+            None => None,
+        };
+        let (side, step) = match (keyword(after), keyword(before)) {
+            (Some(step), _) => (Side::After, step),
+            (None, Some(step)) => (Side::Before, step),
+            (None, None) => (Side::After, ""),
+        };
+        let message = format!("unknown fields are {} -> {}", was.as_str(), is.as_str());
+        self.tell(change, place, side, step, message);
+    }
+
+    fn list_type(&mut self, before: &Schema, after: &Schema, place: Place) {
+        let type_ = |schema: &Schema| schema.list_type.clone().unwrap_or_else(|| "atomic".into());
+        let (was, is) = (type_(before), type_(after));
+        let keys = |schema: &Schema| schema.list_map_keys.join(", ");
+        let (change, keyword, message) = match (was.as_str(), is.as_str()) {
+            ("map", "map") if before.list_map_keys != after.list_map_keys => (
+                Change::ListKeysChanged,
+                "x-kubernetes-list-map-keys",
+                format!("the keys of the list {} -> {}", keys(before), keys(after)),
+            ),
+            _ if was == is => return,
+            (_, "atomic") => (Change::ListAtomic, "x-kubernetes-list-type", String::new()),
+            ("atomic", _) => (Change::ListKeyed, "x-kubernetes-list-type", String::new()),
+            _ => (
+                Change::ListKeysChanged,
+                "x-kubernetes-list-type",
+                String::new(),
+            ),
+        };
+        let message = match message.is_empty() {
+            true => format!("list type {was} -> {is}"),
+            false => message,
+        };
+        let side = match after.list_type {
+            Some(_) => Side::After,
+            None => Side::Before,
+        };
+        self.tell(change, place, side, &format!("/{keyword}"), message);
+    }
+
+    fn map_type(&mut self, before: &Schema, after: &Schema, place: Place) {
+        let type_ = |schema: &Schema| schema.map_type.clone().unwrap_or_else(|| "granular".into());
+        let (was, is) = (type_(before), type_(after));
+        if was != is {
+            let side = match after.map_type {
+                Some(_) => Side::After,
+                None => Side::Before,
+            };
+            let message = format!("map type {was} -> {is}");
+            self.tell(
+                Change::MapTypeChanged,
+                place,
+                side,
+                "/x-kubernetes-map-type",
+                message,
+            );
+        }
+    }
+
+    fn rules(&mut self, before: &Schema, after: &Schema, place: Place) {
+        // what a rule says when it refuses is a description
+        fn judged(rule: &Rule) -> (&str, bool) {
+            (&rule.rule, rule.optional_old_self == Some(true))
+        }
+        let was: HashSet<_> = before.validations.iter().map(judged).collect();
+        let is: HashSet<_> = after.validations.iter().map(judged).collect();
+        for (side, rules, others, change, verb) in [
+            (
+                Side::Before,
+                &before.validations,
+                &is,
+                Change::RuleRemoved,
+                "gone",
+            ),
+            (
+                Side::After,
+                &after.validations,
+                &was,
+                Change::RuleAdded,
+                "new",
+            ),
+        ] {
+            for (index, rule) in rules.iter().enumerate() {
+                if !others.contains(&judged(rule)) {
+                    let message = format!("the rule `{}` is {verb}", shown(&rule.rule));
+                    let step = format!("/x-kubernetes-validations/{index}");
+                    self.tell(change, place, side, &step, message);
+                }
+            }
+        }
+    }
+}

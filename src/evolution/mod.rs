@@ -1,0 +1,34 @@
+//! How a definition evolved: two [`Api`]s of one CustomResourceDefinition in, typed differences out, field by field, with a verdict for
+//! operator code, for stored objects and for clients. It does no io, and an odd schema is compared as any other.
+//!
+//! `docs/evolution.md` has the table of verdicts and its sources.
+
+mod change;
+mod constraint;
+mod definition;
+mod difference;
+mod extension;
+mod shape;
+mod unknown;
+mod walk;
+
+pub use change::{Change, Impact, Party, Verdict, What};
+pub use difference::{Difference, Side};
+
+use crate::crd::Api;
+
+/// What is otherwise in `after` than in `before`: first the parts of the whole definition, then version by version, each in the order of
+/// its schema. What is only described otherwise is not told.
+pub fn differences(before: &Api, after: &Api) -> Vec<Difference> {
+    let mut found = definition::definition(before, after);
+    for step in definition::versions(before, after) {
+        found.extend(step.parts());
+        if let definition::Step::Kept(before, after) = step {
+            found.extend(walk::schema(before, after));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,71 @@
+//! What a schema node is as JSON and as a Rust type, without its `Option`.
+
+use operator_schema::{Schema, SchemaOrBool};
+
+/// The type of JSON that the API server accepts; empty where it accepts all.
+pub fn json(schema: &Schema) -> &str {
+    match schema.type_.as_deref() {
+        _ if schema.int_or_string => INT_OR_STRING,
+        None if is_int_or_string_union(schema) => INT_OR_STRING,
+        None => "",
+        Some(type_) => type_,
+    }
+}
+
+const INT_OR_STRING: &str = "int-or-string";
+
+/// Whether all of one type of JSON is of another.
+pub fn is_wider(before: &str, after: &str) -> bool {
+    matches!(
+        (before, after),
+        (_, "") | ("integer", "number" | INT_OR_STRING) | ("string", INT_OR_STRING)
+    )
+}
+
+/// The Rust type that `types` makes of a node, as far as the node alone decides it. An enum is a string here: its values have their own
+/// differences.
+pub fn rust(schema: &Schema) -> &'static str {
+    let is_either = schema.int_or_string && schema.type_.is_none();
+    if is_either || is_int_or_string_union(schema) {
+        return match schema.pattern.as_deref() {
+            Some(pattern) if pattern.contains(QUANTITY) => "Quantity",
+            _ => "IntOrString",
+        };
+    }
+    match schema.type_.as_deref() {
+        Some("string") => "String",
+        Some("boolean") => "bool",
+        Some("integer") if schema.format.as_deref() == Some("int32") => "i32",
+        Some("integer") => "i64",
+        Some("number") => "Number",
+        Some("array") => "Vec",
+        Some("object") | None if !schema.properties.is_empty() => "struct",
+        Some("object") => match &schema.additional_properties {
+            Some(SchemaOrBool::Schema(_)) if !keeps_unknown(schema) => "map of typed values",
+            _ => "map of any values",
+        },
+        _ => "Value",
+    }
+}
+
+/// Part of the pattern that controller-gen gives to a `resource.Quantity`.
+const QUANTITY: &str = "([KMGTPE]i)|[numkMGTPE]";
+
+fn keeps_unknown(schema: &Schema) -> bool {
+    schema.preserve_unknown_fields == Some(true) || schema.embedded_resource
+}
+
+/// `anyOf: [{type: integer}, {type: string}]`, with or without the extension that says the same.
+pub fn is_int_or_string_union(schema: &Schema) -> bool {
+    let types: Vec<_> = schema
+        .any_of
+        .iter()
+        .filter_map(|part| part.type_.as_deref())
+        .collect();
+    schema.type_.is_none()
+        && schema.any_of.len() == 2
+        && matches!(
+            types.as_slice(),
+            ["integer", "string"] | ["string", "integer"]
+        )
+}

@@ -1,0 +1,260 @@
+mod cases;
+mod fields;
+
+use std::collections::HashSet;
+
+use super::{Change, Difference, Party, Side, Verdict, What, differences};
+use crate::crd::{self, Api};
+
+const DEFINITION: &str = "apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: widgets.example.com}
+spec:
+  group: example.com
+  names: {kind: Widget, plural: widgets, shortNames: [wd]}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema: {openAPIV3Schema: SCHEMA}
+";
+
+fn read(text: &str) -> Api {
+    crd::read("widget.yaml", text).unwrap().remove(0)
+}
+
+fn with_root(schema: &str) -> Api {
+    read(&DEFINITION.replace("SCHEMA", schema))
+}
+
+fn with_spec(schema: &str) -> Api {
+    with_root(&format!("{{type: object, properties: {{spec: {schema}}}}}"))
+}
+
+fn with_field(schema: &str) -> Api {
+    with_spec(&format!("{{type: object, properties: {{a: {schema}}}}}"))
+}
+
+/// As in the cases: `change path: message`.
+fn told(found: &[Difference]) -> Vec<String> {
+    let line = |it: &Difference| match it.path.is_empty() {
+        true => format!("{}: {}", it.change, it.message),
+        false => format!("{} {}: {}", it.change, it.path, it.message),
+    };
+    found.iter().map(line).collect()
+}
+
+/// Compares both ways, and gives the changes that were told.
+fn check(before: &Api, after: &Api, there: &[&str], back: &[&str]) -> Vec<Change> {
+    let (forth, reverse) = (differences(before, after), differences(after, before));
+    assert_eq!(told(&forth), there, "{} -> {}", before.text, after.text);
+    assert_eq!(told(&reverse), back, "{} -> {}", after.text, before.text);
+    for (found, [old, new]) in [(&forth, [before, after]), (&reverse, [after, before])] {
+        assert_eq!(differences(new, new), []);
+        for difference in found {
+            let api = match difference.side {
+                Side::Before => old,
+                Side::After => new,
+            };
+            let found = serde_yaml::from_str::<serde_json::Value>(&api.text).unwrap();
+            let found = found.pointer(&difference.pointer);
+            assert!(found.is_some(), "{difference:?}\n{}", api.text);
+        }
+    }
+    forth.iter().chain(&reverse).map(|it| it.change).collect()
+}
+
+#[test]
+fn every_change_is_told_in_both_directions() {
+    let mut seen = HashSet::new();
+    for (before, after, there, back) in fields::FIELDS {
+        seen.extend(check(&with_field(before), &with_field(after), there, back));
+    }
+    for (before, after, there, back) in cases::SPECS {
+        seen.extend(check(&with_spec(before), &with_spec(after), there, back));
+    }
+    for (before, after, there, back) in cases::ROOTS {
+        seen.extend(check(&with_root(before), &with_root(after), there, back));
+    }
+    let plain = DEFINITION.replace("SCHEMA", "{type: object}") + cases::OLDER;
+    for (from, to, there, back) in cases::DEFINITIONS {
+        assert!(plain.contains(from), "{from}");
+        let after = read(&plain.replace(from, to));
+        seen.extend(check(&read(&plain), &after, there, back));
+    }
+    let missed = Change::ALL.iter().filter(|change| !seen.contains(change));
+    assert_eq!(missed.collect::<Vec<_>>(), Vec::<&Change>::new());
+}
+
+#[test]
+fn what_is_only_described_otherwise_is_not_told() {
+    let before = "{type: string, description: A, title: A, example: a}";
+    let after = "{type: string, description: B}";
+    check(&with_field(before), &with_field(after), &[], &[]);
+    let before = "{type: string, oneOf: [{pattern: a}, {pattern: b}]}";
+    let after = "{type: string, oneOf: [{pattern: b}, {pattern: a}]}";
+    check(&with_field(before), &with_field(after), &[], &[]);
+    let before = "{type: string, x-kubernetes-validations: [{rule: self == 'a', message: A}]}";
+    let after = "{type: string, x-kubernetes-validations: [{rule: self == 'a', message: B}]}";
+    check(&with_field(before), &with_field(after), &[], &[]);
+    let before =
+        "{type: object, required: [a, b], properties: {a: {type: string}, b: {type: string}}}";
+    let after =
+        "{type: object, required: [b, a], properties: {b: {type: string}, a: {type: string}}}";
+    check(&with_spec(before), &with_spec(after), &[], &[]);
+}
+
+#[test]
+fn differences_come_in_the_order_of_the_schema() {
+    let fields = |names: &[&str]| {
+        let fields: Vec<String> = names
+            .iter()
+            .map(|it| format!("{it}: {{type: string}}"))
+            .collect();
+        with_spec(&format!(
+            "{{type: object, properties: {{{}}}}}",
+            fields.join(", ")
+        ))
+    };
+    let found = differences(
+        &fields(&["gone", "a", "late", "b", "last"]),
+        &fields(&["new", "b", "newer", "a"]),
+    );
+    let paths: Vec<&str> = found.iter().map(|it| it.path.as_str()).collect();
+    assert_eq!(
+        paths,
+        [
+            "spec.gone",
+            "spec.new",
+            "spec.last",
+            "spec.newer",
+            "spec.late"
+        ]
+    );
+}
+
+#[test]
+fn a_path_has_no_steps_for_lists_and_maps() {
+    let nested = |schema: &str| {
+        with_field(&format!(
+            "{{type: array, items: {{type: object, additionalProperties: {{type: object, properties: {{b/c: {schema}}}}}}}}}"
+        ))
+    };
+    let found = differences(
+        &nested("{type: string}"),
+        &nested("{type: string, maxLength: 5}"),
+    );
+    assert_eq!(
+        told(&found),
+        ["bound-tightened spec.a.b/c: maxLength 5 is new"]
+    );
+    assert_eq!(
+        found[0].pointer,
+        "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/a/items/additionalProperties/properties/b~1c/maxLength"
+    );
+}
+
+#[test]
+fn a_check_of_the_root_itself_holds_against_every_update() {
+    let stored = |before: &Api, after: &Api| differences(before, after)[0].impact.stored;
+    let rule = "x-kubernetes-validations: [{rule: 'self.metadata.name != \"a\"'}]";
+    let (without, with) = ("{type: object}", format!("{{type: object, {rule}}}"));
+    assert_eq!(
+        stored(&with_root(without), &with_root(&with)),
+        Verdict::Breaking
+    );
+    assert_eq!(
+        stored(&with_spec(without), &with_spec(&with)),
+        Verdict::Risky
+    );
+    assert_eq!(
+        stored(&with_root(&with), &with_root(without)),
+        Verdict::Safe
+    );
+    // an atomic map is unchanged only as a whole
+    let atomic = |spec: &str| {
+        let rest = "x-kubernetes-map-type: atomic";
+        with_root(&format!(
+            "{{type: object, {rest}, properties: {{spec: {spec}}}}}"
+        ))
+    };
+    assert_eq!(
+        stored(
+            &atomic("{type: object}"),
+            &atomic("{type: object, minProperties: 1}")
+        ),
+        Verdict::Breaking
+    );
+}
+
+#[test]
+fn only_a_version_that_is_served_before_and_after_breaks_for_those_who_ask_for_it() {
+    let api = |served: bool, storage: bool, schema: &str| {
+        let text = DEFINITION
+            .replace("SCHEMA", schema)
+            .replace("served: true", &format!("served: {served}"))
+            .replace("storage: true", &format!("storage: {storage}"));
+        let other = format!(
+            "  - {{name: v2, served: true, storage: {}, schema: {{openAPIV3Schema: {{type: object}}}}}}\n",
+            !storage
+        );
+        read(&(text + &other))
+    };
+    let full = "{type: object, properties: {spec: {type: object}}}";
+    let broken = |was: (bool, bool), is: (bool, bool)| -> Vec<Party> {
+        let found = differences(&api(was.0, was.1, full), &api(is.0, is.1, "{type: object}"));
+        let removed = |it: &&Difference| it.change == Change::FieldRemoved;
+        found.iter().find(removed).unwrap().broken().collect()
+    };
+    assert_eq!(broken((true, true), (true, true)), Party::ALL);
+    assert_eq!(broken((true, false), (false, false)), [Party::Stored]);
+    assert_eq!(broken((false, true), (false, true)), [Party::Stored]);
+    assert_eq!(broken((false, true), (true, true)), [Party::Stored]);
+    assert_eq!(broken((false, false), (false, false)), []);
+}
+
+#[test]
+fn the_documentation_has_the_table() {
+    let page = include_str!("../../docs/evolution.md");
+    let mut rows = String::new();
+    for change in Change::ALL {
+        let impact = change.impact();
+        let [readers, stored, clients] = Party::ALL.map(|party| impact.on(party).as_str());
+        let (what, reason) = (change.what().as_str(), change.reason());
+        rows += &format!("| `{change}` | {what} | {readers} | {stored} | {clients} | {reason} |\n");
+    }
+    assert!(
+        page.contains(&rows),
+        "docs/evolution.md should have:\n{rows}"
+    );
+}
+
+#[test]
+fn the_words_of_a_change_are_unlike_those_of_others() {
+    let names: HashSet<&str> = Change::ALL.iter().map(|change| change.as_str()).collect();
+    assert_eq!(names.len(), Change::ALL.len());
+}
+
+#[test]
+fn equal_parts_are_not_entered() {
+    // a tree whose paths are a million, changed at one of them
+    fn tree(depth: usize, leaf: &str) -> String {
+        match depth {
+            0 => leaf.to_owned(),
+            _ => {
+                let side = tree(depth - 1, "{type: string}");
+                let other = tree(depth - 1, leaf);
+                format!("{{type: object, properties: {{a: {side}, b: {other}}}}}")
+            }
+        }
+    }
+    let before = with_spec(&tree(9, "{type: string}"));
+    let after = with_spec(&tree(9, "{type: integer}"));
+    let found = differences(&before, &after);
+    assert_eq!(
+        told(&found),
+        ["type-changed spec.b.b.b.b.b.b.b.b.b: string -> integer"]
+    );
+    assert_eq!(found[0].what(), What::Retyped);
+}

@@ -1,0 +1,204 @@
+//! Of what is around fields: before, after, what is told, and what is told the other way round.
+
+pub type Case = (
+    &'static str,
+    &'static str,
+    &'static [&'static str],
+    &'static [&'static str],
+);
+
+/// Schemas of `spec`.
+pub const SPECS: &[Case] = &[
+    (
+        "{type: object, properties: {a: {type: string}}}",
+        "{type: object, properties: {a: {type: string}, b: {type: string}}}",
+        &["field-added spec.b: `b` is new"],
+        &["field-removed spec.b: `b` is gone"],
+    ),
+    (
+        "{type: object, properties: {a: {type: string}}}",
+        "{type: object, required: [b], properties: {a: {type: string}, b: {type: string}}}",
+        &["required-field-added spec.b: `b` is new and required"],
+        &["field-removed spec.b: `b` is gone"],
+    ),
+    (
+        "{type: object, maxProperties: 1, properties: {a: {type: string}}}",
+        "{type: object, maxProperties: 1, properties: {a: {type: string}, b: {type: integer, default: 1}}}",
+        &["counted-field-added spec.b: `b` is new, default 1"],
+        &["field-removed spec.b: `b` is gone"],
+    ),
+    (
+        "{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: string}}}",
+        "{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: string}, b: {type: string}}}",
+        &["field-described spec.b: `b` has a schema now, it was kept"],
+        &["field-undescribed spec.b: `b` has no schema any more, it is kept"],
+    ),
+    (
+        "{type: object, properties: {a: {type: string}}}",
+        "{type: object, required: [a], properties: {a: {type: string}}}",
+        &["required-added spec.a: `a` is required now"],
+        &["required-removed spec.a: `a` is no longer required"],
+    ),
+    (
+        "{type: object, properties: {a: {type: integer, default: 1}}}",
+        "{type: object, required: [a], properties: {a: {type: integer, default: 1}}}",
+        &["required-added-with-default spec.a: `a` is required now, and has a default"],
+        &["required-removed spec.a: `a` is no longer required"],
+    ),
+    (
+        "{type: object, required: [a], properties: {a: {type: integer}}}",
+        "{type: object, required: [a], properties: {a: {type: integer, default: 1}}}",
+        &["default-added-to-required spec.a: default 1 is new"],
+        &["default-removed spec.a: default 1 is gone"],
+    ),
+    // a map of any values becomes a struct
+    (
+        "{type: object}",
+        "{type: object, properties: {a: {type: string}}}",
+        &[
+            "rust-type-changed spec: in Rust map of any values -> struct",
+            "field-added spec.a: `a` is new",
+        ],
+        &[
+            "rust-type-changed spec: in Rust struct -> map of any values",
+            "field-removed spec.a: `a` is gone",
+        ],
+    ),
+];
+
+/// Schemas of the root.
+pub const ROOTS: &[Case] = &[
+    // what every resource has
+    (
+        "{type: object}",
+        "{type: object, required: [metadata], properties: {metadata: {type: object}, kind: {type: string, description: A.}}}",
+        &[],
+        &[],
+    ),
+    (
+        "{type: object}",
+        "{type: object, properties: {metadata: {type: object, properties: {name: {type: string, maxLength: 9}}}}}",
+        &["field-described metadata: is checked now"],
+        &["field-undescribed metadata: is no longer checked"],
+    ),
+    (
+        "{type: object, properties: {metadata: {type: object, properties: {name: {type: string, maxLength: 9}}}}}",
+        "{type: object, properties: {metadata: {type: object, properties: {name: {type: string, maxLength: 5}}}}}",
+        &["bound-tightened metadata.name: maxLength 9 -> 5"],
+        &["bound-loosened metadata.name: maxLength 5 -> 9"],
+    ),
+];
+
+/// The version beside `v1` in the cases below.
+pub const OLDER: &str = "  - name: v0
+    served: true
+    storage: false
+    subresources: {scale: {specReplicasPath: .spec.a, statusReplicasPath: .status.a}}
+    schema: {openAPIV3Schema: {type: object}}
+";
+
+/// A text of the definition, and what stands in its place.
+pub const DEFINITIONS: &[Case] = &[
+    (
+        "kind: Widget,",
+        "kind: Gadget,",
+        &[
+            "identity-changed: kind Widget -> Gadget",
+            "name-changed: singular widget -> gadget",
+            "name-changed: list kind WidgetList -> GadgetList",
+        ],
+        &[
+            "identity-changed: kind Gadget -> Widget",
+            "name-changed: singular gadget -> widget",
+            "name-changed: list kind GadgetList -> WidgetList",
+        ],
+    ),
+    (
+        "[wd]",
+        "[wi], categories: [all]",
+        &[
+            "name-added: the short name wi is new",
+            "name-removed: the short name wd is gone",
+            "name-added: the category all is new",
+        ],
+        &[
+            "name-added: the short name wd is new",
+            "name-removed: the short name wi is gone",
+            "name-removed: the category all is gone",
+        ],
+    ),
+    (
+        "Namespaced",
+        "Cluster",
+        &["scope-changed: scope Namespaced -> Cluster"],
+        &["scope-changed: scope Cluster -> Namespaced"],
+    ),
+    (
+        "  versions:",
+        "  conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1], clientConfig: {url: 'https://example.com'}}}\n  versions:",
+        &["conversion-by-webhook: conversion None -> Webhook"],
+        &["conversion-by-none: conversion Webhook -> None"],
+    ),
+    (
+        "  - name: v1\n",
+        "  - name: v2\n",
+        &[
+            "storage-moved: objects are stored as v1 -> v2",
+            "version-added: the version v2 is new",
+            "version-removed: the version v1 is gone",
+        ],
+        &[
+            "storage-moved: objects are stored as v2 -> v1",
+            "version-added: the version v1 is new",
+            "version-removed: the version v2 is gone",
+        ],
+    ),
+    (
+        "  - name: v1\n",
+        "  - {name: v3, served: false, storage: false, schema: {openAPIV3Schema: {type: object}}}\n  - name: v1\n",
+        &["version-added: the version v3 is new"],
+        &["unserved-version-removed: the version v3 is gone"],
+    ),
+    (
+        "    storage: true\n",
+        "    storage: true\n    deprecated: true\n    deprecationWarning: old\n",
+        &["deprecation-changed: it is deprecated: old is new"],
+        &["deprecation-changed: it is no longer deprecated"],
+    ),
+    (
+        "    storage: true\n",
+        "    storage: true\n    subresources: {status: {}, scale: {specReplicasPath: .spec.a, statusReplicasPath: .status.a}}\n",
+        &[
+            "status-subresource-added: the status subresource is new",
+            "scale-subresource-added: the scale subresource is new",
+        ],
+        &[
+            "status-subresource-removed: the status subresource is gone",
+            "scale-subresource-removed: the scale subresource is gone",
+        ],
+    ),
+    (
+        "    storage: true\n",
+        "    storage: true\n    additionalPrinterColumns: [{name: A, type: string, jsonPath: .a}]\n",
+        &["printer-columns-changed: the columns A is new"],
+        &["printer-columns-changed: the columns A is gone"],
+    ),
+    (
+        "    storage: true\n",
+        "    storage: true\n    selectableFields: [{jsonPath: .spec.a}]\n",
+        &["selectable-field-added: selectors can name `.spec.a`"],
+        &["selectable-field-removed: selectors cannot name `.spec.a` any more"],
+    ),
+    (
+        "name: v0\n    served: true",
+        "name: v0\n    served: false",
+        &["version-unserved: it is no longer served"],
+        &["version-served: it is served"],
+    ),
+    (
+        ".status.a",
+        ".status.b",
+        &["scale-subresource-changed: the scale subresource is of other fields"],
+        &["scale-subresource-changed: the scale subresource is of other fields"],
+    ),
+];

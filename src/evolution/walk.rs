@@ -1,0 +1,361 @@
+//! The walk over two schemas at once: what differs in a node, then in the fields below it. Parts that are equal are not entered.
+
+use std::collections::{HashMap, HashSet};
+
+use operator_schema::{Schema, SchemaOrBool};
+
+use super::{
+    change::{Change, Verdict, What},
+    difference::{Difference, Side, in_version, shown},
+    shape,
+    unknown::Unknown,
+};
+use crate::crd::Version;
+
+/// The differences between the schemas of one version.
+pub fn schema(before: &Version, after: &Version) -> Vec<Difference> {
+    let mut walk = Walk {
+        before,
+        after,
+        pointer: String::new(),
+        path: vec![],
+        found: vec![],
+    };
+    let root = Place {
+        level: Level::Root,
+        is_renewed: true,
+        ..Place::default()
+    };
+    walk.node(&before.schema, &after.schema, root);
+    walk.found
+}
+
+/// Where a node stands.
+#[derive(Clone, Copy, Default)]
+pub struct Place {
+    pub level: Level,
+    pub was_required: bool,
+    /// Whether each update changes it: the root, and all below it where it is atomic.
+    pub is_renewed: bool,
+    /// Whether something around it counts the fields of objects or compares them as a whole.
+    pub is_counted: bool,
+}
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub enum Level {
+    Root,
+    /// In the `apiVersion`, `kind` or `metadata` of a resource, which has them whatever its schema says.
+    Envelope,
+    #[default]
+    Field,
+}
+
+pub struct Walk<'a> {
+    before: &'a Version,
+    after: &'a Version,
+    /// From the schemas' roots.
+    pointer: String,
+    path: Vec<&'a str>,
+    found: Vec<Difference>,
+}
+
+impl<'a> Walk<'a> {
+    fn node(&mut self, before: &'a Schema, after: &'a Schema, place: Place) {
+        if before == after {
+            return;
+        }
+        let (was, is) = (shape::json(before), shape::json(after));
+        if was != is {
+            let name = |type_: &str| match type_ {
+                "" => "any type".to_owned(),
+                type_ => type_.to_owned(),
+            };
+            let change = match shape::is_wider(was, is) {
+                true => Change::TypeWidened,
+                false => Change::TypeChanged,
+            };
+            let message = format!("{} -> {}", name(was), name(is));
+            match after.type_ {
+                Some(_) => self.tell(change, place, Side::After, "/type", message),
+                None => self.tell(change, place, Side::After, "", message),
+            }
+            if change == Change::TypeChanged {
+                return;
+            }
+        } else if shape::rust(before) != shape::rust(after) && place.level == Level::Field {
+            let message = format!("in Rust {} -> {}", shape::rust(before), shape::rust(after));
+            self.tell(Change::RustTypeChanged, place, Side::After, "", message);
+        }
+        self.keywords(before, after, place);
+        let is_counted = place.is_counted || compares(after);
+        let is_atomic = after.map_type.as_deref() == Some("atomic");
+        let below = Place {
+            is_renewed: place.is_renewed && (is_atomic || place.level != Level::Root),
+            is_counted,
+            ..Place::default()
+        };
+        self.fields(before, after, place, below);
+        if let (Some(SchemaOrBool::Schema(was)), Some(SchemaOrBool::Schema(is))) =
+            (&before.additional_properties, &after.additional_properties)
+        {
+            self.within("/additionalProperties", |walk| walk.node(was, is, below));
+        }
+        match (&before.items, &after.items) {
+            (Some(was), Some(is)) => self.within("/items", |walk| walk.node(was, is, below)),
+            (None, Some(_)) if is == "array" => {
+                let message = "items of any type -> those of a schema";
+                self.tell(Change::TypeChanged, below, Side::After, "/items", message);
+            }
+            (Some(_), None) if is == "array" => {
+                let message = "items of a schema -> those of any type";
+                self.tell(Change::TypeChanged, below, Side::Before, "/items", message);
+            }
+            _ => {}
+        }
+    }
+
+    fn fields(&mut self, before: &'a Schema, after: &'a Schema, place: Place, below: Place) {
+        let was_required: HashSet<&String> = before.required.iter().collect();
+        let is_required: HashSet<&String> = after.required.iter().collect();
+        for name in merged(before, after) {
+            let (was, is) = (before.properties.get(name), after.properties.get(name));
+            let level = match place.level {
+                Level::Root if is_envelope(name) => Level::Envelope,
+                _ if after.embedded_resource && is_envelope(name) => Level::Envelope,
+                Level::Envelope => Level::Envelope,
+                _ => Level::Field,
+            };
+            let field = Place {
+                level,
+                was_required: was_required.contains(name),
+                ..below
+            };
+            let step = format!("/properties/{}", escaped(name));
+            self.path.push(name);
+            match (was, is) {
+                (Some(was), Some(is)) => {
+                    self.required(before, after, name, is, field);
+                    self.within(&step, |walk| walk.node(was, is, field));
+                }
+                (None, Some(is)) if level == Level::Envelope && place.level != level => {
+                    self.within(&step, |walk| walk.envelope(None, Some(is), field));
+                }
+                (Some(was), None) if level == Level::Envelope && place.level != level => {
+                    self.within(&step, |walk| walk.envelope(Some(was), None, field));
+                }
+                (None, Some(is)) => {
+                    let is_required = is_required.contains(name);
+                    let is_counted = field.is_counted || after.max_properties.is_some();
+                    let unknown = match level {
+                        Level::Envelope => Unknown::Preserved,
+                        _ => Unknown::of(before),
+                    };
+                    let change = match (unknown.is_kept(), default(is).is_some()) {
+                        (true, _) => Change::FieldDescribed,
+                        (false, false) if is_required => Change::RequiredFieldAdded,
+                        (false, true) if is_counted => Change::CountedFieldAdded,
+                        (false, _) => Change::FieldAdded,
+                    };
+                    let message = match change {
+                        Change::FieldDescribed => {
+                            format!("`{name}` has a schema now, it was {}", unknown.as_str())
+                        }
+                        Change::RequiredFieldAdded => format!("`{name}` is new and required"),
+                        _ => match default(is) {
+                            Some(value) => {
+                                let value = shown(&value.to_string());
+                                format!("`{name}` is new, default {value}")
+                            }
+                            None => format!("`{name}` is new"),
+                        },
+                    };
+                    self.tell(change, field, Side::After, &step, message);
+                }
+                (Some(_), None) => {
+                    let is_kept =
+                        level == Level::Envelope || Unknown::of(after) == Unknown::Preserved;
+                    let (change, message) = match is_kept {
+                        true => (
+                            Change::FieldUndescribed,
+                            "has no schema any more, it is kept",
+                        ),
+                        false => (Change::FieldRemoved, "is gone"),
+                    };
+                    self.tell(
+                        change,
+                        field,
+                        Side::Before,
+                        &step,
+                        format!("`{name}` {message}"),
+                    );
+                }
+                (None, None) => {}
+            }
+            self.path.pop();
+        }
+        self.undescribed(before, after, below);
+    }
+
+    /// Whether a field that is described on both sides has to be there.
+    fn required(&mut self, before: &Schema, after: &Schema, name: &str, is: &Schema, place: Place) {
+        let position = |schema: &Schema| schema.required.iter().position(|it| it == name);
+        // the API server sees to it that a resource has them
+        if place.level == Level::Envelope && self.path.len() == 1 {
+            return;
+        }
+        match (position(before), position(after)) {
+            (None, Some(index)) => {
+                let (change, rest) = match default(is) {
+                    Some(_) => (Change::RequiredAddedWithDefault, ", and has a default"),
+                    None => (Change::RequiredAdded, ""),
+                };
+                let message = format!("`{name}` is required now{rest}");
+                self.tell(
+                    change,
+                    place,
+                    Side::After,
+                    &format!("/required/{index}"),
+                    message,
+                );
+            }
+            (Some(index), None) => {
+                let message = format!("`{name}` is no longer required");
+                let step = format!("/required/{index}");
+                self.tell(Change::RequiredRemoved, place, Side::Before, &step, message);
+            }
+            _ => {}
+        }
+    }
+
+    /// Fields that are required and have no schema, at least on one side; those that come or go with their schema are told already.
+    fn undescribed(&mut self, before: &'a Schema, after: &'a Schema, place: Place) {
+        for (index, name) in after.required.iter().enumerate() {
+            if !before.required.contains(name) && !after.properties.contains_key(name) {
+                self.path.push(name);
+                let message = format!("`{name}` is required now");
+                let step = format!("/required/{index}");
+                self.tell(Change::RequiredAdded, place, Side::After, &step, message);
+                self.path.pop();
+            }
+        }
+        for (index, name) in before.required.iter().enumerate() {
+            if !after.required.contains(name) && !before.properties.contains_key(name) {
+                self.path.push(name);
+                let message = format!("`{name}` is no longer required");
+                let step = format!("/required/{index}");
+                self.tell(Change::RequiredRemoved, place, Side::Before, &step, message);
+                self.path.pop();
+            }
+        }
+    }
+
+    /// A field that a resource has anyway, which gets a schema or loses it.
+    fn envelope(&mut self, was: Option<&'a Schema>, is: Option<&'a Schema>, place: Place) {
+        let schema = was.or(is).into_iter();
+        let checks = schema.filter(|schema| {
+            // what every resource has
+            let plain = Schema {
+                type_: schema.type_.clone(),
+                description: schema.description.clone(),
+                ..Schema::default()
+            };
+            **schema != plain
+        });
+        for _ in checks {
+            let (change, side, message) = match is {
+                Some(_) => (Change::FieldDescribed, Side::After, "is checked now"),
+                None => (
+                    Change::FieldUndescribed,
+                    Side::Before,
+                    "is no longer checked",
+                ),
+            };
+            self.tell(change, place, side, "", message);
+        }
+    }
+
+    fn within(&mut self, step: &str, act: impl FnOnce(&mut Self)) {
+        let length = self.pointer.len();
+        self.pointer.push_str(step);
+        act(self);
+        self.pointer.truncate(length);
+    }
+
+    /// `step` leads from the node to what differs.
+    pub fn tell(
+        &mut self,
+        change: Change,
+        place: Place,
+        side: Side,
+        step: &str,
+        message: impl Into<String>,
+    ) {
+        let mut impact = in_version(change.impact(), self.before, self.after);
+        if place.level == Level::Envelope {
+            // its type is not the schema's
+            impact.readers = Verdict::Safe;
+        }
+        let refuses = matches!(change.what(), What::Tightened | What::Changed);
+        if place.is_renewed && refuses && impact.stored == Verdict::Risky {
+            // nothing of it is ever forgiven as unchanged
+            impact.stored = Verdict::Breaking;
+        }
+        let version = match side {
+            Side::Before => self.before,
+            Side::After => self.after,
+        };
+        self.found.push(Difference {
+            change,
+            version: Some(version.name.clone()),
+            pointer: version.schema_pointer() + &self.pointer + step,
+            side,
+            path: self.path.join("."),
+            message: message.into(),
+            impact,
+        });
+    }
+}
+
+/// The properties of both in the new order; what is gone comes after what it stood behind.
+fn merged<'a>(before: &'a Schema, after: &'a Schema) -> Vec<&'a String> {
+    let mut gone: HashMap<Option<&String>, Vec<&'a String>> = HashMap::new();
+    let mut last = None;
+    for name in before.properties.keys() {
+        match after.properties.contains_key(name) {
+            true => last = Some(name),
+            false => gone.entry(last).or_default().push(name),
+        }
+    }
+    let mut names = gone.remove(&None).unwrap_or_default();
+    for name in after.properties.keys() {
+        names.push(name);
+        names.extend(gone.remove(&Some(name)).unwrap_or_default());
+    }
+    names
+}
+
+/// Whether a value of one more field can be another to this schema.
+fn compares(schema: &Schema) -> bool {
+    let has_union = !schema.all_of.is_empty()
+        || !schema.any_of.is_empty()
+        || !schema.one_of.is_empty()
+        || schema.not.is_some();
+    has_union
+        || schema.enum_.is_some()
+        || schema.unique_items
+        || schema.list_type.as_deref() == Some("set")
+}
+
+/// The API server cannot tell a default of `null` from none.
+pub fn default(schema: &Schema) -> Option<&serde_json::Value> {
+    schema.default.as_ref().filter(|value| !value.is_null())
+}
+
+fn is_envelope(name: &str) -> bool {
+    matches!(name, "apiVersion" | "kind" | "metadata")
+}
+
+/// A name as a step of a JSON pointer.
+fn escaped(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
+}

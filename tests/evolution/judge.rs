@@ -1,0 +1,187 @@
+//! What a new schema does to objects that the old one has.
+
+use std::collections::BTreeSet;
+
+use cargo_operator::evolution::{Change, Difference, Verdict};
+use operator_schema::{Objects, Schema, SchemaOrBool, Violation, apply_defaults, prune};
+use serde_json::{Value, json};
+
+use super::is_at;
+
+#[derive(Default)]
+pub struct Witnesses {
+    pub objects: usize,
+    /// Paths that were pruned.
+    lost: BTreeSet<String>,
+    /// Paths for which a manifest was refused, and why.
+    refused: BTreeSet<(String, String)>,
+    /// Why an object could not be updated, with nothing but a label that is new.
+    stuck: BTreeSet<String>,
+    /// Paths at which a manifest that was accepted has another value than before.
+    other: BTreeSet<String>,
+}
+
+impl Witnesses {
+    pub fn of([before, after]: [&Schema; 2], most: usize, seed: u64) -> Self {
+        let mut witnesses = Self::default();
+        let mut series = Objects::new(before, seed);
+        let mut objects = series.cover(most);
+        objects.extend(series.take(5));
+        objects.retain(Value::is_object);
+        for object in &mut objects {
+            object["apiVersion"] = "example.com/v1".into();
+            object["kind"] = "Widget".into();
+            if object["metadata"].is_null() {
+                object["metadata"] = json!({});
+            }
+            if object["metadata"]["name"].is_null() {
+                object["metadata"]["name"] = "a".into();
+            }
+            witnesses.judge(before, after, object);
+        }
+        witnesses
+    }
+
+    fn judge(&mut self, before: &Schema, after: &Schema, manifest: &Value) {
+        let mut stored = manifest.clone();
+        let lost = prune(before, &mut stored);
+        apply_defaults(before, &mut stored);
+        if !lost.is_empty() || !before.validate(&stored).violations.is_empty() {
+            return;
+        }
+        self.objects += 1;
+        let mut request = manifest.clone();
+        self.lost.extend(
+            prune(after, &mut request)
+                .iter()
+                .map(|path| plain(before, path)),
+        );
+        apply_defaults(after, &mut request);
+        let found = after.validate(&request).violations;
+        self.refused
+            .extend(found.iter().map(|it| (place(after, it), it.to_string())));
+        differing(after, &stored, &request, "", &mut self.other);
+
+        let mut read = stored;
+        self.lost.extend(
+            prune(after, &mut read)
+                .iter()
+                .map(|path| plain(before, path)),
+        );
+        apply_defaults(after, &mut read);
+        let mut update = read.clone();
+        update["metadata"]["labels"]["a"] = "b".into();
+        let found = after.validate_update(&read, &update).violations;
+        self.stuck.extend(found.iter().map(Violation::to_string));
+    }
+
+    /// Whether the differences say all of it.
+    pub fn told(&self, found: &[Difference]) -> Result<(), String> {
+        let breaks_stored = found.iter().any(|it| it.impact.stored == Verdict::Breaking);
+        let breaks_clients = found
+            .iter()
+            .any(|it| it.impact.clients == Verdict::Breaking);
+        let unless = |is_told: bool, what: String| match is_told {
+            true => Ok(()),
+            false => Err(what),
+        };
+        if let Some(path) = self.lost.first() {
+            unless(breaks_stored && breaks_clients, format!("{path} is pruned"))?;
+            let at = |it: &Difference| {
+                it.impact.stored == Verdict::Breaking && is_related(&it.path, path)
+            };
+            unless(
+                found.iter().any(at),
+                format!("{path} is pruned, and nothing told of it"),
+            )?;
+        }
+        if let Some((_, why)) = self.refused.first() {
+            unless(breaks_clients, format!("a manifest is refused: {why}"))?;
+        }
+        if let Some(why) = self.stuck.first() {
+            unless(breaks_stored, format!("no update is accepted: {why}"))?;
+        }
+        Ok(())
+    }
+
+    /// Whether it breaks one of the objects.
+    pub fn has(&self, difference: &Difference) -> bool {
+        let at = |path: &String| is_related(path, &difference.path);
+        let is_default = matches!(
+            difference.change,
+            Change::DefaultAdded | Change::DefaultChanged | Change::DefaultRemoved
+        );
+        self.lost.iter().any(at)
+            || self.refused.iter().any(|(path, _)| at(path))
+            || is_default && self.other.iter().any(at)
+    }
+}
+
+fn is_related(left: &str, right: &str) -> bool {
+    is_at(left, right) || is_at(right, left)
+}
+
+/// A path without the steps of lists and maps, which have a dot or brackets.
+fn plain(schema: &Schema, path: &str) -> String {
+    let (mut names, mut node) = (vec![], Some(schema));
+    for step in path.split('.') {
+        let (name, index) = step.split_once('[').unwrap_or((step, ""));
+        let mut field = node.and_then(|node| node.properties.get(name));
+        let value = match node.map(|node| &node.additional_properties) {
+            Some(Some(SchemaOrBool::Schema(values))) => Some(&**values),
+            _ => None,
+        };
+        if field.is_none() && value.is_some() {
+            field = value;
+        } else {
+            names.push(name);
+        }
+        for _ in index.split_terminator(']') {
+            let items = field.and_then(|field| field.items.as_deref());
+            field = items.or(match field.map(|field| &field.additional_properties) {
+                Some(Some(SchemaOrBool::Schema(values))) => Some(&**values),
+                _ => None,
+            });
+        }
+        node = field;
+    }
+    names.join(".")
+}
+
+/// Unions are reported without a field, and name it in their text.
+fn place(schema: &Schema, violation: &Violation) -> String {
+    let union = violation.detail.strip_prefix("Invalid value: \"\": \"");
+    let named = union.and_then(|rest| rest.split_once('"'));
+    plain(schema, named.map_or(&violation.path, |(path, _)| path))
+}
+
+/// The paths at which two objects of the schema differ.
+fn differing(
+    schema: &Schema,
+    left: &Value,
+    right: &Value,
+    path: &str,
+    found: &mut BTreeSet<String>,
+) {
+    match (left, right) {
+        (Value::Object(left), Value::Object(right)) => {
+            let keys: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
+            for key in keys {
+                let path = match path.is_empty() {
+                    true => key.clone(),
+                    false => format!("{path}.{key}"),
+                };
+                let (left, right) = (left.get(key), right.get(key));
+                let [left, right] = [left, right].map(|value| value.unwrap_or(&Value::Null));
+                differing(schema, left, right, &path, found);
+            }
+        }
+        (Value::Array(left), Value::Array(right)) => {
+            for (left, right) in left.iter().zip(right) {
+                differing(schema, left, right, &format!("{path}[0]"), found);
+            }
+        }
+        _ if left != right => drop(found.insert(plain(schema, path))),
+        _ => {}
+    }
+}

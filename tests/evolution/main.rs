@@ -1,0 +1,221 @@
+//! Whether the verdicts on a definition that evolved are true: objects that the old schema has are given to the new one, as manifests of
+//! clients and as stored objects. Over small edits of small schemas and, when `$HISTORIES` names them, over real histories.
+
+mod judge;
+mod small;
+
+use std::{collections::BTreeMap, fs, path::Path};
+
+use cargo_operator::{
+    crd::{self, Api},
+    evolution::{Change, Difference, Party, Verdict, What, differences},
+    project::SchemaMode,
+    types,
+};
+use judge::Witnesses;
+use proptest::prelude::*;
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_differs_from_itself(schema in small::schema()) {
+        let api = small::api(&schema);
+        prop_assert_eq!(differences(&api, &api), []);
+    }
+
+    #[test]
+    fn who_is_broken_was_told(steps in small::evolution(), seed in any::<u64>()) {
+        let [before, after] = steps.map(|schema| small::api(&schema));
+        let found = differences(&before, &after);
+        let schemas = [&before.versions[0].schema, &after.versions[0].schema];
+        if let Err(unseen) = Witnesses::of(schemas, 20, seed).told(&found) {
+            prop_assert!(false, "{}\n{:#?}", unseen, found);
+        }
+    }
+
+    #[test]
+    fn the_way_back_is_the_opposite(steps in small::evolution()) {
+        let [before, after] = steps.map(|schema| small::api(&schema));
+        let (there, back) = (differences(&before, &after), differences(&after, &before));
+        prop_assert_eq!(sides(&there, opposite), sides(&back, |what| what));
+    }
+}
+
+fn opposite(what: What) -> What {
+    match what {
+        What::Added => What::Removed,
+        What::Removed => What::Added,
+        What::Tightened => What::Loosened,
+        What::Loosened => What::Tightened,
+        What::Retyped | What::Changed => what,
+    }
+}
+
+/// What happened where, but for what is compared only where one type has all values of the other.
+fn sides(found: &[Difference], as_: impl Fn(What) -> What) -> Vec<(String, What)> {
+    let retyped: Vec<&Difference> = found
+        .iter()
+        .filter(|it| matches!(it.change, Change::TypeChanged | Change::TypeWidened))
+        .collect();
+    let is_under = |it: &Difference| {
+        let inside = |above: &&Difference| is_at(&it.path, &above.path);
+        retyped.iter().any(|above| inside(above) && *above != it)
+    };
+    let mut sides: Vec<_> = found
+        .iter()
+        .filter(|it| !is_under(it))
+        .map(|it| (it.path.clone(), as_(it.what())))
+        .collect();
+    sides.sort();
+    sides
+}
+
+/// Whether a path is another one or below it.
+fn is_at(path: &str, above: &str) -> bool {
+    let rest = path.strip_prefix(above);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.') || above.is_empty())
+}
+
+#[derive(Default)]
+struct Tally {
+    told: usize,
+    broken: [usize; 3],
+    /// Of those that break stored objects or clients, how many did so to one of the objects.
+    judged: usize,
+    witnessed: usize,
+}
+
+#[test]
+fn the_verdicts_on_real_histories_are_true() {
+    let Some(folder) = std::env::var_os("HISTORIES") else {
+        return;
+    };
+    let (mut steps, mut objects, mut retypes) = (0, 0, 0);
+    let (mut calm, mut breaking) = (0, 0);
+    let mut tallies: BTreeMap<Change, Tally> = BTreeMap::new();
+    let mut unseen = vec![];
+    for folder in sorted(Path::new(&folder))
+        .iter()
+        .filter(|path| path.is_dir())
+    {
+        let paths = sorted(folder);
+        let apis: Vec<Api> = paths.iter().map(|path| read(path)).collect();
+        for (index, pair) in apis.windows(2).enumerate() {
+            let [before, after] = pair else { continue };
+            let at = paths[index + 1].display();
+            steps += 1;
+            let found = differences(before, after);
+            match found.iter().any(Difference::is_breaking) {
+                true => breaking += 1,
+                false => calm += 1,
+            }
+            for was in before.versions.iter().filter(|version| version.served) {
+                let Some(is) = after.version(&was.name).filter(|version| version.served) else {
+                    continue;
+                };
+                let of_version: Vec<Difference> = found
+                    .iter()
+                    .filter(|it| it.version.as_ref() == Some(&is.name))
+                    .cloned()
+                    .collect();
+                let witnesses = Witnesses::of([&was.schema, &is.schema], 40, 7);
+                objects += witnesses.objects;
+                if let Err(what) = witnesses.told(&of_version) {
+                    unseen.push(format!("{at} {}: {what}", is.name));
+                }
+                for difference in &of_version {
+                    let tally = tallies.entry(difference.change).or_default();
+                    let is_of_schema = difference.pointer.starts_with(&is.schema_pointer())
+                        || difference.pointer.starts_with(&was.schema_pointer());
+                    let verdict = difference.impact.stored.max(difference.impact.clients);
+                    if is_of_schema && verdict == Verdict::Breaking {
+                        tally.judged += 1;
+                        tally.witnessed += usize::from(witnesses.has(difference));
+                    }
+                }
+                let record = |api: &Api, version| {
+                    types::module(api, version, SchemaMode::Embed)
+                        .facts
+                        .record()
+                };
+                for retype in types::retyped(&record(before, was), &record(after, is)) {
+                    let path = retype.path.join(".");
+                    let is_told = of_version
+                        .iter()
+                        .any(|it| it.impact.readers == Verdict::Breaking && is_at(&it.path, &path));
+                    // which types share a name, or are one of k8s-openapi's, the record tells
+                    let is_renamed = unnamed(&retype.before) == unnamed(&retype.after);
+                    retypes += usize::from(!is_renamed);
+                    if !is_told && !is_renamed {
+                        unseen.push(format!(
+                            "{at}: {path}: {} -> {}",
+                            retype.before, retype.after
+                        ));
+                    }
+                }
+            }
+            for difference in &found {
+                let tally = tallies.entry(difference.change).or_default();
+                tally.told += 1;
+                for party in difference.broken() {
+                    tally.broken[party as usize] += 1;
+                }
+            }
+        }
+    }
+    eprintln!(
+        "{steps} steps, {breaking} breaking and {calm} not; {objects} objects; {retypes} retypes"
+    );
+    let parties = Party::ALL.map(Party::as_str).join(", ");
+    eprintln!("change: told, breaking for {parties}; of those for the last two, seen in an object");
+    let (mut judged, mut witnessed) = (0, 0);
+    for (change, tally) in &tallies {
+        let [readers, stored, clients] = tally.broken;
+        eprintln!(
+            "{change}: {}, {readers} {stored} {clients}; {} of {}",
+            tally.told, tally.witnessed, tally.judged
+        );
+        judged += tally.judged;
+        witnessed += tally.witnessed;
+    }
+    eprintln!("{witnessed} of {judged} verdicts seen in an object");
+    assert_eq!(unseen, [""; 0]);
+}
+
+/// A type with `_` for all that a module defines or imports.
+fn unnamed(type_: &str) -> String {
+    const KEPT: [&str; 10] = [
+        "Option",
+        "Vec",
+        "BTreeMap",
+        "String",
+        "bool",
+        "i32",
+        "i64",
+        "IntOrString",
+        "Quantity",
+        "Value",
+    ];
+    let is_letter = |letter: char| letter.is_alphanumeric() || letter == '_';
+    let mut unnamed = String::new();
+    for part in type_.split_inclusive(|letter| !is_letter(letter)) {
+        let name = part.trim_end_matches(|letter| !is_letter(letter));
+        let is_kept = name.is_empty() || KEPT.contains(&name);
+        unnamed += if is_kept { name } else { "_" };
+        unnamed += &part[name.len()..];
+    }
+    unnamed
+}
+
+fn sorted(folder: &Path) -> Vec<std::path::PathBuf> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut paths: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    paths
+}
+
+fn read(path: &Path) -> Api {
+    let text = fs::read_to_string(path).unwrap();
+    crd::read(&path.to_string_lossy(), &text).unwrap().remove(0)
+}
