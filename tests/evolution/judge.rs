@@ -50,29 +50,31 @@ impl Witnesses {
             return;
         }
         self.objects += 1;
-        let mut request = manifest.clone();
-        self.lost.extend(
-            prune(after, &mut request)
-                .iter()
-                .map(|path| plain(before, path)),
-        );
+        let mut request = self.pruned(before, after, manifest);
         apply_defaults(after, &mut request);
         let found = after.validate(&request).violations;
         self.refused
             .extend(found.iter().map(|it| (place(after, it), it.to_string())));
-        differing(after, &stored, &request, "", &mut self.other);
-
-        let mut read = stored;
-        self.lost.extend(
-            prune(after, &mut read)
-                .iter()
-                .map(|path| plain(before, path)),
+        differing(
+            Some(after),
+            [&stored, &request],
+            &mut vec![],
+            &mut self.other,
         );
+
+        let mut read = self.pruned(before, after, &stored);
         apply_defaults(after, &mut read);
         let mut update = read.clone();
         update["metadata"]["labels"]["a"] = "b".into();
         let found = after.validate_update(&read, &update).violations;
         self.stuck.extend(found.iter().map(Violation::to_string));
+    }
+
+    fn pruned(&mut self, before: &Schema, after: &Schema, object: &Value) -> Value {
+        let mut pruned = object.clone();
+        prune(after, &mut pruned);
+        differing(Some(before), [object, &pruned], &mut vec![], &mut self.lost);
+        pruned
     }
 
     /// Whether the differences say all of it.
@@ -121,29 +123,20 @@ fn is_related(left: &str, right: &str) -> bool {
     is_at(left, right) || is_at(right, left)
 }
 
-/// A path without the steps of lists and maps, which have a dot or brackets.
+/// A path without the steps of lists and maps, as far as these have no dots.
 fn plain(schema: &Schema, path: &str) -> String {
     let (mut names, mut node) = (vec![], Some(schema));
     for step in path.split('.') {
         let (name, index) = step.split_once('[').unwrap_or((step, ""));
-        let mut field = node.and_then(|node| node.properties.get(name));
-        let value = match node.map(|node| &node.additional_properties) {
-            Some(Some(SchemaOrBool::Schema(values))) => Some(&**values),
-            _ => None,
-        };
-        if field.is_none() && value.is_some() {
-            field = value;
-        } else {
+        let field = node.and_then(|node| node.properties.get(name));
+        let value = node.and_then(values).filter(|_| field.is_none());
+        if value.is_none() {
             names.push(name);
         }
+        node = field.or(value);
         for _ in index.split_terminator(']') {
-            let items = field.and_then(|field| field.items.as_deref());
-            field = items.or(match field.map(|field| &field.additional_properties) {
-                Some(Some(SchemaOrBool::Schema(values))) => Some(&**values),
-                _ => None,
-            });
+            node = node.and_then(|node| node.items.as_deref().or_else(|| values(node)));
         }
-        node = field;
     }
     names.join(".")
 }
@@ -155,33 +148,43 @@ fn place(schema: &Schema, violation: &Violation) -> String {
     plain(schema, named.map_or(&violation.path, |(path, _)| path))
 }
 
-/// The paths at which two objects of the schema differ.
+/// The paths at which two values of the schema differ.
 fn differing(
-    schema: &Schema,
-    left: &Value,
-    right: &Value,
-    path: &str,
+    schema: Option<&Schema>,
+    [left, right]: [&Value; 2],
+    path: &mut Vec<String>,
     found: &mut BTreeSet<String>,
 ) {
     match (left, right) {
         (Value::Object(left), Value::Object(right)) => {
             let keys: BTreeSet<&String> = left.keys().chain(right.keys()).collect();
             for key in keys {
-                let path = match path.is_empty() {
-                    true => key.clone(),
-                    false => format!("{path}.{key}"),
-                };
-                let (left, right) = (left.get(key), right.get(key));
-                let [left, right] = [left, right].map(|value| value.unwrap_or(&Value::Null));
-                differing(schema, left, right, &path, found);
+                let pair = [left, right].map(|map| map.get(key).unwrap_or(&Value::Null));
+                let length = path.len();
+                let field = schema.and_then(|schema| schema.properties.get(key));
+                let value = schema.and_then(values).filter(|_| field.is_none());
+                if value.is_none() {
+                    path.push(key.clone());
+                }
+                differing(field.or(value), pair, path, found);
+                path.truncate(length);
             }
         }
         (Value::Array(left), Value::Array(right)) => {
+            let items = schema.and_then(|schema| schema.items.as_deref());
             for (left, right) in left.iter().zip(right) {
-                differing(schema, left, right, &format!("{path}[0]"), found);
+                differing(items, [left, right], path, found);
             }
         }
-        _ if left != right => drop(found.insert(plain(schema, path))),
+        _ if left != right => drop(found.insert(path.join("."))),
         _ => {}
+    }
+}
+
+/// The schema of the values of a map.
+fn values(schema: &Schema) -> Option<&Schema> {
+    match &schema.additional_properties {
+        Some(SchemaOrBool::Schema(values)) => Some(values),
+        _ => None,
     }
 }

@@ -54,17 +54,17 @@ fn opposite(what: What) -> What {
 
 /// What happened where, but for what is compared only where one type has all values of the other.
 fn sides(found: &[Difference], as_: impl Fn(What) -> What) -> Vec<(String, What)> {
-    let retyped: Vec<&Difference> = found
-        .iter()
-        .filter(|it| matches!(it.change, Change::TypeChanged | Change::TypeWidened))
-        .collect();
-    let is_under = |it: &Difference| {
-        let inside = |above: &&Difference| is_at(&it.path, &above.path);
-        retyped.iter().any(|above| inside(above) && *above != it)
+    let is_retyped =
+        |it: &&Difference| matches!(it.change, Change::TypeChanged | Change::TypeWidened);
+    let is_under = |it: &Difference, above: &Difference| {
+        let node = above.pointer.trim_end_matches("/type");
+        let rest = it.pointer.strip_prefix(node);
+        above != it && rest.is_some_and(|rest| rest.starts_with('/'))
     };
+    let retyped: Vec<&Difference> = found.iter().filter(is_retyped).collect();
     let mut sides: Vec<_> = found
         .iter()
-        .filter(|it| !is_under(it))
+        .filter(|it| !retyped.iter().any(|above| is_under(it, above)))
         .map(|it| (it.path.clone(), as_(it.what())))
         .collect();
     sides.sort();
