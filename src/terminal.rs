@@ -37,6 +37,11 @@ impl Terminal {
         let _ = writeln!(io::stderr().lock(), "{line}");
     }
 
+    /// Lines that are not the result, to standard error.
+    pub fn tell_lines(&self, lines: &str) {
+        let _ = io::stderr().lock().write_all(lines.as_bytes());
+    }
+
     /// Findings, to standard error, and once where more is said of them. `anstream` takes the colours away where standard error is no
     /// terminal or the user wants none (`NO_COLOR`).
     pub fn report(&self, reports: &[Report]) {

@@ -2,6 +2,7 @@
 
 use super::{
     Exit,
+    evolve::{Allow, Evolution},
     failure::Failure,
     kinds::{self, Chosen},
     open::{Open, Where},
@@ -26,6 +27,8 @@ pub struct Args {
     #[command(flatten)]
     place: Where,
     #[command(flatten)]
+    allow: Allow,
+    #[command(flatten)]
     view: View,
 }
 
@@ -41,6 +44,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         reports.extend(touch::reports(&open, &plan, terminal)?);
     }
     let outcome = Outcome {
+        evolution: Evolution::of(&open, &plan, args.allow)?,
         root: &open.root,
         reports,
         plan,

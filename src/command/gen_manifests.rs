@@ -2,6 +2,7 @@
 
 use super::{
     Exit,
+    evolve::Evolution,
     failure::Failure,
     kinds::KindError,
     open::{Open, Where},
@@ -35,6 +36,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     })?;
     let outcome = Outcome {
         root: &open.root,
+        evolution: Evolution::default(),
         reports: open.reports(rendered.diagnostics, &plan),
         plan,
         summary: format!("{}: manifests/", open.state.state.name),

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::{
     Exit,
+    evolve::Evolution,
     failure::Failure,
     kinds::{self, Chosen, KindError},
     open::Open,
@@ -67,6 +68,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let kinds = open.apis.len();
     let outcome = Outcome {
         root: &open.root,
+        evolution: Evolution::default(),
         reports: open.reports(rendered.diagnostics, &plan),
         plan,
         summary: match kinds {

@@ -2,6 +2,7 @@
 
 mod add_crd;
 mod completions;
+mod evolve;
 mod explain;
 mod failure;
 mod gen_manifests;
@@ -34,6 +35,8 @@ pub enum Exit {
     Drift = 1,
     /// Wrong use, input that can't be used, or an error of the disk.
     Usage = 2,
+    /// A breaking change of a definition that was not allowed.
+    Breaking = 3,
 }
 
 /// Makes kube-rs operators from CustomResourceDefinitions, and keeps them current as the schema changes.

@@ -12,8 +12,8 @@ use crate::{
     diagnostic::{Diagnostic, Place, Report},
     disk::{self, Guard},
     plan::{self, LOCK, Ours, Plan, Resolution, Tree},
-    project::{Kind, Lock, Owner, Project, StateFile},
-    render::{self, Rendered},
+    project::{Kind, Lock, Owner, Project, StateFile, version_module},
+    render::{self, RECORD, Rendered},
 };
 
 /// The name of the state's file.
@@ -140,13 +140,18 @@ impl Open {
         Ok(added)
     }
 
-    /// Brings the versions of a kind to what its spec has: one that is gone loses its types, and a new storage version gets them.
+    /// Brings the versions of a kind to what its spec has: one that had types and is gone loses them, and a new storage version gets them.
     pub fn follow_versions(&mut self, index: usize, wanted: &[String]) -> Result<(), Failure> {
         let (kind, api) = (&self.state.state.kinds[index], &self.apis[index]);
         let wanted = match wanted {
             [] => {
                 let mut known = kind.versions.clone();
-                known.retain(|version| api.version(version).is_some());
+                let had_types = |version: &str| {
+                    let module = kind.module_name();
+                    let record = format!("{RECORD}{module}/{}", version_module(version));
+                    self.lock.files.contains_key(&record)
+                };
+                known.retain(|version| api.version(version).is_some() || !had_types(version));
                 known
             }
             wanted => wanted.to_vec(),

@@ -2,6 +2,7 @@
 
 use super::{
     Exit,
+    evolve::{Allow, Evolution},
     failure::Failure,
     open::{Open, Where},
     resolve::Resolve,
@@ -17,6 +18,8 @@ pub struct Args {
     place: Where,
     #[command(flatten)]
     resolve: Resolve,
+    #[command(flatten)]
+    allow: Allow,
     #[command(flatten)]
     view: View,
 }
@@ -35,6 +38,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         reports.extend(touch::reports(&open, &plan, terminal)?);
     }
     let outcome = Outcome {
+        evolution: Evolution::of(&open, &plan, args.allow)?,
         root: &open.root,
         reports,
         plan,

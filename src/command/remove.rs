@@ -2,6 +2,7 @@
 
 use super::{
     Exit,
+    evolve::Evolution,
     failure::Failure,
     open::{Open, Where},
     view::{Cure, Outcome, View},
@@ -29,6 +30,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let plan = open.plan(rendered.tree, |_| true)?;
     let outcome = Outcome {
         root: &open.root,
+        evolution: Evolution::default(),
         reports: open.reports(rendered.diagnostics, &plan),
         plan,
         summary: format!(

@@ -51,14 +51,14 @@ pub fn reports(open: &Open, plan: &Plan, terminal: &Terminal) -> Result<Vec<Repo
         found.collect()
     };
     let mut found = by_name(uses::uncovered);
-    let mut help = "`cargo check --all-targets` tells the rest once the types are new";
+    let mut help = "`cargo check --all-targets` tells what is left once the types are new";
     if touched.takes() {
         terminal.progress("asking cargo which code uses what goes");
         match compiled(open, plan, &marked, is_users) {
             Some(uses) => found.extend(uses),
             None => {
                 found.extend(by_name(uses::named));
-                help = "found by its name alone, as the project does not compile or its dependencies are not built; `cargo check --all-targets` knows";
+                help = "all were found by their names alone, as the project was not built or does not compile: after `cargo check --all-targets` rustc is asked";
             }
         }
         terminal.progress_ends();
@@ -66,16 +66,17 @@ pub fn reports(open: &Open, plan: &Plan, terminal: &Terminal) -> Result<Vec<Repo
     // of one line the first is enough
     let mut lines = BTreeSet::new();
     found.retain(|at| lines.insert((at.path.clone(), at.line)));
-    let report = |at: Use| Report {
+    let count = found.len();
+    let report = |(index, at): (usize, Use)| Report {
         severity: Severity::Warning,
         code: Some(Code::TouchedCode),
         subject: None,
         place: texts.get(&at.path).map(|text| place(&at, text)),
         message: at.message,
         instead: None,
-        help: Some(help.into()),
+        help: (index + 1 == count).then(|| help.into()),
     };
-    Ok(found.into_iter().map(report).collect())
+    Ok(found.into_iter().enumerate().map(report).collect())
 }
 
 fn place(at: &Use, text: &str) -> Place {

@@ -7,6 +7,7 @@ use std::{
 
 use super::{
     Exit,
+    evolve::Evolution,
     failure::Failure,
     kinds::{self, KindError, Mode},
     open::placed,
@@ -129,6 +130,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let names: HashSet<String> = tree.0.keys().cloned().collect();
     let outcome = Outcome {
         root: folder,
+        evolution: Evolution::default(),
         // kinds of earlier calls stay
         plan: plan::plan(&lock, &ours, tree, |path| names.contains(path), &resolution),
         reports,

@@ -5,7 +5,7 @@ use std::path::Path;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use super::{Exit, failure::Failure};
+use super::{Exit, evolve::Evolution, failure::Failure};
 use crate::{
     diagnostic::{Code, Report},
     disk,
@@ -43,6 +43,7 @@ pub struct Outcome<'a> {
     pub root: &'a Path,
     pub plan: Plan,
     pub reports: Vec<Report>,
+    pub evolution: Evolution,
     /// What the project is now, in a line.
     pub summary: String,
     /// The command to type next.
@@ -83,7 +84,8 @@ impl View {
     /// Shows the outcome, and applies the plan unless the user only wants to see it.
     pub fn finish(&self, outcome: &Outcome<'_>, terminal: &Terminal) -> Result<Exit, Failure> {
         let plan = &outcome.plan;
-        let blocked = !plan.conflicts.is_empty();
+        let refused = outcome.evolution.is_refused();
+        let blocked = refused || !plan.conflicts.is_empty();
         if self.writes() && !blocked {
             disk::apply(outcome.root, plan)?;
         }
@@ -92,10 +94,10 @@ impl View {
             Format::Human => self.human(outcome, terminal)?,
         }
         let stale = self.check && !plan.is_empty();
-        Ok(if blocked || stale {
-            Exit::Drift
-        } else {
-            Exit::Clean
+        Ok(match (refused, blocked || stale) {
+            (true, _) => Exit::Breaking,
+            (false, true) => Exit::Drift,
+            (false, false) => Exit::Clean,
         })
     }
 
@@ -110,9 +112,10 @@ impl View {
                     .map(|change| change.diff())
                     .collect::<String>(),
             )?;
-        } else if plan.conflicts.is_empty() || self.check {
+        } else if plan.conflicts.is_empty() && !outcome.evolution.is_refused() || self.check {
             terminal.print(&list(plan, self.check))?;
         }
+        terminal.tell_lines(&outcome.evolution.told());
         // of a project that stays as it is, all has been said before; `inspect` says it again
         if !plan.is_empty() {
             terminal.report(&outcome.reports);
@@ -123,7 +126,8 @@ impl View {
         for conflict in &plan.conflicts {
             terminal.tell(&told(conflict, outcome.cure));
         }
-        if !plan.conflicts.is_empty() {
+        terminal.report(&outcome.evolution.reports());
+        if outcome.evolution.is_refused() || !plan.conflicts.is_empty() {
             return Ok(());
         }
         match (self.check, plan.is_empty()) {
@@ -169,7 +173,8 @@ impl View {
             .map(|conflict| json!({"path": conflict.path, "code": code(conflict.cause).as_str(), "cause": conflict.cause, "diff": conflict.diff}))
             .collect();
         json!({
-            "written": self.writes() && plan.conflicts.is_empty(),
+            "written": self.writes() && plan.conflicts.is_empty() && !outcome.evolution.is_refused(),
+            "evolution": outcome.evolution.json(),
             "changes": changes, "conflicts": conflicts, "notes": notes, "diagnostics": diagnostics,
             "summary": outcome.summary, "next": outcome.next,
         })

@@ -30,6 +30,8 @@ codes! {
     Untyped = "untyped",
     /// A field whose Rust type is another one than in the last run.
     Retyped = "retyped",
+    /// A change of a definition that breaks operator code, stored objects or clients.
+    BreakingChange = "breaking-change",
     /// Code of the user that uses what a new schema takes away or changes.
     TouchedCode = "touched-code",
     /// A keyword that CustomResourceDefinitions do not have.

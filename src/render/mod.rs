@@ -10,6 +10,6 @@ mod template;
 mod vendor;
 
 pub use controller::example_child;
-pub use layout::{RECORD, Rendered, render};
+pub use layout::{RECORD, Rendered, SPECS, render};
 pub use sample::{objects, sample};
 pub use template::{RenderError, starter};

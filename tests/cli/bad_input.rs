@@ -234,7 +234,7 @@ fn a_kind_without_a_sample_leaves_no_test_that_needs_it() {
     }
     // what the user edited stays, and is told
     super::support::edit(&p.join("tests/widget.rs"), |text| text + "// mine\n");
-    let run = ok(&p, "add-crd ../none.yaml");
+    let run = ok(&p, "add-crd ../none.yaml --allow-breaking");
     assert!(
         run.stderr.contains("warning[no-valid-sample]"),
         "{}",

@@ -7,7 +7,13 @@ use super::support::{folder, run};
 const TEXT: &str = include_str!("../../docs/diagnostics.md");
 
 /// They need a second run, with another spec or other templates.
-const NEED_A_PAST: [&str; 4] = ["retyped", "touched-code", "edited-file", "merge-conflict"];
+const NEED_A_PAST: [&str; 5] = [
+    "retyped",
+    "breaking-change",
+    "touched-code",
+    "edited-file",
+    "merge-conflict",
+];
 
 /// A definition's keys; those that an example has too yield to it.
 const TOP: [&str; 3] = [

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod diagnostics;
+mod evolves;
 mod explained;
 mod guards;
 mod modes;
@@ -292,7 +293,7 @@ fn a_state_that_makes_no_sense_is_told_with_its_line() {
         (
             "versions = [\"v1\"]",
             "versions = [\"v2\"]",
-            "names the version `v2` of Widget",
+            "Widget has no version `v2`; it has v1",
         ),
     ] {
         fs::write(p.join("operator.toml"), good.replace(before, after)).unwrap();

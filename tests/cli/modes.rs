@@ -37,7 +37,7 @@ fn a_kind_keeps_the_mode_that_it_was_added_with() {
         );
         assert_eq!(embeds(project), expected, "{project}");
         for later in ["large.yaml", "small.yaml"] {
-            let add = format!("add-crd ../{later}");
+            let add = format!("add-crd ../{later} --allow-breaking");
             ok(&folder.path().join(project), &add);
             assert_eq!(embeds(project), expected, "{project} with {later}");
         }

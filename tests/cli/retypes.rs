@@ -43,7 +43,7 @@ fn a_field_that_gets_another_type_is_told_and_one_that_is_added_is_not() {
         assert!(grown.contains(WHOLE), "{grown}");
         grown
     });
-    let run = ok(&p, "regenerate --dry-run --format json");
+    let run = ok(&p, "regenerate --dry-run --format json --allow-breaking");
     let told: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
     let retypes: Vec<_> = told["diagnostics"]
         .as_array()
@@ -58,7 +58,7 @@ fn a_field_that_gets_another_type_is_told_and_one_that_is_added_is_not() {
     );
     let message = "the type of `status.conditions` in v1 was `Option<Vec<WidgetStatusConditions>>` and is `Option<Vec<Condition>>`";
     assert_eq!(retypes[0]["message"], message);
-    let run = ok(&p, "regenerate");
+    let run = ok(&p, "regenerate --allow-breaking");
     assert!(run.stderr.contains(message), "{}", run.stderr);
     // said once
     let run = ok(&p, "regenerate");

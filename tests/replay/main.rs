@@ -148,7 +148,11 @@ fn replay(history: &Path, totals: &mut Totals) {
         }
         edits.more();
         fs::copy(revision, &spec).unwrap();
-        let (_, told, _) = run(&p, &["regenerate", "--format", "json"], &[0]);
+        let (_, told, _) = run(
+            &p,
+            &["regenerate", "--allow-breaking", "--format", "json"],
+            &[0],
+        );
         edits.check(&step.to_string());
         run(&p, &["regenerate", "--check"], &[0]);
         as_new(folder.path(), &p, revision);

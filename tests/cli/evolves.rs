@@ -1,0 +1,78 @@
+//! A spec that changes: what is told of it, and what is not taken without a word.
+
+use crate::support::{edit, files, ok, project, run};
+
+const REPLICAS: &str = "              replicas:
+                description: How many there are.
+                type: integer
+                format: int32
+";
+
+#[test]
+fn a_breaking_change_needs_a_word_and_says_whom_it_breaks() {
+    let folder = project();
+    let p = folder.path().join("p");
+    edit(&p.join("crds/widgets.example.com.yaml"), |text| {
+        assert!(text.contains(REPLICAS));
+        text.replace(REPLICAS, "")
+    });
+    let before = files(&p);
+    for args in ["regenerate", "regenerate --check", "regenerate --dry-run"] {
+        let refused = run(&p, args);
+        assert_eq!(refused.code, 3, "{args}");
+        let told = "removed    v1 spec.replicas: `replicas` is gone (breaks readers, stored objects, clients)";
+        assert!(refused.stderr.contains(told), "{}", refused.stderr);
+        assert!(
+            refused
+                .stderr
+                .contains("error[breaking-change]: Widget.example.com: spec.replicas"),
+            "{}",
+            refused.stderr
+        );
+        assert!(files(&p) == before, "{args}");
+    }
+    let taken = ok(&p, "regenerate --allow-breaking --format json");
+    let told: serde_json::Value = serde_json::from_str(&taken.stdout).unwrap();
+    let difference = &told["evolution"][0]["differences"][0];
+    assert_eq!(difference["change"], "field-removed");
+    assert_eq!(difference["path"], "spec.replicas");
+    // it is the state of things from now on
+    ok(&p, "regenerate --check");
+}
+
+#[test]
+fn what_breaks_nobody_is_told_and_taken() {
+    let folder = project();
+    let p = folder.path().join("p");
+    edit(&p.join("crds/widgets.example.com.yaml"), |text| {
+        text.replace("minimum: 1", "minimum: 0")
+            .replace("How big it is.", "Its size.")
+    });
+    let run = ok(&p, "regenerate");
+    assert!(
+        run.stderr
+            .contains("  loosened   v1 spec.size: minimum 1 -> 0\n"),
+        "{}",
+        run.stderr
+    );
+    let again = ok(&p, "regenerate");
+    assert!(!again.stderr.contains("evolved"), "{}", again.stderr);
+}
+
+#[test]
+fn a_definition_of_others_breaks_by_what_its_readers_lose() {
+    let folder = crate::support::folder();
+    ok(folder.path(), "init p --crd widget.yaml --types-only");
+    let p = folder.path().join("p");
+    edit(&p.join("crds/widgets.example.com.yaml"), |text| {
+        text.replace("minimum: 1", "minimum: 2")
+    });
+    let run = ok(&p, "regenerate");
+    assert!(
+        run.stderr
+            .contains("minimum 1 -> 2 (breaks stored objects, clients)")
+            || run.stderr.contains("minimum 1 -> 2 (breaks clients)"),
+        "{}",
+        run.stderr
+    );
+}
