@@ -3,7 +3,7 @@ mod fields;
 
 use std::collections::HashSet;
 
-use super::{Change, Difference, Party, Side, Verdict, What, differences};
+use super::{Change, Difference, Party, Side, Verdict, differences};
 use crate::crd::{self, Api};
 
 const DEFINITION: &str = "apiVersion: apiextensions.k8s.io/v1
@@ -234,27 +234,4 @@ fn the_documentation_has_the_table() {
 fn the_words_of_a_change_are_unlike_those_of_others() {
     let names: HashSet<&str> = Change::ALL.iter().map(|change| change.as_str()).collect();
     assert_eq!(names.len(), Change::ALL.len());
-}
-
-#[test]
-fn equal_parts_are_not_entered() {
-    // a tree whose paths are a million, changed at one of them
-    fn tree(depth: usize, leaf: &str) -> String {
-        match depth {
-            0 => leaf.to_owned(),
-            _ => {
-                let side = tree(depth - 1, "{type: string}");
-                let other = tree(depth - 1, leaf);
-                format!("{{type: object, properties: {{a: {side}, b: {other}}}}}")
-            }
-        }
-    }
-    let before = with_spec(&tree(9, "{type: string}"));
-    let after = with_spec(&tree(9, "{type: integer}"));
-    let found = differences(&before, &after);
-    assert_eq!(
-        told(&found),
-        ["type-changed spec.b.b.b.b.b.b.b.b.b: string -> integer"]
-    );
-    assert_eq!(found[0].what(), What::Retyped);
 }

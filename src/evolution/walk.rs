@@ -116,78 +116,48 @@ impl<'a> Walk<'a> {
 
     fn fields(&mut self, before: &'a Schema, after: &'a Schema, place: Place, below: Place) {
         let was_required: HashSet<&String> = before.required.iter().collect();
-        let is_required: HashSet<&String> = after.required.iter().collect();
         for name in merged(before, after) {
-            let (was, is) = (before.properties.get(name), after.properties.get(name));
-            let level = match place.level {
-                Level::Root if is_envelope(name) => Level::Envelope,
-                _ if after.embedded_resource && is_envelope(name) => Level::Envelope,
-                Level::Envelope => Level::Envelope,
-                _ => Level::Field,
-            };
+            let has_envelope = place.level == Level::Root || after.embedded_resource;
+            let is_own =
+                has_envelope && matches!(name.as_str(), "apiVersion" | "kind" | "metadata");
             let field = Place {
-                level,
+                level: match is_own || place.level == Level::Envelope {
+                    true => Level::Envelope,
+                    false => Level::Field,
+                },
                 was_required: was_required.contains(name),
                 ..below
             };
             let step = format!("/properties/{}", escaped(name));
             self.path.push(name);
-            match (was, is) {
+            match (before.properties.get(name), after.properties.get(name)) {
                 (Some(was), Some(is)) => {
-                    self.required(before, after, name, is, field);
+                    // the API server sees to it that the root has its own
+                    if !(is_own && place.level == Level::Root) {
+                        self.required(before, after, name, is, field);
+                    }
                     self.within(&step, |walk| walk.node(was, is, field));
                 }
-                (None, Some(is)) if level == Level::Envelope && place.level != level => {
-                    self.within(&step, |walk| walk.envelope(None, Some(is), field));
-                }
-                (Some(was), None) if level == Level::Envelope && place.level != level => {
-                    self.within(&step, |walk| walk.envelope(Some(was), None, field));
-                }
+                (Some(schema), _) | (_, Some(schema)) if is_own && is_plain(schema) => {}
                 (None, Some(is)) => {
-                    let is_required = is_required.contains(name);
-                    let is_counted = field.is_counted || after.max_properties.is_some();
-                    let unknown = match level {
+                    let unknown = match field.level {
                         Level::Envelope => Unknown::Preserved,
                         _ => Unknown::of(before),
                     };
-                    let change = match (unknown.is_kept(), default(is).is_some()) {
-                        (true, _) => Change::FieldDescribed,
-                        (false, false) if is_required => Change::RequiredFieldAdded,
-                        (false, true) if is_counted => Change::CountedFieldAdded,
-                        (false, _) => Change::FieldAdded,
-                    };
-                    let message = match change {
-                        Change::FieldDescribed => {
-                            format!("`{name}` has a schema now, it was {}", unknown.as_str())
-                        }
-                        Change::RequiredFieldAdded => format!("`{name}` is new and required"),
-                        _ => match default(is) {
-                            Some(value) => {
-                                let value = shown(&value.to_string());
-                                format!("`{name}` is new, default {value}")
-                            }
-                            None => format!("`{name}` is new"),
-                        },
-                    };
+                    let (change, message) = added(after, name, is, unknown, field);
                     self.tell(change, field, Side::After, &step, message);
                 }
                 (Some(_), None) => {
                     let is_kept =
-                        level == Level::Envelope || Unknown::of(after) == Unknown::Preserved;
+                        field.level == Level::Envelope || Unknown::of(after) == Unknown::Preserved;
                     let (change, message) = match is_kept {
                         true => (
                             Change::FieldUndescribed,
-                            "has no schema any more, it is kept",
+                            format!("`{name}` has no schema any more, it is kept"),
                         ),
-                        false => (Change::FieldRemoved, "is gone"),
+                        false => (Change::FieldRemoved, format!("`{name}` is gone")),
                     };
-                    self.tell(
-                        change,
-                        field,
-                        Side::Before,
-                        &step,
-                        format!("`{name}` {message}"),
-                    );
+                    self.tell(change, field, Side::Before, &step, message);
                 }
                 (None, None) => {}
             }
@@ -199,10 +169,6 @@ impl<'a> Walk<'a> {
     /// Whether a field that is described on both sides has to be there.
     fn required(&mut self, before: &Schema, after: &Schema, name: &str, is: &Schema, place: Place) {
         let position = |schema: &Schema| schema.required.iter().position(|it| it == name);
-        // the API server sees to it that a resource has them
-        if place.level == Level::Envelope && self.path.len() == 1 {
-            return;
-        }
         match (position(before), position(after)) {
             (None, Some(index)) => {
                 let (change, rest) = match default(is) {
@@ -227,50 +193,33 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Fields that are required and have no schema, at least on one side; those that come or go with their schema are told already.
+    /// Fields that are required and have no schema; those that come or go with their schema are told already.
     fn undescribed(&mut self, before: &'a Schema, after: &'a Schema, place: Place) {
-        for (index, name) in after.required.iter().enumerate() {
-            if !before.required.contains(name) && !after.properties.contains_key(name) {
-                self.path.push(name);
-                let message = format!("`{name}` is required now");
-                let step = format!("/required/{index}");
-                self.tell(Change::RequiredAdded, place, Side::After, &step, message);
-                self.path.pop();
+        for (schema, other, change, side, message) in [
+            (
+                after,
+                before,
+                Change::RequiredAdded,
+                Side::After,
+                "is required now",
+            ),
+            (
+                before,
+                after,
+                Change::RequiredRemoved,
+                Side::Before,
+                "is no longer required",
+            ),
+        ] {
+            for (index, name) in schema.required.iter().enumerate() {
+                if !other.required.contains(name) && !schema.properties.contains_key(name) {
+                    self.path.push(name);
+                    let (step, message) =
+                        (format!("/required/{index}"), format!("`{name}` {message}"));
+                    self.tell(change, place, side, &step, message);
+                    self.path.pop();
+                }
             }
-        }
-        for (index, name) in before.required.iter().enumerate() {
-            if !after.required.contains(name) && !before.properties.contains_key(name) {
-                self.path.push(name);
-                let message = format!("`{name}` is no longer required");
-                let step = format!("/required/{index}");
-                self.tell(Change::RequiredRemoved, place, Side::Before, &step, message);
-                self.path.pop();
-            }
-        }
-    }
-
-    /// A field that a resource has anyway, which gets a schema or loses it.
-    fn envelope(&mut self, was: Option<&'a Schema>, is: Option<&'a Schema>, place: Place) {
-        let schema = was.or(is).into_iter();
-        let checks = schema.filter(|schema| {
-            // what every resource has
-            let plain = Schema {
-                type_: schema.type_.clone(),
-                description: schema.description.clone(),
-                ..Schema::default()
-            };
-            **schema != plain
-        });
-        for _ in checks {
-            let (change, side, message) = match is {
-                Some(_) => (Change::FieldDescribed, Side::After, "is checked now"),
-                None => (
-                    Change::FieldUndescribed,
-                    Side::Before,
-                    "is no longer checked",
-                ),
-            };
-            self.tell(change, place, side, "", message);
         }
     }
 
@@ -334,6 +283,47 @@ fn merged<'a>(before: &'a Schema, after: &'a Schema) -> Vec<&'a String> {
     names
 }
 
+/// A field that was not described, and what became of it then.
+fn added(
+    after: &Schema,
+    name: &str,
+    is: &Schema,
+    unknown: Unknown<'_>,
+    place: Place,
+) -> (Change, String) {
+    let is_counted = place.is_counted || after.max_properties.is_some();
+    let is_required = after.required.iter().any(|required| required == name);
+    match default(is) {
+        _ if unknown.is_kept() => (
+            Change::FieldDescribed,
+            format!("`{name}` has a schema now, it was {}", unknown.as_str()),
+        ),
+        None if is_required => (
+            Change::RequiredFieldAdded,
+            format!("`{name}` is new and required"),
+        ),
+        None => (Change::FieldAdded, format!("`{name}` is new")),
+        Some(value) => {
+            let change = match is_counted {
+                true => Change::CountedFieldAdded,
+                false => Change::FieldAdded,
+            };
+            let value = shown(&value.to_string());
+            (change, format!("`{name}` is new, default {value}"))
+        }
+    }
+}
+
+/// Whether a schema says of the `apiVersion`, `kind` or `metadata` of a resource what holds anyway.
+fn is_plain(schema: &Schema) -> bool {
+    let plain = Schema {
+        type_: schema.type_.clone(),
+        description: schema.description.clone(),
+        ..Schema::default()
+    };
+    *schema == plain
+}
+
 /// Whether a value of one more field can be another to this schema.
 fn compares(schema: &Schema) -> bool {
     let has_union = !schema.all_of.is_empty()
@@ -349,10 +339,6 @@ fn compares(schema: &Schema) -> bool {
 /// The API server cannot tell a default of `null` from none.
 pub fn default(schema: &Schema) -> Option<&serde_json::Value> {
     schema.default.as_ref().filter(|value| !value.is_null())
-}
-
-fn is_envelope(name: &str) -> bool {
-    matches!(name, "apiVersion" | "kind" | "metadata")
 }
 
 /// A name as a step of a JSON pointer.

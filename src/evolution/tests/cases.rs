@@ -78,8 +78,8 @@ pub const ROOTS: &[Case] = &[
     (
         "{type: object}",
         "{type: object, properties: {metadata: {type: object, properties: {name: {type: string, maxLength: 9}}}}}",
-        &["field-described metadata: is checked now"],
-        &["field-undescribed metadata: is no longer checked"],
+        &["field-described metadata: `metadata` has a schema now, it was kept"],
+        &["field-undescribed metadata: `metadata` has no schema any more, it is kept"],
     ),
     (
         "{type: object, properties: {metadata: {type: object, properties: {name: {type: string, maxLength: 9}}}}}",
