@@ -1,0 +1,61 @@
+//! What can go wrong on a disk, and what the user can do.
+
+use std::{io, string::FromUtf8Error};
+
+/// A failed read or write.
+#[derive(Debug, thiserror::Error)]
+pub enum DiskError {
+    #[error("{path} can't be read: {source}")]
+    Read { path: String, source: io::Error },
+    #[error("{path} can't be written: {source}")]
+    Write { path: String, source: io::Error },
+    #[error("standard output can't be written: {0}")]
+    Output(io::Error),
+    #[error("{0} is a symbolic link to nothing")]
+    Dangling(String),
+    #[error("{0} does not exist")]
+    Missing(String),
+    #[error("{0}:{1}: this is not UTF-8 text")]
+    Text(String, usize),
+    #[error("there is no file *.yaml, *.yml or *.json in {0}")]
+    Empty(String),
+    #[error("{0} changed while the command was at work")]
+    Changed(String),
+    #[error("{0} exists already and is not empty")]
+    Taken(String),
+    #[error("there is no project here: no operator.toml in {0} or above it")]
+    NoProject(String),
+}
+
+impl DiskError {
+    /// What the user can do.
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::Read { .. } => "check the path and its permissions",
+            Self::Write { .. } => {
+                "nothing was changed; make the folder writable, or free some space, and try again"
+            }
+            Self::Output(_) => {
+                "free some space, or name a folder with --out where the command has it"
+            }
+            Self::Dangling(_) => "remove the link, or make what it points to",
+            Self::Missing(_) => "check the path",
+            Self::Text(..) => "convert the file to UTF-8",
+            Self::Empty(_) => "name a folder with CustomResourceDefinitions, or a file",
+            Self::Changed(_) => "nothing was written; try again",
+            Self::Taken(_) => {
+                "choose another folder, or add to that project with `cargo operator add-crd`"
+            }
+            Self::NoProject(_) => {
+                "make one with `cargo operator init DIR`, or name it with --manifest-path"
+            }
+        }
+    }
+}
+
+/// The error of bytes that are no text, with the line of the first such.
+pub fn not_utf8(path: String, error: &FromUtf8Error) -> DiskError {
+    let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+    let line = valid.iter().filter(|&&byte| byte == b'\n').count() + 1;
+    DiskError::Text(path, line)
+}

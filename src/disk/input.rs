@@ -1,0 +1,91 @@
+//! The definitions that a command line names: files, folders and standard input.
+
+use std::{
+    fs,
+    io::{self, Read},
+    path::{Path, PathBuf},
+};
+
+use super::error::{DiskError, not_utf8};
+
+/// A file to read definitions from.
+pub struct Input {
+    /// As the user named it, `-` for standard input.
+    pub path: String,
+    /// Whether a definition must be in it; not so for a file that was found in a folder.
+    pub named: bool,
+}
+
+/// Files, the YAML and JSON files of folders and those below them, and `-`, in the order given; in folders by name.
+pub fn inputs(paths: &[String]) -> Result<Vec<Input>, DiskError> {
+    let mut found = vec![];
+    for path in paths {
+        if path != "-" && Path::new(path).is_dir() {
+            let mut files = vec![];
+            folder(Path::new(path), &mut files)?;
+            if files.is_empty() {
+                return Err(DiskError::Empty(path.clone()));
+            }
+            let input = |file: PathBuf| Input {
+                path: file.display().to_string(),
+                named: false,
+            };
+            found.extend(files.into_iter().map(input));
+        } else if path == "-" || Path::new(path).exists() {
+            found.push(Input {
+                path: path.clone(),
+                named: true,
+            });
+        } else {
+            return Err(DiskError::Missing(path.clone()));
+        }
+    }
+    Ok(found)
+}
+
+/// The text of an input.
+pub fn input(input: &Input) -> Result<String, DiskError> {
+    if input.path != "-" {
+        return text(Path::new(&input.path));
+    }
+    let mut bytes = vec![];
+    let read = io::stdin().lock().read_to_end(&mut bytes);
+    read.map_err(|source| DiskError::Read {
+        path: "standard input".into(),
+        source,
+    })?;
+    String::from_utf8(bytes).map_err(|error| not_utf8("standard input".into(), &error))
+}
+
+fn folder(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), DiskError> {
+    let failed = |source| DiskError::Read {
+        path: path.display().to_string(),
+        source,
+    };
+    let mut entries: Vec<fs::DirEntry> = fs::read_dir(path)
+        .map_err(failed)?
+        .collect::<Result<_, _>>()
+        .map_err(failed)?;
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        // symbolic links to folders are not followed: they can lead back
+        let kind = entry.file_type().map_err(failed)?;
+        let path = entry.path();
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        if kind.is_dir() {
+            folder(&path, files)?;
+        } else if matches!(extension, Some("yaml" | "yml" | "json")) && path.is_file() {
+            files.push(path);
+        }
+    }
+    Ok(())
+}
+
+fn text(path: &Path) -> Result<String, DiskError> {
+    let name = || path.display().to_string();
+    let bytes = fs::read(path).map_err(|source| DiskError::Read {
+        path: name(),
+        source,
+    })?;
+    String::from_utf8(bytes).map_err(|error| not_utf8(name(), &error))
+}

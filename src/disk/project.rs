@@ -1,0 +1,93 @@
+//! Where a project is, and that one command at a time works on it.
+
+use std::{
+    ffi::OsStr,
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use super::error::DiskError;
+
+/// The folder of the project that `manifest` names (its Cargo.toml), or that is found upwards from the current folder.
+pub fn find_project(manifest: Option<&Path>) -> Result<PathBuf, DiskError> {
+    let start = match manifest {
+        Some(path) if path.is_dir() => path.to_owned(),
+        Some(path) => path
+            .parent()
+            .filter(|parent| *parent != "")
+            .unwrap_or(Path::new("."))
+            .to_owned(),
+        None => std::env::current_dir().map_err(|source| DiskError::Read {
+            path: ".".into(),
+            source,
+        })?,
+    };
+    let mut folders = start
+        .ancestors()
+        .take(if manifest.is_some() { 1 } else { usize::MAX });
+    folders
+        .find(|folder| is_project(folder))
+        .map(Path::to_owned)
+        .ok_or_else(|| DiskError::NoProject(start.display().to_string()))
+}
+
+/// The folder that `path` is in or will be in.
+pub fn parent(path: &Path) -> PathBuf {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    path.parent().map_or_else(|| path.clone(), Path::to_owned)
+}
+
+/// The name of a folder, also of `.`.
+pub fn name(path: &Path) -> String {
+    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let name = path.file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
+}
+
+/// Whether the folder is that of a project.
+pub fn is_project(path: &Path) -> bool {
+    path.join("operator.toml").is_file()
+}
+
+/// Refuses a folder that holds something other than a git repository without files.
+pub fn check_vacant(path: &Path) -> Result<(), DiskError> {
+    match fs::read_dir(path) {
+        Ok(entries) => {
+            // a folder `.operator` alone is what an interrupted command left
+            let ours = |name: &OsStr| name == ".git" || name == ".operator";
+            let vacant = entries.flatten().all(|entry| ours(&entry.file_name()));
+            if vacant {
+                Ok(())
+            } else {
+                Err(DiskError::Taken(path.display().to_string()))
+            }
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            Err(DiskError::Taken(path.display().to_string()))
+        }
+        Err(source) => Err(DiskError::Read {
+            path: path.display().to_string(),
+            source,
+        }),
+    }
+}
+
+/// A project that no other command works on until this is dropped.
+#[derive(Debug)]
+pub struct Guard {
+    _folder: Option<fs::File>,
+}
+
+/// Waits until no other command works on the project at `root`, or on a folder that is to be made in `root`.
+pub fn guard(root: &Path) -> Result<Guard, DiskError> {
+    // a folder can't be opened as a file everywhere; where it can't, the comparison before writing remains
+    let folder = fs::File::open(root).ok();
+    if let Some(folder) = &folder {
+        folder.lock().map_err(|source| DiskError::Read {
+            path: root.display().to_string(),
+            source,
+        })?;
+    }
+    Ok(Guard { _folder: folder })
+}
