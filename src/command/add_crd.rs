@@ -33,7 +33,7 @@ pub struct Args {
 }
 
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
-    let mut open = Open::read(&args.place)?;
+    let mut open = Open::read(&args.place, args.view.mend(), terminal)?;
     let specs = kinds::specs(&args.paths, &args.chosen, terminal)?;
     let names = kinds::list(specs.iter().map(|api| api.names.kind.as_str()));
     let added = open.add(specs, &args.chosen)?;

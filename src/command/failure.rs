@@ -11,11 +11,14 @@ use crate::{
     render::RenderError,
 };
 
-use super::kinds::KindError;
+use super::{Exit, kinds::KindError};
 
 /// Why a command could not do its work; more than one where several inputs are wrong.
 #[derive(Debug)]
-pub struct Failure(pub Vec<Report>);
+pub struct Failure {
+    pub reports: Vec<Report>,
+    pub exit: Exit,
+}
 
 impl Failure {
     /// An error of the state, with its place in the text.
@@ -27,13 +30,32 @@ impl Failure {
     /// An error with its place in a text, if it has one.
     pub fn within(report: Report, path: &str, text: &str, range: Option<Range<usize>>) -> Self {
         let place = range.map(|range| Place::new(path, 1, text, range));
-        Self(vec![Report { place, ..report }])
+        Self::of(vec![Report { place, ..report }])
+    }
+
+    fn of(reports: Vec<Report>) -> Self {
+        Self {
+            reports,
+            exit: Exit::Usage,
+        }
     }
 }
 
 impl From<Vec<ReadError>> for Failure {
     fn from(errors: Vec<ReadError>) -> Self {
-        Self(errors.into_iter().map(ReadError::report).collect())
+        Self::of(errors.into_iter().map(ReadError::report).collect())
+    }
+}
+
+impl From<DiskError> for Failure {
+    fn from(error: DiskError) -> Self {
+        Self {
+            exit: match error {
+                DiskError::Interrupted { .. } => Exit::Drift,
+                _ => Exit::Usage,
+            },
+            reports: vec![Report::error(error.to_string(), error.help())],
+        }
     }
 }
 
@@ -41,14 +63,13 @@ macro_rules! from {
     ($($error:ty),*) => {$(
         impl From<$error> for Failure {
             fn from(error: $error) -> Self {
-                Self(vec![Report::error(error.to_string(), error.help())])
+                Self::of(vec![Report::error(error.to_string(), error.help())])
             }
         }
     )*};
 }
 
 from!(
-    DiskError,
     KindError,
     LockError,
     RenderError,

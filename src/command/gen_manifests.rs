@@ -23,7 +23,7 @@ pub struct Args {
 }
 
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
-    let mut open = Open::read(&args.place)?;
+    let mut open = Open::read(&args.place, args.view.mend(), terminal)?;
     if let Some(image) = &args.image {
         if !is_image(image) {
             return Err(KindError::Image(image.clone()).into());

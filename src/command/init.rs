@@ -7,11 +7,12 @@ use super::{
     evolve::Evolution,
     failure::Failure,
     kinds::{self, Chosen, KindError},
+    mend::mend,
     open::Open,
     view::{Cure, Outcome, View},
 };
 use crate::{
-    disk,
+    disk::{self, Mend},
     plan::Resolution,
     project::{Lock, StateFile, is_package_name},
     terminal::Terminal,
@@ -40,6 +41,11 @@ pub struct Args {
 
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let guard = disk::guard(&disk::parent(&args.dir))?;
+    let anew = match args.view.mend() {
+        Mend::Finish => Mend::TakeBack,
+        looks => looks,
+    };
+    mend(&args.dir, anew, terminal)?;
     disk::check_vacant(&args.dir)?;
     let name = args.name.unwrap_or_else(|| disk::name(&args.dir));
     if !is_package_name(&name) {

@@ -9,7 +9,7 @@ use super::{
     open::{Open, Where},
     view::Format,
 };
-use crate::{crd::Scope, diagnostic::Report, plan::Plan, terminal::Terminal};
+use crate::{crd::Scope, diagnostic::Report, disk::Mend, plan::Plan, terminal::Terminal};
 
 /// Shows the kinds of the project, their versions, modules and rights, and what is odd about their schemas
 #[derive(clap::Args)]
@@ -24,7 +24,7 @@ pub struct Args {
 }
 
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
-    let open = Open::read(&args.place)?;
+    let open = Open::read(&args.place, Mend::Tell, terminal)?;
     let state = &open.state.state;
     let rendered = open.render()?;
     let chosen: Vec<_> = state

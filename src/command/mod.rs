@@ -9,6 +9,7 @@ mod gen_manifests;
 mod init;
 mod inspect;
 mod kinds;
+mod mend;
 mod open;
 mod regenerate;
 mod remove;
@@ -76,8 +77,8 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     let terminal = Terminal::default();
     let exit = run(cli.command, &terminal).unwrap_or_else(|failure| {
         terminal.progress_ends();
-        terminal.report(&failure.0);
-        Exit::Usage
+        terminal.report(&failure.reports);
+        failure.exit
     });
     ExitCode::from(exit as u8)
 }

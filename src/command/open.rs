@@ -10,10 +10,11 @@ use super::{
 use crate::{
     crd::{self, Api},
     diagnostic::{Diagnostic, Place, Report},
-    disk::{self, Guard},
+    disk::{self, DiskError, Guard, Mend},
     plan::{self, LOCK, Ours, Plan, Resolution, Tree},
     project::{Kind, Lock, Owner, Project, StateFile, version_module},
     render::{self, RECORD, Rendered},
+    terminal::Terminal,
 };
 
 /// The name of the state's file.
@@ -46,10 +47,12 @@ pub struct Open {
 
 impl Open {
     /// Reads the project; all specs that are wrong are told.
-    pub fn read(place: &Where) -> Result<Self, Failure> {
+    pub fn read(place: &Where, mend: Mend, terminal: &Terminal) -> Result<Self, Failure> {
         let root = disk::find_project(place.manifest_path.as_deref())?;
         let guard = disk::guard(&root)?;
-        let text = disk::read(&root, STATE)?.unwrap_or_default();
+        super::mend::mend(&root, mend, terminal)?;
+        let missing = || DiskError::NoProject(root.display().to_string());
+        let text = disk::read(&root, STATE)?.ok_or_else(missing)?;
         let path = root.join(STATE).display().to_string();
         let failed = |error| Failure::state(&error, &path, &text);
         let state = StateFile::read(&text).map_err(failed)?;

@@ -25,7 +25,7 @@ pub struct Args {
 }
 
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
-    let mut open = Open::read(&args.place)?;
+    let mut open = Open::read(&args.place, args.view.mend(), terminal)?;
     open.resolution = args.resolve.into();
     for index in 0..open.apis.len() {
         open.follow_versions(index, &[])?;

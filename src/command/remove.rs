@@ -24,7 +24,7 @@ pub struct Args {
 }
 
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
-    let mut open = Open::read(&args.place)?;
+    let mut open = Open::read(&args.place, args.view.mend(), terminal)?;
     let api = open.remove(&args.kind)?;
     let rendered = open.render()?;
     let plan = open.plan(rendered.tree, |_| true)?;

@@ -10,6 +10,7 @@ use super::{
     evolve::Evolution,
     failure::Failure,
     kinds::{self, KindError, Mode},
+    mend::mend,
     open::placed,
     resolve::Resolve,
     view::{Cure, Outcome, View},
@@ -69,7 +70,9 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             if disk::is_project(folder) {
                 return Err(KindError::InProject(folder.display().to_string()).into());
             }
-            Some(disk::guard(&disk::parent(folder))?)
+            let guard = disk::guard(&disk::parent(folder))?;
+            mend(folder, args.view.mend(), terminal)?;
+            Some(guard)
         }
         None => None,
     };

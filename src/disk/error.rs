@@ -1,6 +1,8 @@
 //! What can go wrong on a disk, and what the user can do.
 
-use std::{io, string::FromUtf8Error};
+use std::{io, path::Path, string::FromUtf8Error};
+
+use super::{journal::Journal, project::is_project};
 
 /// A failed read or write.
 #[derive(Debug, thiserror::Error)]
@@ -21,6 +23,14 @@ pub enum DiskError {
     Empty(String),
     #[error("{0} changed while the command was at work")]
     Changed(String),
+    #[error("{0}, and what was done before can't be taken back")]
+    Unfinished(Box<DiskError>),
+    #[error("{path} is half changed: a command was interrupted there")]
+    Interrupted { path: String, cure: &'static str },
+    #[error("a command was interrupted, and can't be ended: {0}")]
+    Recovery(Box<DiskError>),
+    #[error("{0} can't be read: {1}")]
+    Journal(String, String),
     #[error("{0} exists already and is not empty")]
     Taken(String),
     #[error("there is no project here: no operator.toml in {0} or above it")]
@@ -28,6 +38,27 @@ pub enum DiskError {
 }
 
 impl DiskError {
+    /// The error of a write to a file or folder.
+    pub fn at(path: &Path) -> impl Fn(io::Error) -> Self {
+        let path = path.display().to_string();
+        move |source| Self::Write {
+            path: path.clone(),
+            source,
+        }
+    }
+
+    /// The error of a command that only looks at what another left half changed.
+    pub fn interrupted(root: &Path, journal: Option<&Journal>) -> Self {
+        let of_project = is_project(root) || journal.is_some_and(Journal::makes_project);
+        Self::Interrupted {
+            path: root.display().to_string(),
+            cure: match of_project {
+                true => "end it with `cargo operator regenerate`",
+                false => "run the command again without --check, --diff and --dry-run",
+            },
+        }
+    }
+
     /// What the user can do.
     pub fn help(&self) -> &'static str {
         match self {
@@ -43,6 +74,13 @@ impl DiskError {
             Self::Text(..) => "convert the file to UTF-8",
             Self::Empty(_) => "name a folder with CustomResourceDefinitions, or a file",
             Self::Changed(_) => "nothing was written; try again",
+            Self::Unfinished(_) | Self::Recovery(_) => {
+                "make the file and its folder writable, or free some space; then the next command that writes, such as `cargo operator regenerate`, ends it"
+            }
+            Self::Interrupted { cure, .. } => cure,
+            Self::Journal(..) => {
+                "use the version of cargo-operator that was interrupted; or take the project back from version control, and remove this file"
+            }
             Self::Taken(_) => {
                 "choose another folder, or add to that project with `cargo operator add-crd`"
             }

@@ -3,12 +3,20 @@
 #![allow(clippy::disallowed_methods, reason = "io has its place here")]
 
 mod apply;
+mod carry;
+mod device;
 mod error;
 mod format;
 mod input;
+mod journal;
 mod project;
 mod read;
+mod recover;
 mod scratch;
+mod stage;
+mod step;
+#[cfg(test)]
+mod tests;
 
 pub use apply::apply;
 pub use error::DiskError;
@@ -16,4 +24,5 @@ pub use format::format_rust;
 pub use input::{input, inputs};
 pub use project::{Guard, check_vacant, find_project, guard, is_project, name, parent};
 pub use read::{exists, read, read_tree, rust_files};
+pub use recover::{Mend, recover};
 pub use scratch::Scratch;

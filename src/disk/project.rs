@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::error::DiskError;
+use super::{error::DiskError, recover::is_interrupted};
 
 /// The folder of the project that `manifest` names (its Cargo.toml), or that is found upwards from the current folder.
 pub fn find_project(manifest: Option<&Path>) -> Result<PathBuf, DiskError> {
@@ -26,7 +26,7 @@ pub fn find_project(manifest: Option<&Path>) -> Result<PathBuf, DiskError> {
         .ancestors()
         .take(if manifest.is_some() { 1 } else { usize::MAX });
     folders
-        .find(|folder| is_project(folder))
+        .find(|folder| is_project(folder) || is_interrupted(folder))
         .map(Path::to_owned)
         .ok_or_else(|| DiskError::NoProject(start.display().to_string()))
 }

@@ -5,6 +5,7 @@ mod diagnostics;
 mod evolves;
 mod explained;
 mod guards;
+mod killed;
 mod modes;
 mod owners;
 mod removes;

@@ -1,0 +1,226 @@
+//! Projects on a disk, and plans for them.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use tempfile::TempDir;
+
+use crate::{
+    disk::{
+        DiskError, Mend,
+        apply::apply_on,
+        recover::{Mended, recover_on},
+        tests::faulty::{Fault, Faulty},
+    },
+    plan::{Act, Change, Plan},
+};
+
+/// A file with its old and its new text.
+pub type Row = (&'static str, Option<&'static str>, Option<&'static str>);
+
+pub struct Case {
+    pub name: &'static str,
+    pub rows: &'static [Row],
+    /// What else is there.
+    pub setup: fn(&Path),
+}
+
+/// A folder of a test: `p` is the project's, and `elsewhere` stands for another file system.
+pub struct Place(TempDir);
+
+/// All that is below a folder: a line of each file, link and folder.
+pub type Tree = BTreeMap<String, String>;
+
+impl Case {
+    pub fn plan(&self) -> Plan {
+        let change = |&(path, before, after): &Row| Change {
+            path: path.into(),
+            act: match (before, after) {
+                (None, _) => Act::Create,
+                (_, None) => Act::Remove,
+                _ => Act::Update,
+            },
+            before: before.map(str::to_owned),
+            after: after.map(str::to_owned),
+            owner: None,
+        };
+        Plan {
+            changes: self.rows.iter().map(change).collect(),
+            ..Plan::default()
+        }
+    }
+
+    /// The case on a disk, before anything happens.
+    pub fn place(&self) -> Place {
+        let place = Place(folder());
+        fs::create_dir(place.0.path().join("elsewhere")).unwrap();
+        (self.setup)(place.0.path());
+        for (path, before, _) in self.rows {
+            if let Some(text) = before {
+                write(&place.0.path().join("p").join(path), text);
+            }
+        }
+        place
+    }
+
+    pub fn before(&self) -> Tree {
+        self.place().tree()
+    }
+
+    pub fn after(&self) -> Tree {
+        let place = self.place();
+        place.apply(self, Fault::default()).0.unwrap();
+        place.tree()
+    }
+
+    /// How many acts a plan has with such a fault.
+    pub fn acts(&self, fault: Fault) -> usize {
+        self.place().apply(self, fault).1.acts()
+    }
+}
+
+/// In memory where the system has a folder there, as thousands of projects take a disk minutes.
+fn folder() -> TempDir {
+    let memory = Path::new("/dev/shm");
+    match memory.is_dir() {
+        true => tempfile::tempdir_in(memory).unwrap(),
+        false => tempfile::tempdir().unwrap(),
+    }
+}
+
+impl Place {
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    pub fn root(&self) -> PathBuf {
+        self.0.path().join("p")
+    }
+
+    fn device(&self, fault: Fault) -> Faulty {
+        Faulty::new(
+            fault,
+            fs::canonicalize(self.0.path()).unwrap().join("elsewhere"),
+        )
+    }
+
+    pub fn apply(&self, case: &Case, fault: Fault) -> (Result<(), DiskError>, Faulty) {
+        let device = self.device(fault);
+        let result = apply_on(&device, &self.root(), &case.plan());
+        (result, device)
+    }
+
+    pub fn recover(&self, mend: Mend, fault: Fault) -> (Result<Option<Mended>, DiskError>, Faulty) {
+        let device = self.device(fault);
+        let result = recover_on(&device, &self.root(), mend);
+        (result, device)
+    }
+
+    pub fn tree(&self) -> Tree {
+        let mut tree = Tree::new();
+        walk(self.0.path(), self.0.path(), &mut tree);
+        // whether an empty folder is there for a project that is not, no one minds
+        if !tree.keys().any(|path| path.starts_with("p/")) {
+            tree.remove("p");
+        }
+        tree
+    }
+}
+
+fn walk(root: &Path, folder: &Path, tree: &mut Tree) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.strip_prefix(root).unwrap().display().to_string();
+        let found = fs::symlink_metadata(&path).unwrap();
+        let line = if found.is_symlink() {
+            format!("link to {}", fs::read_link(&path).unwrap().display())
+        } else if found.is_dir() {
+            walk(root, &path, tree);
+            "folder".to_owned()
+        } else {
+            let permissions = found.permissions();
+            format!("{permissions:?} {}", fs::read_to_string(&path).unwrap())
+        };
+        tree.insert(name, line);
+    }
+}
+
+pub fn write(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+}
+
+pub const INIT: Case = Case {
+    name: "init into nothing",
+    rows: &[
+        ("Cargo.toml", None, Some("[package]\n")),
+        ("crds/a.yaml", None, Some("kind: A\n")),
+        ("operator.toml", None, Some("format = 1\n")),
+        ("src/api/a/v1.rs", None, Some("struct A;\n")),
+        ("src/api/mod.rs", None, Some("mod a;\n")),
+        (".operator/base/Cargo.toml", None, Some("[package]\n")),
+        ("operator.lock", None, Some("files\n")),
+    ],
+    setup: |_| {},
+};
+
+pub const UPDATE: Case = Case {
+    name: "an update with creates, merges and removals",
+    rows: &[
+        ("Cargo.toml", Some("a = 1\nb = 1\n"), Some("a = 2\nb = 1\n")),
+        ("manifests/old/gone.yaml", Some("kind: Gone\n"), None),
+        ("operator.toml", Some("kinds = 1\n"), Some("kinds = 2\n")),
+        ("run.sh", Some("echo old\n"), Some("echo new\n")),
+        ("src/api/fresh/v1.rs", None, Some("struct Fresh;\n")),
+        ("src/api/gone/v1.rs", Some("struct Gone;\n"), None),
+        ("src/api/mod.rs", Some("mod gone;\n"), Some("mod fresh;\n")),
+        (
+            ".operator/base/Cargo.toml",
+            Some("a = 1\n"),
+            Some("a = 2\n"),
+        ),
+        (".operator/base/gone.md", Some("gone\n"), None),
+        ("operator.lock", Some("old files\n"), Some("new files\n")),
+    ],
+    setup: |place| {
+        write(&place.join("p/src/mine.rs"), "fn mine() {}\n");
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let script = place.join("p/run.sh");
+            write(&script, "");
+            fs::set_permissions(&script, fs::Permissions::from_mode(0o750)).unwrap();
+        }
+    },
+};
+
+/// Files that are links, and a folder that is one, to another file system and to the same.
+#[cfg(unix)]
+pub const LINKS: Case = Case {
+    name: "links",
+    rows: &[
+        ("docs/new.md", None, Some("new\n")),
+        ("docs/old.md", Some("old\n"), None),
+        ("docs/other.md", Some("other\n"), Some("an other\n")),
+        ("gone.md", Some("linked and gone\n"), None),
+        ("operator.toml", Some("kinds = 1\n"), Some("kinds = 2\n")),
+        (
+            "src/main.rs",
+            Some("fn main() {}\n"),
+            Some("fn main() { run() }\n"),
+        ),
+    ],
+    setup: |place| {
+        use std::os::unix::fs::symlink;
+        fs::create_dir_all(place.join("p/src")).unwrap();
+        fs::create_dir_all(place.join("elsewhere/docs")).unwrap();
+        write(&place.join("elsewhere/main.rs"), "");
+        write(&place.join("p/kept.md"), "linked and gone\n");
+        symlink("../elsewhere/docs", place.join("p/docs")).unwrap();
+        symlink("../../elsewhere/main.rs", place.join("p/src/main.rs")).unwrap();
+        symlink("kept.md", place.join("p/gone.md")).unwrap();
+    },
+};

@@ -1,0 +1,200 @@
+//! A disk that fails, stops or loses power after so many acts.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::BTreeSet,
+    fs::{self, Permissions},
+    io,
+    path::{Path, PathBuf},
+};
+
+use crate::disk::device::{Device, Disk};
+
+/// What goes wrong, and after how many acts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Fault {
+    /// This act fails, and with `lasting` all after it.
+    pub error: Option<(usize, io::ErrorKind)>,
+    pub lasting: bool,
+    /// From this act on nothing happens.
+    pub kill: Option<usize>,
+}
+
+pub struct Faulty {
+    fault: Fault,
+    acts: Cell<usize>,
+    /// Files whose text a power cut would take.
+    unsynced: RefCell<BTreeSet<PathBuf>>,
+    /// What a power cut may undo, as the folder does not list it for good.
+    unlisted: RefCell<Vec<Unlisted>>,
+    /// A folder that stands for another file system.
+    elsewhere: PathBuf,
+}
+
+struct Unlisted {
+    folder: PathBuf,
+    /// What was at these paths.
+    was: Vec<(PathBuf, Was)>,
+}
+
+enum Was {
+    Nothing,
+    Folder,
+    Link(PathBuf),
+    File(Vec<u8>, Permissions),
+}
+
+/// Whether a power cut takes what folders list since they were synced. Some file systems keep it, and some do not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listed {
+    Kept,
+    Lost,
+}
+
+impl Was {
+    fn at(path: &Path) -> Self {
+        match fs::symlink_metadata(path) {
+            Err(_) => Self::Nothing,
+            Ok(found) if found.is_dir() => Self::Folder,
+            Ok(found) if found.is_symlink() => Self::Link(fs::read_link(path).unwrap()),
+            Ok(found) => Self::File(fs::read(path).unwrap(), found.permissions()),
+        }
+    }
+
+    fn restore(&self, path: &Path) {
+        // where the folder is gone for good, so is what it listed
+        if !path.parent().is_some_and(Path::exists) {
+            return;
+        }
+        if !matches!(self, Self::Folder) && fs::remove_file(path).is_err() {
+            // one in which something is listed for good is there for good
+            fs::remove_dir(path).ok();
+        }
+        match self {
+            Self::Nothing => {}
+            Self::Folder => fs::create_dir(path).unwrap(),
+            #[cfg(unix)]
+            Self::Link(to) => std::os::unix::fs::symlink(to, path).unwrap(),
+            #[cfg(not(unix))]
+            Self::Link(_) => unreachable!("no case has links here"),
+            Self::File(text, permissions) => {
+                fs::write(path, text).unwrap();
+                fs::set_permissions(path, permissions.clone()).unwrap();
+            }
+        }
+    }
+}
+
+impl Faulty {
+    pub fn new(fault: Fault, elsewhere: PathBuf) -> Self {
+        Self {
+            fault,
+            acts: Cell::new(0),
+            unsynced: RefCell::default(),
+            unlisted: RefCell::default(),
+            elsewhere,
+        }
+    }
+
+    pub fn acts(&self) -> usize {
+        self.acts.get()
+    }
+
+    /// The power goes: of files that were not synced, there are names alone.
+    pub fn lose_power(&self, listed: Listed) {
+        if listed == Listed::Lost {
+            for lost in self.unlisted.borrow().iter().rev() {
+                lost.was.iter().for_each(|(path, was)| was.restore(path));
+            }
+        }
+        for path in self.unsynced.borrow().iter().filter(|path| path.exists()) {
+            fs::write(path, "").unwrap();
+        }
+    }
+
+    /// Does what changes what `folder` lists at these paths.
+    fn list(&self, paths: &[&Path], act: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        let was = paths.iter().map(|path| (path.to_path_buf(), Was::at(path)));
+        let unlisted = Unlisted {
+            folder: folder(paths[0]),
+            was: was.collect(),
+        };
+        self.act(act)?;
+        self.unlisted.borrow_mut().push(unlisted);
+        Ok(())
+    }
+
+    fn act(&self, act: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+        let number = self.acts.replace(self.acts.get() + 1);
+        if self.fault.kill.is_some_and(|kill| number >= kill) {
+            return Err(io::Error::other("the process is dead"));
+        }
+        match self.fault.error {
+            Some((at, kind)) if number == at || self.fault.lasting && number > at => {
+                Err(kind.into())
+            }
+            _ => act(),
+        }
+    }
+
+    fn is_elsewhere(&self, path: &Path) -> bool {
+        folder(path).starts_with(&self.elsewhere)
+    }
+}
+
+fn folder(path: &Path) -> PathBuf {
+    fs::canonicalize(path.parent().unwrap()).unwrap()
+}
+
+impl Device for Faulty {
+    fn create_folder(&self, path: &Path) -> io::Result<()> {
+        self.list(&[path], || Disk.create_folder(path))
+    }
+
+    fn write(&self, path: &Path, text: &[u8]) -> io::Result<()> {
+        self.unsynced.borrow_mut().insert(path.to_owned());
+        self.list(&[path], || Disk.write(path, &text[..text.len() / 2]))?;
+        self.act(|| Disk.write(path, text))
+    }
+
+    fn set_permissions(&self, path: &Path, permissions: Permissions) -> io::Result<()> {
+        self.act(|| Disk.set_permissions(path, permissions))
+    }
+
+    fn sync(&self, paths: &[PathBuf]) -> Result<(), (usize, io::Error)> {
+        for (index, path) in paths.iter().enumerate() {
+            let sync = || {
+                self.unsynced.borrow_mut().remove(path);
+                let path = fs::canonicalize(path)?;
+                self.unlisted
+                    .borrow_mut()
+                    .retain(|unlisted| unlisted.folder != path);
+                Ok(())
+            };
+            self.act(sync).map_err(|error| (index, error))?;
+        }
+        Ok(())
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.list(&[to, from], || {
+            if self.is_elsewhere(from) != self.is_elsewhere(to) {
+                return Err(io::ErrorKind::CrossesDevices.into());
+            }
+            Disk.rename(from, to)?;
+            let mut unsynced = self.unsynced.borrow_mut();
+            if unsynced.remove(from) {
+                unsynced.insert(to.to_owned());
+            }
+            Ok(())
+        })
+    }
+
+    fn remove_file(&self, path: &Path) -> io::Result<()> {
+        self.list(&[path], || Disk.remove_file(path))
+    }
+
+    fn remove_folder(&self, path: &Path) -> io::Result<()> {
+        self.list(&[path], || Disk.remove_folder(path))
+    }
+}
