@@ -2,6 +2,8 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use anstream::AutoStream;
+
 use crate::{
     diagnostic::{Report, hint},
     disk::DiskError,
@@ -45,13 +47,16 @@ impl Terminal {
     /// Findings, to standard error, and once where more is said of them. `anstream` takes the colours away where standard error is no
     /// terminal or the user wants none (`NO_COLOR`).
     pub fn report(&self, reports: &[Report]) {
-        let mut out = anstream::stderr().lock();
+        let colours = AutoStream::choice(&io::stderr());
+        // standard error has no buffer, and colours are taken away piece by piece
+        let mut text = AutoStream::new(vec![], colours);
         for report in reports {
-            let _ = writeln!(out, "{}\n", report.rendered());
+            let _ = writeln!(text, "{}\n", report.rendered());
         }
         if let Some(hint) = hint(reports) {
-            let _ = writeln!(out, "{hint}");
+            let _ = writeln!(text, "{hint}");
         }
+        let _ = io::stderr().lock().write_all(&text.into_inner());
     }
 
     /// How far a long command is; only where a person looks on.
