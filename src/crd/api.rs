@@ -6,7 +6,7 @@ use indexmap::IndexMap;
 use operator_schema::Schema;
 use serde::Deserialize;
 
-use super::position::places;
+use super::position::Positions;
 use crate::diagnostic::Place;
 
 /// One kind with all its versions, read from one document.
@@ -34,6 +34,8 @@ pub struct Source {
     pub line: usize,
     /// What the definition is part of, where its text is not the document's own.
     pub around: Option<Around>,
+    /// Of the nodes in that text.
+    pub(super) positions: Arc<Positions>,
 }
 
 /// A document that holds definitions as items of a list or as JSON.
@@ -136,24 +138,20 @@ impl Api {
             .expect("read refuses a definition without a storage version")
     }
 
-    /// Where JSON pointers into the definition lead in the file. The text is parsed once for all of them.
+    /// Where JSON pointers into the definition lead in the file.
     pub fn places(&self, pointers: &[&str]) -> Vec<Place> {
         let (text, line, above) = match &self.source.around {
             Some(around) => (&*around.text, around.line, around.pointer.as_str()),
             None => (self.text.as_str(), self.source.line, ""),
         };
-        let whole: Vec<String> = pointers
-            .iter()
-            .map(|pointer| format!("{above}{pointer}"))
-            .collect();
-        let ranges = places(text, &whole);
-        ranges
-            .into_iter()
-            .zip(pointers)
-            .map(|(range, pointer)| {
-                Place::new(&self.source.path, line, text, range).with_pointer(*pointer)
-            })
-            .collect()
+        let place = |pointer: &&str| {
+            let range = self
+                .source
+                .positions
+                .place(text, &format!("{above}{pointer}"));
+            Place::new(&self.source.path, line, text, range).with_pointer(*pointer)
+        };
+        pointers.iter().map(place).collect()
     }
 
     pub fn version(&self, name: &str) -> Option<&Version> {

@@ -1,11 +1,14 @@
 //! Reads CustomResourceDefinitions: text in, [`Api`] values or errors with file and line out. It opens no file.
 
+mod alias;
 mod api;
+mod compose;
 mod definition;
 mod document;
 mod position;
 mod problem;
 mod read;
+mod scalar;
 mod unique;
 mod yaml11;
 

@@ -1,97 +1,204 @@
-//! The places of JSON pointers in a YAML or JSON text. Positions are looked up again only when there is something to report.
+//! The places of JSON pointers in a YAML or JSON text, by a table of the text's nodes.
 
-use std::{borrow::Cow, collections::HashMap, ops::Range};
+use std::{borrow::Cow, ops::Range};
 
-use granit_parser::{Event, Parser};
+use granit_parser::{Event, Parser, Span};
 
-/// For each pointer (RFC 6901) the bytes of what stands there, or of its nearest parent: a key with its scalar, a key alone where a
-/// collection follows, and the beginning of an item. The text is parsed once for all; aliases are not followed.
-pub fn places(text: &str, pointers: &[impl AsRef<str>]) -> Vec<Range<usize>> {
-    let mut wanted: HashMap<&str, Option<Range<usize>>> = HashMap::new();
-    for pointer in pointers.iter().map(AsRef::as_ref) {
-        wanted.extend(parents(pointer).map(|parent| (parent, None)));
-    }
-    let mut left = wanted.len();
-    let mut open: Vec<Container> = vec![];
-    // of the value that comes next, and whether it is wanted
-    let mut pointer = String::new();
-    // the place that the next scalar makes longer, if it follows on the same line
-    let mut unfinished: Option<String> = None;
-    for (event, span) in Parser::new_from_str(text).map_while(Result::ok) {
-        let bytes = span.byte_range().unwrap_or_default();
-        let is_value = matches!(
-            event,
-            Event::Scalar(..)
-                | Event::Alias(..)
-                | Event::MappingStart(..)
-                | Event::SequenceStart(..)
-        );
-        if !is_value {
-            if matches!(event, Event::MappingEnd | Event::SequenceEnd) {
-                open.pop();
-                value_ends(&mut open, &mut pointer);
-            }
-            continue;
-        }
-        let is_scalar = matches!(event, Event::Scalar(..) | Event::Alias(..));
-        if let Some(place) = unfinished.take()
-            && is_scalar
-            && let Some(Some(range)) = wanted.get_mut(place.as_str())
-            && is_one_line(text, range.start..bytes.end)
-        {
-            range.end = bytes.end;
-        }
-        if left == 0 {
-            break;
-        }
-        if let Some(container) = open.last_mut() {
-            let is_key = container.index.is_none() && !container.has_key;
-            if is_key || container.index.is_some() {
-                let token: Cow<'_, str> = match (&event, container.index) {
-                    (_, Some(index)) => index.to_string().into(),
-                    (Event::Scalar(key, ..), None) if key.contains(['~', '/']) => {
-                        key.replace('~', "~0").replace('/', "~1").into()
-                    }
-                    (Event::Scalar(key, ..), None) => key.as_ref().into(),
-                    _ => "".into(),
-                };
-                pointer.truncate(container.length);
-                pointer.push('/');
-                pointer.push_str(&token);
-                container.has_key = is_key;
-                if let Some(place @ None) = wanted.get_mut(pointer.as_str()) {
-                    *place = Some(bytes.clone());
-                    left -= 1;
-                    unfinished = Some(pointer.clone()).filter(|_| is_key || !is_scalar);
-                }
-                if is_key && is_scalar {
-                    continue;
-                }
-            }
-        }
-        if is_scalar {
-            value_ends(&mut open, &mut pointer);
-        } else {
-            open.push(Container {
-                length: pointer.len(),
-                has_key: false,
-                index: matches!(event, Event::SequenceStart(..)).then_some(0),
-            });
-        }
-    }
-    let place = |pointer| parents(pointer).find_map(|parent| wanted[parent].clone());
-    pointers
-        .iter()
-        .map(|pointer| place(pointer.as_ref()).unwrap_or_else(|| beginning(text)))
-        .collect()
+/// The nodes of a document in the order of the text: each collection before what is in it, each key before its value.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Positions(Vec<Node>);
+
+/// Offsets and counts have 32 bits, as there are many; what a text has behind 4 GiB is placed there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Node {
+    start: u32,
+    /// Of a collection, the end of its bracket, if it has one.
+    end: u32,
+    shape: Shape,
 }
 
-/// A pointer and those above it, but for the root's.
-fn parents(pointer: &str) -> impl Iterator<Item = &str> {
-    std::iter::successors(Some(pointer), |pointer| {
-        pointer.rfind('/').map(|end| &pointer[..end])
+/// With the number of nodes within.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Shape {
+    /// An alias too, as it is not followed.
+    Scalar,
+    Sequence(u32),
+    Mapping(u32),
+}
+
+impl Positions {
+    /// Of a text that is read otherwise, as far as YAML's parser gets.
+    pub fn of(text: &str) -> Self {
+        let mut positions = Self::default();
+        let mut open = vec![];
+        for (event, span) in Parser::new_from_str(text).map_while(Result::ok) {
+            match event {
+                Event::Scalar(..) | Event::Alias(..) => positions.scalar(&range(&span)),
+                Event::SequenceStart(..) => open.push(positions.begin(&range(&span), false)),
+                Event::MappingStart(..) => open.push(positions.begin(&range(&span), true)),
+                Event::SequenceEnd | Event::MappingEnd => {
+                    open.pop().into_iter().for_each(|node| positions.end(node));
+                }
+                _ => {}
+            }
+        }
+        open.into_iter().for_each(|node| positions.end(node));
+        positions
+    }
+
+    pub fn scalar(&mut self, place: &Range<usize>) {
+        self.0.push(Node::new(place, Shape::Scalar));
+    }
+
+    /// A collection begins; returns what `end` wants.
+    pub fn begin(&mut self, place: &Range<usize>, is_mapping: bool) -> usize {
+        let shape = if is_mapping {
+            Shape::Mapping(0)
+        } else {
+            Shape::Sequence(0)
+        };
+        self.0.push(Node::new(place, shape));
+        self.0.len() - 1
+    }
+
+    pub fn end(&mut self, node: usize) {
+        let count = small(self.0.len() - node - 1);
+        if let Shape::Sequence(within) | Shape::Mapping(within) = &mut self.0[node].shape {
+            *within = count;
+        }
+    }
+
+    /// Gives back the room that is left.
+    pub fn shrink(&mut self) {
+        self.0.shrink_to_fit();
+    }
+
+    /// The bytes of what stands at a pointer (RFC 6901) in `text`, or of its nearest parent: a key with its scalar, a key alone where a
+    /// collection follows, and the beginning of an item.
+    pub fn place(&self, text: &str, pointer: &str) -> Range<usize> {
+        let (mut node, mut place) = (0, None);
+        for token in pointer.split('/').skip(1) {
+            let found = match self.0.get(node).map(|node| node.shape) {
+                Some(Shape::Sequence(_)) => {
+                    let item = token.parse().ok();
+                    item.and_then(|item| self.within(node).nth(item))
+                        .map(|item| (item, self.item(text, item)))
+                }
+                Some(Shape::Mapping(_)) => {
+                    let key = token.replace("~1", "/").replace("~0", "~");
+                    self.value(text, node, &key)
+                        .map(|(name, value)| (value, self.field(text, name, value)))
+                }
+                Some(Shape::Scalar) | None => None,
+            };
+            let Some((next, range)) = found else {
+                break;
+            };
+            (node, place) = (next, Some(range));
+        }
+        place.unwrap_or_else(|| beginning(text))
+    }
+
+    /// The nodes that a collection has itself.
+    fn within(&self, node: usize) -> impl Iterator<Item = usize> {
+        let end = self.behind(node);
+        let first = Some(node + 1);
+        std::iter::successors(first, |&node| Some(self.behind(node)))
+            .take_while(move |&node| node < end)
+    }
+
+    /// The first node that is neither this one nor in it.
+    fn behind(&self, node: usize) -> usize {
+        let within = match self.0.get(node).map(|node| node.shape) {
+            Some(Shape::Sequence(within) | Shape::Mapping(within)) => within as usize,
+            Some(Shape::Scalar) | None => 0,
+        };
+        node + 1 + within
+    }
+
+    /// The nodes of a mapping's key and of its value.
+    fn value(&self, text: &str, node: usize, key: &str) -> Option<(usize, usize)> {
+        let mut within = self.within(node);
+        while let (Some(name), Some(value)) = (within.next(), within.next()) {
+            if self.is_key(text, name, key) {
+                return Some((name, value));
+            }
+        }
+        None
+    }
+
+    fn is_key(&self, text: &str, node: usize, key: &str) -> bool {
+        let node = self.0[node];
+        let written = text.get(node.range()).unwrap_or_default();
+        let is_bare =
+            !written.starts_with(['"', '\'', '|', '>']) && !written.contains(['\n', '\r']);
+        node.shape == Shape::Scalar
+            && if is_bare {
+                written == key
+            } else {
+                scalar(written).is_some_and(|read| read == key)
+            }
+    }
+
+    fn field(&self, text: &str, name: usize, value: usize) -> Range<usize> {
+        self.with_scalar(text, self.0[name].range(), value)
+    }
+
+    fn item(&self, text: &str, item: usize) -> Range<usize> {
+        let range = self.0[item].range();
+        if self.behind(item) > item + 1 {
+            self.with_scalar(text, range, item + 1)
+        } else {
+            range
+        }
+    }
+
+    /// A place made longer by the scalar behind it, if that follows on the same line.
+    fn with_scalar(&self, text: &str, range: Range<usize>, node: usize) -> Range<usize> {
+        let node = self.0[node];
+        let longer = range.start..node.range().end;
+        let is_one_line = || {
+            let text = text.get(longer.clone());
+            text.is_some_and(|text| !text.contains(['\n', '\r']))
+        };
+        if node.shape == Shape::Scalar && is_one_line() {
+            longer
+        } else {
+            range
+        }
+    }
+}
+
+impl Node {
+    fn new(place: &Range<usize>, shape: Shape) -> Self {
+        Self {
+            start: small(place.start),
+            end: small(place.end),
+            shape,
+        }
+    }
+
+    fn range(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+}
+
+fn small(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}
+
+/// The bytes of an event.
+pub fn range(span: &Span) -> Range<usize> {
+    span.byte_range().unwrap_or_default()
+}
+
+/// What a scalar in quotes or of several lines reads.
+fn scalar(written: &str) -> Option<Cow<'_, str>> {
+    let mut events = Parser::new_from_str(written).map_while(Result::ok);
+    events.find_map(|(event, _)| match event {
+        Event::Scalar(text, ..) => Some(text),
+        _ => None,
     })
-    .filter(|pointer| !pointer.is_empty())
 }
 
 /// The keyword of a schema to which a pointer from the schema's root leads.
@@ -114,73 +221,9 @@ fn beginning(text: &str) -> Range<usize> {
     start..length.map_or(text.len(), |length| start + length)
 }
 
-fn is_one_line(text: &str, range: Range<usize>) -> bool {
-    text.get(range)
-        .is_some_and(|text| !text.contains(['\n', '\r']))
-}
-
-/// The bytes of `key` where a mapping has it for the second time.
-pub fn second(text: &str, key: &str) -> Option<Range<usize>> {
-    // for each open collection: whether it is a mapping, whether a key comes next, whether it has had this one
-    let mut open: Vec<(bool, bool, bool)> = vec![];
-    for (event, span) in Parser::new_from_str(text).map_while(Result::ok) {
-        match event {
-            Event::Scalar(scalar, ..) => {
-                if let Some((true, awaits_key @ true, had)) = open.last_mut() {
-                    if scalar == key && std::mem::replace(had, true) {
-                        return span.byte_range();
-                    }
-                    *awaits_key = false;
-                    continue;
-                }
-            }
-            Event::MappingStart(..) | Event::SequenceStart(..) => {
-                let is_mapping = matches!(event, Event::MappingStart(..));
-                open.push((is_mapping, is_mapping, false));
-                continue;
-            }
-            Event::MappingEnd | Event::SequenceEnd => {
-                open.pop();
-            }
-            Event::Alias(..) => {}
-            _ => continue,
-        }
-        // a value ends
-        if let Some((is_mapping, awaits_key, _)) = open.last_mut() {
-            *awaits_key = *is_mapping;
-        }
-    }
-    None
-}
-
-/// An open collection.
-struct Container {
-    /// Of its own pointer.
-    length: usize,
-    /// Whether a mapping's value comes next.
-    has_key: bool,
-    /// Of the sequence's item that comes next.
-    index: Option<usize>,
-}
-
-fn value_ends(open: &mut [Container], pointer: &mut String) {
-    if let Some(container) = open.last_mut() {
-        container.has_key = false;
-        container.index = container.index.map(|index| index + 1);
-        pointer.truncate(container.length);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_second_key_is_found_in_its_own_mapping() {
-        let text = "a:\n  k: {k: [k, k]}\n  b: k\nk: k\nc:\n- x: 1\n- x: 2\n  k: 1\n  y: [{z: 1}]\n  k: 2\n";
-        assert_eq!(second(text, "k"), text.rfind('k').map(|at| at..at + 1));
-        assert_eq!(second(text, "x"), None);
-    }
 
     #[test]
     fn a_pointer_finds_its_place_or_that_of_its_nearest_parent() {
@@ -215,9 +258,9 @@ mod tests {
             ),
         ];
         for (text, cases) in cases {
-            let pointers: Vec<&str> = cases.iter().map(|(pointer, _)| *pointer).collect();
-            let found = places(text, &pointers);
-            for ((pointer, expected), range) in cases.iter().zip(found) {
+            let positions = Positions::of(text);
+            for (pointer, expected) in cases {
+                let range = positions.place(text, pointer);
                 assert_eq!(&text[range], *expected, "{pointer}");
             }
         }

@@ -1,6 +1,8 @@
 //! What can be wrong with a text that should hold definitions, where, and what the user can do.
 
-use std::fmt;
+use std::{fmt, ops::Range};
+
+use granit_parser::{ErrorKind, ScanError};
 
 use crate::diagnostic::{Code, Place, Report};
 
@@ -9,6 +11,60 @@ pub const MOST_LEVELS: usize = 128;
 
 /// The bytes that a definition's text can have. The API server takes 3 MiB of a request; indentation and comments do not get there.
 pub const MOST_BYTES: usize = 16 << 20;
+
+/// What a reader says of `{{ ... }}`, among other things.
+const TEMPLATE: [&str; 5] = [
+    "flow mapping",
+    "closing bracket",
+    "bracket '{'",
+    "only valid inside a block",
+    "a key is a mapping",
+];
+
+/// How many errors of a document are told; a file that has more is not what it was taken for.
+pub const MOST_TOLD: usize = 20;
+
+/// A problem and the bytes of a document that have it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    pub place: Range<usize>,
+    pub problem: Problem,
+}
+
+impl Fault {
+    pub fn syntax(place: Range<usize>, told: impl Into<String>) -> Self {
+        let problem = Problem::Syntax(told.into());
+        Self { place, problem }
+    }
+
+    pub fn too_deep(place: Range<usize>) -> Self {
+        let problem = Problem::TooDeep;
+        Self { place, problem }
+    }
+
+    /// Of what the parser refuses in `text`. What ends too early is wrong where the text ends, not on a line behind.
+    pub fn of_parser(text: &str, error: &ScanError) -> Self {
+        let last = text.trim_end().len().saturating_sub(1);
+        let start = error.marker().byte_offset().unwrap_or(last).min(last);
+        let place = start..start + 1;
+        let told = match error.kind() {
+            ErrorKind::RecursionLimitExceeded => return Self::too_deep(place),
+            ErrorKind::UnexpectedCharacter { character }
+                if character.is_control() || matches!(character, '\u{fffe}' | '\u{ffff}') =>
+            {
+                "control characters are not allowed".into()
+            }
+            ErrorKind::InvalidColonPlacement => {
+                "did not find expected ',' or closing bracket before ':'".into()
+            }
+            ErrorKind::InvalidQuotedScalarIndent => {
+                "a text in quotes is not closed, or goes on without indentation".into()
+            }
+            kind => kind.to_string(),
+        };
+        Self::syntax(place, told)
+    }
+}
 
 /// A text that can't be used, where, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -91,7 +147,7 @@ impl Problem {
     /// What the user can do.
     pub fn help(&self) -> String {
         match self {
-            Self::Syntax(detail) if detail.contains("flow mapping") || detail.contains('{') => {
+            Self::Syntax(detail) if TEMPLATE.iter().any(|part| detail.contains(part)) => {
                 "if this is a Helm template, render it first: `helm template CHART | cargo operator ... -`".into()
             }
             Self::Syntax(detail) if detail.contains("document start") => {

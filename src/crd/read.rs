@@ -8,17 +8,14 @@ use serde_json::Value;
 
 use super::{
     api::{Api, Around, Conversion, Deprecation, Names, Scope, Source, Version},
+    compose::{Composed, compose},
     definition::{Definition, RawScope, RawVersion, Strategy},
-    document::{Document, documents, suspect, too_deep},
-    position::{keyword, places, second},
-    problem::{MOST_BYTES, NameRule, Problem, ReadError},
-    unique::{Unique, twice},
-    yaml11,
+    document::{Document, documents},
+    position::{Positions, keyword},
+    problem::{Fault, MOST_BYTES, MOST_TOLD, NameRule, Problem, ReadError},
+    unique::Unique,
 };
-use crate::diagnostic::{Place, lines, offset};
-
-/// How many errors of a document are told; a file that has more is not what it was taken for.
-const MOST: usize = 20;
+use crate::diagnostic::{Place, lines};
 
 /// Reads all CustomResourceDefinitions of `text`; other objects are passed over. All that is wrong is told, not just the first.
 pub fn read(path: &str, text: &str) -> Result<Vec<Api>, Vec<ReadError>> {
@@ -50,60 +47,47 @@ pub fn holds_more(text: &str) -> bool {
 
 fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<ReadError>> {
     let place = |range: Range<usize>| Place::new(path, document.line, document.text, range);
-    let at = |range, problem| ReadError {
+    let told = |Fault {
+                    place: range,
+                    problem,
+                }| ReadError {
         place: place(range),
         problem,
     };
-    if let Some(place) = too_deep(document.text) {
-        return Err(vec![at(place..place + 1, Problem::TooDeep)]);
-    }
     // before it is read, as that takes some twenty times its bytes
     if document.text.len() > MOST_BYTES
         && let Some(line) = definition_line(document.text)
     {
-        return Err(vec![at(line, Problem::TooLarge)]);
+        let problem = Problem::TooLarge;
+        return Err(vec![told(Fault {
+            place: line,
+            problem,
+        })]);
     }
     let in_json = document.text.trim_start().starts_with(['{', '[']);
     // YAML readers differ in what JSON they take, so JSON is read as such where it is
     let json = in_json
         .then(|| serde_json::from_str(document.text).ok())
         .flatten();
-    let read = json.map_or_else(|| serde_yaml::from_str(document.text), Ok);
-    let value = match read {
-        Ok(Unique(value)) => value,
-        Err(error) => {
-            if let Some(key) = twice(&error.to_string()) {
-                let range = second(document.text, &key).unwrap_or_default();
-                return Err(vec![at(range, Problem::TwiceKey(key))]);
-            }
-            let start = match error.location() {
-                Some(location) if !error.to_string().starts_with("control characters") => {
-                    offset(document.text, location.line(), location.column())
-                }
-                _ => suspect(document.text),
-            };
-            if error.to_string().starts_with("recursion limit") {
-                return Err(vec![at(start..start + 1, Problem::TooDeep)]);
-            }
-            return Err(vec![at(
-                start..start + 1,
-                Problem::Syntax(without_place(&error.to_string())),
-            )]);
-        }
+    let composed = match json {
+        Some(Unique(value)) => Composed::of_json(value),
+        None => compose(document.text).map_err(|fault| vec![told(fault)])?,
     };
     let mut found = vec![];
-    objects(&value, String::new(), &mut found);
-    let pointers: Vec<&str> = found.iter().map(|(pointer, _)| pointer.as_str()).collect();
-    let (ranges, around) = match pointers.as_slice() {
+    objects(&composed.value, String::new(), &mut found);
+    let around = match found.as_slice() {
         [] => return Ok(vec![]),
-        [""] if !in_json => (places("", &pointers), None),
-        pointers => (
-            places(document.text, pointers),
-            Some(Arc::from(document.text)),
-        ),
+        [(pointer, _)] if pointer.is_empty() && !in_json => None,
+        _ => Some(Arc::from(document.text)),
     };
+    let positions = composed.positions;
+    let positions = Arc::new(positions.unwrap_or_else(|| Positions::of(document.text)));
+    let range = |pointer: &str| positions.place(document.text, pointer);
     let (mut apis, mut problems) = (vec![], vec![]);
-    let starts = ranges.into_iter().map(|range| range.start);
+    let starts = found.iter().map(|(pointer, _)| match &around {
+        None => 0,
+        Some(_) => range(pointer).start,
+    });
     let lines = lines(document.text, document.line, starts);
     for ((pointer, object), line) in found.into_iter().zip(lines) {
         let text = match &around {
@@ -130,6 +114,7 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
                         line: document.line,
                         pointer,
                     }),
+                    positions: positions.clone(),
                 };
                 apis.push(api);
             }
@@ -140,24 +125,14 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
             ),
         }
     }
-    let has_definition = !apis.is_empty() || !problems.is_empty();
-    problems.truncate(MOST);
-    let mut errors = vec![];
-    if !problems.is_empty() {
-        let pointers: Vec<&str> = problems
-            .iter()
-            .map(|(pointer, ..)| pointer.as_str())
-            .collect();
-        for (range, (_, pointer, problem)) in
-            places(document.text, &pointers).into_iter().zip(problems)
-        {
-            let place = place(range).with_pointer(pointer);
-            errors.push(ReadError { place, problem });
-        }
-    }
-    if has_definition && !in_json {
-        let ambiguous = yaml11::ambiguous(document.text).take(MOST);
-        errors.extend(ambiguous.map(|found| at(found.place, Problem::Ambiguous(found.scalar))));
+    problems.truncate(MOST_TOLD);
+    let problems = problems.into_iter().map(|(pointer, within, problem)| {
+        let place = place(range(&pointer)).with_pointer(within);
+        ReadError { place, problem }
+    });
+    let mut errors: Vec<ReadError> = problems.collect();
+    if !in_json {
+        errors.extend(composed.ambiguous.into_iter().map(told));
     }
     if errors.is_empty() {
         Ok(apis)
@@ -279,6 +254,7 @@ fn read_api(object: &Value, text: String) -> Result<Api, Found> {
             path: String::new(),
             line: 1,
             around: None,
+            positions: Arc::default(),
         },
         text,
     })
@@ -300,7 +276,7 @@ fn check_schemas(versions: &mut [Version]) -> Vec<Found> {
         for problem in operator_schema::structural(&version.schema) {
             if problem.effect != Effect::Refused {
                 version.doubts.push(problem);
-            } else if refused.len() < MOST {
+            } else if refused.len() < MOST_TOLD {
                 let keyword = keyword(&problem.pointer).to_owned();
                 let message = problem.message.replace("<nil>: ", "");
                 let message = message
@@ -373,15 +349,6 @@ fn pointer(path: &serde_path_to_error::Path) -> String {
             Segment::Enum { .. } | Segment::Unknown => String::new(),
         })
         .collect()
-}
-
-/// The message of a YAML error without the place, which is told with the file.
-fn without_place(message: &str) -> String {
-    message
-        .split(" at line ")
-        .next()
-        .unwrap_or(message)
-        .to_owned()
 }
 
 #[cfg(test)]

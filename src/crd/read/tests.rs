@@ -78,7 +78,7 @@ fn what_is_wrong_is_told_with_its_line() {
         (
             "kind: CustomRes",
             "kind: [CustomRes",
-            "x.yaml:3: this is not YAML or JSON: did not find expected ',' or ']'",
+            "x.yaml:3: this is not YAML or JSON: did not find expected ',' or closing bracket before ':'",
         ),
         (
             "io/v1\n",

@@ -1,0 +1,91 @@
+//! What the aliases of a document stand for, with a bound on how much that becomes, as aliases of aliases multiply.
+
+use std::{collections::HashMap, ops::Range};
+
+use serde_json::Value;
+
+use super::problem::{Fault, MOST_BYTES, MOST_LEVELS};
+
+/// By the parser's numbers; those of collections that have not ended are not among them.
+#[derive(Default)]
+pub struct Anchors {
+    kept: HashMap<usize, Anchor>,
+    /// The bytes of what anchors and aliases have copied.
+    copied: usize,
+}
+
+/// What an alias stands for.
+pub struct Anchor {
+    pub value: Value,
+    /// What a scalar reads as a key.
+    pub key: Option<String>,
+    levels: usize,
+    bytes: usize,
+}
+
+impl Anchors {
+    /// Keeps a copy for the aliases that follow.
+    pub fn keep(
+        &mut self,
+        anchor: usize,
+        value: &Value,
+        key: Option<String>,
+        place: &Range<usize>,
+    ) -> Result<(), Fault> {
+        let (levels, bytes) = measure(value);
+        copy(&mut self.copied, bytes, place)?;
+        let kept = Anchor {
+            value: value.clone(),
+            key,
+            levels,
+            bytes,
+        };
+        self.kept.insert(anchor, kept);
+        Ok(())
+    }
+
+    /// What an alias that stands under so many levels is a copy of.
+    pub fn find(
+        &mut self,
+        anchor: usize,
+        levels: usize,
+        place: &Range<usize>,
+    ) -> Result<&Anchor, Fault> {
+        let found = self.kept.get(&anchor);
+        // within the collection that it stands for it would never end
+        let found = found
+            .filter(|found| levels + found.levels <= MOST_LEVELS)
+            .ok_or_else(|| Fault::too_deep(place.clone()))?;
+        copy(&mut self.copied, found.bytes, place)?;
+        Ok(found)
+    }
+}
+
+fn copy(copied: &mut usize, bytes: usize, place: &Range<usize>) -> Result<(), Fault> {
+    *copied += bytes;
+    if *copied > MOST_BYTES {
+        let told = "repetition limit exceeded: what the aliases stand for is too large";
+        return Err(Fault::syntax(place.clone(), told));
+    }
+    Ok(())
+}
+
+/// The levels of a value, and about the bytes of memory that it takes.
+fn measure(value: &Value) -> (usize, usize) {
+    const NODE: usize = size_of::<Value>();
+    let both = |(levels, bytes): (usize, usize), (level, more): (usize, usize)| {
+        (levels.max(level + 1), bytes + more)
+    };
+    match value {
+        Value::String(text) => (0, NODE + text.len()),
+        Value::Array(items) => items.iter().map(measure).fold((1, NODE), both),
+        Value::Object(entries) => {
+            let entry = |(key, value): (&String, &Value)| {
+                let (levels, bytes) = measure(value);
+                (levels, NODE + key.len() + bytes)
+            };
+            entries.iter().map(entry).fold((1, NODE), both)
+        }
+        _ => (0, NODE),
+    }
+}

@@ -1,0 +1,298 @@
+//! The peer is yaml_serde: another reader on another parser, a port of the one in kubectl.
+
+use proptest::{prelude::*, sample::select};
+
+use super::{super::problem::MOST_BYTES, *};
+
+fn value(text: &str) -> Option<Value> {
+    compose(text).ok().map(|composed| composed.value)
+}
+
+fn peer(text: &str) -> Option<Value> {
+    serde_yaml::from_str(text).ok()
+}
+
+fn refused(text: &str) -> (String, &str) {
+    match compose(text) {
+        Ok(composed) => panic!("{text:?} is read: {}", composed.value),
+        Err(Fault { place, problem }) => (problem.to_string(), &text[place]),
+    }
+}
+
+#[test]
+fn every_scalar_has_the_value_that_it_has_for_the_peer() {
+    let numbers = [
+        "0",
+        "-0",
+        "+1",
+        "-1",
+        "1.5",
+        "-1.5e3",
+        "+.5",
+        ".5",
+        "5.",
+        "1e3",
+        "1E-3",
+        "1e999",
+        "0x1F",
+        "-0x1F",
+        "0xg",
+        "0x",
+        "0o17",
+        "-0o17",
+        "0b11",
+        "0755",
+        "-0755",
+        "00",
+        "1_000",
+        "--1",
+        "-+1",
+        "+-1",
+        "0x-1",
+        "18446744073709551615",
+        "-9223372036854775808",
+        "340282366920938463463374607431768211456",
+        "0xffffffffffffffffffffffffffffffffff",
+        "inf",
+        "nan",
+        "-",
+        "+",
+        ".",
+        "..",
+        "1.2.3",
+        "1e",
+        "e1",
+    ];
+    let words = [
+        "null",
+        "Null",
+        "NULL",
+        "nUll",
+        "~",
+        "true",
+        "True",
+        "TRUE",
+        "tRue",
+        "false",
+        "False",
+        "on",
+        "y",
+        "",
+        "x",
+        "a b",
+        "2001-01-01",
+        "=",
+        "<<",
+    ];
+    for scalar in numbers.into_iter().chain(words) {
+        for text in [
+            format!("a: {scalar}\n"),
+            format!("- {scalar}\n"),
+            format!("{scalar}: 1\n"),
+            format!("[{scalar}]\n"),
+            format!("'{scalar}'\n"),
+            format!("\"{scalar}\": |\n  {scalar}\n"),
+            format!("a: !!str {scalar}\n"),
+            format!("a: !!int {scalar}\n"),
+            format!("a: !!float {scalar}\n"),
+            format!("a: !!bool {scalar}\n"),
+            format!("a: !!null {scalar}\n"),
+            format!("a: !!binary {scalar}\n"),
+            format!("a: !!int '{scalar}'\n"),
+            format!("a: !own {scalar}\n"),
+            format!("!own {scalar}: 1\n"),
+        ] {
+            // the peer alone refuses a key that is empty, and takes a bare `-` in brackets
+            if matches!(text.as_str(), ": 1\n" | "[-]\n") {
+                continue;
+            }
+            let (ours, peers) = (value(&text), peer(&text));
+            assert_eq!(ours, peers, "{text:?}");
+        }
+    }
+    // the peer refuses integers of more than 64 bits
+    for integer in ["18446744073709551616", "-9223372036854775809"] {
+        let double: f64 = integer.parse().unwrap();
+        assert_eq!(value(integer), Some(double.into()), "{integer}");
+    }
+    assert_eq!(value("0x10000000000000000"), Some((u64::MAX as f64).into()));
+    // and makes null of what is no number of JSON
+    for scalar in [".inf", "-.inf", "+.INF", ".nan"] {
+        let (told, _) = refused(&format!("a: {scalar}\n"));
+        assert!(told.ends_with("is no number of JSON"), "{told}");
+    }
+}
+
+#[test]
+fn every_form_is_read_as_by_the_peer() {
+    for text in [
+        "a: {b: [c, {d: e}], f: , \"g\":h, i: [j: k]}\n",
+        "- - a\n  - b\n-\n  - c\n- d: e\n  f:\n  - g\n",
+        "? a\n: b\n? - c\n",
+        "? |\n  block\n: b\n",
+        "a: &x {b: 1}\nc: *x\nd: [*x, *x]\n",
+        "- &k a: &v b\n- *k : *v\n",
+        "&k 1: a\nb: *k\n",
+        "a: &x 1\nb: &x 2\nc: *x\n",
+        "<<: {a: 1}\nb: {<<: [{c: 1}]}\n",
+        "a: some\n  words\n\n  more\nb: \"some\n  words\\\n  \\x41\\u00e4\\n\"\nc: 'it''s\n\n  more'\n",
+        "a: |\n  text\n   more\n\n  end\n\nb: >-\n  text\n  more\n\n   x\n\n  end\nc: |+\n  x\n\n\nd: |2\n   x\n",
+        "a: |\n  x",
+        "a: |+\n  x",
+        "a: >\n  x\n  y",
+        "a: |\n  x\n  ",
+        "a: |\n",
+        "a: x",
+        "a: # b\n  c # d\n#e\nf: 'g' # h\n",
+        "a:\r\n  b: |\r\n    c\r\n    d\r\n",
+        "!!map\na: !!seq [1]\nb: !!set {c, d}\n",
+        "%TAG !t! tag:yaml.org,2002:\n---\na: !t!int 1\n",
+        "a: [1,\n\t2]\nb: \"c\td\"\n",
+        "[1, 2]\n",
+        "word\n",
+        "",
+    ] {
+        let (ours, peers) = (value(text), peer(text));
+        assert_eq!(ours, peers, "{text:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4_000))]
+
+    #[test]
+    fn what_both_read_they_read_alike(
+        start in select(vec!["a: ", "a:\n  b: ", "a:\n- b\n- "]),
+        parts in prop::collection::vec(select(vec![
+            ": ", ":", "\n", "\n  ", "\n    ", "- ", "\"", "'", " #", "#", "x", "y z", "1", "|", ">", "|-", "[", "]", "{", "}",
+            ", ", "-", " ", "&a ", "*a", "!!int ", "~", "0x", "\\n", "\u{e4}", "<<", "? ", "\r\n",
+        ]), 0..12),
+    ) {
+        let text = format!("{start}{}\n", parts.concat());
+        if let (Ok(ours), Some(peers)) = (compose(&text), peer(&text)) {
+            prop_assert_eq!(ours.value, peers);
+            prop_assert_eq!(ours.positions, Some(Positions::of(&text)));
+        }
+    }
+}
+
+#[test]
+fn what_is_refused_has_its_place() {
+    let deep = "[".repeat(MOST_LEVELS + 1);
+    let beside = format!(
+        "a: &x {}\nb: [*x]\n",
+        "[".repeat(MOST_LEVELS - 1) + &"]".repeat(MOST_LEVELS - 1)
+    );
+    for (text, told, place) in [
+        (
+            "a:\n- b: 1\n  \"c\\\"\": 2\n  'c\"': 3\n",
+            "the key `c\"` stands there twice",
+            "'c\"'",
+        ),
+        (
+            "x: {k: [k, k]}\nk: k\ny: [{k: 1, l: 2, k: 3}]\n",
+            "the key `k` stands there twice",
+            "k",
+        ),
+        (&deep, "more than 128 levels", "["),
+        (&beside, "more than 128 levels", "*x"),
+        ("a: &a\n- b: *a\n", "more than 128 levels", "*a"),
+        ("{a: 1}: 2\n", "a key is a mapping or list", "{"),
+        ("a: &a [1]\n*a : 2\n", "a key is a mapping or list", "*a"),
+        ("a: !own 1\n", "the tag `!own` is not known here", "1"),
+        ("a: !!int x\n", "`x` is not an integer", "x"),
+        ("a: *b\n", "unknown anchor", "*"),
+        ("a: 1\n--- {b: 2}\n", "a second document", "---"),
+        ("a: 1\n\t\nb: 2\n", "begins with a tab", "\t"),
+        ("a: 'x'\n\t# note\n", "begins with a tab", "\t"),
+        ("\ta: 1\n", "begins with a tab", "\t"),
+        ("a: \"b\nc: 1\n", "a text in quotes is not closed", "c"),
+        ("a: \u{1}\n", "control characters are not allowed", "\u{1}"),
+    ] {
+        let (found, at) = refused(text);
+        assert!(found.contains(told), "{text:?}: {found}");
+        assert_eq!(at, place, "{text:?}: {found}");
+        assert!(
+            peer(text).is_none() || told.starts_with("the key"),
+            "{text:?}"
+        );
+    }
+}
+
+#[test]
+fn depth_is_found_before_it_takes_time() {
+    for text in ["[", "{a: ", "{\"a\":", "- "] {
+        let (told, _) = refused(&text.repeat(300_000));
+        assert!(told.contains("more than 128 levels"), "{told}");
+    }
+    let fine = format!(
+        "a: '{}'\nb: {}{}\n",
+        "[".repeat(10_000),
+        "[".repeat(127),
+        "]".repeat(127)
+    );
+    assert_eq!(value(&fine), peer(&fine));
+}
+
+#[test]
+fn aliases_do_not_multiply() {
+    let long = "x".repeat(MOST_BYTES / 4);
+    for alias in ["*x", "{*x : 1}"] {
+        let aliases = |count| format!("a: &x {long}\nb: [{}]\n", vec![alias; count].join(", "));
+        assert!(value(&aliases(2)).is_some());
+        let (told, _) = refused(&aliases(3));
+        assert!(told.contains("repetition limit exceeded"), "{told}");
+    }
+}
+
+#[test]
+fn ambiguous_scalars_are_found_wherever_a_scalar_may_stand() {
+    for text in [
+        "- on",
+        "[on]",
+        "{on: 1}",
+        "{a: on}",
+        "{\"a\":on}",
+        "on: 1",
+        "on : 1",
+        "a: on # x",
+        "a:\n  on",
+        "? on",
+        "- - on",
+        "a: !!str on",
+        "a: &a on",
+        "[1,on ,2]",
+        "[\n  on\n]",
+        "a:  on\t",
+    ] {
+        let found = compose(text).unwrap().ambiguous;
+        let [
+            Fault {
+                place,
+                problem: Problem::Ambiguous(scalar),
+            },
+        ] = found.as_slice()
+        else {
+            panic!("{text:?}: {found:?}")
+        };
+        assert_eq!(
+            (scalar.as_str(), &text[place.clone()]),
+            ("on", "on"),
+            "{text:?}"
+        );
+    }
+    for text in [
+        "a: depends on it",
+        "a: x\n  on\n  y",
+        "a: 'on'",
+        "a: \"on\"",
+        "a: at 10:30",
+        "d: |\n  yes\n  no: 1\n",
+    ] {
+        assert_eq!(compose(text).unwrap().ambiguous, [], "{text:?}");
+    }
+    assert_eq!(
+        compose(&"- on\n".repeat(100)).unwrap().ambiguous.len(),
+        MOST_TOLD
+    );
+}
