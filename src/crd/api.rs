@@ -144,14 +144,18 @@ impl Api {
             Some(around) => (&*around.text, around.line, around.pointer.as_str()),
             None => (self.text.as_str(), self.source.line, ""),
         };
-        let place = |pointer: &&str| {
-            let range = self
-                .source
-                .positions
-                .place(text, &format!("{above}{pointer}"));
-            Place::new(&self.source.path, line, text, range).with_pointer(*pointer)
-        };
-        pointers.iter().map(place).collect()
+        let whole: Vec<String> = pointers
+            .iter()
+            .map(|pointer| format!("{above}{pointer}"))
+            .collect();
+        let ranges = self.source.positions.places(text, &whole);
+        ranges
+            .into_iter()
+            .zip(pointers)
+            .map(|(range, pointer)| {
+                Place::new(&self.source.path, line, text, range).with_pointer(*pointer)
+            })
+            .collect()
     }
 
     pub fn version(&self, name: &str) -> Option<&Version> {

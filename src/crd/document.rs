@@ -34,8 +34,8 @@ pub fn documents(text: &str) -> Vec<Document<'_>> {
 }
 
 fn is_marker(line: &str) -> bool {
-    let line = line.trim_end();
-    line == "---" || line == "..." || line.starts_with("--- #")
+    let is_candidate = line.starts_with(['-', '.']);
+    is_candidate && (matches!(line.trim_end(), "---" | "...") || line.starts_with("--- #"))
 }
 
 fn is_blank(text: &str) -> bool {

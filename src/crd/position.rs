@@ -1,6 +1,6 @@
 //! The places of JSON pointers in a YAML or JSON text, by a table of the text's nodes.
 
-use std::{borrow::Cow, ops::Range};
+use std::{borrow::Cow, collections::HashMap, ops::Range};
 
 use granit_parser::{Event, Parser, Span};
 
@@ -24,6 +24,13 @@ enum Shape {
     Scalar,
     Sequence(u32),
     Mapping(u32),
+}
+
+/// The nodes in a collection; none are in a scalar.
+enum Within<'t> {
+    Items(Vec<usize>),
+    /// Of a key and its value.
+    Entries(HashMap<Cow<'t, str>, (usize, usize)>),
 }
 
 impl Positions {
@@ -73,30 +80,55 @@ impl Positions {
         self.0.shrink_to_fit();
     }
 
-    /// The bytes of what stands at a pointer (RFC 6901) in `text`, or of its nearest parent: a key with its scalar, a key alone where a
-    /// collection follows, and the beginning of an item.
-    pub fn place(&self, text: &str, pointer: &str) -> Range<usize> {
-        let (mut node, mut place) = (0, None);
-        for token in pointer.split('/').skip(1) {
-            let found = match self.0.get(node).map(|node| node.shape) {
-                Some(Shape::Sequence(_)) => {
-                    let item = token.parse().ok();
-                    item.and_then(|item| self.within(node).nth(item))
-                        .map(|item| (item, self.item(text, item)))
-                }
-                Some(Shape::Mapping(_)) => {
-                    let key = token.replace("~1", "/").replace("~0", "~");
-                    self.value(text, node, &key)
-                        .map(|(name, value)| (value, self.field(text, name, value)))
-                }
-                Some(Shape::Scalar) | None => None,
-            };
-            let Some((next, range)) = found else {
-                break;
-            };
-            (node, place) = (next, Some(range));
+    /// For each pointer (RFC 6901) the bytes of what stands there in `text`, or of its nearest parent: a key with its scalar, a key alone
+    /// where a collection follows, and the beginning of an item.
+    pub fn places(&self, text: &str, pointers: &[impl AsRef<str>]) -> Vec<Range<usize>> {
+        // a collection that many pointers lead into is taken apart once
+        let mut known = HashMap::new();
+        let mut place = |pointer: &str| {
+            let (mut node, mut place) = (0, None);
+            for token in pointer.split('/').skip(1) {
+                let within = known
+                    .entry(node)
+                    .or_insert_with(|| self.taken_apart(text, node));
+                let found = match within {
+                    Within::Items(items) => {
+                        let item = token.parse().ok();
+                        let item = item.and_then(|item: usize| items.get(item).copied());
+                        item.map(|item| (item, self.item(text, item)))
+                    }
+                    Within::Entries(entries) => {
+                        let key = token.replace("~1", "/").replace("~0", "~");
+                        let entry = entries.get(key.as_str()).copied();
+                        entry.map(|(name, value)| (value, self.field(text, name, value)))
+                    }
+                };
+                let Some((next, range)) = found else {
+                    break;
+                };
+                (node, place) = (next, Some(range));
+            }
+            place.unwrap_or_else(|| beginning(text))
+        };
+        pointers
+            .iter()
+            .map(|pointer| place(pointer.as_ref()))
+            .collect()
+    }
+
+    fn taken_apart<'t>(&self, text: &'t str, node: usize) -> Within<'t> {
+        let mut within = self.within(node);
+        let shape = self.0.get(node).map(|node| node.shape);
+        if !matches!(shape, Some(Shape::Mapping(_))) {
+            return Within::Items(within.collect());
         }
-        place.unwrap_or_else(|| beginning(text))
+        let mut entries = HashMap::new();
+        while let (Some(name), Some(value)) = (within.next(), within.next()) {
+            if let Some(key) = self.key(text, name) {
+                entries.insert(key, (name, value));
+            }
+        }
+        Within::Entries(entries)
     }
 
     /// The nodes that a collection has itself.
@@ -116,28 +148,17 @@ impl Positions {
         node + 1 + within
     }
 
-    /// The nodes of a mapping's key and of its value.
-    fn value(&self, text: &str, node: usize, key: &str) -> Option<(usize, usize)> {
-        let mut within = self.within(node);
-        while let (Some(name), Some(value)) = (within.next(), within.next()) {
-            if self.is_key(text, name, key) {
-                return Some((name, value));
-            }
-        }
-        None
-    }
-
-    fn is_key(&self, text: &str, node: usize, key: &str) -> bool {
+    /// What a key reads.
+    fn key<'t>(&self, text: &'t str, node: usize) -> Option<Cow<'t, str>> {
         let node = self.0[node];
-        let written = text.get(node.range()).unwrap_or_default();
+        let written = text.get(node.range())?;
         let is_bare =
             !written.starts_with(['"', '\'', '|', '>']) && !written.contains(['\n', '\r']);
-        node.shape == Shape::Scalar
-            && if is_bare {
-                written == key
-            } else {
-                scalar(written).is_some_and(|read| read == key)
-            }
+        match node.shape {
+            Shape::Scalar if is_bare => Some(written.into()),
+            Shape::Scalar => scalar(written),
+            Shape::Sequence(_) | Shape::Mapping(_) => None,
+        }
     }
 
     fn field(&self, text: &str, name: usize, value: usize) -> Range<usize> {
@@ -258,9 +279,9 @@ mod tests {
             ),
         ];
         for (text, cases) in cases {
-            let positions = Positions::of(text);
-            for (pointer, expected) in cases {
-                let range = positions.place(text, pointer);
+            let pointers: Vec<&str> = cases.iter().map(|(pointer, _)| *pointer).collect();
+            let found = Positions::of(text).places(text, &pointers);
+            for ((pointer, expected), range) in cases.iter().zip(found) {
                 assert_eq!(&text[range], *expected, "{pointer}");
             }
         }

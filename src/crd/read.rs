@@ -47,22 +47,16 @@ pub fn holds_more(text: &str) -> bool {
 
 fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<ReadError>> {
     let place = |range: Range<usize>| Place::new(path, document.line, document.text, range);
-    let told = |Fault {
-                    place: range,
-                    problem,
-                }| ReadError {
-        place: place(range),
-        problem,
+    let told = |fault: Fault| ReadError {
+        place: place(fault.place),
+        problem: fault.problem,
     };
     // before it is read, as that takes some twenty times its bytes
     if document.text.len() > MOST_BYTES
         && let Some(line) = definition_line(document.text)
     {
-        let problem = Problem::TooLarge;
-        return Err(vec![told(Fault {
-            place: line,
-            problem,
-        })]);
+        let (place, problem) = (line, Problem::TooLarge);
+        return Err(vec![told(Fault { place, problem })]);
     }
     let in_json = document.text.trim_start().starts_with(['{', '[']);
     // YAML readers differ in what JSON they take, so JSON is read as such where it is
@@ -82,13 +76,16 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
     };
     let positions = composed.positions;
     let positions = Arc::new(positions.unwrap_or_else(|| Positions::of(document.text)));
-    let range = |pointer: &str| positions.place(document.text, pointer);
+    let starts: Vec<usize> = match &around {
+        None => vec![0],
+        Some(_) => {
+            let pointers: Vec<&String> = found.iter().map(|(pointer, _)| pointer).collect();
+            let ranges = positions.places(document.text, &pointers);
+            ranges.into_iter().map(|range| range.start).collect()
+        }
+    };
     let (mut apis, mut problems) = (vec![], vec![]);
-    let starts = found.iter().map(|(pointer, _)| match &around {
-        None => 0,
-        Some(_) => range(pointer).start,
-    });
-    let lines = lines(document.text, document.line, starts);
+    let lines = lines(document.text, document.line, starts.into_iter());
     for ((pointer, object), line) in found.into_iter().zip(lines) {
         let text = match &around {
             None => document.text.to_owned(),
@@ -126,10 +123,15 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
         }
     }
     problems.truncate(MOST_TOLD);
-    let problems = problems.into_iter().map(|(pointer, within, problem)| {
-        let place = place(range(&pointer)).with_pointer(within);
-        ReadError { place, problem }
-    });
+    let pointers: Vec<&String> = problems.iter().map(|(pointer, ..)| pointer).collect();
+    let ranges = positions.places(document.text, &pointers);
+    let problems = ranges
+        .into_iter()
+        .zip(problems)
+        .map(|(range, (_, within, problem))| {
+            let place = place(range).with_pointer(within);
+            ReadError { place, problem }
+        });
     let mut errors: Vec<ReadError> = problems.collect();
     if !in_json {
         errors.extend(composed.ambiguous.into_iter().map(told));

@@ -174,3 +174,17 @@ fn all_that_is_wrong_is_told() {
     let bad = WIDGET.replace("served: true", "served: false");
     assert_eq!(problems(&format!("{bad}---\n{WIDGET}---\n{bad}")).len(), 2);
 }
+
+#[test]
+fn many_definitions_and_errors_take_no_time() {
+    let item = "- kind: CustomResourceDefinition\n";
+    let list = format!("kind: List\nitems:\n{}", item.repeat(60_000));
+    let begun = std::time::Instant::now();
+    let errors = read("x.yaml", &list).unwrap_err();
+    assert_eq!(errors[1].place.line, 4);
+    let value = compose(&list).unwrap();
+    let pointers: Vec<String> = (0..60_000).map(|at| format!("/items/{at}/kind")).collect();
+    let places = value.positions.unwrap().places(&list, &pointers);
+    assert_eq!(places.last(), Some(&(list.len() - 31..list.len() - 1)));
+    assert!(begun.elapsed().as_secs() < 20);
+}
