@@ -297,21 +297,25 @@ fn turns(char: char) -> bool {
     matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// A JSON text as a raw literal. rustc refuses characters that turn the direction of writing, for which JSON has escapes.
-pub fn json_literal(json: &str) -> String {
-    let mut text = Cow::Borrowed(json);
+/// Puts a JSON text behind another as a raw literal. rustc refuses characters that turn the direction of writing, for which JSON has
+/// escapes.
+pub fn put_json(text: &mut String, json: &str) {
+    let mut json = Cow::Borrowed(json);
     if !json.is_ascii() && json.contains(turns) {
         let escaped = |char: char| match turns(char) {
             true => format!("\\u{:04x}", u32::from(char)),
             false => char.to_string(),
         };
-        text = json.chars().map(escaped).collect();
+        json = json.chars().map(escaped).collect();
     }
     let mut hashes = "#".to_owned();
-    while text.contains(&format!("\"{hashes}")) {
+    // a long text is soon searched for a character
+    while json.contains('#') && json.contains(&format!("\"{hashes}")) {
         hashes.push('#');
     }
-    format!("r{hashes}\"{text}\"{hashes}")
+    for part in ["r", &hashes, "\"", &json, "\"", &hashes] {
+        text.push_str(part);
+    }
 }
 
 /// A string literal.

@@ -170,13 +170,14 @@ fn module(api: &Api, args: &Args, reports: &mut Vec<Report>) -> Result<String, K
     let text = match served.as_slice() {
         [version] => render(version),
         versions => {
-            let modules = versions
-                .iter()
-                .map(|version| rustfmt::module(&version_module(&version.name), || render(version)));
-            modules.collect::<Vec<_>>().join(
-                "
-",
-            )
+            let mut text = String::new();
+            for version in versions {
+                if !text.is_empty() {
+                    text.push('\n');
+                }
+                text += &rustfmt::module(&version_module(&version.name), || render(version));
+            }
+            text
         }
     };
     reports.extend(placed(api, diagnostics));

@@ -88,7 +88,11 @@ fn a_head_breaks_before_its_brace_by_its_own_length() {
 
 #[test]
 fn what_turns_the_direction_of_writing_is_escaped() {
-    assert_eq!(json_literal("\"a\u{202e}\""), r##"r#""a\u202e""#"##);
-    assert_eq!(json_literal("\"\"#"), "r##\"\"\"#\"##");
+    let mut text = "x".to_owned();
+    put_json(&mut text, "\"a\u{202e}\"");
+    assert_eq!(text, r##"xr#""a\u202e""#"##);
+    text.clear();
+    put_json(&mut text, "\"\"#");
+    assert_eq!(text, "r##\"\"\"#\"##");
     assert_eq!(literal("\\ \u{2066}"), r#""\\ \u{2066}""#);
 }

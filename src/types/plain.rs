@@ -10,11 +10,18 @@ use super::{
 };
 use crate::{
     project::SchemaMode,
-    rustfmt::{bracketed, derive, json_literal, literal},
+    rustfmt::{bracketed, derive, literal, put_json},
 };
 
-/// The root as a plain struct, with the impls that kube-derive would have written.
-pub fn plain_root(graph: &TypeGraph, plain: &Plain, mode: SchemaMode, carried: &Carried) -> String {
+/// Puts the root behind `text`, as a plain struct with the impls that kube-derive would have written. Its definition may be most of the
+/// module, and is copied to its place at once.
+pub fn plain_root(
+    text: &mut String,
+    graph: &TypeGraph,
+    plain: &Plain,
+    mode: SchemaMode,
+    carried: &Carried,
+) {
     let name = &graph.root_name;
     let writer = Writer { graph, mode };
     let has_default = graph.root.iter().all(|field| {
@@ -32,28 +39,31 @@ pub fn plain_root(graph: &TypeGraph, plain: &Plain, mode: SchemaMode, carried: &
         names.push("JsonSchema");
     }
     let renames = renames_all(&graph.root);
-    let mut text = format!("\n{}{}", comment(0, plain.doc.as_deref()), derive(&names));
+    *text += &format!("\n{}{}", comment(0, plain.doc.as_deref()), derive(&names));
     if renames {
-        text += "#[serde(rename_all = \"camelCase\")]\n";
+        *text += "#[serde(rename_all = \"camelCase\")]\n";
     }
-    text += &writer.schemars(0, &graph.root_schemars);
-    text += &format!("pub struct {name} {{\n    #[serde(default)]\n");
-    text += writer.skip();
-    text += "    pub metadata: kube::core::ObjectMeta,\n";
+    *text += &writer.schemars(0, &graph.root_schemars);
+    *text += &format!("pub struct {name} {{\n    #[serde(default)]\n");
+    *text += writer.skip();
+    *text += "    pub metadata: kube::core::ObjectMeta,\n";
     for field in &graph.root {
-        text += &format!("\n{}", writer.field(field, renames));
+        *text += &format!("\n{}", writer.field(field, renames));
     }
     if graph.root_keeps_unknown {
         let (ident, skip) = (unknown_ident(&graph.root), writer.skip());
-        text += &format!(
+        *text += &format!(
             "\n    /// Fields that the schema does not name.\n    #[serde(flatten, deserialize_with = \"unknown_fields\")]\n{skip}    pub {ident}: BTreeMap<String, serde_json::Value>,\n"
         );
     }
-    text += "}\n";
-    text + &serialize(graph, plain)
-        + &resource(name, plain)
-        + &definition(graph, plain, mode, carried)
-        + &has(graph)
+    *text += "}\n";
+    *text += &serialize(graph, plain);
+    *text += &resource(name, plain);
+    *text += &custom_resource(graph, plain, mode, carried);
+    *text += "\nconst DEFINITION: &str = ";
+    put_json(text, &plain.definition);
+    *text += ";\n";
+    *text += &has(graph);
 }
 
 fn serialize(graph: &TypeGraph, plain: &Plain) -> String {
@@ -136,7 +146,12 @@ impl kube::Resource for {name} {{
     )
 }
 
-fn definition(graph: &TypeGraph, plain: &Plain, mode: SchemaMode, carried: &Carried) -> String {
+fn custom_resource(
+    graph: &TypeGraph,
+    plain: &Plain,
+    mode: SchemaMode,
+    carried: &Carried,
+) -> String {
     let name = &graph.root_name;
     let short_names: Vec<String> = plain.short_names.iter().map(|name| literal(name)).collect();
     let crd = match mode {
@@ -170,12 +185,9 @@ impl kube::CustomResourceExt for {name} {{
     fn shortnames() -> &'static [&'static str] {{
 {short_names}    }}
 }}
-
-const DEFINITION: &str = {definition};
 ",
         crd_name = format!("{}.{}", plain.plural, plain.group),
         short_names = bracketed(8, "&", ['[', ']'], &short_names, ""),
-        definition = json_literal(&plain.definition),
     )
 }
 

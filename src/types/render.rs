@@ -30,22 +30,22 @@ use crate::{
 };
 
 pub fn module(graph: &TypeGraph, root: &Root, mode: SchemaMode, carried: &Carried) -> String {
-    let mut body = String::new();
+    let mut text = imports(graph, root, mode);
     let writer = Writer { graph, mode };
     let mut definitions = graph.definitions.iter();
     match root {
-        Root::Plain(plain) => body += &plain_root(graph, plain, mode, carried),
+        Root::Plain(plain) => plain_root(&mut text, graph, plain, mode, carried),
         Root::Derived(derived) => {
             let spec = definitions.next().map(|spec| writer.definition(spec, root));
-            body += &format!("\n{}", spec.unwrap_or_default());
-            body += &derived_schema(graph, derived, carried);
+            text += &format!("\n{}", spec.unwrap_or_default());
+            text += &derived_schema(graph, derived, carried);
         }
     }
     for definition in definitions {
-        body.push('\n');
-        body += &writer.definition(definition, root);
+        text.push('\n');
+        text += &writer.definition(definition, root);
     }
-    imports(graph, root, mode) + &body + &support(graph, root, mode, carried)
+    text + &support(graph, root, mode, carried)
 }
 
 pub struct Writer<'a> {

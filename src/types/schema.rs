@@ -11,7 +11,7 @@ use super::{
     graph::{Definition, TypeGraph},
     root::Derived,
 };
-use crate::rustfmt::{json_literal, literal, width};
+use crate::rustfmt::{literal, put_json, width};
 
 /// The expression of the whole schema in `crd()` of a plain root, as statements.
 pub fn generate(graph: &TypeGraph, carried: &Carried) -> String {
@@ -163,8 +163,10 @@ fn parts(carried: &Carried) -> String {
 
 /// A value as the literal of its JSON.
 fn raw(value: &Value) -> String {
-    let json = serde_json::to_string_pretty(value);
-    json_literal(&json.expect("a value can be written"))
+    let json = serde_json::to_string_pretty(value).expect("a value can be written");
+    let mut text = String::new();
+    put_json(&mut text, &json);
+    text
 }
 
 const CLOSED: &str = "
