@@ -59,7 +59,7 @@ struct Table {
     since: HashMap<String, HashMap<String, u8>>,
     /// Types by the names of their fields.
     with_field: HashMap<String, Vec<usize>>,
-    /// The field names under which Kubernetes has each type, and the type's own.
+    /// The field names under which Kubernetes has each type, and the type's own, with a capital.
     names: Vec<BTreeSet<String>>,
 }
 
@@ -71,13 +71,13 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
     let mut with_field: HashMap<String, Vec<usize>> = HashMap::new();
     let mut names: Vec<BTreeSet<String>> = types
         .keys()
-        .map(|path| BTreeSet::from([name::camel(&name::field(last(path)))]))
+        .map(|path| BTreeSet::from([name::pascal(&name::camel(&name::field(last(path))))]))
         .collect();
     for (at, known) in types.values().enumerate() {
         for (wire, expression) in &known.fields {
             with_field.entry(wire.clone()).or_default().push(at);
             if let Some(used) = expression.named().and_then(|path| types.get_index_of(path)) {
-                names[used].insert(wire.clone());
+                names[used].insert(name::pascal(wire));
             }
         }
     }
@@ -104,11 +104,16 @@ pub fn find(wire: &str, schema: &Schema) -> Option<Kubernetes> {
     let fitting: Vec<usize> = candidates
         .filter(|at| TABLE.is_lossless(*at, schema))
         .collect();
+    if fitting.is_empty() {
+        return None;
+    }
     let is_telling = fields(schema) >= TELLING;
+    // a property of this name may be one of that name: `podSecurityContext` is a `securityContext`
+    let wire = name::pascal(wire);
     let is_named = |at: &usize| {
         let is_more_than_a_field =
             schema.properties.len() > 1 || TABLE.types[*at].fields.len() == 1;
-        is_more_than_a_field && TABLE.names[*at].iter().any(|name| ends_with(wire, name))
+        is_more_than_a_field && TABLE.names[*at].iter().any(|name| wire.ends_with(name))
     };
     let named: Vec<usize> = fitting.iter().copied().filter(is_named).collect();
     match (fitting.as_slice(), named.as_slice()) {
@@ -284,11 +289,6 @@ fn zero(path: &str) -> Option<Value> {
         object.insert(wire.clone(), value);
     }
     Some(object.into())
-}
-
-/// Whether a property of this name may be one of that name: `podSecurityContext` is a `securityContext`.
-fn ends_with(wire: &str, name: &str) -> bool {
-    wire == name || name::pascal(wire).ends_with(&name::pascal(name))
 }
 
 /// The properties of an object and of all below it.

@@ -3,59 +3,54 @@
 use crate::project::is_keyword;
 
 /// The words of a wire name: `podCIDRs` is `pod`, `CIDRs`; `x-forwarded_for` is `x`, `forwarded`, `for`.
-pub fn words(name: &str) -> Vec<String> {
-    let mut words: Vec<String> = vec![];
+fn words(name: &str) -> Vec<&str> {
+    let mut words = vec![];
     for part in name
         .split(|c: char| !c.is_alphanumeric())
         .filter(|part| !part.is_empty())
     {
-        let chars: Vec<char> = part.chars().collect();
-        let mut word = String::new();
-        for (index, &c) in chars.iter().enumerate() {
-            let before = index.checked_sub(1).map(|index| chars[index]);
-            let after = chars.get(index + 1).copied();
-            // the last capital of a run begins a word, but not in a plural such as `URLs`
-            let plural =
-                after == Some('s') && chars.get(index + 2).is_none_or(|next| next.is_uppercase());
-            let starts = c.is_uppercase()
-                && before.is_some_and(|before| {
-                    !before.is_uppercase() || after.is_some_and(char::is_lowercase) && !plural
-                });
-            if starts && !word.is_empty() {
-                words.push(std::mem::take(&mut word));
+        let mut start = 0;
+        let mut before: Option<char> = None;
+        for (at, c) in part.char_indices() {
+            let starts = |before: char| {
+                let mut rest = part[at..].chars().skip(1);
+                let after = rest.next();
+                // the last capital of a run begins a word, but not in a plural such as `URLs`
+                let plural = after == Some('s') && rest.next().is_none_or(char::is_uppercase);
+                !before.is_uppercase() || after.is_some_and(char::is_lowercase) && !plural
+            };
+            if c.is_uppercase() && before.is_some_and(starts) {
+                words.push(&part[start..at]);
+                start = at;
             }
-            word.push(c);
+            before = Some(c);
         }
-        words.push(word);
+        words.push(&part[start..]);
     }
     words
 }
 
 /// `podCIDRs` is `PodCIDRs`: capitals inside a word stay.
 pub fn pascal(name: &str) -> String {
-    let capital = |word: &String| {
+    let mut pascal = String::with_capacity(name.len());
+    for word in words(name) {
         let mut chars = word.chars();
-        chars
-            .next()
-            .map(|first| first.to_uppercase().chain(chars).collect::<String>())
-            .unwrap_or_default()
-    };
-    let name: String = words(name).iter().map(capital).collect();
-    name.chars()
-        .map(|c| match c.is_ascii() {
-            true => c.to_string(),
-            false => symbols(c.encode_utf8(&mut [0; 4])),
-        })
-        .collect()
+        pascal.extend(chars.next().into_iter().flat_map(char::to_uppercase));
+        pascal += chars.as_str();
+    }
+    if pascal.is_ascii() {
+        return pascal;
+    }
+    let signs = pascal.chars().map(|c| match c.is_ascii() {
+        true => c.to_string(),
+        false => symbols(c.encode_utf8(&mut [0; 4])),
+    });
+    signs.collect()
 }
 
 /// The field of a wire name; keywords get a `_` behind them.
 pub fn field(name: &str) -> String {
-    let ident = words(name)
-        .iter()
-        .map(|word| word.to_lowercase())
-        .collect::<Vec<_>>()
-        .join("_");
+    let ident = words(name).join("_").to_lowercase();
     let ident = if ident.is_empty() {
         symbols(name).to_lowercase()
     } else {
