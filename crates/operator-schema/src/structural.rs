@@ -66,38 +66,36 @@ pub fn structural(schema: &Schema) -> Vec<Problem> {
 ///
 /// <https://kubernetes.io/docs/reference/using-api/cel/>
 pub fn unchecked_rules(schema: &Schema) -> Vec<UncheckedRule<'_>> {
-    let (mut rules, mut open) = (Vec::new(), vec![(String::new(), schema)]);
-    while let Some((pointer, schema)) = open.pop() {
-        for (index, rule) in schema.validations.iter().enumerate() {
-            let pointer = format!("{pointer}/x-kubernetes-validations/{index}");
-            rules.push(UncheckedRule { pointer, rule });
-        }
-        let parts: Vec<_> = parts(schema).collect();
-        open.extend(
-            parts
-                .into_iter()
-                .rev()
-                .map(|(step, part)| (format!("{pointer}{step}"), part)),
-        );
-    }
+    let mut rules = Vec::new();
+    collect_rules(schema, &mut String::new(), &mut rules);
     rules
 }
 
-/// The schemas within a schema, each with its step of a JSON pointer.
-fn parts(schema: &Schema) -> impl Iterator<Item = (String, &Schema)> {
-    let properties = schema
-        .properties
-        .iter()
-        .map(|(name, it)| (format!("/properties/{}", escaped(name)), it));
-    let additional = match &schema.additional_properties {
-        Some(SchemaOrBool::Schema(it)) => Some(("/additionalProperties".to_owned(), it.as_ref())),
-        _ => None,
+/// Those of a schema and of all below it; `pointer` leads to the schema.
+fn collect_rules<'a>(schema: &'a Schema, pointer: &mut String, rules: &mut Vec<UncheckedRule<'a>>) {
+    for (index, rule) in schema.validations.iter().enumerate() {
+        let pointer = format!("{pointer}/x-kubernetes-validations/{index}");
+        rules.push(UncheckedRule { pointer, rule });
+    }
+    let length = pointer.len();
+    let mut below = |step: &str, name: &str, schema| {
+        pointer.push_str(step);
+        pointer.push_str(name);
+        collect_rules(schema, pointer, rules);
+        pointer.truncate(length);
     };
-    let items = schema.items.as_deref().map(|it| ("/items".to_owned(), it));
-    properties
-        .chain(additional)
-        .chain(items)
-        .chain(branches(schema))
+    for (name, field) in &schema.properties {
+        below("/properties/", &escaped(name), field);
+    }
+    if let Some(SchemaOrBool::Schema(values)) = &schema.additional_properties {
+        below("/additionalProperties", "", values);
+    }
+    if let Some(items) = &schema.items {
+        below("/items", "", items);
+    }
+    for (step, branch) in branches(schema) {
+        below(&step, "", branch);
+    }
 }
 
 /// The schemas under `allOf`, `anyOf`, `oneOf` and `not`.
@@ -180,6 +178,10 @@ impl Problems {
         self.pointer.truncate(length);
     }
 
+    fn within_property(&mut self, name: &str, act: impl FnOnce(&mut Self)) {
+        self.within("/properties/", |it| it.within(&escaped(name), act));
+    }
+
     /// Checks a schema that is not under a logical junctor, and all below it.
     fn structure(&mut self, schema: &Schema, place: &Place) {
         self.keywords(schema, place);
@@ -200,8 +202,7 @@ impl Problems {
                     inner.no_default = Some(format!("in top-level {name}"));
                 }
             }
-            let step = format!("/properties/{}", escaped(name));
-            self.within(&step, |problems| problems.structure(field, &inner));
+            self.within_property(name, |problems| problems.structure(field, &inner));
         }
         if let Some(SchemaOrBool::Schema(field)) = &schema.additional_properties {
             let mut inner = Place {

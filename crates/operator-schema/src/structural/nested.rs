@@ -1,6 +1,6 @@
 //! Schemas under `allOf`, `anyOf`, `oneOf` and `not`: they restrict values, but never say what a field is.
 
-use super::{Effect, Level, Place, Problem, Problems, branches, escaped};
+use super::{Effect, Level, Place, Problem, Problems, branches};
 use crate::{Schema, SchemaOrBool};
 
 impl Problems {
@@ -37,10 +37,9 @@ impl Problems {
             }
         }
         for (name, field) in &schema.properties {
-            let step = format!("/properties/{}", escaped(name));
             let field_structure = structure.and_then(|it| it.properties.get(name));
             let missing = structure.is_some() && field_structure.is_none();
-            self.within(&step, |it| {
+            self.within_property(name, |it| {
                 it.restricted(field, field_structure, missing, place)
             });
         }
@@ -167,5 +166,5 @@ fn is_int_or_string(union: &[Schema]) -> bool {
         type_: Some(type_.into()),
         ..Schema::default()
     };
-    union == [only("integer"), only("string")]
+    union.len() == 2 && union == [only("integer"), only("string")]
 }
