@@ -320,6 +320,11 @@ pub fn put_json(text: &mut String, json: &str) {
 
 /// A string literal.
 pub fn literal(text: &str) -> String {
+    // most are
+    let is_bare = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
+    if text.bytes().all(is_bare) {
+        return format!("\"{text}\"");
+    }
     let is_plain = |char: char| !char.is_control() && !turns(char);
     if text.contains(['"', '\\']) && !text.contains("\"#") && text.chars().all(is_plain) {
         if text.contains('"') {

@@ -88,12 +88,18 @@ impl Bounds {
 }
 
 fn extend(indent: usize, pairs: &[(String, Extension)], before: usize) -> String {
-    let inline: Vec<String> = pairs
-        .iter()
-        .map(|(keyword, value)| format!("{} = {}", literal(keyword), value.inline()))
-        .collect();
-    let inline = inline.join(", ");
-    if indent + before + inline.len() + "extend())]".len() <= width() {
+    let most = width().saturating_sub(indent + before + "extend())]".len());
+    let mut inline = String::new();
+    for (index, (keyword, value)) in pairs.iter().enumerate() {
+        inline += if index == 0 { "" } else { ", " };
+        inline += &literal(keyword);
+        inline += " = ";
+        match value {
+            Extension::Json(value) => put_inline(&mut inline, value, most),
+            Extension::Call(function) => inline += &format!("{function}()"),
+        }
+    }
+    if inline.len() <= most {
         return format!("extend({inline})");
     }
     let pad = " ".repeat(indent + 4);
@@ -103,7 +109,7 @@ fn extend(indent: usize, pairs: &[(String, Extension)], before: usize) -> String
             let head = format!("{pad}{} = ", literal(keyword));
             let value = match value {
                 Extension::Json(value) => json(value, indent + 4, head.len()),
-                Extension::Call(_) => value.inline(),
+                Extension::Call(function) => format!("{function}()"),
             };
             head + &value
         })
@@ -111,19 +117,12 @@ fn extend(indent: usize, pairs: &[(String, Extension)], before: usize) -> String
     format!("extend(\n{}\n{})", lines.join(",\n"), " ".repeat(indent))
 }
 
-impl Extension {
-    fn inline(&self) -> String {
-        match self {
-            Self::Json(value) => inline(value),
-            Self::Call(function) => format!("{function}()"),
-        }
-    }
-}
-
 /// As the macro `json!` reads it, behind `before` columns of a line at an indent.
 pub fn json(value: &Value, indent: usize, before: usize) -> String {
-    let inline = inline(value);
-    if before + inline.len() < width() {
+    let most = width().saturating_sub(before);
+    let mut inline = String::new();
+    put_inline(&mut inline, value, most);
+    if inline.len() < most {
         return inline;
     }
     let pad = " ".repeat(indent + 4);
@@ -151,23 +150,36 @@ pub fn json(value: &Value, indent: usize, before: usize) -> String {
     }
 }
 
-fn inline(value: &Value) -> String {
+/// Puts a value behind `text`, on one line. What comes to more than `most` bytes is broken instead, so the rest of it is left out.
+fn put_inline(text: &mut String, value: &Value, most: usize) {
     match value {
-        Value::Null => "null".into(),
-        Value::Bool(value) => value.to_string(),
-        Value::Number(value) => number(value),
-        Value::String(value) => literal(value),
+        Value::Null => *text += "null",
+        Value::Bool(value) => *text += if *value { "true" } else { "false" },
+        Value::Number(value) => *text += &number(value),
+        Value::String(value) => *text += &literal(value),
         Value::Array(items) => {
-            format!(
-                "[{}]",
-                items.iter().map(inline).collect::<Vec<_>>().join(", ")
-            )
+            text.push('[');
+            for (index, item) in items.iter().enumerate() {
+                if text.len() > most {
+                    return;
+                }
+                *text += if index == 0 { "" } else { ", " };
+                put_inline(text, item, most);
+            }
+            text.push(']');
         }
         Value::Object(entries) => {
-            let entries = entries
-                .iter()
-                .map(|(key, value)| format!("{}: {}", literal(key), inline(value)));
-            format!("{{{}}}", entries.collect::<Vec<_>>().join(", "))
+            text.push('{');
+            for (index, (key, value)) in entries.iter().enumerate() {
+                if text.len() > most {
+                    return;
+                }
+                *text += if index == 0 { "" } else { ", " };
+                *text += &literal(key);
+                *text += ": ";
+                put_inline(text, value, most);
+            }
+            text.push('}');
         }
     }
 }
