@@ -2,10 +2,11 @@
 //! A shape is the whole schema, as attributes of the type carry it, so both modes have the same types.
 
 use std::{
-    collections::{HashMap, HashSet},
-    hash::{DefaultHasher, Hash, Hasher},
+    collections::HashSet,
+    hash::{BuildHasher, Hash, Hasher},
 };
 
+use foldhash::{HashMap, fast::FixedState};
 use serde_json::Value;
 
 use super::graph::{Shape, Type, TypeGraph, TypeId};
@@ -24,7 +25,7 @@ pub fn share<'a>(graph: &mut TypeGraph, nodes: &mut [&'a Value]) -> HashSet<Type
             _ => None,
         })
         .collect();
-    let mut groups: HashMap<Key<'a>, Vec<TypeId>> = HashMap::new();
+    let mut groups: HashMap<Key<'a>, Vec<TypeId>> = HashMap::default();
     let mut hashes = Hashes::default();
     let mut whole = HashSet::new();
     for index in 0..nodes.len() {
@@ -50,7 +51,6 @@ pub fn share<'a>(graph: &mut TypeGraph, nodes: &mut [&'a Value]) -> HashSet<Type
 }
 
 /// The keywords of a node that its type carries, in the order of their names.
-#[derive(PartialEq, Eq)]
 struct Key<'a> {
     hash: u64,
     keywords: Vec<(&'a String, &'a Value)>,
@@ -63,6 +63,28 @@ impl<'a> Key<'a> {
         keywords.sort_by_key(|(keyword, _)| *keyword);
         let hash = hashes.of_members(keywords.iter().copied());
         Self { hash, keywords }
+    }
+}
+
+impl PartialEq for Key<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        let mut pairs = self.keywords.iter().zip(&other.keywords);
+        self.hash == other.hash
+            && self.keywords.len() == other.keywords.len()
+            && pairs.all(|((a, left), (b, right))| a == b && is_equal(left, right))
+    }
+}
+
+impl Eq for Key<'_> {}
+
+/// As `==`, which looks up each member by a hash of its name. The members of copies are in one order.
+fn is_equal(left: &Value, right: &Value) -> bool {
+    match (left, right) {
+        (Value::Object(left), Value::Object(right)) if left.keys().eq(right.keys()) => {
+            let mut pairs = left.values().zip(right.values());
+            pairs.all(|(left, right)| is_equal(left, right))
+        }
+        _ => left == right,
     }
 }
 
@@ -88,17 +110,13 @@ impl Hashes {
                 hash
             }
             Value::Array(items) => {
-                let mut hasher = DefaultHasher::new();
+                let mut hasher = FixedState::default().build_hasher();
                 items
                     .iter()
                     .for_each(|item| self.of(item).hash(&mut hasher));
                 hasher.finish()
             }
-            scalar => {
-                let mut hasher = DefaultHasher::new();
-                scalar.hash(&mut hasher);
-                hasher.finish()
-            }
+            scalar => FixedState::default().hash_one(scalar),
         }
     }
 
@@ -109,7 +127,7 @@ impl Hashes {
     ) -> u64 {
         let members = members.into_iter().filter(|(key, _)| *key != "description");
         members.fold(0, |sum: u64, (key, value)| {
-            let mut hasher = DefaultHasher::new();
+            let mut hasher = FixedState::default().build_hasher();
             key.hash(&mut hasher);
             self.of(value).hash(&mut hasher);
             sum.wrapping_add(hasher.finish())
