@@ -9,7 +9,7 @@ use super::{
     attribute::{Argument, Extension},
     derived,
     difference::{Found, between, differences},
-    doc::{Readable, is_plain, readable},
+    doc::{Doc, Readable, is_plain},
     function,
     graph::{Field, Shape, Type, TypeGraph, TypeId},
     lower::ENVELOPE,
@@ -168,7 +168,7 @@ impl Carrying<'_> {
         }
         let mut wanted = derived::own(self.nodes[id.0]);
         if self.whole.contains(&id) {
-            self.describe(0, &mut wanted, false, &mut found);
+            self.describe(definition.doc.as_ref(), &mut wanted, false, &mut found);
         } else {
             wanted.retain(|keyword, _| !OF_FIELD.contains(&keyword.as_str()));
         }
@@ -189,7 +189,9 @@ impl Carrying<'_> {
         let mut found = Found::default();
         let mut wanted = derived::own(schema);
         wanted.shift_remove("title");
-        self.describe(0, &mut wanted, false, &mut found);
+        let description = schema["description"].as_str();
+        let doc = description.map(|text| Doc::new(0, text));
+        self.describe(doc.as_ref(), &mut wanted, false, &mut found);
         let required = self.graph.root.iter().filter(|field| !field.optional);
         let derived = derived::object(required.map(|field| field.wire.as_str()).collect());
         found.extend(differences(&derived, &wanted));
@@ -242,7 +244,7 @@ impl Carrying<'_> {
         };
         self.of_option(field, node, &mut found);
         self.describe(
-            4,
+            field.doc.as_ref(),
             &mut wanted,
             derived.contains_key("description"),
             &mut found,
@@ -281,7 +283,7 @@ impl Carrying<'_> {
         if !self.whole.contains(&id) {
             own.retain(|keyword, _| !OF_FIELD.contains(&keyword.as_str()));
             if let Some(doc) = &self.graph.get(id).doc {
-                own.insert("description".into(), doc.as_str().into());
+                own.insert("description".into(), doc.description.as_str().into());
             }
         }
         own
@@ -311,12 +313,13 @@ impl Carrying<'_> {
     /// Takes the description out of what is wanted, where a doc comment or an argument says it.
     fn describe(
         &mut self,
-        indent: usize,
+        doc: Option<&Doc>,
         wanted: &mut Map<String, Value>,
         has_foreign: bool,
         found: &mut Found,
     ) {
-        let Some(Value::String(text)) = wanted.shift_remove("description") else {
+        wanted.shift_remove("description");
+        let Some(doc) = doc else {
             if has_foreign {
                 found
                     .extensions
@@ -324,15 +327,16 @@ impl Carrying<'_> {
             }
             return;
         };
-        match readable(indent, &text) {
+        match doc.readable() {
             Readable::AsIs => {}
             Readable::Unwrapped => self.carried.unwraps = true,
-            Readable::No if is_plain(&text) && !text.is_empty() => {
+            Readable::No if is_plain(&doc.description) && !doc.description.is_empty() => {
+                let text = doc.description.clone();
                 found.arguments.push(Argument::Description(text));
             }
             Readable::No => {
                 let part = Part {
-                    value: text.into(),
+                    value: doc.description.as_str().into(),
                     reason: Reason::Text,
                 };
                 found.parts.push(("/description".into(), part));

@@ -3,29 +3,76 @@
 //!
 //! Where it can, the comment keeps the line feeds, so that the description can be read back from it, as `crd()` does it.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, cell::OnceCell};
 
 /// The column that a line of a doc comment keeps to.
 const WIDTH: usize = 100;
 
-/// `/// description` at an indent, with a line feed behind each line.
-pub fn comment(indent: usize, description: Option<&str>) -> String {
-    let (description, width) = (description.unwrap_or_default(), WIDTH - indent - 4);
-    let pad = " ".repeat(indent);
-    let mut comment = String::new();
-    let mut put = |line: &str| {
-        comment += &pad;
-        comment += "/// ";
-        comment += line;
-        comment.truncate(comment.trim_end().len());
-        comment.push('\n');
-    };
-    if is_comment(description, width) {
-        description.split('\n').for_each(put);
-    } else {
-        lines(description, width).iter().for_each(|line| put(line));
+/// A description and the lines of its comment, which are laid out when they are first asked for.
+#[derive(Clone, Debug)]
+pub struct Doc {
+    pub description: String,
+    indent: usize,
+    lines: OnceCell<Vec<String>>,
+}
+
+impl Doc {
+    /// For a comment at an indent.
+    pub fn new(indent: usize, description: impl Into<String>) -> Self {
+        Self {
+            description: description.into(),
+            indent,
+            lines: OnceCell::new(),
+        }
     }
-    comment
+
+    /// `/// description`, with a line feed behind each line.
+    pub fn comment(&self) -> String {
+        let pad = " ".repeat(self.indent);
+        let mut comment = String::new();
+        let mut put = |line: &str| {
+            comment += &pad;
+            comment += "/// ";
+            comment += line;
+            comment.truncate(comment.trim_end().len());
+            comment.push('\n');
+        };
+        match self.is_comment() {
+            true => self.description.split('\n').for_each(put),
+            false => self.lines().iter().for_each(|line| put(line)),
+        }
+        comment
+    }
+
+    /// Whether the comment holds the whole description.
+    pub fn readable(&self) -> Readable {
+        if self.is_comment() {
+            return Readable::AsIs;
+        }
+        let lines: Vec<&str> = self.lines().iter().map(|line| line.trim_end()).collect();
+        let doc = lines.join("\n");
+        let is_bare = doc.is_empty() || doc.starts_with('#') || doc.trim_ascii() != doc;
+        if is_bare || unwrapped(&doc) != self.description {
+            Readable::No
+        } else if doc == self.description {
+            Readable::AsIs
+        } else {
+            Readable::Unwrapped
+        }
+    }
+
+    fn is_comment(&self) -> bool {
+        is_comment(&self.description, self.width())
+    }
+
+    fn lines(&self) -> &[String] {
+        let lay_out = || lines(&self.description, self.width());
+        self.lines.get_or_init(lay_out)
+    }
+
+    fn width(&self) -> usize {
+        WIDTH - self.indent - "/// ".len()
+    }
 }
 
 /// The function that reads a description back, as it stands in a module too.
@@ -41,25 +88,6 @@ pub enum Readable {
     /// It takes [`unwrapped`].
     Unwrapped,
     No,
-}
-
-/// Whether the comment at an indent holds the whole description.
-pub fn readable(indent: usize, description: &str) -> Readable {
-    let width = WIDTH - indent - 4;
-    if is_comment(description, width) {
-        return Readable::AsIs;
-    }
-    let lines = lines(description, width);
-    let lines: Vec<&str> = lines.iter().map(|line| line.trim_end()).collect();
-    let doc = lines.join("\n");
-    let is_bare = doc.is_empty() || doc.starts_with('#') || doc.trim_ascii() != doc;
-    if is_bare || unwrapped(&doc) != description {
-        Readable::No
-    } else if doc == description {
-        Readable::AsIs
-    } else {
-        Readable::Unwrapped
-    }
 }
 
 /// Whether text stays what it is where comments are unwrapped.
@@ -271,7 +299,8 @@ fn tokens(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
 
 /// Brackets and angle brackets outside of code spans are text; an address becomes a link.
 fn escaped(token: &str) -> Cow<'_, str> {
-    if !token.contains(is_markup) && !token.contains("://") {
+    let is_special = |byte: u8| byte == b':' || is_markup(byte.into());
+    if !token.bytes().any(is_special) {
         return token.into();
     }
     let mut out = String::with_capacity(token.len());
@@ -321,20 +350,20 @@ fn address(text: &str) -> usize {
 }
 
 /// A word at the start of a line that would begin a heading, a list, a quote or a rule.
-fn unmarked(token: &str) -> String {
+fn unmarked(token: &str) -> Cow<'_, str> {
     let is_number = token.strip_suffix(['.', ')']).is_some_and(|digits| {
         !digits.is_empty() && digits.len() < 10 && digits.bytes().all(|b| b.is_ascii_digit())
     });
     if is_number {
         let (digits, dot) = token.split_at(token.len() - 1);
-        return format!("{digits}\\{dot}");
+        return format!("{digits}\\{dot}").into();
     }
     let rule = token.len() >= 2 && token.bytes().all(|b| matches!(b, b'-' | b'=' | b'_'));
     let heading = token.starts_with('#');
     if ["-", "+", "="].contains(&token) || rule || heading {
-        return format!("\\{token}");
+        return format!("\\{token}").into();
     }
-    token.to_owned()
+    token.into()
 }
 
 #[cfg(test)]

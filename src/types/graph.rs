@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{attribute::Argument, kubernetes::Kubernetes};
+use super::{attribute::Argument, doc::Doc, kubernetes::Kubernetes};
 
 /// An index into [`TypeGraph::definitions`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,12 +27,12 @@ pub struct TypeGraph {
 }
 
 /// A type that a path of the schema names.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Definition {
     pub name: String,
     /// The wire names from the root.
     pub path: Vec<String>,
-    pub doc: Option<String>,
+    pub doc: Option<Doc>,
     pub shape: Shape,
     /// What its schema has beside what its shape derives, in `derive` mode.
     pub schemars: Vec<Argument>,
@@ -65,7 +65,7 @@ pub struct Field {
     pub optional: bool,
     /// Whether `null` is a value of it.
     pub nullable: bool,
-    pub doc: Option<String>,
+    pub doc: Option<Doc>,
     pub default: Option<serde_json::Value>,
     /// What its schema has beside what its type derives, in `derive` mode.
     pub schemars: Vec<Argument>,

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::{
     allot,
+    doc::Doc,
     graph::{Definition, Field, Shape, Struct, Type, TypeGraph, TypeId, Variant},
     kubernetes, name,
 };
@@ -211,7 +212,7 @@ impl Lowering {
                 type_,
                 optional: !required.contains(wire),
                 nullable: schema.nullable,
-                doc: schema.description.clone(),
+                doc: doc(4, schema),
                 default: schema.default.clone(),
                 schemars: vec![],
                 wire: wire.clone(),
@@ -225,7 +226,7 @@ impl Lowering {
         self.graph.definitions.push(Definition {
             name: String::new(),
             path: path.wires(),
-            doc: schema.description.clone(),
+            doc: doc(0, schema),
             shape,
             schemars: vec![],
         });
@@ -254,6 +255,11 @@ impl Lowering {
         };
         operator_schema::violations(schema, &zero).is_empty()
     }
+}
+
+fn doc(indent: usize, schema: &Schema) -> Option<Doc> {
+    let description = schema.description.as_ref()?;
+    Some(Doc::new(indent, description))
 }
 
 /// Whether fields are kept that the schema does not name. An embedded resource has at least `apiVersion`, `kind` and `metadata`.

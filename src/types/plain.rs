@@ -2,9 +2,8 @@
 
 use super::{
     carry::Carried,
-    doc::comment,
     graph::{Field, TypeGraph},
-    render::{Writer, renames_all, unknown_ident},
+    render::{Writer, comment, renames_all, unknown_ident},
     root::Plain,
     schema,
 };
@@ -39,7 +38,9 @@ pub fn plain_root(
         names.push("JsonSchema");
     }
     let renames = renames_all(&graph.root);
-    *text += &format!("\n{}{}", comment(0, plain.doc.as_deref()), derive(&names));
+    text.push('\n');
+    *text += &comment(plain.doc.as_ref());
+    *text += &derive(&names);
     if renames {
         *text += "#[serde(rename_all = \"camelCase\")]\n";
     }

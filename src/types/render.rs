@@ -16,7 +16,7 @@ use super::{
     allot::OTHERS,
     attribute::{Argument, schemars},
     carry::Carried,
-    doc::comment,
+    doc::Doc,
     graph::{Definition, Field, Shape, Struct, Type, TypeGraph, Variant},
     import::{imports, support},
     name::camel,
@@ -55,7 +55,7 @@ pub struct Writer<'a> {
 
 impl Writer<'_> {
     fn definition(&self, definition: &Definition, root: &Root) -> String {
-        let doc = || comment(0, definition.doc.as_deref());
+        let doc = || comment(definition.doc.as_ref());
         match &definition.shape {
             Shape::Alias(first) => alias(&definition.name, &self.graph.get(*first).name),
             Shape::Enum(variants) => doc() + &self.enumeration(definition, variants),
@@ -142,7 +142,7 @@ impl Writer<'_> {
         if field.keeps_null() {
             serde.push("deserialize_with = \"present\"".into());
         }
-        let text = comment(4, field.doc.as_deref()) + &attribute(4, "serde", &serde);
+        let text = comment(field.doc.as_ref()) + &attribute(4, "serde", &serde);
         text + &self.schemars(4, &field.schemars) + &self.written(field).field(&field.ident)
     }
 
@@ -201,6 +201,11 @@ impl Writer<'_> {
                 "{head}{variants}    /// A value that this version of the schema does not name.\n    #[serde(untagged)]\n{skip}    {OTHERS}(String),\n}}\n"
             )
     }
+}
+
+/// Above what the description is of; nothing where there is none.
+pub fn comment(doc: Option<&Doc>) -> String {
+    doc.map(Doc::comment).unwrap_or_default()
 }
 
 /// Whether `rename_all = "camelCase"` spares a field its own `rename`.

@@ -8,6 +8,7 @@ use super::{
     carry::Carried,
     derived::own,
     difference::{fits_json, has_plain_texts},
+    doc::Doc,
     feature::walk,
     graph::{Shape, Type, TypeGraph},
 };
@@ -43,7 +44,7 @@ pub struct Plain {
     pub plural: String,
     pub namespaced: bool,
     pub short_names: Vec<String>,
-    pub doc: Option<String>,
+    pub doc: Option<Doc>,
     /// The definition as JSON, with the schema in `embed` mode and without it in `derive` mode.
     pub definition: String,
 }
@@ -75,7 +76,11 @@ impl Root {
                 plural: api.names.plural.clone(),
                 namespaced: api.scope == Scope::Namespaced,
                 short_names: api.names.short_names.clone(),
-                doc: version.schema.description.clone(),
+                doc: version
+                    .schema
+                    .description
+                    .as_ref()
+                    .map(|text| Doc::new(0, text)),
                 definition: serde_json::to_string_pretty(&definition(
                     api,
                     version,

@@ -9,7 +9,10 @@ use std::{
 use foldhash::{HashMap, fast::FixedState};
 use serde_json::Value;
 
-use super::graph::{Shape, Type, TypeGraph, TypeId};
+use super::{
+    doc::Doc,
+    graph::{Shape, Type, TypeGraph, TypeId},
+};
 
 /// Keywords that the field of a struct carries in place of its type.
 pub const OF_FIELD: [&str; 3] = ["description", "default", "nullable"];
@@ -44,7 +47,8 @@ pub fn share<'a>(graph: &mut TypeGraph, nodes: &mut [&'a Value]) -> HashSet<Type
         let first = first.unwrap_or(id);
         if is_whole && whole.insert(first) {
             nodes[first.0] = node;
-            graph.definitions[first.0].doc = node["description"].as_str().map(str::to_owned);
+            let description = node["description"].as_str();
+            graph.definitions[first.0].doc = description.map(|text| Doc::new(0, text));
         }
     }
     whole
