@@ -126,17 +126,22 @@ impl Walk<'_> {
         self.tell(change, place, side, &format!("/{keyword}"), message);
     }
 
+    /// A format counts for some types only, so that it can begin to without being another one.
     fn format(&mut self, before: &Schema, after: &Schema, place: Place) {
-        if before.format != after.format {
-            let change = match (is_checked(before), is_checked(after)) {
-                (false, false) => return,
-                (false, true) => Change::PatternAdded,
-                (true, false) => Change::PatternRemoved,
-                (true, true) => Change::PatternChanged,
-            };
-            let (was, is) = (before.format.as_deref(), after.format.as_deref());
-            self.turned(change, "format", was, is, place);
+        let is_same = before.format == after.format;
+        if is_same && shape::json(before) == shape::json(after) {
+            return;
         }
+        let (was_checked, is_checked) = (is_checked(before), is_checked(after));
+        let change = match (was_checked, is_checked) {
+            (false, true) => Change::PatternAdded,
+            (true, false) => Change::PatternRemoved,
+            (true, true) if !is_same => Change::PatternChanged,
+            _ => return,
+        };
+        let was = before.format.as_deref().filter(|_| !is_same || was_checked);
+        let is = after.format.as_deref().filter(|_| !is_same || is_checked);
+        self.turned(change, "format", was, is, place);
     }
 
     fn pattern(&mut self, before: &Schema, after: &Schema, place: Place) {
@@ -290,7 +295,7 @@ impl Walk<'_> {
 
     fn unions(&mut self, before: &Schema, after: &Schema, place: Place) {
         let not = |schema: &Schema| schema.not.iter().map(|it| (**it).clone()).collect();
-        let any_of = |schema: &Schema| match shape::is_int_or_string_union(schema) {
+        let any_of = |schema: &Schema| match shape::is_only_int_or_string(schema) {
             // it is the type
             true => vec![],
             false => schema.any_of.clone(),

@@ -55,17 +55,29 @@ fn keeps_unknown(schema: &Schema) -> bool {
     schema.preserve_unknown_fields == Some(true) || schema.embedded_resource
 }
 
-/// `anyOf: [{type: integer}, {type: string}]`, with or without the extension that says the same.
-pub fn is_int_or_string_union(schema: &Schema) -> bool {
+fn is_int_or_string_union(schema: &Schema) -> bool {
     let types: Vec<_> = schema
         .any_of
         .iter()
         .filter_map(|part| part.type_.as_deref())
         .collect();
     schema.type_.is_none()
-        && schema.any_of.len() == 2
         && matches!(
             types.as_slice(),
             ["integer", "string"] | ["string", "integer"]
         )
+}
+
+/// Whether the `anyOf` says no more than the type does: `anyOf: [{type: integer}, {type: string}]`.
+pub fn is_only_int_or_string(schema: &Schema) -> bool {
+    let is_only_type = |part: &Schema| {
+        let only = Schema {
+            type_: part.type_.clone(),
+            ..Schema::default()
+        };
+        *part == only
+    };
+    is_int_or_string_union(schema)
+        && schema.any_of.len() == 2
+        && schema.any_of.iter().all(is_only_type)
 }

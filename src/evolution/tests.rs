@@ -156,7 +156,7 @@ fn a_path_has_no_steps_for_lists_and_maps() {
 }
 
 #[test]
-fn a_check_of_the_root_itself_holds_against_every_update() {
+fn what_is_not_ratcheted_breaks_stored_objects() {
     let stored = |before: &Api, after: &Api| differences(before, after)[0].impact.stored;
     let rule = "x-kubernetes-validations: [{rule: 'self.metadata.name != \"a\"'}]";
     let (without, with) = ("{type: object}", format!("{{type: object, {rule}}}"));
@@ -172,6 +172,12 @@ fn a_check_of_the_root_itself_holds_against_every_update() {
         stored(&with_root(&with), &with_root(without)),
         Verdict::Safe
     );
+    // a null is no value of an enum, and never forgiven
+    let (plain, nullable) = ("{type: string}", "{type: string, nullable: true}");
+    for (before, verdict) in [(plain, Verdict::Risky), (nullable, Verdict::Breaking)] {
+        let after = before.replace('}', ", enum: [a]}");
+        assert_eq!(stored(&with_field(before), &with_field(&after)), verdict);
+    }
     // an atomic map is unchanged only as a whole
     let atomic = |spec: &str| {
         let rest = "x-kubernetes-map-type: atomic";

@@ -119,7 +119,7 @@ fn the_verdicts_on_real_histories_are_true() {
                     .filter(|it| it.version.as_ref() == Some(&is.name))
                     .cloned()
                     .collect();
-                let witnesses = Witnesses::of([&was.schema, &is.schema], 40, 7);
+                let witnesses = Witnesses::of([&was.schema, &is.schema], 12, 7);
                 objects += witnesses.objects;
                 if let Err(what) = witnesses.told(&of_version) {
                     unseen.push(format!("{at} {}: {what}", is.name));

@@ -28,6 +28,12 @@ pub const SPECS: &[Case] = &[
         &["field-removed spec.b: `b` is gone"],
     ),
     (
+        "{type: object, not: {minProperties: 2}, properties: {a: {type: string}}}",
+        "{type: object, not: {minProperties: 2}, properties: {a: {type: string}, b: {type: integer, default: 1}}}",
+        &["counted-field-added spec.b: `b` is new, default 1"],
+        &["field-removed spec.b: `b` is gone"],
+    ),
+    (
         "{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: string}}}",
         "{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: string}, b: {type: string}}}",
         &["field-described spec.b: `b` has a schema now, it was kept"],

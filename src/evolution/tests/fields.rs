@@ -257,4 +257,15 @@ pub const FIELDS: &[Case] = &[
         &["embedded-resource-added spec.a: it is an embedded resource"],
         &["embedded-resource-removed spec.a: it is no longer an embedded resource"],
     ),
+    // a format counts for texts only
+    (
+        "{type: object, format: date}",
+        "{x-kubernetes-preserve-unknown-fields: true, format: date}",
+        &[
+            "type-widened spec.a: object -> any type",
+            "pattern-added spec.a: format date is new",
+            "unknown-fields-kept spec.a: unknown fields are pruned -> kept",
+        ],
+        &["type-changed spec.a: any type -> object"],
+    ),
 ];
