@@ -57,30 +57,23 @@ impl Walk<'_> {
         let type_ = |schema: &Schema| schema.list_type.clone().unwrap_or_else(|| "atomic".into());
         let (was, is) = (type_(before), type_(after));
         let keys = |schema: &Schema| schema.list_map_keys.join(", ");
-        let (change, keyword, message) = match (was.as_str(), is.as_str()) {
-            ("map", "map") if before.list_map_keys != after.list_map_keys => (
-                Change::ListKeysChanged,
-                "x-kubernetes-list-map-keys",
-                format!("the keys of the list {} -> {}", keys(before), keys(after)),
-            ),
+        if was == "map" && is == "map" && before.list_map_keys != after.list_map_keys {
+            let step = "/x-kubernetes-list-map-keys";
+            let message = format!("the keys of the list {} -> {}", keys(before), keys(after));
+            self.tell(Change::ListKeysChanged, place, Side::After, step, message);
+        }
+        let change = match (was.as_str(), is.as_str()) {
             _ if was == is => return,
-            (_, "atomic") => (Change::ListAtomic, "x-kubernetes-list-type", String::new()),
-            ("atomic", _) => (Change::ListKeyed, "x-kubernetes-list-type", String::new()),
-            _ => (
-                Change::ListKeysChanged,
-                "x-kubernetes-list-type",
-                String::new(),
-            ),
-        };
-        let message = match message.is_empty() {
-            true => format!("list type {was} -> {is}"),
-            false => message,
+            (_, "atomic") => Change::ListAtomic,
+            ("atomic", _) => Change::ListKeyed,
+            _ => Change::ListKeysChanged,
         };
         let side = match after.list_type {
             Some(_) => Side::After,
             None => Side::Before,
         };
-        self.tell(change, place, side, &format!("/{keyword}"), message);
+        let message = format!("list type {was} -> {is}");
+        self.tell(change, place, side, "/x-kubernetes-list-type", message);
     }
 
     fn map_type(&mut self, before: &Schema, after: &Schema, place: Place) {

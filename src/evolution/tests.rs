@@ -4,7 +4,11 @@ mod fields;
 use std::collections::HashSet;
 
 use super::{Change, Difference, Party, Side, Verdict, differences};
-use crate::crd::{self, Api};
+use crate::{
+    crd::{self, Api},
+    project::SchemaMode,
+    types,
+};
 
 const DEFINITION: &str = "apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
@@ -36,6 +40,25 @@ fn with_field(schema: &str) -> Api {
     with_spec(&format!("{{type: object, properties: {{a: {schema}}}}}"))
 }
 
+/// The fields of `v1` whose Rust type is another one.
+fn retyped(before: &Api, after: &Api) -> Vec<String> {
+    let record = |api: &Api| {
+        let version = api.version("v1")?;
+        Some(
+            types::module(api, version, SchemaMode::Embed)
+                .facts
+                .record(),
+        )
+    };
+    match (record(before), record(after)) {
+        (Some(before), Some(after)) => {
+            let retyped = types::retyped(&before, &after).into_iter();
+            retyped.map(|it| it.path.join(".")).collect()
+        }
+        _ => vec![],
+    }
+}
+
 /// As in the cases: `change path: message`.
 fn told(found: &[Difference]) -> Vec<String> {
     let line = |it: &Difference| match it.path.is_empty() {
@@ -52,6 +75,11 @@ fn check(before: &Api, after: &Api, there: &[&str], back: &[&str]) -> Vec<Change
     assert_eq!(told(&reverse), back, "{} -> {}", after.text, before.text);
     for (found, [old, new]) in [(&forth, [before, after]), (&reverse, [after, before])] {
         assert_eq!(differences(new, new), []);
+        for path in retyped(old, new) {
+            let breaks_readers = |it: &&Difference| it.impact.readers == Verdict::Breaking;
+            let mut paths = found.iter().filter(breaks_readers).map(|it| &it.path);
+            assert!(paths.any(|told| *told == path), "{path}: {found:?}");
+        }
         for difference in found {
             let api = match difference.side {
                 Side::Before => old,
