@@ -31,7 +31,10 @@ pub fn carry(
     edited: Edited,
 ) -> Result<Carried, DiskError> {
     let mut carried = Carried::default();
-    let mut touched = BTreeSet::new();
+    let made = journal.folders.iter().map(|folder| root.join(folder));
+    let mut touched: BTreeSet<PathBuf> = made
+        .filter_map(|folder| folder.parent().map(Path::to_owned))
+        .collect();
     let mut changes: Vec<_> = journal.changes.iter().enumerate().collect();
     if direction == Direction::Back {
         changes.reverse();
@@ -107,9 +110,12 @@ fn remove_empty(
         device
             .remove_folder(folder)
             .map_err(DiskError::at(folder))?;
+    }
+    let is_gone = !folder.exists();
+    if is_gone {
         touched.extend(folder.parent().map(Path::to_owned));
     }
-    Ok(!folder.exists())
+    Ok(is_gone)
 }
 
 /// Whether it is a folder with nothing in it.

@@ -92,7 +92,8 @@ impl fmt::Display for Mended {
             Self::TakenBack { files, left } => ("took back", files, left),
             Self::Cleared => return f.write_str("removed what an interrupted command left"),
         };
-        write!(f, "{done} a command that was interrupted: {files} files")?;
+        let noun = if *files == 1 { "file" } else { "files" };
+        write!(f, "{done} a command that was interrupted: {files} {noun}")?;
         for path in left {
             write!(
                 f,

@@ -88,7 +88,10 @@ impl<'a> Step<'a> {
             path: self.path.display().to_string(),
             source,
         })?;
+        let folder = target.parent().unwrap_or(&target);
         if found.as_ref().is_some_and(|found| found == self.to) {
+            // by a command that was stopped before it synced
+            touched.insert(folder.to_owned());
             return Ok(Taken::Done);
         }
         let is_as_expected = found.as_ref().is_some_and(|found| found == self.from);
@@ -101,7 +104,6 @@ impl<'a> Step<'a> {
             }
             _ => {}
         }
-        let folder = target.parent().unwrap_or(&target);
         for missing in missing(folder) {
             device.create_folder(&missing).map_err(&failed)?;
             touched.extend(missing.parent().map(Path::to_owned));

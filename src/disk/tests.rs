@@ -5,7 +5,11 @@ mod faulty;
 
 use std::{fs, io::ErrorKind, thread, time::Duration};
 
-use super::{DiskError, Mend, journal::Journal, recover::Mended};
+use super::{
+    DiskError, Mend,
+    journal::Journal,
+    recover::{Mended, recover_on},
+};
 use case::{Case, INIT, Tree, UPDATE, write};
 use faulty::{Fault, Listed};
 
@@ -76,7 +80,7 @@ fn a_kill_after_any_act_is_mended_by_the_next_command() {
 
 #[test]
 fn a_power_cut_after_any_act_is_mended_by_the_next_command() {
-    for listed in [Listed::Kept, Listed::Lost] {
+    for listed in [Listed::Kept, Listed::Lost, Listed::LostElsewhere] {
         each_point(|case, at, old, new| {
             let place = case.place();
             let (result, device) = place.apply(case, killed(at));
@@ -85,6 +89,15 @@ fn a_power_cut_after_any_act_is_mended_by_the_next_command() {
             let tree = place.tree();
             let is_whole = tree == *new || tree == *old && result.is_err();
             assert!(is_whole, "{} {at} {listed:?}: {tree:#?}", case.name);
+            // and after the recovery
+            let place = case.place();
+            let (_, device) = place.apply(case, killed(at));
+            device.heal();
+            recover_on(&device, &place.root(), Mend::Finish).unwrap();
+            let mended = place.tree();
+            device.lose_power(listed);
+            place.recover(Mend::Finish, Fault::default()).0.unwrap();
+            assert_eq!(place.tree(), mended, "{} {at} {listed:?}", case.name);
         });
     }
 }

@@ -171,7 +171,8 @@ pub const UPDATE: Case = Case {
     name: "an update with creates, merges and removals",
     rows: &[
         ("Cargo.toml", Some("a = 1\nb = 1\n"), Some("a = 2\nb = 1\n")),
-        ("manifests/old/gone.yaml", Some("kind: Gone\n"), None),
+        ("docs/old/gone.md", Some("gone\n"), None),
+        ("examples/a/b.rs", None, Some("fn b() {}\n")),
         ("operator.toml", Some("kinds = 1\n"), Some("kinds = 2\n")),
         ("run.sh", Some("echo old\n"), Some("echo new\n")),
         ("src/api/fresh/v1.rs", None, Some("struct Fresh;\n")),
@@ -186,6 +187,7 @@ pub const UPDATE: Case = Case {
         ("operator.lock", Some("old files\n"), Some("new files\n")),
     ],
     setup: |place| {
+        write(&place.join("p/docs/mine.md"), "mine\n");
         write(&place.join("p/src/mine.rs"), "fn mine() {}\n");
         #[cfg(unix)]
         {

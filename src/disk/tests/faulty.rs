@@ -21,7 +21,7 @@ pub struct Fault {
 }
 
 pub struct Faulty {
-    fault: Fault,
+    fault: Cell<Fault>,
     acts: Cell<usize>,
     /// Files whose text a power cut would take.
     unsynced: RefCell<BTreeSet<PathBuf>>,
@@ -32,9 +32,16 @@ pub struct Faulty {
 }
 
 struct Unlisted {
-    folder: PathBuf,
+    /// Either of them synced is enough, as a move is one act for a file system with a journal.
+    folders: Vec<PathBuf>,
     /// What was at these paths.
     was: Vec<(PathBuf, Was)>,
+}
+
+impl Unlisted {
+    fn is_in(&self, name: &str) -> bool {
+        self.folders.iter().any(|folder| folder.ends_with(name))
+    }
 }
 
 enum Was {
@@ -49,6 +56,8 @@ enum Was {
 pub enum Listed {
     Kept,
     Lost,
+    /// But for what the folder of the journal lists.
+    LostElsewhere,
 }
 
 impl Was {
@@ -67,8 +76,7 @@ impl Was {
             return;
         }
         if !matches!(self, Self::Folder) && fs::remove_file(path).is_err() {
-            // one in which something is listed for good is there for good
-            fs::remove_dir(path).ok();
+            fs::remove_dir_all(path).ok();
         }
         match self {
             Self::Nothing => {}
@@ -88,7 +96,7 @@ impl Was {
 impl Faulty {
     pub fn new(fault: Fault, elsewhere: PathBuf) -> Self {
         Self {
-            fault,
+            fault: Cell::new(fault),
             acts: Cell::new(0),
             unsynced: RefCell::default(),
             unlisted: RefCell::default(),
@@ -100,11 +108,24 @@ impl Faulty {
         self.acts.get()
     }
 
+    /// From here on nothing goes wrong.
+    pub fn heal(&self) {
+        self.fault.take();
+    }
+
     /// The power goes: of files that were not synced, there are names alone.
     pub fn lose_power(&self, listed: Listed) {
-        if listed == Listed::Lost {
-            for lost in self.unlisted.borrow().iter().rev() {
-                lost.was.iter().for_each(|(path, was)| was.restore(path));
+        for unlisted in self.unlisted.borrow().iter().rev() {
+            let is_lost = match listed {
+                Listed::Kept => false,
+                Listed::Lost => true,
+                Listed::LostElsewhere => !unlisted.is_in(".operator"),
+            };
+            if is_lost {
+                unlisted
+                    .was
+                    .iter()
+                    .for_each(|(path, was)| was.restore(path));
             }
         }
         for path in self.unsynced.borrow().iter().filter(|path| path.exists()) {
@@ -112,11 +133,11 @@ impl Faulty {
         }
     }
 
-    /// Does what changes what `folder` lists at these paths.
+    /// Does what changes what folders list at these paths.
     fn list(&self, paths: &[&Path], act: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         let was = paths.iter().map(|path| (path.to_path_buf(), Was::at(path)));
         let unlisted = Unlisted {
-            folder: folder(paths[0]),
+            folders: paths.iter().map(|path| folder(path)).collect(),
             was: was.collect(),
         };
         self.act(act)?;
@@ -126,13 +147,12 @@ impl Faulty {
 
     fn act(&self, act: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         let number = self.acts.replace(self.acts.get() + 1);
-        if self.fault.kill.is_some_and(|kill| number >= kill) {
+        let fault = self.fault.get();
+        if fault.kill.is_some_and(|kill| number >= kill) {
             return Err(io::Error::other("the process is dead"));
         }
-        match self.fault.error {
-            Some((at, kind)) if number == at || self.fault.lasting && number > at => {
-                Err(kind.into())
-            }
+        match fault.error {
+            Some((at, kind)) if number == at || fault.lasting && number > at => Err(kind.into()),
             _ => act(),
         }
     }
@@ -168,7 +188,7 @@ impl Device for Faulty {
                 let path = fs::canonicalize(path)?;
                 self.unlisted
                     .borrow_mut()
-                    .retain(|unlisted| unlisted.folder != path);
+                    .retain(|unlisted| !unlisted.folders.contains(&path));
                 Ok(())
             };
             self.act(sync).map_err(|error| (index, error))?;
