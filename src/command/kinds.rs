@@ -172,26 +172,30 @@ pub fn read(
     read_each(paths, kind, terminal, Ok)
 }
 
-/// As [`read`], and makes something of each definition at once, so that no more than one file's schemas are in memory.
+/// As [`read`], and makes something of each definition at once, so that no more than one file's schemas are in memory. The largest file
+/// comes first, as what is made of the others adds up meanwhile; the result is in the order of the files.
 pub fn read_each<T>(
     paths: &[String],
     kind: Option<&str>,
     terminal: &Terminal,
     mut make: impl FnMut(Api) -> Result<T, Failure>,
 ) -> Result<Vec<T>, Failure> {
-    let mut made = vec![];
-    let mut errors: Vec<ReadError> = vec![];
-    let mut seen: IndexMap<String, String> = IndexMap::new();
     let inputs = disk::inputs(paths)?;
-    for (index, input) in inputs.iter().enumerate() {
-        terminal.progress(&format!("reading {}/{}", index + 1, inputs.len()));
+    let mut order: Vec<usize> = (0..inputs.len()).collect();
+    order.sort_by_key(|index| std::cmp::Reverse(inputs[*index].size));
+    let mut made: Vec<Vec<T>> = inputs.iter().map(|_| vec![]).collect();
+    let mut errors: Vec<(usize, Vec<ReadError>)> = vec![];
+    let mut seen: IndexMap<String, (usize, String)> = IndexMap::new();
+    for (count, index) in order.into_iter().enumerate() {
+        let input = &inputs[index];
+        terminal.progress(&format!("reading {}/{}", count + 1, inputs.len()));
         let apis = match crd::read(&input.path, &disk::input(input)?) {
             Ok(found) if found.is_empty() && input.named => {
                 return Err(KindError::None(input.path.clone()).into());
             }
             Ok(found) => found,
             Err(found) => {
-                errors.extend(found);
+                errors.push((index, found));
                 continue;
             }
         };
@@ -199,21 +203,30 @@ pub fn read_each<T>(
             let is_wanted = kind.is_none_or(|kind| is_named(kind, &api.names.kind, &api.group));
             let place = format!("{}:{}", api.source.path, api.source.line);
             let full_name = format!("{}.{}", api.names.kind, api.group);
-            if let Some(other) = seen.insert(full_name, place.clone())
+            if let Some(other) = seen.insert(full_name, (index, place.clone()))
                 && is_wanted
             {
-                return Err(KindError::Twice(api.name(), other, place).into());
+                let mut places = [other, (index, place)];
+                places.sort_by_key(|(index, _)| *index);
+                let [(_, first), (_, second)] = places;
+                return Err(KindError::Twice(api.name(), first, second).into());
             }
             if is_wanted && errors.is_empty() {
-                made.push(make(api)?);
+                made[index].push(make(api)?);
             }
         }
     }
     terminal.progress_ends();
+    let made: Vec<T> = made.into_iter().flatten().collect();
     match kind {
-        _ if !errors.is_empty() => Err(errors.into()),
+        _ if !errors.is_empty() => {
+            errors.sort_by_key(|(index, _)| *index);
+            let errors: Vec<ReadError> = errors.into_iter().flat_map(|(_, found)| found).collect();
+            Err(errors.into())
+        }
         _ if seen.is_empty() => Err(KindError::None(paths.join(", ")).into()),
         Some(kind) if made.is_empty() => {
+            seen.sort_by(|_, (a, _), _, (b, _)| a.cmp(b));
             let names = list(seen.keys().map(String::as_str));
             Err(KindError::NotThere(kind.into(), names).into())
         }

@@ -59,6 +59,7 @@ struct Made {
     name: String,
     group: String,
     text: String,
+    reports: Vec<Report>,
 }
 
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
@@ -76,7 +77,6 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         }
         None => None,
     };
-    let mut reports = vec![];
     let made = kinds::read_each(&args.paths, args.kind.as_deref(), terminal, |api| {
         let definition = api.name();
         let line = match args.out {
@@ -84,11 +84,13 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             None => String::new(),
         };
         // as long as it is: a text that grew has room for more, and all of them are held until the last is made
-        let text = line + &module(&api, &args, &mut reports)?;
+        let (text, reports) = module(&api, &args)?;
+        let text = line + &text;
         Ok(Made {
             name: module_name(&api.names.kind),
             group: api.group.clone(),
             text,
+            reports,
         })
     })?;
     let several = made.len() > 1;
@@ -99,7 +101,15 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     }
     let mut tree = Tree::default();
     let mut taken = HashSet::new();
-    for Made { name, group, text } in made {
+    let mut reports = vec![];
+    for Made {
+        name,
+        group,
+        text,
+        reports: found,
+    } in made
+    {
+        reports.extend(found);
         let mut name = if names[&name] > 1 {
             format!("{name}_{}", group.replace(['.', '-'], "_"))
         } else {
@@ -145,7 +155,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
 }
 
 /// The text for one kind: one version's types, or a module for each served version.
-fn module(api: &Api, args: &Args, reports: &mut Vec<Report>) -> Result<String, KindError> {
+fn module(api: &Api, args: &Args) -> Result<(String, Vec<Report>), KindError> {
     let mut diagnostics = vec![];
     let mut render = |version: &Version| {
         let module = types::module(api, version, args.schema.into());
@@ -159,8 +169,7 @@ fn module(api: &Api, args: &Args, reports: &mut Vec<Report>) -> Result<String, K
             known: kinds::list(api.versions.iter().map(|version| version.name.as_str())),
         })?;
         let text = render(version);
-        reports.extend(placed(api, diagnostics));
-        return Ok(text);
+        return Ok((text, placed(api, diagnostics)));
     }
     let served: Vec<&Version> = api
         .versions
@@ -180,6 +189,5 @@ fn module(api: &Api, args: &Args, reports: &mut Vec<Report>) -> Result<String, K
             text
         }
     };
-    reports.extend(placed(api, diagnostics));
-    Ok(text)
+    Ok((text, placed(api, diagnostics)))
 }

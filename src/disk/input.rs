@@ -14,6 +14,8 @@ pub struct Input {
     pub path: String,
     /// Whether a definition must be in it; not so for a file that was found in a folder.
     pub named: bool,
+    /// In bytes; that of standard input is not known, and none.
+    pub size: u64,
 }
 
 /// Files, the YAML and JSON files of folders and those below them, and `-`, in the order given; in folders by name.
@@ -29,18 +31,24 @@ pub fn inputs(paths: &[String]) -> Result<Vec<Input>, DiskError> {
             let input = |file: PathBuf| Input {
                 path: file.display().to_string(),
                 named: false,
+                size: size(&file),
             };
             found.extend(files.into_iter().map(input));
         } else if path == "-" || Path::new(path).exists() {
             found.push(Input {
                 path: path.clone(),
                 named: true,
+                size: size(Path::new(path)),
             });
         } else {
             return Err(DiskError::Missing(path.clone()));
         }
     }
     Ok(found)
+}
+
+fn size(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |metadata| metadata.len())
 }
 
 /// The text of an input.

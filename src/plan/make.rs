@@ -87,14 +87,12 @@ impl Making<'_> {
     }
 
     fn tool(&mut self, path: &str, theirs: String) {
-        match self.ours.get(path) {
-            Some(ours) if same(ours, &theirs) => {}
-            Some(ours) if self.lock.is_pristine(path, ours) => {
-                self.write(path, Act::Update, theirs.clone(), Owner::Tool);
-            }
+        let act = match self.ours.get(path) {
+            Some(ours) if same(ours, &theirs) => None,
+            Some(ours) if self.lock.is_pristine(path, ours) => Some(Act::Update),
             Some(_) => return self.conflict(path, Cause::Edited, Some(&theirs)),
             None => match self.lock.files.get(path) {
-                None => self.write(path, Act::Create, theirs.clone(), Owner::Tool),
+                None => Some(Act::Create),
                 Some(entry) => {
                     if !entry.removed {
                         self.plan.notes.push(Note::Removed(path.into()));
@@ -107,8 +105,11 @@ impl Making<'_> {
                     return;
                 }
             },
-        }
+        };
         self.record(path, Owner::Tool, &theirs);
+        if let Some(act) = act {
+            self.write(path, act, theirs, Owner::Tool);
+        }
     }
 
     fn merged(&mut self, path: &str, merge: Merge, theirs: String) {
