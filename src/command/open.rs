@@ -53,7 +53,7 @@ impl Open {
         super::mend::mend(&root, mend, terminal)?;
         let missing = || DiskError::NoProject(root.display().to_string());
         let text = disk::read(&root, STATE)?.ok_or_else(missing)?;
-        let path = root.join(STATE).display().to_string();
+        let path = disk::shown(&root.join(STATE));
         let failed = |error| Failure::state(&error, &path, &text);
         let state = StateFile::read(&text).map_err(failed)?;
         state
@@ -72,7 +72,7 @@ impl Open {
                 }
                 .into());
             };
-            let path = root.join(&kind.spec).display().to_string();
+            let path = disk::shown(&root.join(&kind.spec));
             match crd::read(&path, &text) {
                 Ok(found) => apis.push(find(found, kind)?),
                 Err(found) => errors.extend(found),
@@ -228,7 +228,7 @@ impl Open {
         {
             let message = error.message().lines().next().unwrap_or_default();
             let help = "mend it first: keys of ours are merged into it";
-            let path = self.root.join("Cargo.toml").display().to_string();
+            let path = disk::shown(&self.root.join("Cargo.toml"));
             let report = Report::error(message, help);
             return Err(Failure::within(report, &path, text, error.span()));
         }

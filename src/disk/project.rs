@@ -31,6 +31,15 @@ pub fn find_project(manifest: Option<&Path>) -> Result<PathBuf, DiskError> {
         .ok_or_else(|| DiskError::NoProject(start.display().to_string()))
 }
 
+/// A path as a person who stands in the current folder would write it.
+pub fn shown(path: &Path) -> String {
+    let here = std::env::current_dir().unwrap_or_default();
+    path.strip_prefix(here)
+        .unwrap_or(path)
+        .display()
+        .to_string()
+}
+
 /// The folder that `path` is in or will be in.
 pub fn parent(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
