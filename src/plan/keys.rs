@@ -1,5 +1,7 @@
 //! Merges `Cargo.toml` key by key: a key that we own and the user left alone follows our text, everything else is the user's.
 
+use std::collections::BTreeSet;
+
 use toml_edit::{DocumentMut, Item, TableLike};
 
 /// Carries into `ours` what changed from `base` to `theirs`, wherever `ours` still has what `base` had. Where both changed a key, the text
@@ -56,14 +58,18 @@ fn tables(
         if equal(present, new) {
             continue;
         }
-        if old.is_some_and(|old| equal(old, present)) {
-            replace(present, new);
-            continue;
-        }
         let empty = toml_edit::Table::new();
         let before: &dyn TableLike = old.and_then(Item::as_table_like).unwrap_or(&empty);
+        // also where the user changed nothing but comments
         if let (Some(present), Some(new)) = (present.as_table_like_mut(), new.as_table_like()) {
             clean &= tables(before, present, new, side);
+            continue;
+        }
+        if let Some(old) = old
+            && equal(old, present)
+            && !has_comments(present)
+        {
+            replace(present, new);
             continue;
         }
         clean = false;
@@ -83,9 +89,62 @@ fn tables(
         .map(|(key, _)| key.to_owned())
         .collect();
     for key in gone {
-        ours.remove(&key);
+        // a comment of the user's would go with it
+        let is_free = comments(ours, &key).is_subset(&comments(base, &key));
+        clean &= is_free;
+        match side {
+            Side::Ours if !is_free => {}
+            Side::Base if !is_free => {
+                if let Some(old) = base.get(&key) {
+                    ours.remove(&key);
+                    ours.insert(&key, old.clone());
+                }
+            }
+            _ => {
+                ours.remove(&key);
+            }
+        }
     }
     clean
+}
+
+/// Whether a value has comments inside, as an array of several lines can.
+fn has_comments(item: &Item) -> bool {
+    let mut inner = item.clone();
+    if let Some(value) = inner.as_value_mut() {
+        value.decor_mut().clear();
+    }
+    inner
+        .to_string()
+        .lines()
+        .any(|line| line.trim_start().starts_with('#'))
+}
+
+/// The lines with a comment that belong to a key: before it, within its value and behind it.
+fn comments(table: &dyn TableLike, key: &str) -> BTreeSet<String> {
+    let before = table.key(key).map(|key| key.leaf_decor().clone());
+    let before = before.and_then(|decor| Some(decor.prefix()?.as_str()?.to_owned()));
+    let mut text = before.unwrap_or_default();
+    if let Some(item) = table.get(key) {
+        text += &match item.as_table() {
+            // its heading has a decor of its own
+            Some(table) => {
+                table
+                    .decor()
+                    .prefix()
+                    .and_then(|it| it.as_str())
+                    .unwrap_or_default()
+                    .to_owned()
+                    + &item.to_string()
+            }
+            None => item.to_string(),
+        };
+    }
+    let comment = |line: &str| {
+        line.find('#')
+            .map(|start| line[start..].trim_end().to_owned())
+    };
+    text.lines().filter_map(comment).collect()
 }
 
 /// Sets a value and keeps the comments around it.
@@ -178,6 +237,30 @@ mod tests {
         assert!(
             marked.contains("<<<<<<< ours\nedition = \"2021\"\n"),
             "{marked}"
+        );
+    }
+
+    #[test]
+    fn a_comment_of_the_user_is_never_lost() {
+        let ours = BASE.replace("kube =", "# pinned by hand\nkube =");
+        let theirs = BASE.replace("kube = \"5\"", "kube = \"6\"");
+        let expected = ours.replace("kube = \"5\"", "kube = \"6\"");
+        assert_eq!(merged(&ours, &theirs), Some(expected));
+        // nor with the key that goes
+        let theirs = BASE.replace("kube = \"5\"\n", "");
+        let marked = merge(BASE, &ours, &theirs).unwrap_err();
+        assert!(
+            marked.contains("# pinned by hand\nkube = \"5\"\n"),
+            "{marked}"
+        );
+        assert_eq!(merged(BASE, &theirs), Some(theirs.clone()));
+        // nor within a value
+        let ours = BASE.replace("[\"derive\"]", "[\n    # by hand\n    \"derive\",\n]");
+        let theirs = BASE.replace("[\"derive\"]", "[\"derive\", \"rc\"]");
+        assert!(
+            merge(BASE, &ours, &theirs)
+                .unwrap_err()
+                .contains("# by hand")
         );
     }
 }
