@@ -6,6 +6,7 @@ mod evolves;
 mod explained;
 mod guards;
 mod killed;
+mod model;
 mod modes;
 mod owners;
 mod removes;

@@ -162,3 +162,52 @@ fn a_check_names_what_is_stale_and_writes_nothing() {
     );
     assert!(files(&p) == before);
 }
+
+#[test]
+fn a_check_finds_each_mutation_of_what_is_the_tool_s_and_nothing_else() {
+    let folder = project();
+    let p = folder.path().join("p");
+    let lock = text(&p, "operator.lock");
+    let owned = |owner: &str| -> Vec<String> {
+        let lines = lock
+            .lines()
+            .filter(|line| line.contains(&format!("owner = \"{owner}\"")));
+        lines
+            .map(|line| line.split('"').nth(1).unwrap().to_owned())
+            .collect()
+    };
+    let told = |run: &crate::support::Run| run.stdout.clone() + &run.stderr;
+    let tools = owned("tool");
+    assert!(tools.len() > 100, "{tools:?}");
+    // of the many crates some are enough
+    let tools = tools
+        .iter()
+        .enumerate()
+        .filter(|(index, path)| !path.starts_with("crates/") || index % 16 == 0);
+    for (_, path) in tools {
+        let before = text(&p, path);
+        fs::write(p.join(path), format!("{before}x")).unwrap();
+        let edited = run(&p, "regenerate --check");
+        assert_eq!(edited.code, 1, "{path}");
+        assert!(
+            told(&edited).contains(&format!("conflict[edited-file]: {path} ")),
+            "{path}"
+        );
+        assert_eq!(told(&edited).matches("conflict[").count(), 1, "{path}");
+        fs::remove_file(p.join(path)).unwrap();
+        let deleted = run(&p, "regenerate --check");
+        assert_eq!(deleted.code, 1, "{path}");
+        assert!(
+            told(&deleted).contains(&format!("{path} was deleted")),
+            "{path}"
+        );
+        fs::write(p.join(path), before).unwrap();
+    }
+    for path in owned("user").iter().chain(&owned("merged")) {
+        let before = text(&p, path);
+        fs::write(p.join(path), format!("{before}\n# x\n")).unwrap();
+        ok(&p, "regenerate --check");
+        fs::write(p.join(path), before).unwrap();
+    }
+    ok(&p, "regenerate --check");
+}

@@ -1,0 +1,247 @@
+//! Random sequences of commands and of what people do, beside a model of what has to be there.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
+
+use proptest::prelude::*;
+
+use crate::support::{WIDGET, files, folder, ok, run};
+
+/// One thing that happens to a project.
+#[derive(Clone, Debug)]
+enum Act {
+    /// A kind is added, or its definition is changed, or it is removed.
+    Define(usize, usize),
+    /// So it is by hand, in the file of the spec.
+    EditSpec(usize, usize),
+    Remove(usize),
+    /// A line is put into a file.
+    Edit(usize, usize),
+    Delete(usize),
+    /// All conflicts are decided the user's way, or all the tool's way.
+    Regenerate(Way),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    Plain,
+    Adopt,
+    Reset,
+}
+
+const KINDS: [&str; 3] = ["Widget", "Gadget", "Sprocket"];
+
+/// Files of each owner; some are not there without their kind.
+const FILES: [&str; 10] = [
+    "Cargo.toml",
+    "Dockerfile",
+    "README.md",
+    "src/lib.rs",
+    "src/controllers/widget.rs",
+    "src/controllers/gadget.rs",
+    "src/api/widget/v1.rs",
+    "src/controllers/mod.rs",
+    "manifests/namespace.yaml",
+    "manifests/rbac/service-account.yaml",
+];
+
+const FIELDS: [&str; 3] = [
+    "",
+    "              colour: {type: string, enum: [red, green]}\n",
+    "              weight: {type: integer, minimum: 1}\n",
+];
+
+fn definition(kind: usize, fields: usize) -> String {
+    let kind = KINDS[kind];
+    let text = WIDGET
+        .replace("Widget", kind)
+        .replace("widget", &kind.to_lowercase());
+    text.replace(
+        "              size:\n",
+        &format!("{}              size:\n", FIELDS[fields]),
+    )
+}
+
+fn spec(kind: usize) -> String {
+    format!("crds/{}s.example.com.yaml", KINDS[kind].to_lowercase())
+}
+
+fn is_tools(path: &str) -> bool {
+    ["src/api/", "manifests/", "src/controllers/mod.rs"]
+        .iter()
+        .any(|start| path.starts_with(start))
+}
+
+#[derive(Default)]
+struct Model {
+    kinds: BTreeSet<usize>,
+    /// Lines of the user's, by their files.
+    lines: BTreeMap<&'static str, BTreeSet<String>>,
+    deleted: BTreeSet<&'static str>,
+    count: usize,
+}
+
+impl Model {
+    /// What the user wrote is there, and what the user deleted is not.
+    fn check(&self, p: &Path, act: &Act) {
+        for (path, lines) in &self.lines {
+            let text = fs::read_to_string(p.join(path)).unwrap_or_default();
+            for line in lines {
+                assert!(
+                    text.contains(line.as_str()),
+                    "{act:?}: {line} of {path} is lost"
+                );
+            }
+        }
+        for path in &self.deleted {
+            assert!(!p.join(path).exists(), "{act:?}: {path} is back");
+        }
+    }
+
+    fn act(&mut self, p: &Path, act: &Act) {
+        let command = |args: &str| {
+            let before = files(p);
+            let told = run(p, args);
+            assert!([0, 1].contains(&told.code), "{args}: {}", told.stderr);
+            if told.code == 1 {
+                assert!(told.stderr.contains("conflict["), "{args}: {}", told.stderr);
+                assert!(files(p) == before, "{args} wrote in spite of a conflict");
+            } else {
+                let (code, text) = {
+                    let again = run(p, "regenerate --check");
+                    (again.code, again.stdout + &again.stderr)
+                };
+                assert_eq!(code, 0, "after {args}: {text}");
+            }
+            told
+        };
+        match act {
+            Act::Define(kind, fields) => {
+                fs::write(p.join("../new.yaml"), definition(*kind, *fields)).unwrap();
+                if command("add-crd ../new.yaml --allow-breaking").code == 0 {
+                    self.kinds.insert(*kind);
+                }
+            }
+            Act::EditSpec(kind, fields) if self.kinds.contains(kind) => {
+                fs::write(p.join(spec(*kind)), definition(*kind, *fields)).unwrap();
+                command("regenerate --allow-breaking");
+            }
+            Act::Remove(kind) if self.kinds.contains(kind) => {
+                if command(&format!("remove {}", KINDS[*kind])).code == 0 {
+                    self.kinds.remove(kind);
+                    // added again, it begins anew
+                    let module = KINDS[*kind].to_lowercase();
+                    self.deleted.retain(|path| !path.contains(&module));
+                }
+            }
+            Act::Edit(file, place) => {
+                let path = FILES[*file];
+                let Ok(text) = fs::read_to_string(p.join(path)) else {
+                    return;
+                };
+                self.count += 1;
+                let comment = if path.ends_with(".rs") { "//" } else { "#" };
+                let line = format!("{comment} mine {}", self.count);
+                let mut lines: Vec<&str> = text.lines().collect();
+                // not within a value or a command of several lines
+                let places: Vec<usize> = (0..lines.len())
+                    .filter(|at| lines[*at].is_empty())
+                    .collect();
+                lines.insert(
+                    places
+                        .get(place % places.len().max(1))
+                        .copied()
+                        .unwrap_or_default(),
+                    &line,
+                );
+                fs::write(p.join(path), lines.join("\n") + "\n").unwrap();
+                self.lines.entry(path).or_default().insert(line.clone());
+            }
+            Act::Delete(file) => {
+                let path = FILES[*file];
+                // Cargo needs its manifest, and so does the user
+                if path != "Cargo.toml" && fs::remove_file(p.join(path)).is_ok() {
+                    self.lines.remove(path);
+                    self.deleted.insert(path);
+                }
+            }
+            Act::Regenerate(way) => {
+                let told = command("regenerate --allow-breaking");
+                let edited: Vec<&str> = FILES
+                    .into_iter()
+                    .filter(|path| is_tools(path) && self.lines.contains_key(path))
+                    .collect();
+                let args = |option: &str| {
+                    edited
+                        .iter()
+                        .map(|path| format!(" {option} {path}"))
+                        .collect::<String>()
+                };
+                match way {
+                    Way::Plain => {}
+                    _ if told.code == 0 => {}
+                    Way::Adopt => {
+                        ok(
+                            p,
+                            &format!("regenerate --allow-breaking{}", args("--adopt")),
+                        );
+                    }
+                    Way::Reset => {
+                        ok(
+                            p,
+                            &format!("regenerate --allow-breaking{}", args("--reset")),
+                        );
+                        for path in edited {
+                            self.lines.remove(path);
+                        }
+                    }
+                }
+            }
+            _ => {}
+        }
+        self.check(p, act);
+    }
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let kind = || 0..KINDS.len();
+    let fields = || 0..FIELDS.len();
+    prop_oneof![
+        3 => (kind(), fields()).prop_map(|(kind, fields)| Act::Define(kind, fields)),
+        2 => (kind(), fields()).prop_map(|(kind, fields)| Act::EditSpec(kind, fields)),
+        1 => kind().prop_map(Act::Remove),
+        4 => (0..FILES.len(), 0..40_usize).prop_map(|(file, place)| Act::Edit(file, place)),
+        1 => (0..FILES.len()).prop_map(Act::Delete),
+        3 => prop_oneof![Just(Way::Plain), Just(Way::Adopt), Just(Way::Reset)].prop_map(Act::Regenerate),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn nothing_of_the_user_s_is_lost(acts in prop::collection::vec(act(), 4..16)) {
+        let folder = folder();
+        ok(folder.path(), "init p --crd widget.yaml");
+        let p = folder.path().join("p");
+        // as many files fewer
+        let state = fs::read_to_string(p.join("operator.toml")).unwrap();
+        fs::write(p.join("operator.toml"), state.replace("\"vendored\"", "{ path = \"../tool\" }")).unwrap();
+        ok(&p, "regenerate");
+        let mut model = Model { kinds: [0].into(), ..Model::default() };
+        for act in &acts {
+            model.act(&p, act);
+        }
+    }
+}
+
+/// A few in every run of the tests; `$PROPTEST_CASES` for more.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES")
+        .ok()
+        .and_then(|cases| cases.parse().ok())
+        .unwrap_or(6)
+}
