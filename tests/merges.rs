@@ -153,6 +153,12 @@ fn edits_survive_templates_that_change() {
             let name = format!("{path} {case}\n{}", edit.text);
             if !plan.conflicts.is_empty() {
                 *counts.entry("conflicts").or_default() += 1;
+                // what git merges is no conflict
+                if owner == Owner::Merged
+                    && let Some(theirs) = git(&older, &edit.text, &newer)
+                {
+                    assert!(theirs.is_err(), "{name}");
+                }
                 assert!(
                     plan.changes.is_empty()
                         || plan.changes.iter().all(|change| change.path != path),
@@ -189,6 +195,7 @@ fn edits_survive_templates_that_change() {
         }
     }
     eprintln!("{counts:?}");
+    assert!(counts["merged"] * 10 >= counts["cases"], "{counts:?}");
     assert!(
         counts["where both changed"] * 10 >= counts["cases"] * 3,
         "{counts:?}"

@@ -6,6 +6,7 @@ use super::{
     failure::Failure,
     kinds::{self, Chosen},
     open::{Open, Where},
+    resolve::Resolve,
     touch,
     view::{Cure, Outcome, View},
 };
@@ -29,11 +30,14 @@ pub struct Args {
     #[command(flatten)]
     allow: Allow,
     #[command(flatten)]
+    resolve: Resolve,
+    #[command(flatten)]
     view: View,
 }
 
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let mut open = Open::read(&args.place, args.view.mend(), terminal)?;
+    open.resolution = args.resolve.into();
     let specs = kinds::specs(&args.paths, &args.chosen, terminal)?;
     let names = kinds::list(specs.iter().map(|api| api.names.kind.as_str()));
     let added = open.add(specs, &args.chosen)?;
@@ -44,7 +48,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         reports.extend(touch::reports(&open, &plan, terminal)?);
     }
     let outcome = Outcome {
-        evolution: Evolution::of(&open, &plan, args.allow)?,
+        evolution: Evolution::of(&open, &plan, args.allow),
         root: &open.root,
         reports,
         plan,

@@ -2,13 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::{failure::Failure, open::Open};
+use super::open::Open;
 use crate::{
-    crd,
+    crd::{self, Api},
     diagnostic::{Code, Place, Report, Severity},
     evolution::{self, Difference, Side, Verdict},
-    plan::Plan,
-    render::SPECS,
+    plan::{Change, Plan},
+    project::version_module,
+    render::{RECORD, SPECS},
 };
 
 /// Whether breaking changes may be.
@@ -31,61 +32,72 @@ struct Evolved {
     kind: String,
     spec: String,
     differences: Vec<(Difference, Place)>,
-    /// Whether the definition is not the project's own: it can only follow, and only its code can break.
-    is_foreign: bool,
+    /// Where the definition is not the project's own, which can only follow: the versions that have types, whose readers can break.
+    foreign: Option<Vec<String>>,
 }
 
 impl Evolution {
     /// Of the specs that the plan takes in place of others.
-    pub fn of(open: &Open, plan: &Plan, allow: Allow) -> Result<Self, Failure> {
+    pub fn of(open: &Open, plan: &Plan, allow: Allow) -> Self {
+        // a stored spec that this tool can't read has nothing to be compared with
+        let old = |change: &Change| -> Option<Api> {
+            let text = change.before.as_ref()?;
+            crd::read(&change.path, text).ok()?.into_iter().next()
+        };
+        let specs = plan
+            .changes
+            .iter()
+            .filter(|change| change.path.starts_with(SPECS));
+        let old: Vec<Api> = specs.filter_map(old).collect();
         let mut kinds = vec![];
-        for change in &plan.changes {
-            let (Some(name), Some(before), Some(_)) = (
-                change.path.strip_prefix(SPECS),
-                &change.before,
-                &change.after,
-            ) else {
+        for (kind, after) in open.state.state.kinds.iter().zip(&open.apis) {
+            // by kind and group, as the name of the file is that of the plural
+            let is_same = |old: &&Api| old.names.kind == kind.kind && old.group == kind.group;
+            // a group that changed is none that is new, if the kind is not there twice
+            let is_moved = |old: &&Api| {
+                let is_here =
+                    |api: &Api| api.names.kind == old.names.kind && api.group == old.group;
+                old.names.kind == kind.kind && !open.apis.iter().any(is_here)
+            };
+            let Some(before) = old.iter().find(is_same).or(old.iter().find(is_moved)) else {
                 continue;
             };
-            let mut found = open.state.state.kinds.iter().zip(&open.apis);
-            let Some((kind, after)) = found.find(|(_, api)| format!("{}.yaml", api.name()) == name)
-            else {
-                continue;
-            };
-            let Some(before) = crd::read(&change.path, before)?.into_iter().next() else {
-                continue;
-            };
-            let differences = evolution::differences(&before, after);
+            let differences = evolution::differences(before, after);
             let of = |side: Side| differences.iter().filter(move |found| found.side == side);
             let pointers = |side: Side| {
                 of(side)
                     .map(|found| found.pointer.as_str())
                     .collect::<Vec<_>>()
             };
-            let (mut old, mut new) = (
+            let mut places = [
                 before.places(&pointers(Side::Before)).into_iter(),
                 after.places(&pointers(Side::After)).into_iter(),
-            );
-            let place = |found: &Difference| match found.side {
-                Side::Before => old.next(),
-                Side::After => new.next(),
+            ];
+            let differences = differences.iter().map(|found| {
+                let place = places[usize::from(found.side == Side::After)].next();
+                (
+                    found.clone(),
+                    place.expect("there is a place for each pointer"),
+                )
+            });
+            let had_types = |version: &String| {
+                let record = format!("{RECORD}{}/{}", kind.module_name(), version_module(version));
+                open.lock.files.contains_key(&record)
             };
-            let places: Vec<Option<Place>> = differences.iter().map(place).collect();
-            let differences = differences
-                .into_iter()
-                .zip(places)
-                .filter_map(|(found, place)| Some((found, place?)));
             kinds.push(Evolved {
                 kind: kind.full_name(),
                 spec: kind.spec.clone(),
                 differences: differences.collect(),
-                is_foreign: kind.scaffold.is_none(),
+                foreign: kind.scaffold.is_none().then(|| {
+                    let versions = before.versions.iter().map(|version| version.name.clone());
+                    versions.filter(had_types).collect()
+                }),
             });
         }
-        Ok(Self {
+        Self {
             kinds,
             allowed: allow.allow_breaking,
-        })
+        }
     }
 
     /// Whether something breaks that may not.
@@ -185,10 +197,11 @@ impl Evolution {
 impl Evolved {
     /// Whether it is a breaking change for the project.
     fn breaks(&self, found: &Difference) -> bool {
-        match self.is_foreign {
-            true => found.impact.readers == Verdict::Breaking,
-            false => found.is_breaking(),
-        }
+        let Some(versions) = &self.foreign else {
+            return found.is_breaking();
+        };
+        let is_used = |version: &String| versions.contains(version);
+        found.impact.readers == Verdict::Breaking && found.version.as_ref().is_none_or(is_used)
     }
 
     fn breaking(&self) -> usize {

@@ -58,6 +58,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         apis: vec![],
         new_specs: vec![],
         old_specs: vec![],
+        kept_specs: vec![],
         resolution: Resolution::default(),
         _guard: Some(guard),
     };

@@ -13,6 +13,9 @@ use crate::{
     types,
 };
 
+/// In place of the path of a definition that is made here.
+pub const STARTER: &str = "the starter definition";
+
 /// Which kinds, and what to make of them.
 #[derive(Args, Clone, Debug)]
 pub struct Chosen {
@@ -99,6 +102,10 @@ pub enum KindError {
     Several(String, String),
     #[error("`{0}` is not a package name")]
     Name(String),
+    #[error("{0} is in the project, and a starter would replace its spec")]
+    Starts(String),
+    #[error("{0} was edited since the project was generated, and would be replaced as a whole")]
+    SpecEdited(String),
     #[error("{0} holds more than the definition, and would be replaced as a whole")]
     MoreInSpec(String),
     #[error("{0} exists, and no [[kind]] of operator.toml names it; it would be replaced")]
@@ -141,6 +148,8 @@ impl KindError {
             }
             Self::Name(_) => "use lower-case letters, digits and `-`, beginning with a letter: `--name my-operator`".into(),
             Self::SpecExists(_) => "give that file to the command, or move it away".into(),
+            Self::Starts(_) => "edit the spec in crds/, then `cargo operator regenerate`".into(),
+            Self::SpecEdited(_) => "put the edit into the new spec, or take it with `cargo operator regenerate` first".into(),
             Self::Present(_) => "edit its entry in operator.toml, then `cargo operator regenerate`".into(),
             Self::NoOut => "add `--out DIR`".into(),
             Self::InProject(_) => "add the kinds with `cargo operator add-crd --types-only`, or name another folder".into(),
@@ -158,7 +167,7 @@ pub fn specs(paths: &[String], chosen: &Chosen, terminal: &Terminal) -> Result<V
     if paths.is_empty() {
         let text = starter::definition(chosen.kind.as_deref(), &chosen.starter)
             .map_err(KindError::Starter)?;
-        return Ok(crd::read("the starter definition", &text)?);
+        return Ok(crd::read(STARTER, &text)?);
     }
     read(paths, chosen.kind.as_deref(), terminal)
 }

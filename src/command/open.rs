@@ -4,16 +4,16 @@ use std::{collections::BTreeSet, path::PathBuf};
 
 use super::{
     failure::Failure,
-    kinds::{self, Chosen, KindError, find, is_named},
+    kinds::{self, Chosen, KindError, STARTER, find, is_named},
     retype,
 };
 use crate::{
     crd::{self, Api},
     diagnostic::{Diagnostic, Place, Report},
     disk::{self, DiskError, Guard, Mend},
-    plan::{self, LOCK, Ours, Plan, Resolution, Tree},
+    plan::{self, LOCK, Note, Ours, Plan, Resolution, Tree},
     project::{Kind, Lock, Owner, Project, StateFile, version_module},
-    render::{self, RECORD, Rendered},
+    render::{self, RECORD, Rendered, SPECS},
     terminal::Terminal,
 };
 
@@ -39,6 +39,8 @@ pub struct Open {
     pub new_specs: Vec<String>,
     /// The files of specs that no kind has any more.
     pub old_specs: Vec<String>,
+    /// Those of them that have more than was generated from, and stay.
+    pub kept_specs: Vec<String>,
     /// What the user decided about edited files.
     pub resolution: Resolution,
     /// Held until the command ends, so that two commands do not work on one project at once.
@@ -86,6 +88,7 @@ impl Open {
                 apis,
                 new_specs: vec![],
                 old_specs: vec![],
+                kept_specs: vec![],
                 resolution: Resolution::default(),
                 _guard: Some(guard),
             })
@@ -113,6 +116,12 @@ impl Open {
                     let kind = &kinds[index];
                     let spec = &kind.spec;
                     let text = disk::read(&self.root, spec)?.unwrap_or_default();
+                    if api.source.path == STARTER {
+                        return Err(KindError::Starts(kind.full_name()).into());
+                    }
+                    if self.is_edited(&self.apis[index])? && self.apis[index].text != api.text {
+                        return Err(KindError::SpecEdited(spec.clone()).into());
+                    }
                     if crd::holds_more(&text) {
                         return Err(KindError::MoreInSpec(spec.clone()).into());
                     }
@@ -166,6 +175,12 @@ impl Open {
         Ok(())
     }
 
+    /// Whether the spec is not the one that the project was generated from.
+    fn is_edited(&self, api: &Api) -> Result<bool, DiskError> {
+        let record = disk::read(&self.root, &format!("{SPECS}{}.yaml", api.name()))?;
+        Ok(record.is_some_and(|record| record != api.text))
+    }
+
     /// Takes out the one kind that `name` means, and its spec, if the file has nothing else.
     pub fn remove(&mut self, name: &str) -> Result<Api, Failure> {
         let kinds = &self.state.state.kinds;
@@ -186,8 +201,11 @@ impl Open {
         let spec = self.state.remove_kind(index).spec;
         let is_shared = self.state.state.kinds.iter().any(|kind| kind.spec == spec);
         let text = disk::read(&self.root, &spec)?.unwrap_or_default();
-        if !is_shared && !crd::holds_more(&text) {
+        let is_edited = self.is_edited(&self.apis[index])?;
+        if !is_shared && !is_edited && !crd::holds_more(&text) {
             self.old_specs.push(spec);
+        } else if !is_shared {
+            self.kept_specs.push(spec);
         }
         Ok(self.apis.remove(index))
     }
@@ -204,15 +222,9 @@ impl Open {
 
     /// The generated files that the user deleted and did not ask for again.
     fn removed(&self) -> BTreeSet<String> {
-        let files = self.lock.files.iter();
-        let owned = files.filter(|(_, entry)| entry.owner == Owner::Tool);
         let is_removed =
             |path: &&String| !self.resolution.resets(path) && !disk::exists(&self.root, path);
-        owned
-            .map(|(path, _)| path)
-            .filter(is_removed)
-            .cloned()
-            .collect()
+        self.lock.files.keys().filter(is_removed).cloned().collect()
     }
 
     /// The plan that makes the disk so, with the state and the specs themselves.
@@ -224,7 +236,11 @@ impl Open {
         let ours = disk::read_tree(&self.root, paths)?;
         if let Some(text) = ours.get("Cargo.toml")
             && let Err(error) = text.parse::<toml_edit::DocumentMut>()
+            && only("Cargo.toml")
+            && !plan::is_marked(text)
+            && !self.resolution.adopts("Cargo.toml")
             && !self.resolution.resets("Cargo.toml")
+            && (self.lock.files.get("Cargo.toml")).is_none_or(|entry| entry.owner != Owner::User)
         {
             let message = error.message().lines().next().unwrap_or_default();
             let help = "mend it first: keys of ours are merged into it";
@@ -236,6 +252,8 @@ impl Open {
         let tree = self.seeds_formatted(tree, &ours);
         let mut plan = plan::plan(&self.lock, &ours, tree, only, &self.resolution);
         plan.add_sources(&ours, sources, &self.old_specs);
+        let kept = self.kept_specs.iter().cloned();
+        plan.notes.extend(kept.map(Note::Orphan));
         Ok(plan)
     }
 

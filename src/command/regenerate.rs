@@ -38,7 +38,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         reports.extend(touch::reports(&open, &plan, terminal)?);
     }
     let outcome = Outcome {
-        evolution: Evolution::of(&open, &plan, args.allow)?,
+        evolution: Evolution::of(&open, &plan, args.allow),
         root: &open.root,
         reports,
         plan,

@@ -5,6 +5,8 @@ use super::{
     evolve::Evolution,
     failure::Failure,
     open::{Open, Where},
+    resolve::Resolve,
+    touch,
     view::{Cure, Outcome, View},
 };
 use crate::terminal::Terminal;
@@ -20,18 +22,25 @@ pub struct Args {
     #[command(flatten)]
     place: Where,
     #[command(flatten)]
+    resolve: Resolve,
+    #[command(flatten)]
     view: View,
 }
 
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let mut open = Open::read(&args.place, args.view.mend(), terminal)?;
+    open.resolution = args.resolve.into();
     let api = open.remove(&args.kind)?;
     let rendered = open.render()?;
     let plan = open.plan(rendered.tree, |_| true)?;
+    let mut reports = open.reports(rendered.diagnostics, &plan);
+    if !args.view.is_check() {
+        reports.extend(touch::reports(&open, &plan, terminal)?);
+    }
     let outcome = Outcome {
         root: &open.root,
         evolution: Evolution::default(),
-        reports: open.reports(rendered.diagnostics, &plan),
+        reports,
         plan,
         summary: format!(
             "{}: {} removed; clusters still have the definition {}, and deleting that deletes its objects",

@@ -19,9 +19,13 @@ pub struct Resolve {
 
 impl From<Resolve> for Resolution {
     fn from(resolve: Resolve) -> Self {
+        let plain = |path: String| {
+            let path = path.strip_prefix("./").unwrap_or(&path);
+            path.trim_end_matches('/').to_owned()
+        };
         Self {
-            adopt: resolve.adopt,
-            reset: resolve.reset,
+            adopt: resolve.adopt.into_iter().map(plain).collect(),
+            reset: resolve.reset.into_iter().map(plain).collect(),
             write_conflicts: resolve.write_conflicts,
         }
     }

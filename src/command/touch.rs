@@ -9,7 +9,7 @@ use crate::{
     plan::{Change, Plan},
     project::Owner,
     terminal::Terminal,
-    uses::{self, Checked, Marked, Touched, Use},
+    uses::{self, Checked, Found, Marked, Touched, Use},
 };
 
 /// The places in the user's code that what the plan changes of the types makes wrong.
@@ -51,6 +51,20 @@ pub fn reports(open: &Open, plan: &Plan, terminal: &Terminal) -> Result<Vec<Repo
         found.collect()
     };
     let mut found = by_name(uses::uncovered);
+    // what uses a module that goes does not get as far as its types
+    let gone = plan.changes.iter().filter(|change| change.after.is_none());
+    let gone = gone.filter_map(|change| marked.get(change.path.as_str()));
+    let mut items = Touched::default();
+    for found in gone {
+        items.items.extend(found.touched.items.clone());
+    }
+    if items.takes() {
+        found.extend(
+            texts
+                .iter()
+                .flat_map(|(path, text)| uses::named(path, text, &items)),
+        );
+    }
     let mut help = "`cargo check --all-targets` tells what is left once the types are new";
     if touched.takes() {
         terminal.progress("asking cargo which code uses what goes");
@@ -82,12 +96,12 @@ pub fn reports(open: &Open, plan: &Plan, terminal: &Terminal) -> Result<Vec<Repo
 fn place(at: &Use, text: &str) -> Place {
     let line = text
         .split_inclusive('\n')
-        .take(at.line - 1)
+        .take(at.line.saturating_sub(1))
         .map(str::len)
         .sum::<usize>();
     let column = text[line..]
         .chars()
-        .take(at.column - 1)
+        .take(at.column.saturating_sub(1))
         .map(char::len_utf8)
         .sum::<usize>();
     let start = line + column;
@@ -128,11 +142,9 @@ fn compiled(
     }
     let new = check()?;
     // what rustc did not get to may be wrong as well
-    let is_hidden =
-        |at: &Use| new.is_unresolved || new.is_library_broken && !at.path.starts_with("src/");
-    let told = deprecated
-        .into_iter()
-        .filter(|found| found.is_removed || is_hidden(&found.at));
+    let is_hidden = |found: &Found| new.is_unresolved || new.is_library_broken && !found.is_library;
+    let told = deprecated.into_iter();
+    let told = told.filter(|found| found.is_removed || is_hidden(found));
     let told = told.map(|found| Use {
         message: changed(&found.at.message),
         ..found.at

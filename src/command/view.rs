@@ -65,8 +65,8 @@ impl Cure {
     /// The command that takes `--adopt` and `--reset`.
     fn resolver(self) -> &'static str {
         match self {
-            Self::Regenerate | Self::SameCommand => "cargo operator regenerate",
-            Self::Types => "cargo operator types ... --out DIR",
+            Self::Regenerate => "cargo operator regenerate",
+            Self::SameCommand | Self::Types => "the same command with",
         }
     }
 }
@@ -85,13 +85,25 @@ impl View {
     pub fn finish(&self, outcome: &Outcome<'_>, terminal: &Terminal) -> Result<Exit, Failure> {
         let plan = &outcome.plan;
         let refused = outcome.evolution.is_refused();
+        let uncommitted = match self.writes() {
+            true => disk::uncommitted(outcome.root, plan.replaced()),
+            false => vec![],
+        };
         let blocked = refused || !plan.conflicts.is_empty();
         if self.writes() && !blocked {
             disk::apply(outcome.root, plan)?;
         }
         match self.format {
             Format::Json => terminal.print(&format!("{:#}\n", self.json(outcome)))?,
-            Format::Human => self.human(outcome, terminal)?,
+            Format::Human => {
+                self.human(outcome, terminal)?;
+                if !blocked && !uncommitted.is_empty() {
+                    terminal.tell(&format!(
+                        "note: these had changes that are not committed, and have them still: {}",
+                        uncommitted.join(", ")
+                    ));
+                }
+            }
         }
         let stale = self.check && !plan.is_empty();
         Ok(match (refused, blocked || stale) {
@@ -120,7 +132,9 @@ impl View {
         if !plan.is_empty() {
             terminal.report(&outcome.reports);
         }
-        for note in &plan.notes {
+        let written = self.writes() && !outcome.evolution.is_refused() && plan.conflicts.is_empty();
+        let is_true = |note: &&Note| written || matches!(note, Note::Orphan(_) | Note::Removed(_));
+        for note in plan.notes.iter().filter(is_true) {
             terminal.tell(&noted(note, outcome.cure));
         }
         for conflict in &plan.conflicts {
@@ -242,7 +256,7 @@ fn noted(note: &Note, cure: Cure) -> String {
     let path = note.path();
     match note {
         Note::Orphan(_) => format!(
-            "note: {path} stays, as it is yours; nothing that it is about is made any more, so it may not compile: `rm {path}`"
+            "note: {path} stays, as it is yours; nothing that is generated uses it any more: move what you need of it elsewhere, then remove it"
         ),
         Note::Removed(_) => format!(
             "note: {path} was deleted and stays so; `{} --reset {path}` brings it back",

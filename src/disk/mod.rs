@@ -22,7 +22,9 @@ pub use apply::apply;
 pub use error::DiskError;
 pub use format::format_rust;
 pub use input::{input, inputs};
-pub use project::{Guard, check_vacant, find_project, guard, is_project, name, parent, shown};
+pub use project::{
+    Guard, check_vacant, find_project, guard, is_project, name, parent, shown, uncommitted,
+};
 pub use read::{exists, read, read_tree, rust_files};
 pub use recover::{Mend, recover};
 pub use scratch::Scratch;

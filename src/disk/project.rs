@@ -4,6 +4,7 @@ use std::{
     ffi::OsStr,
     fs, io,
     path::{Path, PathBuf},
+    process::{Command, Stdio},
 };
 
 use super::{error::DiskError, recover::is_interrupted};
@@ -29,6 +30,25 @@ pub fn find_project(manifest: Option<&Path>) -> Result<PathBuf, DiskError> {
         .find(|folder| is_project(folder) || is_interrupted(folder))
         .map(Path::to_owned)
         .ok_or_else(|| DiskError::NoProject(start.display().to_string()))
+}
+
+/// Those of `paths` that git knows with changes that are not committed; none where there is no git.
+pub fn uncommitted<'a>(root: &Path, paths: impl Iterator<Item = &'a str>) -> Vec<String> {
+    let paths: Vec<&str> = paths.collect();
+    if paths.is_empty() {
+        return vec![];
+    }
+    let output = Command::new("git")
+        .args(["diff", "--name-only", "--relative", "HEAD", "--"])
+        .args(paths)
+        .current_dir(root)
+        .stderr(Stdio::null())
+        .output();
+    let text = output.map(|output| output.stdout).unwrap_or_default();
+    String::from_utf8_lossy(&text)
+        .lines()
+        .map(str::to_owned)
+        .collect()
 }
 
 /// A path as a person who stands in the current folder would write it.

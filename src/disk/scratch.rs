@@ -6,12 +6,10 @@ use std::{
     process::{Command, Stdio},
 };
 
-use tempfile::TempDir;
-
 /// A copy of a project, without its vendored crates and what is built.
 pub struct Scratch {
     /// In the folder of what is built, so that it is on the same disk and under the same `.gitignore`.
-    folder: TempDir,
+    folder: PathBuf,
     root: PathBuf,
     target: PathBuf,
     command: &'static [&'static str],
@@ -30,21 +28,24 @@ impl Scratch {
         let name = metadata.root_package()?.name.replace('-', "_");
         let target: PathBuf = metadata.target_directory.into();
         let command = built(&target.join("debug/deps"), &name)?;
-        let folder = TempDir::with_prefix_in("cargo-operator-", &target).ok()?;
+        // always the same, so that what is built of it stays one
+        let folder = target.join("cargo-operator/scratch");
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).ok()?;
         let scratch = Self {
             folder,
             root,
             target,
             command,
         };
-        copy(&scratch.root, scratch.folder.path(), &scratch.target).ok()?;
+        copy(&scratch.root, &scratch.folder, &scratch.target).ok()?;
         scratch.write("Cargo.toml", Some(manifest)).ok()?;
         Some(scratch)
     }
 
     /// Writes a file, or removes it.
     pub fn write(&self, path: &str, text: Option<&str>) -> io::Result<()> {
-        let path = self.folder.path().join(path);
+        let path = self.folder.join(path);
         match text {
             Some(text) => {
                 fs::create_dir_all(path.parent().unwrap_or(&path))?;
@@ -62,15 +63,22 @@ impl Scratch {
             .args(self.command)
             .args(["--offline", "--keep-going", "--message-format=json"])
             .arg("--manifest-path")
-            .arg(self.folder.path().join("Cargo.toml"))
+            .arg(self.folder.join("Cargo.toml"))
             // where the settings of cargo for the project are found
             .current_dir(&self.root)
             .env("CARGO_TARGET_DIR", &self.target)
+            .env("CARGO_INCREMENTAL", "0")
             .stdin(Stdio::null())
             .stderr(Stdio::null())
             .output()
             .ok()?;
         (!output.stdout.is_empty()).then_some(output.stdout)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
     }
 }
 
@@ -89,7 +97,7 @@ fn built(folder: &Path, name: &str) -> Option<&'static [&'static str]> {
     let is_checked = found.any(|path| !path.with_extension("rlib").exists());
     Some(match is_checked {
         true => &["check", "--all-targets"],
-        false => &["test", "--no-run"],
+        false => &["build", "--all-targets"],
     })
 }
 
@@ -103,10 +111,11 @@ fn copy(from: &Path, to: &Path, target: &Path) -> io::Result<()> {
             continue;
         }
         let to = to.join(name);
-        if path.is_dir() {
+        // a link to a folder could lead back
+        if entry.file_type()?.is_dir() {
             fs::create_dir(&to)?;
             copy(&path, &to, target)?;
-        } else {
+        } else if path.is_file() {
             fs::copy(&path, &to)?;
         }
     }

@@ -164,7 +164,7 @@ changes! {
     VersionServed = "version-served":                   Loosened,   Safe,     Safe,     Safe;
     /// Requests for the version are not found; objects are served in the other versions.
     VersionUnserved = "version-unserved":               Tightened,  Breaking, Safe,     Breaking;
-    /// Objects move when they are next written, which prunes what the new storage version does not have; a controller follows the storage version.
+    /// Objects move when they are next written, which prunes what the new storage version does not have; a controller stays with the version that its code names.
     StorageMoved = "storage-moved":                     Changed,    Risky,    Risky,    Safe;
     /// A deprecated version answers with a warning.
     DeprecationChanged = "deprecation-changed":         Changed,    Safe,     Safe,     Risky;

@@ -87,6 +87,17 @@ impl Plan {
         self.changes.is_empty() && self.conflicts.is_empty()
     }
 
+    /// The files that are there and become other ones, but for what the tool remembers.
+    pub fn replaced(&self) -> impl Iterator<Item = &str> {
+        let changes = self
+            .changes
+            .iter()
+            .filter(|change| !change.is_bookkeeping());
+        changes
+            .filter(|change| change.before.is_some())
+            .map(|change| change.path.as_str())
+    }
+
     /// Adds the files that people and commands both edit, the state and the specs: `(path, text)`, and the paths of those that go.
     pub fn add_sources(&mut self, ours: &Ours, sources: Vec<(String, String)>, gone: &[String]) {
         let gone = gone.iter().filter_map(|path| {

@@ -67,7 +67,7 @@ fn tables(
         }
         if let Some(old) = old
             && equal(old, present)
-            && !has_comments(present)
+            && comments_within(present).is_subset(&comments_within(old))
         {
             replace(present, new);
             continue;
@@ -108,16 +108,21 @@ fn tables(
     clean
 }
 
-/// Whether a value has comments inside, as an array of several lines can.
-fn has_comments(item: &Item) -> bool {
+/// The comments inside of a value, as an array of several lines can have them.
+fn comments_within(item: &Item) -> BTreeSet<String> {
     let mut inner = item.clone();
     if let Some(value) = inner.as_value_mut() {
         value.decor_mut().clear();
     }
-    inner
-        .to_string()
-        .lines()
-        .any(|line| line.trim_start().starts_with('#'))
+    found_comments(&inner.to_string())
+}
+
+fn found_comments(text: &str) -> BTreeSet<String> {
+    let comment = |line: &str| {
+        line.find('#')
+            .map(|start| line[start..].trim_end().to_owned())
+    };
+    text.lines().filter_map(comment).collect()
 }
 
 /// The lines with a comment that belong to a key: before it, within its value and behind it.
@@ -140,11 +145,7 @@ fn comments(table: &dyn TableLike, key: &str) -> BTreeSet<String> {
             None => item.to_string(),
         };
     }
-    let comment = |line: &str| {
-        line.find('#')
-            .map(|start| line[start..].trim_end().to_owned())
-    };
-    text.lines().filter_map(comment).collect()
+    found_comments(&text)
 }
 
 /// Sets a value and keeps the comments around it.
@@ -255,7 +256,7 @@ mod tests {
         );
         assert_eq!(merged(BASE, &theirs), Some(theirs.clone()));
         // nor within a value
-        let ours = BASE.replace("[\"derive\"]", "[\n    # by hand\n    \"derive\",\n]");
+        let ours = BASE.replace("[\"derive\"]", "[\n    \"derive\", # by hand\n]");
         let theirs = BASE.replace("[\"derive\"]", "[\"derive\", \"rc\"]");
         assert!(
             merge(BASE, &ours, &theirs)

@@ -1,7 +1,7 @@
 //! The decision for each file, by its owner.
 
 use super::{
-    change::{Act, Cause, Change, Conflict, Note, Plan, diff},
+    change::{Act, Cause, Change, Conflict, Note, Plan, diff, like},
     merge::{Merge, is_marked, same},
     resolve::Resolution,
     tree::{BASE, LOCK, Ours, Tree},
@@ -37,6 +37,9 @@ pub fn plan(
     made.finish()
 }
 
+/// Where the tool keeps what it needs to know, which is nobody's to adopt.
+const MEMORY: &str = ".operator/";
+
 struct Making<'a> {
     lock: &'a Lock,
     ours: &'a Ours,
@@ -48,16 +51,24 @@ struct Making<'a> {
 
 impl Making<'_> {
     fn file(&mut self, path: &str, owner: Owner, theirs: String) {
-        let present = self.ours.get(path);
-        if self.resolution.resets(path) && (owner != Owner::User || present.is_none()) {
+        let is_there = self.ours.get(path).is_some();
+        let is_adopted = owner != Owner::User
+            && !path.starts_with(MEMORY)
+            && (self.lock.files.get(path)).is_some_and(|entry| entry.owner == Owner::User);
+        // a folder's name alone takes nothing from the user
+        let resets = match (owner, is_adopted) {
+            (Owner::User, _) => self.resolution.resets(path) && !is_there,
+            (_, true) => self.resolution.resets_itself(path),
+            (_, false) => self.resolution.resets(path),
+        };
+        if resets {
             return self.reset(path, owner, theirs);
         }
-        let is_adopted = owner != Owner::User
-            && (self.lock.files.get(path)).is_some_and(|entry| entry.owner == Owner::User);
         if is_adopted {
             return;
         }
-        if owner != Owner::User && self.resolution.adopts(path) {
+        let is_memory = path.starts_with(MEMORY);
+        if owner != Owner::User && is_there && !is_memory && self.resolution.adopts(path) {
             return self.adopt(path);
         }
         match owner {
@@ -93,6 +104,8 @@ impl Making<'_> {
             Some(_) => return self.conflict(path, Cause::Edited, Some(&theirs)),
             None => match self.lock.files.get(path) {
                 None => Some(Act::Create),
+                // what the tool remembers is no file of the user's
+                Some(_) if path.starts_with(MEMORY) => Some(Act::Create),
                 Some(entry) => {
                     if !entry.removed {
                         self.plan.notes.push(Note::Removed(path.into()));
@@ -117,7 +130,9 @@ impl Making<'_> {
         let is_known = self.lock.files.contains_key(path);
         // a file that was the tool's, and untouched, is its own base
         let pristine = |ours: &&str| self.lock.is_pristine(path, ours);
-        let base = (self.ours.base(path)).or_else(|| self.ours.get(path).filter(pristine));
+        // a base that was edited, as by a replacement in all files, is none
+        let base = self.ours.base(path).filter(pristine);
+        let base = base.or_else(|| self.ours.get(path).filter(pristine));
         match (self.ours.get(path), base) {
             (Some(ours), _) if is_marked(ours) => {
                 return self.conflict(path, Cause::Unresolved, Some(ours));
@@ -171,7 +186,8 @@ impl Making<'_> {
             Owner::Tool | Owner::User => self.lock.is_pristine(path, ours),
         };
         if let Some(ours) = self.ours.get(path) {
-            if is_pristine(ours) || self.resolution.resets(path) {
+            let is_reset = entry.owner != Owner::User && self.resolution.resets(path);
+            if is_pristine(ours) || is_reset {
                 self.plan.changes.push(Change {
                     path: path.into(),
                     act: Act::Remove,
@@ -197,12 +213,14 @@ impl Making<'_> {
         });
     }
 
+    /// With the line endings that the file has.
     fn write(&mut self, path: &str, act: Act, text: String, owner: Owner) {
+        let before = self.ours.get(path);
         self.plan.changes.push(Change {
             path: path.into(),
             act,
-            before: self.ours.get(path).map(str::to_owned),
-            after: Some(text),
+            before: before.map(str::to_owned),
+            after: Some(laid_out(before, text)),
             owner: Some(owner),
         });
     }
@@ -217,7 +235,11 @@ impl Making<'_> {
     fn base(&mut self, path: &str, theirs: Option<String>) {
         let path = format!("{BASE}{path}");
         let base = self.ours.get(&path);
-        if base == theirs.as_deref() {
+        let is_same = match (base, &theirs) {
+            (Some(base), Some(theirs)) => same(base, theirs),
+            (base, theirs) => base.is_none() && theirs.is_none(),
+        };
+        if is_same {
             return;
         }
         self.bases.push(Change {
@@ -227,7 +249,7 @@ impl Making<'_> {
                 (None, _) => Act::Create,
             },
             before: base.map(str::to_owned),
-            after: theirs,
+            after: theirs.map(|theirs| laid_out(base, theirs)),
             path,
             owner: None,
         });
@@ -247,11 +269,19 @@ impl Making<'_> {
                     Act::Create
                 },
                 before: before.map(str::to_owned),
-                after: Some(after),
+                after: Some(laid_out(before, after)),
                 owner: None,
             });
         }
         self.plan
+    }
+}
+
+/// A text with the line endings of the one that it replaces.
+fn laid_out(before: Option<&str>, text: String) -> String {
+    match before {
+        Some(before) => like(before, text),
+        None => text,
     }
 }
 

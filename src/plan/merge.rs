@@ -43,6 +43,6 @@ pub fn same(a: &str, b: &str) -> bool {
 
 /// Whether a text still has the markers of a merge that failed.
 pub fn is_marked(text: &str) -> bool {
-    let has = |marker: &str| text.lines().any(|line| line.starts_with(marker));
-    has("<<<<<<< ") && has("=======") && has(">>>>>>> ")
+    let mut lines = text.lines();
+    lines.any(|line| matches!(line, "<<<<<<< ours" | "||||||| original" | ">>>>>>> theirs"))
 }

@@ -23,6 +23,8 @@ pub enum ResolutionError {
     Unknown(String),
     #[error("`{0}` is yours, and --reset would lose what it says")]
     Yours(String),
+    #[error("both --adopt and --reset are about `{0}`")]
+    Both(String),
 }
 
 impl ResolutionError {
@@ -31,6 +33,7 @@ impl ResolutionError {
             Self::Unknown(_) => {
                 "write the path as operator.lock has it, from the project's folder; of a folder, all its files are taken"
             }
+            Self::Both(_) => "choose one of them for each file",
             Self::Yours(_) => {
                 "move it away first; --reset then writes it as it was in the beginning"
             }
@@ -47,6 +50,11 @@ impl Resolution {
         self.reset.iter().any(|chosen| covers(chosen, path))
     }
 
+    /// Whether the path itself is to be reset, and not a folder above it.
+    pub fn resets_itself(&self, path: &str) -> bool {
+        self.reset.iter().any(|chosen| chosen == path)
+    }
+
     /// Refuses paths that mean nothing, and those of files that no template may take.
     pub fn check(&self, lock: &Lock, ours: &Ours, theirs: &Tree) -> Result<(), ResolutionError> {
         let known = || theirs.0.keys().chain(lock.files.keys());
@@ -56,10 +64,16 @@ impl Resolution {
                 return Err(ResolutionError::Unknown(chosen.clone()));
             }
         }
-        // a folder leaves out what is the user's; only its name alone asks for it
+        if let Some(path) = known().find(|path| self.adopts(path) && self.resets(path)) {
+            return Err(ResolutionError::Both(path.clone()));
+        }
+        // a folder leaves out what is the user's
         let is_users = |path: &&String| {
-            let file = theirs.0.get(*path);
-            file.is_some_and(|file| file.owner == Owner::User) && ours.get(path).is_some()
+            let owner = match (theirs.0.get(*path), lock.files.get(*path)) {
+                (Some(file), _) => Some(file.owner),
+                (None, entry) => entry.map(|entry| entry.owner),
+            };
+            owner == Some(Owner::User) && ours.get(path).is_some()
         };
         match self.reset.iter().find(is_users) {
             Some(path) => Err(ResolutionError::Yours(path.clone())),
@@ -70,8 +84,6 @@ impl Resolution {
 
 /// Whether a path as a person writes it is that of the file or of a folder above it.
 fn covers(chosen: &str, path: &str) -> bool {
-    let chosen = chosen.strip_prefix("./").unwrap_or(chosen);
-    let chosen = chosen.trim_end_matches('/');
     let below = || path.strip_prefix(chosen)?.strip_prefix('/');
     chosen == "." || chosen == path || below().is_some()
 }
@@ -84,7 +96,7 @@ mod tests {
     fn a_folder_stands_for_its_files() {
         for (chosen, path, expected) in [
             ("src/api/mod.rs", "src/api/mod.rs", true),
-            ("./src/api/", "src/api/mod.rs", true),
+            ("src/api", "src/api/mod.rs", true),
             (".", "Dockerfile", true),
             ("src/ap", "src/api/mod.rs", false),
             ("src/api/mod.rs", "src/api", false),

@@ -17,6 +17,7 @@ pub struct Marked {
 
 /// Compares the modules of one version; `None` where one is not Rust, as after an edit. An absent module is one without types.
 pub fn mark(before: &str, after: Option<&str>) -> Option<Marked> {
+    let before = before.trim_start_matches('\u{feff}');
     let (old, new) = (
         Module::read(before)?,
         Module::read(after.unwrap_or_default())?,
@@ -39,8 +40,9 @@ pub fn mark(before: &str, after: Option<&str>) -> Option<Marked> {
 }
 
 /// What becomes of something, as the note on it says.
-pub const REMOVED: &str = "removed";
-pub const RETYPED: &str = "retyped";
+/// Long enough that no other deprecation has it.
+pub const REMOVED: &str = "removed by the new schema";
+pub const RETYPED: &str = "retyped by the new schema";
 
 struct Marking<'a> {
     old: &'a Module,
@@ -82,6 +84,8 @@ impl Marking<'_> {
             }
             // a shared type got one of its own, or lost it: fields of it are compared by what they stand for
             (Shape::Alias(_), _) | (_, Shape::Alias(_)) => {}
+            // the same type, derived or written out
+            (Shape::Kind, _) | (_, Shape::Kind) => {}
             _ => {
                 self.marks.insert(old.place, RETYPED);
                 self.touched.items.insert(name.to_owned());
@@ -163,10 +167,10 @@ pub type SecondPart = Part;
             .filter(|line| line.contains("#[deprecated"))
             .collect();
         let expected = [
-            "    #[deprecated(note = \"removed\")] pub size: i32,",
-            "    #[deprecated(note = \"retyped\")] pub second: Option<SecondPart>,",
-            "    #[deprecated(note = \"removed\")] pub fn size(&self) -> i32 {",
-            "    #[deprecated(note = \"removed\")] Fast,",
+            "    #[deprecated(note = \"removed by the new schema\")] pub size: i32,",
+            "    #[deprecated(note = \"retyped by the new schema\")] pub second: Option<SecondPart>,",
+            "    #[deprecated(note = \"removed by the new schema\")] pub fn size(&self) -> i32 {",
+            "    #[deprecated(note = \"removed by the new schema\")] Fast,",
         ];
         assert_eq!(told, expected);
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();

@@ -15,6 +15,8 @@ pub struct Found {
     pub at: Use,
     /// Whether it goes altogether.
     pub is_removed: bool,
+    /// Whether it is in the library, which nothing hides.
+    pub is_library: bool,
 }
 
 /// What a check came to.
@@ -45,9 +47,15 @@ pub fn read(output: &[u8], is_users: impl Fn(&str) -> bool) -> Checked {
         }
         for at in places(&message.message).filter(|at| is_users(&at.path)) {
             if code == "deprecated" {
-                let note = message.message.message.rsplit(": ").next();
-                let is_removed = note == Some(mark::REMOVED);
-                checked.deprecated.insert(Found { at, is_removed });
+                let is_removed = message.message.message.ends_with(mark::REMOVED);
+                // other things can be deprecated as well
+                if is_removed || message.message.message.ends_with(mark::RETYPED) {
+                    checked.deprecated.insert(Found {
+                        at,
+                        is_removed,
+                        is_library: message.target.is_lib(),
+                    });
+                }
             } else if is_error {
                 checked.errors.insert(at);
             }

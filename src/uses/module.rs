@@ -19,6 +19,8 @@ pub struct Type {
 }
 
 pub enum Shape {
+    /// That of a kind, which kube derives from its spec.
+    Kind,
     Struct(BTreeMap<String, Member>),
     Enum(BTreeMap<String, Member>),
     /// Another name for a type.
@@ -37,6 +39,16 @@ impl Module {
         let file = syn::parse_file(text).ok()?;
         let mut module = Self::default();
         for item in &file.items {
+            if let Item::Struct(item) = item
+                && let Some(kind) = kind(&item.attrs)
+            {
+                let type_ = Type {
+                    shape: Shape::Kind,
+                    place: start(&item.vis),
+                    methods: BTreeMap::new(),
+                };
+                module.items.insert(kind, type_);
+            }
             let (name, shape, place) = match item {
                 Item::Struct(item) => (&item.ident, fields(&item.fields), start(&item.vis)),
                 Item::Enum(item) => {
@@ -103,6 +115,16 @@ impl Module {
         let words: Vec<String> = expression.split(' ').map(word).collect();
         words.join(" ")
     }
+}
+
+/// The name of the kind in `#[kube(kind = "...")]`.
+fn kind(attributes: &[syn::Attribute]) -> Option<String> {
+    let kube = attributes
+        .iter()
+        .find(|found| found.path().is_ident("kube"))?;
+    let text = kube.meta.to_token_stream().to_string();
+    let (_, rest) = text.split_once("kind = \"")?;
+    rest.split('"').next().map(str::to_owned)
 }
 
 fn fields(fields: &Fields) -> Shape {

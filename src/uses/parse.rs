@@ -1,8 +1,8 @@
 //! Uses by their names alone, where no compiler can be asked: what is found may be of another type with a field of that name.
 
 use syn::{
-    ExprField, ExprMatch, ExprMethodCall, ExprStruct, FieldValue, File, Member, Pat, PatStruct,
-    Path, UseTree,
+    ExprField, ExprMatch, ExprMethodCall, ExprStruct, FieldValue, Member, Pat, PatStruct, Path,
+    UseTree,
     spanned::Spanned,
     visit::{self, Visit},
 };
@@ -76,10 +76,6 @@ impl Looking<'_> {
 }
 
 impl<'ast> Visit<'ast> for Looking<'_> {
-    fn visit_file(&mut self, file: &'ast File) {
-        visit::visit_file(self, file);
-    }
-
     fn visit_expr_field(&mut self, field: &'ast ExprField) {
         if let Member::Named(name) = &field.member {
             self.member(name, &name.to_string());

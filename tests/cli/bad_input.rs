@@ -240,5 +240,9 @@ fn a_kind_without_a_sample_leaves_no_test_that_needs_it() {
         "{}",
         run.stderr
     );
-    assert!(run.stderr.contains("rm tests/widget.rs"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("tests/widget.rs stays"),
+        "{}",
+        run.stderr
+    );
 }

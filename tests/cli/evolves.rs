@@ -76,3 +76,51 @@ fn a_definition_of_others_breaks_by_what_its_readers_lose() {
         run.stderr
     );
 }
+
+#[test]
+fn another_plural_is_a_breaking_change() {
+    let folder = project();
+    let p = folder.path().join("p");
+    edit(&p.join("crds/widgets.example.com.yaml"), |text| {
+        text.replace("widgets", "widgetz")
+    });
+    let run = run(&p, "regenerate");
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    assert!(run.stderr.contains("evolved\n  changed"), "{}", run.stderr);
+}
+
+#[test]
+fn an_edit_of_a_spec_is_not_replaced_unseen() {
+    let folder = project();
+    let p = folder.path().join("p");
+    let path = p.join("crds/widgets.example.com.yaml");
+    let old = std::fs::read_to_string(&path).unwrap();
+    edit(&path, |text| text.replace("How big it is.", "Mine."));
+    let before = files(&p);
+    for (args, told) in [
+        (
+            "add-crd ../widget.yaml",
+            "was edited since the project was generated",
+        ),
+        (
+            "add-crd --kind Widget --group example.com",
+            "a starter would replace its spec",
+        ),
+    ] {
+        let refused = run(&p, args);
+        assert_eq!(refused.code, 2, "{}", refused.stderr);
+        assert!(refused.stderr.contains(told), "{}", refused.stderr);
+        assert!(files(&p) == before, "{args}");
+    }
+    // nor removed with its kind
+    let removed = ok(&p, "remove Widget");
+    assert!(
+        removed
+            .stderr
+            .contains("crds/widgets.example.com.yaml stays"),
+        "{}",
+        removed.stderr
+    );
+    assert!(path.exists());
+    assert!(std::fs::read_to_string(&path).unwrap() != old);
+}

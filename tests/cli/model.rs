@@ -129,13 +129,14 @@ impl Model {
                 fs::write(p.join(spec(*kind)), definition(*kind, *fields)).unwrap();
                 command("regenerate --allow-breaking");
             }
-            Act::Remove(kind) if self.kinds.contains(kind) => {
-                if command(&format!("remove {}", KINDS[*kind])).code == 0 {
-                    self.kinds.remove(kind);
-                    // added again, it begins anew
-                    let module = KINDS[*kind].to_lowercase();
-                    self.deleted.retain(|path| !path.contains(&module));
-                }
+            Act::Remove(kind)
+                if self.kinds.contains(kind)
+                    && command(&format!("remove {}", KINDS[*kind])).code == 0 =>
+            {
+                self.kinds.remove(kind);
+                // added again, it begins anew
+                let module = KINDS[*kind].to_lowercase();
+                self.deleted.retain(|path| !path.contains(&module));
             }
             Act::Edit(file, place) => {
                 let path = FILES[*file];

@@ -2,6 +2,8 @@
 
 use std::{fs, path::Path};
 
+use cargo_operator::project::{Entry, Lock};
+
 use crate::support::{edit, files, ok, project, run};
 
 fn text(p: &Path, path: &str) -> String {
@@ -12,6 +14,11 @@ fn text(p: &Path, path: &str) -> String {
 fn as_of_an_older_tool(p: &Path, path: &str, older: impl Fn(String) -> String) {
     edit(&p.join(".operator/base").join(path), &older);
     edit(&p.join(path), older);
+    let base = text(p, &format!(".operator/base/{path}"));
+    let mut lock = Lock::read(&text(p, "operator.lock")).unwrap();
+    let owner = lock.files[path].owner;
+    lock.files.insert(path.into(), Entry::new(owner, &base));
+    fs::write(p.join("operator.lock"), lock.to_text()).unwrap();
 }
 
 #[test]
@@ -197,8 +204,12 @@ fn a_check_finds_each_mutation_of_what_is_the_tool_s_and_nothing_else() {
         fs::remove_file(p.join(path)).unwrap();
         let deleted = run(&p, "regenerate --check");
         assert_eq!(deleted.code, 1, "{path}");
+        let is_told = [
+            format!("{path} was deleted"),
+            format!("stale record: create {path}\n"),
+        ];
         assert!(
-            told(&deleted).contains(&format!("{path} was deleted")),
+            is_told.iter().any(|line| told(&deleted).contains(line)),
             "{path}"
         );
         fs::write(p.join(path), before).unwrap();
@@ -210,4 +221,68 @@ fn a_check_finds_each_mutation_of_what_is_the_tool_s_and_nothing_else() {
         fs::write(p.join(path), before).unwrap();
     }
     ok(&p, "regenerate --check");
+}
+
+#[test]
+fn what_is_the_user_s_is_not_reset_by_the_name_of_a_folder() {
+    let folder = project();
+    let p = folder.path().join("p");
+    edit(&p.join("manifests/namespace.yaml"), |text| {
+        text + "# mine\n"
+    });
+    edit(&p.join("src/controllers/widget.rs"), |text| {
+        text + "// mine\n"
+    });
+    ok(&p, "regenerate --adopt ./manifests/namespace.yaml");
+    ok(&p, "regenerate --reset manifests --reset src");
+    assert!(text(&p, "manifests/namespace.yaml").ends_with("# mine\n"));
+    let both = run(
+        &p,
+        "regenerate --reset manifests --adopt manifests/kustomization.yaml",
+    );
+    assert_eq!(both.code, 2, "{}", both.stderr);
+    // nor when its kind has left the project
+    let state = text(&p, "operator.toml");
+    let kinds = state.find("[[kind]]").unwrap();
+    fs::write(p.join("operator.toml"), &state[..kinds]).unwrap();
+    ok(&p, "regenerate --reset src");
+    assert!(text(&p, "src/controllers/widget.rs").ends_with("// mine\n"));
+}
+
+#[test]
+fn a_base_that_was_edited_is_not_trusted() {
+    let folder = project();
+    let p = folder.path().join("p");
+    // as a replacement in all files does it
+    for path in ["Dockerfile", ".operator/base/Dockerfile"] {
+        edit(&p.join(path), |text| {
+            text.replace("EXPOSE 8080", "EXPOSE 7070")
+        });
+    }
+    let stopped = run(&p, "regenerate");
+    assert_eq!(stopped.code, 1, "{}", stopped.stderr);
+    assert!(text(&p, "Dockerfile").contains("EXPOSE 7070"));
+}
+
+#[test]
+fn a_project_in_other_line_endings_is_current_and_keeps_them() {
+    let folder = project();
+    let p = folder.path().join("p");
+    for (path, text) in files(&p) {
+        fs::write(p.join(path), text.replace('\n', "\r\n")).unwrap();
+    }
+    ok(&p, "regenerate --check");
+    ok(&p, "gen-manifests --image x/y:1");
+    for path in [
+        "manifests/kustomization.yaml",
+        "operator.lock",
+        "operator.toml",
+    ] {
+        let text = text(&p, path);
+        assert_eq!(
+            text.matches('\n').count(),
+            text.matches("\r\n").count(),
+            "{path}"
+        );
+    }
 }

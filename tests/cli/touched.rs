@@ -1,4 +1,4 @@
-//! Which code a new schema touches, by the names alone: nothing of these projects is built. `tests/replay.rs` asks rustc.
+//! Which code a new schema touches, by the names alone: nothing of these projects is built. `tests/replay/` asks rustc.
 
 use std::fs;
 
