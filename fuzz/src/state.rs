@@ -3,8 +3,8 @@
 //! The input is text in three parts, between lines that read `=====`: base, ours and theirs.
 
 use cargo_operator::{
-    plan::{BASE, File, LOCK, Ours, Plan, Tree, plan},
-    project::{Lock, Owner, StateFile},
+    plan::{BASE, File, LOCK, Ours, Resolution, Tree, is_marked, plan},
+    project::{Entry, Lock, Owner, StateFile},
 };
 use toml_edit::DocumentMut;
 
@@ -27,7 +27,13 @@ pub fn state(bytes: &[u8]) {
     for path in [CARGO, MERGED] {
         merge(path, base, ours, theirs);
         for (ours, theirs, changed) in [(base, theirs, theirs), (ours, base, ours)] {
-            let merged = merge(path, base, ours, theirs);
+            let Some(merged) = merge(path, base, ours, theirs) else {
+                assert!(
+                    is_marked(ours),
+                    "a side that changed nothing is in no conflict"
+                );
+                continue;
+            };
             let merged = merged.get(path).expect("no merge removes a file");
             // other line endings are no change
             assert_eq!(merged.replace("\r\n", "\n"), changed.replace("\r\n", "\n"));
@@ -83,7 +89,13 @@ fn read_lock(text: &str) {
     for path in lock.files.keys() {
         ours.0.insert(path.clone(), path.clone());
     }
-    let made = plan(&lock, &ours, Tree::default(), |_| true);
+    let made = plan(
+        &lock,
+        &ours,
+        Tree::default(),
+        |_| true,
+        &Resolution::default(),
+    );
     let removed = made.changes.iter().filter(|change| change.after.is_none());
     for change in removed {
         let entry = lock.files.get(&change.path);
@@ -94,8 +106,8 @@ fn read_lock(text: &str) {
     }
 }
 
-/// Generates `theirs` where `base` was generated last and `ours` is on disk, and puts it there.
-fn merge(path: &str, base: &str, ours: &str, theirs: &str) -> Ours {
+/// Generates `theirs` where `base` was generated last and `ours` is on disk, and puts it there; `None` for a conflict.
+fn merge(path: &str, base: &str, ours: &str, theirs: &str) -> Option<Ours> {
     let mut disk = Ours::default();
     disk.0.insert(path.into(), ours.into());
     disk.0.insert(format!("{BASE}{path}"), base.into());
@@ -113,7 +125,12 @@ fn merge(path: &str, base: &str, ours: &str, theirs: &str) -> Ours {
         },
     );
 
-    let made = plan(&Lock::default(), &disk, tree.clone(), |_| true);
+    let mut lock = Lock::default();
+    lock.files.insert(path.into(), Entry::new(owner, base));
+    let made = plan(&lock, &disk, tree.clone(), |_| true, &Resolution::default());
+    if !made.conflicts.is_empty() {
+        return None;
+    }
     for change in &made.changes {
         change.diff();
         match &change.after {
@@ -124,9 +141,17 @@ fn merge(path: &str, base: &str, ours: &str, theirs: &str) -> Ours {
     let lock = disk
         .get(LOCK)
         .map(|text| Lock::read(text).expect("we wrote it"));
-    let again = plan(&lock.unwrap_or_default(), &disk, tree, |_| true);
-    assert_eq!(again, Plan::default(), "a plan after apply");
-    disk
+    let again = plan(
+        &lock.unwrap_or_default(),
+        &disk,
+        tree,
+        |_| true,
+        &Resolution::default(),
+    );
+    assert!(again.changes.is_empty(), "a plan after apply: {again:?}");
+    // markers that the template brings are told like any
+    assert!(again.conflicts.is_empty() || is_marked(theirs), "{again:?}");
+    Some(disk)
 }
 
 /// The merge of `Cargo.toml`, past its short cuts: a side that has one key more than the base has it afterwards, and all else follows the other.
@@ -144,7 +169,11 @@ fn keys(base: &str, theirs: &str) {
         return;
     }
     let (base_text, theirs_text) = (base.to_string(), theirs.to_string());
-    let merged = merge(CARGO, &base_text, &with(&base), &theirs_text);
+    let is_any_marked = is_marked(&base_text) || is_marked(&theirs_text);
+    let Some(merged) = merge(CARGO, &base_text, &with(&base), &theirs_text) else {
+        assert!(is_any_marked, "{base}\n--> {theirs}");
+        return;
+    };
     let merged = merged
         .get(CARGO)
         .and_then(parse)
@@ -155,7 +184,10 @@ fn keys(base: &str, theirs: &str) {
         "{base}\n--> {theirs}\n==> {merged}"
     );
 
-    let merged = merge(CARGO, &base_text, &theirs_text, &with(&base));
+    let Some(merged) = merge(CARGO, &base_text, &theirs_text, &with(&base)) else {
+        assert!(is_any_marked, "{base}\n--> {theirs}");
+        return;
+    };
     let merged = merged
         .get(CARGO)
         .and_then(parse)
