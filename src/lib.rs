@@ -10,6 +10,7 @@ pub mod crd;
 pub mod diagnostic;
 mod disk;
 pub mod evolution;
+mod hash;
 pub mod manifests;
 pub mod plan;
 pub mod project;

@@ -33,7 +33,7 @@ impl Failure {
         Self::of(vec![Report { place, ..report }])
     }
 
-    fn of(reports: Vec<Report>) -> Self {
+    pub fn of(reports: Vec<Report>) -> Self {
         Self {
             reports,
             exit: Exit::Usage,

@@ -23,7 +23,7 @@ pub struct Args {
 }
 
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
-    let mut open = Open::read(&args.place, args.view.mend(), terminal)?;
+    let mut open = Open::at(&args.place, args.view.mend(), terminal)?;
     if let Some(image) = &args.image {
         if !is_image(image) {
             return Err(KindError::Image(image.clone()).into());
@@ -31,7 +31,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         open.state.set_image(image);
     }
     let rendered = open.render()?;
-    let plan = open.plan(rendered.tree, |path| {
+    let plan = open.plan_for(rendered.tree, |path| {
         path.starts_with("manifests/") || path == "crds/kustomization.yaml"
     })?;
     let outcome = Outcome {
@@ -45,6 +45,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             None => "cargo operator gen-manifests --image NAME:TAG".into(),
         },
         cure: Cure::SameCommand,
+        settled: None,
     };
     args.view.finish(&outcome, terminal)
 }

@@ -1,6 +1,6 @@
 //! `init`: a new project.
 
-use std::path::PathBuf;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use super::{
     Exit,
@@ -54,6 +54,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let mut open = Open {
         root: args.dir,
         lock: Lock::default(),
+        inputs: BTreeMap::new(),
         state: StateFile::new(&name, env!("CARGO_PKG_VERSION")),
         apis: vec![],
         new_specs: vec![],
@@ -71,7 +72,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         )?;
     }
     let rendered = open.render()?;
-    let plan = open.plan(rendered.tree, |_| true)?;
+    let (plan, settled) = open.plan(rendered.tree)?;
     let kinds = open.apis.len();
     let outcome = Outcome {
         root: &open.root,
@@ -87,6 +88,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         },
         next: format!("cd {} && cargo test", open.root.display()),
         cure: Cure::SameCommand,
+        settled,
     };
     args.view.finish(&outcome, terminal)
 }

@@ -24,7 +24,7 @@ pub struct Args {
 }
 
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
-    let open = Open::read(&args.place, Mend::Tell, terminal)?;
+    let open = Open::at(&args.place, Mend::Tell, terminal)?;
     let state = &open.state.state;
     let rendered = open.render()?;
     let chosen: Vec<_> = state

@@ -1,6 +1,11 @@
 //! Opens the project that a command works on: the state, the lock and the specs, as values.
 
-use std::{collections::BTreeSet, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
+
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::{
     failure::Failure,
@@ -10,7 +15,7 @@ use super::{
 use crate::{
     crd::{self, Api},
     diagnostic::{Diagnostic, Place, Report},
-    disk::{self, DiskError, Guard, Mend},
+    disk::{self, DiskError, Guard, Mend, Seen},
     plan::{self, LOCK, Note, Ours, Plan, Resolution, Tree},
     project::{Kind, Lock, Owner, Project, StateFile, version_module},
     render::{self, RECORD, Rendered, SPECS},
@@ -28,11 +33,28 @@ pub struct Where {
     manifest_path: Option<PathBuf>,
 }
 
+/// A project that no other command works on, and of which nothing is half done.
+pub struct Entered {
+    pub root: PathBuf,
+    guard: Guard,
+}
+
+impl Entered {
+    pub fn at(place: &Where, mend: Mend, terminal: &Terminal) -> Result<Self, Failure> {
+        let root = disk::find_project(place.manifest_path.as_deref())?;
+        let guard = disk::guard(&root)?;
+        super::mend::mend(&root, mend, terminal)?;
+        Ok(Self { root, guard })
+    }
+}
+
 /// A project as a command has it before it: what is on disk, and what the command makes of it.
 pub struct Open {
     pub root: PathBuf,
     pub lock: Lock,
     pub state: StateFile,
+    /// The texts of the state, the lock and the specs, by path, as they were read.
+    pub inputs: BTreeMap<String, String>,
     /// The specs in the order of the state's kinds.
     pub apis: Vec<Api>,
     /// Those of them that this command brings, by name; the others' files are left alone.
@@ -48,11 +70,13 @@ pub struct Open {
 }
 
 impl Open {
+    /// Finds the project and reads it.
+    pub fn at(place: &Where, mend: Mend, terminal: &Terminal) -> Result<Self, Failure> {
+        Self::read(Entered::at(place, mend, terminal)?)
+    }
+
     /// Reads the project; all specs that are wrong are told.
-    pub fn read(place: &Where, mend: Mend, terminal: &Terminal) -> Result<Self, Failure> {
-        let root = disk::find_project(place.manifest_path.as_deref())?;
-        let guard = disk::guard(&root)?;
-        super::mend::mend(&root, mend, terminal)?;
+    pub fn read(Entered { root, guard }: Entered) -> Result<Self, Failure> {
         let missing = || DiskError::NoProject(root.display().to_string());
         let text = disk::read(&root, STATE)?.ok_or_else(missing)?;
         let path = disk::shown(&root.join(STATE));
@@ -61,11 +85,15 @@ impl Open {
         state
             .check_tool(env!("CARGO_PKG_VERSION"))
             .map_err(failed)?;
+        let mut inputs = BTreeMap::from([(STATE.to_owned(), text)]);
         let lock = match disk::read(&root, LOCK)? {
-            Some(text) => Lock::read(&text)?,
+            Some(text) => {
+                let lock = Lock::read(&text)?;
+                inputs.insert(LOCK.to_owned(), text);
+                lock
+            }
             None => Lock::default(),
         };
-        let (mut apis, mut errors) = (vec![], vec![]);
         for kind in &state.state.kinds {
             let Some(text) = disk::read(&root, &kind.spec)? else {
                 return Err(KindError::NoSpec {
@@ -74,15 +102,24 @@ impl Open {
                 }
                 .into());
             };
+            inputs.insert(kind.spec.clone(), text);
+        }
+        let read = |kind: &Kind| -> Result<Api, Failure> {
             let path = disk::shown(&root.join(&kind.spec));
-            match crd::read(&path, &text) {
-                Ok(found) => apis.push(find(found, kind)?),
-                Err(found) => errors.extend(found),
+            Ok(find(crd::read(&path, &inputs[&kind.spec])?, kind)?)
+        };
+        let (mut apis, mut errors) = (vec![], vec![]);
+        let found: Vec<_> = state.state.kinds.par_iter().map(read).collect();
+        for found in found {
+            match found {
+                Ok(api) => apis.push(api),
+                Err(failure) => errors.extend(failure.reports),
             }
         }
         if errors.is_empty() {
             Ok(Self {
                 root,
+                inputs,
                 lock,
                 state,
                 apis,
@@ -93,7 +130,7 @@ impl Open {
                 _guard: Some(guard),
             })
         } else {
-            Err(errors.into())
+            Err(Failure::of(errors))
         }
     }
 
@@ -227,13 +264,43 @@ impl Open {
         self.lock.files.keys().filter(is_removed).cloned().collect()
     }
 
-    /// The plan that makes the disk so, with the state and the specs themselves.
-    pub fn plan(&self, tree: Tree, only: impl Fn(&str) -> bool) -> Result<Plan, Failure> {
-        let sources = self.sources();
-        let edited = sources.iter().map(|(path, _)| path.clone());
-        let paths = plan::paths(&tree, &self.lock).chain(edited);
-        let paths = paths.chain(self.old_specs.iter().cloned());
-        let ours = disk::read_tree(&self.root, paths)?;
+    /// The plan that makes the disk so, with the state and the specs themselves; and what the project is then, if nothing is left to say.
+    pub fn plan(&self, tree: Tree) -> Result<(Plan, Option<Seen>), Failure> {
+        let paths = self.paths(&tree);
+        let ours = disk::read_tree(&self.root, paths.iter().cloned())?;
+        let plan = self.plan_from(&ours, tree, |_| true)?;
+        let is_settled = plan.conflicts.is_empty() && plan.notes.is_empty();
+        let seen = (is_settled && self.resolution == Resolution::default()).then(|| {
+            let ours = paths.iter().map(|path| (path.as_str(), ours.get(path)));
+            let inputs = self.inputs.iter().map(|(path, text)| (path, Some(text)));
+            let changes = plan.changes.iter();
+            let changes = changes.map(|change| (&change.path, change.after.as_ref()));
+            let texts = inputs.chain(changes);
+            let texts = texts.map(|(path, text)| (path.as_str(), text.map(String::as_str)));
+            ours.chain(texts).collect()
+        });
+        Ok((plan, seen))
+    }
+
+    /// The plan for some of the files.
+    pub fn plan_for(&self, tree: Tree, only: impl Fn(&str) -> bool) -> Result<Plan, Failure> {
+        let ours = disk::read_tree(&self.root, self.paths(&tree))?;
+        self.plan_from(&ours, tree, only)
+    }
+
+    /// The files that a plan of the tree may touch.
+    fn paths(&self, tree: &Tree) -> Vec<String> {
+        let sources = self.sources().into_iter().map(|(path, _)| path);
+        let paths = plan::paths(tree, &self.lock).chain(sources);
+        paths.chain(self.old_specs.iter().cloned()).collect()
+    }
+
+    fn plan_from(
+        &self,
+        ours: &Ours,
+        tree: Tree,
+        only: impl Fn(&str) -> bool,
+    ) -> Result<Plan, Failure> {
         if let Some(text) = ours.get("Cargo.toml")
             && let Err(error) = text.parse::<toml_edit::DocumentMut>()
             && only("Cargo.toml")
@@ -248,10 +315,10 @@ impl Open {
             let report = Report::error(message, help);
             return Err(Failure::within(report, &path, text, error.span()));
         }
-        self.resolution.check(&self.lock, &ours, &tree)?;
-        let tree = self.seeds_formatted(tree, &ours);
-        let mut plan = plan::plan(&self.lock, &ours, tree, only, &self.resolution);
-        plan.add_sources(&ours, sources, &self.old_specs);
+        self.resolution.check(&self.lock, ours, &tree)?;
+        let tree = self.seeds_formatted(tree, ours);
+        let mut plan = plan::plan(&self.lock, ours, tree, only, &self.resolution);
+        plan.add_sources(ours, self.sources(), &self.old_specs);
         let kept = self.kept_specs.iter().cloned();
         plan.notes.extend(kept.map(Note::Orphan));
         Ok(plan)

@@ -4,12 +4,12 @@ use super::{
     Exit,
     evolve::{Allow, Evolution},
     failure::Failure,
-    open::{Open, Where},
+    open::{Entered, Open, Where},
     resolve::Resolve,
     touch,
     view::{Cure, Outcome, View},
 };
-use crate::terminal::Terminal;
+use crate::{disk, plan::Resolution, terminal::Terminal};
 
 /// Brings everything generated up to date with operator.toml, the specs and this version of the tool
 #[derive(clap::Args)]
@@ -25,14 +25,22 @@ pub struct Args {
 }
 
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
-    let mut open = Open::read(&args.place, args.view.mend(), terminal)?;
-    open.resolution = args.resolve.into();
+    let entered = Entered::at(&args.place, args.view.mend(), terminal)?;
+    let resolution = Resolution::from(args.resolve);
+    if resolution == Resolution::default()
+        && disk::is_as_seen(&entered.root)
+        && let Some(exit) = args.view.at_rest(terminal)
+    {
+        return Ok(exit);
+    }
+    let mut open = Open::read(entered)?;
+    open.resolution = resolution;
     for index in 0..open.apis.len() {
         open.follow_versions(index, &[])?;
     }
     open.state.set_tool(env!("CARGO_PKG_VERSION"));
     let rendered = open.render()?;
-    let plan = open.plan(rendered.tree, |_| true)?;
+    let (plan, settled) = open.plan(rendered.tree)?;
     let mut reports = open.reports(rendered.diagnostics, &plan);
     if !args.view.is_check() {
         reports.extend(touch::reports(&open, &plan, terminal)?);
@@ -45,6 +53,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         summary: format!("{}: regenerated", open.state.state.name),
         next: "cargo test".into(),
         cure: Cure::Regenerate,
+        settled,
     };
     args.view.finish(&outcome, terminal)
 }

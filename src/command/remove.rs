@@ -28,11 +28,11 @@ pub struct Args {
 }
 
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
-    let mut open = Open::read(&args.place, args.view.mend(), terminal)?;
+    let mut open = Open::at(&args.place, args.view.mend(), terminal)?;
     open.resolution = args.resolve.into();
     let api = open.remove(&args.kind)?;
     let rendered = open.render()?;
-    let plan = open.plan(rendered.tree, |_| true)?;
+    let (plan, settled) = open.plan(rendered.tree)?;
     let mut reports = open.reports(rendered.diagnostics, &plan);
     if !args.view.is_check() {
         reports.extend(touch::reports(&open, &plan, terminal)?);
@@ -50,6 +50,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         ),
         next: "cargo test".into(),
         cure: Cure::SameCommand,
+        settled,
     };
     args.view.finish(&outcome, terminal)
 }

@@ -150,6 +150,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         summary: format!("{}: the types of {} kinds", folder.display(), count),
         next: "add the modules to the crate with `pub mod`".into(),
         cure: Cure::Types,
+        settled: None,
     };
     args.view.finish(&outcome, terminal)
 }

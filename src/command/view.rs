@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Exit, evolve::Evolution, failure::Failure};
 use crate::{
     diagnostic::{Code, Report},
-    disk,
+    disk::{self, Seen},
     plan::{Act, Cause, Change, Conflict, Note, Plan},
     terminal::Terminal,
 };
@@ -49,6 +49,8 @@ pub struct Outcome<'a> {
     /// The command to type next.
     pub next: String,
     pub cure: Cure,
+    /// What the project is once the plan is applied, if `regenerate` has nothing to say of it then.
+    pub settled: Option<Seen>,
 }
 
 /// What brings a stale project up to date.
@@ -93,6 +95,12 @@ impl View {
         if self.writes() && !blocked {
             disk::apply(outcome.root, plan)?;
         }
+        if let Some(settled) = &outcome.settled
+            && !refused
+            && (self.writes() || plan.is_empty())
+        {
+            settled.remember(outcome.root);
+        }
         match self.format {
             Format::Json => terminal.print(&format!("{:#}\n", self.json(outcome)))?,
             Format::Human => {
@@ -111,6 +119,22 @@ impl View {
             (false, true) => Exit::Drift,
             (false, false) => Exit::Clean,
         })
+    }
+
+    /// Says that a project is as it should be; `None` as JSON, in which there is more to say.
+    pub fn at_rest(&self, terminal: &Terminal) -> Option<Exit> {
+        (self.format == Format::Human).then(|| {
+            terminal.tell(self.rest());
+            Exit::Clean
+        })
+    }
+
+    fn rest(&self) -> &'static str {
+        if self.check {
+            "up to date"
+        } else {
+            "nothing to do"
+        }
     }
 
     fn human(&self, outcome: &Outcome<'_>, terminal: &Terminal) -> Result<(), Failure> {
@@ -145,14 +169,13 @@ impl View {
             return Ok(());
         }
         match (self.check, plan.is_empty()) {
-            (true, true) => terminal.tell("up to date"),
+            (_, true) => terminal.tell(self.rest()),
             (true, false) => terminal.tell(match outcome.cure {
                 Cure::Regenerate => "stale: run `cargo operator regenerate` and commit the result",
                 Cure::SameCommand | Cure::Types => {
                     "stale: run the command without --check and commit the result"
                 }
             }),
-            (false, true) => terminal.tell("nothing to do"),
             (false, false) if self.writes() => {
                 terminal.tell(&format!("{}\nnext: {}", outcome.summary, outcome.next))
             }

@@ -7,7 +7,6 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 use super::error::DiskError;
 
@@ -150,11 +149,6 @@ pub fn staged(root: &Path, index: usize) -> PathBuf {
 /// The old text of a change, for the way back.
 pub fn spare(root: &Path, index: usize) -> PathBuf {
     root.join(STAGING).join(format!("{index}.old"))
-}
-
-pub fn hash(text: &[u8]) -> String {
-    let digest = Sha256::digest(text);
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn is_inside(path: &str) -> bool {

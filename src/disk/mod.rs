@@ -13,6 +13,7 @@ mod project;
 mod read;
 mod recover;
 mod scratch;
+mod seen;
 mod stage;
 mod step;
 #[cfg(test)]
@@ -28,3 +29,4 @@ pub use project::{
 pub use read::{exists, read, read_tree, rust_files};
 pub use recover::{Mend, recover};
 pub use scratch::Scratch;
+pub use seen::{Seen, is_as_seen};

@@ -6,7 +6,7 @@ use super::error::{DiskError, not_utf8};
 use crate::plan::Ours;
 
 /// The texts of `paths` below `root`, of those that exist.
-pub fn read_tree(root: &Path, paths: impl Iterator<Item = String>) -> Result<Ours, DiskError> {
+pub fn read_tree(root: &Path, paths: impl IntoIterator<Item = String>) -> Result<Ours, DiskError> {
     let mut ours = Ours::default();
     for path in paths {
         if let Some(text) = read(root, &path)? {

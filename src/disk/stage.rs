@@ -11,9 +11,9 @@ use super::{
     carry::clear,
     device::Device,
     error::DiskError,
-    journal::{self, Direction, Entry, Journal, STAGING, hash, spare, staged},
+    journal::{self, Direction, Entry, Journal, STAGING, spare, staged},
 };
-use crate::plan::Plan;
+use crate::{hash::sha256, plan::Plan};
 
 /// A plan that is on the disk, journal and all.
 pub struct Staged {
@@ -144,7 +144,7 @@ fn missing_folders(root: &Path, plan: &Plan) -> Vec<String> {
 
 impl Entry {
     fn of(change: &crate::plan::Change) -> Self {
-        let hash = |text: &Option<String>| text.as_ref().map(|text| hash(text.as_bytes()));
+        let hash = |text: &Option<String>| text.as_ref().map(|text| sha256(text.as_bytes()));
         Self {
             path: change.path.clone(),
             before: hash(&change.before),

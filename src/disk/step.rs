@@ -9,9 +9,10 @@ use std::{
 use super::{
     device::Device,
     error::DiskError,
-    journal::{Direction, Entry, hash, spare, staged},
+    journal::{Direction, Entry, spare, staged},
     stage::{missing, target},
 };
+use crate::hash::sha256;
 
 /// What becomes of a change to a file that somebody edited meanwhile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -145,7 +146,7 @@ impl<'a> Step<'a> {
 /// The hash of a file, none of a file that is not there; nothing of what is no file.
 fn found(path: &Path) -> io::Result<Option<Option<String>>> {
     match fs::read(path) {
-        Ok(text) => Ok(Some(Some(hash(&text)))),
+        Ok(text) => Ok(Some(Some(sha256(&text)))),
         Err(error) => match error.kind() {
             io::ErrorKind::NotFound => Ok(Some(None)),
             io::ErrorKind::IsADirectory | io::ErrorKind::NotADirectory => Ok(None),

@@ -6,7 +6,7 @@ use crate::project::{Lock, Owner};
 use super::Tree;
 
 /// Decisions of one invocation, by path; a folder stands for all files in it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resolution {
     /// Files that are the user's from now on.
     pub adopt: Vec<String>,

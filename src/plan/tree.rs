@@ -22,12 +22,16 @@ pub struct File {
 
 impl Tree {
     pub fn insert(&mut self, path: impl Into<String>, owner: Owner, text: impl Into<String>) {
-        let file = File {
-            owner,
-            text: text.into(),
-        };
-        let before = self.0.insert(path.into(), file);
-        debug_assert!(before.is_none(), "two templates for one path");
+        let text = text.into();
+        self.extend(Self([(path.into(), File { owner, text })].into()));
+    }
+
+    /// Adds files that have other paths.
+    pub fn extend(&mut self, files: Self) {
+        for (path, file) in files.0 {
+            let before = self.0.insert(path, file);
+            debug_assert!(before.is_none(), "two templates for one path");
+        }
     }
 }
 

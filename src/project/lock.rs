@@ -3,7 +3,8 @@
 use std::{borrow::Cow, collections::BTreeMap};
 
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
+
+use crate::hash::sha256;
 
 /// The format of `operator.lock` that this tool writes. It reads format 1, too, which knows neither `removed` nor the hash of a `user`
 /// file.
@@ -180,8 +181,7 @@ fn hash(text: &str) -> String {
         true => Cow::Owned(text.replace("\r\n", "\n")),
         false => Cow::Borrowed(text),
     };
-    let digest = Sha256::digest(text.as_bytes());
-    digest.iter().map(|byte| format!("{byte:02x}")).collect()
+    sha256(text.as_bytes())
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! The one list of the files of a project, with their owners.
 
 use k8s_openapi::api::rbac::v1::PolicyRule;
+use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -65,8 +66,19 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
     let state = &project.state;
     let mut rendered = Rendered::default();
     let mut made = vec![];
-    for (kind, api) in project.kinds() {
-        made.push(kind_files(&mut rendered, project, kind, api)?);
+    let kinds: Vec<(&Kind, &Api)> = project.kinds().collect();
+    let files: Vec<_> = kinds
+        .par_iter()
+        .map(|(kind, api)| {
+            let mut files = Rendered::default();
+            let made = kind_files(&mut files, project, kind, api)?;
+            Ok((files, made))
+        })
+        .collect::<Result<_, RenderError>>()?;
+    for (files, of_kind) in files {
+        rendered.diagnostics.extend(files.diagnostics);
+        rendered.tree.extend(files.tree);
+        made.push(of_kind);
     }
     let tree = &mut rendered.tree;
     let vendored = state.runtime == Runtime::Vendored;

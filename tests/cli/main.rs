@@ -11,6 +11,7 @@ mod modes;
 mod owners;
 mod removes;
 mod retypes;
+mod seen;
 mod support;
 mod touched;
 mod upgrades;

@@ -31,6 +31,8 @@ fn run(folder: &Path, args: &[&str], codes: &[i32]) -> (i32, String, String) {
     let program = env::var("CARGO_OPERATOR").unwrap_or(env!("CARGO_BIN_EXE_cargo-operator").into());
     let mut command = Command::new(program);
     command.arg("operator").args(args).current_dir(folder);
+    // each run looks for itself, and not into what the one before found in order
+    command.env("XDG_CACHE_HOME", "/dev/null");
     match env::var_os("REPLAY_COMPILES") {
         Some(target) => command.env("CARGO_TARGET_DIR", target),
         None => command.env_remove("CARGO_TARGET_DIR"),
