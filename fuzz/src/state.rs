@@ -3,8 +3,8 @@
 //! The input is text in three parts, between lines that read `=====`: base, ours and theirs.
 
 use cargo_operator::{
-    plan::{BASE, File, LOCK, Ours, Resolution, Tree, is_marked, plan},
-    project::{Entry, Lock, Owner, StateFile},
+    plan::{BASE, File, LOCK, Ours, Resolution, Tree, plan},
+    project::{Entry, Lock, Owner, StateFile, is_marked},
 };
 use toml_edit::DocumentMut;
 

@@ -6,6 +6,7 @@ use super::{
     failure::Failure,
     kinds::KindError,
     open::{Open, Where},
+    resolve::Resolve,
     view::{Cure, Outcome, View},
 };
 use crate::{project::is_image, terminal::Terminal};
@@ -19,18 +20,22 @@ pub struct Args {
     #[command(flatten)]
     place: Where,
     #[command(flatten)]
+    resolve: Resolve,
+    #[command(flatten)]
     view: View,
 }
 
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let mut open = Open::at(&args.place, args.view.mend(), terminal)?;
+    open.resolution = args.resolve.into();
     if let Some(image) = &args.image {
         if !is_image(image) {
             return Err(KindError::Image(image.clone()).into());
         }
         open.state.set_image(image);
     }
-    let rendered = open.render()?;
+    let mut rendered = open.render()?;
+    rendered.diagnostics.extend(open.no_image());
     let plan = open.plan_for(rendered.tree, |path| {
         path.starts_with("manifests/") || path == "crds/kustomization.yaml"
     })?;

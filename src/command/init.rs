@@ -71,7 +71,8 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             &args.chosen,
         )?;
     }
-    let rendered = open.render()?;
+    let mut rendered = open.render()?;
+    rendered.diagnostics.extend(open.no_image());
     let (plan, settled) = open.plan(rendered.tree)?;
     let kinds = open.apis.len();
     let outcome = Outcome {

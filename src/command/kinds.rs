@@ -90,11 +90,14 @@ pub enum KindError {
     ManyNames(usize),
     #[error("operator.toml names the spec {spec} of {kind}, and there is no such file")]
     NoSpec { kind: String, spec: String },
-    #[error("{spec} does not define {kind}.{group}, for which operator.toml names it")]
+    #[error(
+        "{spec} does not define {kind}.{group}, for which operator.toml names it, but {defined}"
+    )]
     OtherKind {
         kind: String,
         group: String,
         spec: String,
+        defined: String,
     },
     #[error("the project has no kind {0}; it has {1}")]
     Unknown(String, String),
@@ -146,7 +149,7 @@ impl KindError {
             Self::Unknown(..) | Self::Several(..) => {
                 "write KIND, or KIND.GROUP where that is not enough".into()
             }
-            Self::Name(_) => "use lower-case letters, digits and `-`, beginning with a letter: `--name my-operator`".into(),
+            Self::Name(_) => "use lower-case letters, digits and `-`, beginning with a letter, and no word that Rust or cargo reserves: `--name my-operator`".into(),
             Self::SpecExists(_) => "give that file to the command, or move it away".into(),
             Self::Starts(_) => "edit the spec in crds/, then `cargo operator regenerate`".into(),
             Self::SpecEdited(_) => "put the edit into the new spec, or take it with `cargo operator regenerate` first".into(),
@@ -326,12 +329,15 @@ pub fn versions(api: &Api, kind: &Kind, wanted: &[String]) -> Result<Vec<String>
 
 /// The definition of `kind` among those of its spec.
 pub fn find(apis: Vec<Api>, kind: &Kind) -> Result<Api, KindError> {
+    let name = |api: &Api| format!("{}.{}", api.names.kind, api.group);
+    let defined: Vec<String> = apis.iter().map(name).collect();
     apis.into_iter()
         .find(|api| api.names.kind == kind.kind && api.group == kind.group)
         .ok_or_else(|| KindError::OtherKind {
             kind: kind.kind.clone(),
             group: kind.group.clone(),
             spec: kind.spec.clone(),
+            defined: list(defined.iter().map(String::as_str)),
         })
 }
 

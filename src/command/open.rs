@@ -14,10 +14,10 @@ use super::{
 };
 use crate::{
     crd::{self, Api},
-    diagnostic::{Diagnostic, Place, Report},
+    diagnostic::{Code, Diagnostic, Place, Report, Severity},
     disk::{self, DiskError, Guard, Mend, Seen},
     plan::{self, LOCK, Note, Ours, Plan, Resolution, Tree},
-    project::{Kind, Lock, Owner, Project, StateFile, version_module},
+    project::{Kind, Lock, Owner, Project, StateFile, is_marked, version_module},
     render::{self, RECORD, Rendered, SPECS},
     terminal::Terminal,
 };
@@ -85,7 +85,22 @@ impl Open {
         state
             .check_tool(env!("CARGO_PKG_VERSION"))
             .map_err(failed)?;
-        let mut inputs = BTreeMap::from([(STATE.to_owned(), text)]);
+        // an error of a spec, at the place where the state names it
+        let named = |error: KindError| {
+            let (KindError::NoSpec { spec, .. } | KindError::OtherKind { spec, .. }) = &error
+            else {
+                return error.into();
+            };
+            let word = format!("{spec:?}");
+            let range = text.find(&word).map(|start| start..start + word.len());
+            Failure::within(
+                Report::error(error.to_string(), error.help()),
+                &path,
+                &text,
+                range,
+            )
+        };
+        let mut inputs = BTreeMap::from([(STATE.to_owned(), text.clone())]);
         let lock = match disk::read(&root, LOCK)? {
             Some(text) => {
                 let lock = Lock::read(&text)?;
@@ -96,17 +111,14 @@ impl Open {
         };
         for kind in &state.state.kinds {
             let Some(text) = disk::read(&root, &kind.spec)? else {
-                return Err(KindError::NoSpec {
-                    kind: kind.kind.clone(),
-                    spec: kind.spec.clone(),
-                }
-                .into());
+                let (kind, spec) = (kind.kind.clone(), kind.spec.clone());
+                return Err(named(KindError::NoSpec { kind, spec }));
             };
             inputs.insert(kind.spec.clone(), text);
         }
         let read = |kind: &Kind| -> Result<Api, Failure> {
             let path = disk::shown(&root.join(&kind.spec));
-            Ok(find(crd::read(&path, &inputs[&kind.spec])?, kind)?)
+            find(crd::read(&path, &inputs[&kind.spec])?, kind).map_err(named)
         };
         let (mut apis, mut errors) = (vec![], vec![]);
         let found: Vec<_> = state.state.kinds.par_iter().map(read).collect();
@@ -304,7 +316,7 @@ impl Open {
         if let Some(text) = ours.get("Cargo.toml")
             && let Err(error) = text.parse::<toml_edit::DocumentMut>()
             && only("Cargo.toml")
-            && !plan::is_marked(text)
+            && !is_marked(text)
             && !self.resolution.adopts("Cargo.toml")
             && !self.resolution.resets("Cargo.toml")
             && (self.lock.files.get("Cargo.toml")).is_none_or(|entry| entry.owner != Owner::User)
@@ -327,8 +339,12 @@ impl Open {
     /// Rust that will be the user's follows the user's rustfmt, before it is recorded.
     fn seeds_formatted(&self, mut tree: Tree, ours: &Ours) -> Tree {
         let is_seed = |path: &str| {
-            let is_asked = self.resolution.resets(path) || !self.lock.files.contains_key(path);
-            path.ends_with(".rs") && ours.get(path).is_none() && is_asked
+            // of one that is there and unknown, it decides whether it is still as it was seeded
+            let is_asked = match ours.get(path) {
+                None => self.resolution.resets(path) || !self.lock.files.contains_key(path),
+                Some(_) => !self.lock.files.contains_key(path),
+            };
+            path.ends_with(".rs") && is_asked
         };
         let files = tree.0.iter_mut();
         let seeds = files.filter(|(path, file)| file.owner == Owner::User && is_seed(path));
@@ -350,6 +366,23 @@ impl Open {
             .into_iter()
             .chain(specs)
             .collect()
+    }
+
+    /// What the manifests lack, for commands that are about them.
+    pub fn no_image(&self) -> Option<(String, Diagnostic)> {
+        let state = &self.state.state;
+        let mut controlled = state.kinds.iter().filter(|kind| kind.scaffold.is_some());
+        (state.image.is_none() && controlled.next().is_some()).then(|| {
+            let found = Diagnostic {
+                code: Code::NoImage,
+                severity: Severity::Note,
+                pointer: String::new(),
+                message: "no image is set yet".into(),
+                instead: Some("manifests/ has no Deployment of the operator".into()),
+                help: Some("cargo operator gen-manifests --image NAME:TAG".into()),
+            };
+            (state.name.clone(), found)
+        })
     }
 
     /// What is to be said of the output, and of what the plan retypes, with its places in the specs.

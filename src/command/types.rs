@@ -147,7 +147,11 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         // kinds of earlier calls stay
         plan: plan::plan(&lock, &ours, tree, |path| names.contains(path), &resolution),
         reports,
-        summary: format!("{}: the types of {} kinds", folder.display(), count),
+        summary: format!(
+            "{}: the types of {count} kind{}",
+            folder.display(),
+            if count == 1 { "" } else { "s" }
+        ),
         next: "add the modules to the crate with `pub mod`".into(),
         cure: Cure::Types,
         settled: None,

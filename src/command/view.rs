@@ -5,11 +5,16 @@ use std::path::Path;
 use clap::{Args, ValueEnum};
 use serde_json::{Value, json};
 
-use super::{Exit, evolve::Evolution, failure::Failure};
+use super::{
+    Exit,
+    evolve::Evolution,
+    failure::Failure,
+    lines::{code, list, noted, part, told, word},
+};
 use crate::{
-    diagnostic::{Code, Report},
+    diagnostic::Report,
     disk::{self, Seen},
-    plan::{Act, Cause, Change, Conflict, Note, Plan},
+    plan::{Note, Plan},
     terminal::Terminal,
 };
 
@@ -64,11 +69,28 @@ pub enum Cure {
 }
 
 impl Cure {
-    /// The command that takes `--adopt` and `--reset`.
-    fn resolver(self) -> &'static str {
+    /// The command that takes an option such as `--reset`.
+    pub fn with(self, option: &str) -> String {
         match self {
-            Self::Regenerate => "cargo operator regenerate",
-            Self::SameCommand | Self::Types => "the same command with",
+            Self::Regenerate => format!("`cargo operator regenerate {option}`"),
+            Self::SameCommand | Self::Types => format!("the same command with `{option}`"),
+        }
+    }
+}
+
+impl Outcome<'_> {
+    fn next(&self) -> String {
+        let marked = self.plan.notes.iter().filter_map(|note| match note {
+            Note::Marked(path) => Some(path.as_str()),
+            _ => None,
+        });
+        let marked: Vec<&str> = marked.collect();
+        match marked.as_slice() {
+            [] => self.next.clone(),
+            paths => format!(
+                "choose between the conflict markers in {}",
+                paths.join(", ")
+            ),
         }
     }
 }
@@ -88,7 +110,7 @@ impl View {
         let plan = &outcome.plan;
         let refused = outcome.evolution.is_refused();
         let uncommitted = match self.writes() {
-            true => disk::uncommitted(outcome.root, plan.replaced()),
+            true => disk::uncommitted(outcome.root, plan.edited()),
             false => vec![],
         };
         let blocked = refused || !plan.conflicts.is_empty();
@@ -107,7 +129,7 @@ impl View {
                 self.human(outcome, terminal)?;
                 if !blocked && !uncommitted.is_empty() {
                     terminal.tell(&format!(
-                        "note: these had changes that are not committed, and have them still: {}",
+                        "note: changes of yours that are not committed are kept in {}",
                         uncommitted.join(", ")
                     ));
                 }
@@ -157,12 +179,17 @@ impl View {
             terminal.report(&outcome.reports);
         }
         let written = self.writes() && !outcome.evolution.is_refused() && plan.conflicts.is_empty();
-        let is_true = |note: &&Note| written || matches!(note, Note::Orphan(_) | Note::Removed(_));
-        for note in plan.notes.iter().filter(is_true) {
-            terminal.tell(&noted(note, outcome.cure));
-        }
+        let is_decision = |note: &&Note| matches!(note, Note::Adopted(_) | Note::Marked(_));
+        let notes = plan.notes.iter();
+        let notes: Vec<&Note> = notes.filter(|note| written || !is_decision(note)).collect();
+        terminal.tell_lines(&noted(&notes, outcome.cure));
         for conflict in &plan.conflicts {
             terminal.tell(&told(conflict, outcome.cure));
+        }
+        if plan.conflicts.len() > 1 {
+            terminal.tell(
+                "help: --adopt and --reset may be given again and again, for all of these at once",
+            );
         }
         terminal.report(&outcome.evolution.reports());
         if outcome.evolution.is_refused() || !plan.conflicts.is_empty() {
@@ -177,7 +204,7 @@ impl View {
                 }
             }),
             (false, false) if self.writes() => {
-                terminal.tell(&format!("{}\nnext: {}", outcome.summary, outcome.next))
+                terminal.tell(&format!("{}\nnext: {}", outcome.summary, outcome.next()))
             }
             (false, false) => terminal.tell("nothing was written"),
         }
@@ -209,129 +236,18 @@ impl View {
             .iter()
             .map(|conflict| json!({"path": conflict.path, "code": code(conflict.cause).as_str(), "cause": conflict.cause, "diff": conflict.diff}))
             .collect();
+        let blocked = !plan.conflicts.is_empty() || outcome.evolution.is_refused();
+        let (summary, next) = match (blocked, plan.is_empty()) {
+            (true, _) => ("nothing was written", Value::Null),
+            (false, true) => (self.rest(), Value::Null),
+            (false, false) if self.writes() => (outcome.summary.as_str(), outcome.next().into()),
+            (false, false) => ("nothing was written", Value::Null),
+        };
         json!({
-            "written": self.writes() && plan.conflicts.is_empty() && !outcome.evolution.is_refused(),
+            "written": self.writes() && !blocked,
             "evolution": outcome.evolution.json(),
             "changes": changes, "conflicts": conflicts, "notes": notes, "diagnostics": diagnostics,
-            "summary": outcome.summary, "next": outcome.next,
+            "summary": summary, "next": next,
         })
     }
-}
-
-/// A line for each file that people care for, and one for the many of the runtime. Of a check, what is stale.
-fn list(plan: &Plan, check: bool) -> String {
-    let mut lines = String::new();
-    let mut vendored = 0;
-    let is_told = |change: &&Change| check || !change.is_bookkeeping();
-    for change in plan.changes.iter().filter(is_told) {
-        if change.path.starts_with("crates/") {
-            vendored += 1;
-            continue;
-        }
-        let act = match change.act {
-            Act::Create => "create",
-            Act::Update => "update",
-            Act::Merge => " merge",
-            Act::Remove => "remove",
-        };
-        lines += &match check {
-            true => format!(
-                "stale {}: {} {}\n",
-                part(&change.path),
-                act.trim(),
-                change.path
-            ),
-            false => format!("{act} {}\n", change.path),
-        };
-    }
-    if vendored > 0 {
-        let start = if check { "stale runtime:" } else { "      " };
-        lines += &format!("{start} crates/ ({vendored} files of the runtime)\n");
-    }
-    lines
-}
-
-/// What a file is to the project.
-fn part(path: &str) -> &'static str {
-    match path.split_once('/') {
-        Some(("src", rest)) if rest.starts_with("api/") => "types",
-        Some(("src", _)) => "code",
-        Some(("tests", _)) => "tests",
-        Some(("manifests" | "crds", _)) => "manifests",
-        Some(("crates", _)) => "runtime",
-        Some((".operator", _)) => "record",
-        _ if path == "operator.lock" => "record",
-        _ if path == "operator.toml" => "state",
-        _ => "file",
-    }
-}
-
-fn word(note: &Note) -> &'static str {
-    match note {
-        Note::Orphan(_) => "orphan",
-        Note::Removed(_) => "removed",
-        Note::Adopted(_) => "adopted",
-        Note::Marked(_) => "marked",
-    }
-}
-
-fn noted(note: &Note, cure: Cure) -> String {
-    let path = note.path();
-    match note {
-        Note::Orphan(_) => format!(
-            "note: {path} stays, as it is yours; nothing that is generated uses it any more: move what you need of it elsewhere, then remove it"
-        ),
-        Note::Removed(_) => format!(
-            "note: {path} was deleted and stays so; `{} --reset {path}` brings it back",
-            cure.resolver()
-        ),
-        Note::Adopted(_) => format!(
-            "note: {path} is yours from now on, and no longer brought up to date; `{} --reset {path}` gives it back",
-            cure.resolver()
-        ),
-        Note::Marked(_) => format!("note: {path} has conflict markers now: choose between them"),
-    }
-}
-
-fn code(cause: Cause) -> Code {
-    match cause {
-        Cause::Edited | Cause::Unneeded => Code::EditedFile,
-        Cause::Both | Cause::Unresolved => Code::MergeConflict,
-    }
-}
-
-fn told(conflict: &Conflict, cure: Cure) -> String {
-    let Conflict { path, cause, diff } = conflict;
-    let command = cure.resolver();
-    let (what, help) = match cause {
-        Cause::Edited => (
-            "is made by cargo-operator and was edited",
-            format!(
-                "`{command} --adopt {path}` makes it yours for good, `{command} --reset {path}` loses the edit"
-            ),
-        ),
-        Cause::Unneeded => (
-            "is made by cargo-operator and was edited, and the project no longer needs it",
-            format!(
-                "`{command} --adopt {path}` keeps it as yours, `{command} --reset {path}` removes it"
-            ),
-        ),
-        Cause::Both => (
-            "was changed in the same place by you and by its template",
-            format!(
-                "`{command} --write-conflicts` puts both into the file, `--adopt {path}` keeps yours for good, `--reset {path}` takes the template's"
-            ),
-        ),
-        Cause::Unresolved => (
-            "still has the conflict markers of a merge",
-            format!("choose between them, or `{command} --reset {path}`"),
-        ),
-    };
-    let diff = if *cause == Cause::Unresolved {
-        ""
-    } else {
-        diff
-    };
-    let code = code(*cause).as_str();
-    format!("conflict[{code}]: {path} {what}; nothing was written\n  help: {help}\n{diff}")
 }

@@ -56,6 +56,8 @@ pub enum Cause {
     Unneeded,
     /// The user and the template changed the same place of a merged file.
     Both,
+    /// It differs from its template, and what was generated last is not known.
+    Baseless,
     /// The conflict markers of an earlier merge still stand in it.
     Unresolved,
 }
@@ -69,15 +71,21 @@ pub enum Note {
     Removed(String),
     /// The file is the user's from now on.
     Adopted(String),
+    /// What is generated for a file that the user adopted has changed.
+    Behind(String),
     /// The file has standard conflict markers, for the user to choose.
     Marked(String),
 }
 
 impl Note {
     pub fn path(&self) -> &str {
-        let (Self::Orphan(path) | Self::Removed(path) | Self::Adopted(path) | Self::Marked(path)) =
-            self;
-        path
+        match self {
+            Self::Orphan(path)
+            | Self::Removed(path)
+            | Self::Adopted(path)
+            | Self::Behind(path)
+            | Self::Marked(path) => path,
+        }
     }
 }
 
@@ -87,15 +95,14 @@ impl Plan {
         self.changes.is_empty() && self.conflicts.is_empty()
     }
 
-    /// The files that are there and become other ones, but for what the tool remembers.
-    pub fn replaced(&self) -> impl Iterator<Item = &str> {
-        let changes = self
-            .changes
-            .iter()
-            .filter(|change| !change.is_bookkeeping());
-        changes
-            .filter(|change| change.before.is_some())
-            .map(|change| change.path.as_str())
+    /// The files that become other ones and have something of the user's in them.
+    pub fn edited(&self) -> impl Iterator<Item = &str> {
+        let is_shared = |change: &&Change| match change.owner {
+            Some(_) => change.act == Act::Merge,
+            None => !change.is_bookkeeping() && change.before.is_some(),
+        };
+        let changes = self.changes.iter().filter(is_shared);
+        changes.map(|change| change.path.as_str())
     }
 
     /// Adds the files that people and commands both edit, the state and the specs: `(path, text)`, and the paths of those that go.

@@ -2,11 +2,11 @@
 
 use super::{
     change::{Act, Cause, Change, Conflict, Note, Plan, diff, like},
-    merge::{Merge, is_marked, same},
+    merge::{Merge, same},
     resolve::Resolution,
     tree::{BASE, LOCK, Ours, Tree},
 };
-use crate::project::{Entry, Lock, Owner};
+use crate::project::{Entry, Lock, Owner, is_marked};
 
 /// Compares what was generated last (`lock` and the bases among `ours`), what is on disk and what is generated now.
 ///
@@ -65,11 +65,11 @@ impl Making<'_> {
             return self.reset(path, owner, theirs);
         }
         if is_adopted {
-            return;
+            return self.adopted(path, &theirs);
         }
         let is_memory = path.starts_with(MEMORY);
         if owner != Owner::User && is_there && !is_memory && self.resolution.adopts(path) {
-            return self.adopt(path);
+            return self.adopt(path, &theirs);
         }
         match owner {
             Owner::Tool => self.tool(path, theirs),
@@ -91,16 +91,36 @@ impl Making<'_> {
         }
     }
 
-    fn adopt(&mut self, path: &str) {
-        self.new_lock.files.insert(path.into(), Entry::adopted());
+    fn adopt(&mut self, path: &str, theirs: &str) {
+        if let Some(ours) = self.ours.get(path)
+            && is_marked(ours)
+        {
+            return self.conflict(path, Cause::Unresolved, Some(ours));
+        }
+        let entry = Entry::adopted(Some(theirs));
+        self.new_lock.files.insert(path.into(), entry);
         self.base(path, None);
         self.plan.notes.push(Note::Adopted(path.into()));
+    }
+
+    /// A file that the user took over, and that the project may need to be otherwise now.
+    fn adopted(&mut self, path: &str, theirs: &str) {
+        let before = self.lock.files.get(path);
+        let declined = before.and_then(|entry| entry.declined.as_ref());
+        let entry = Entry::adopted(Some(theirs));
+        if declined.is_some() && declined != entry.declined.as_ref() {
+            self.plan.notes.push(Note::Behind(path.into()));
+        }
+        self.new_lock.files.insert(path.into(), entry);
     }
 
     fn tool(&mut self, path: &str, theirs: String) {
         let act = match self.ours.get(path) {
             Some(ours) if same(ours, &theirs) => None,
             Some(ours) if self.lock.is_pristine(path, ours) => Some(Act::Update),
+            Some(ours) if is_marked(ours) => {
+                return self.conflict(path, Cause::Unresolved, Some(&theirs));
+            }
             Some(_) => return self.conflict(path, Cause::Edited, Some(&theirs)),
             None => match self.lock.files.get(path) {
                 None => Some(Act::Create),
@@ -153,7 +173,10 @@ impl Making<'_> {
                     self.plan.notes.push(Note::Marked(path.into()));
                     self.write(path, Act::Merge, marked, owner);
                 }
-                Err(marked) => return self.conflict(path, Cause::Both, Some(&marked)),
+                Err(marked) => {
+                    let cause = base.map_or(Cause::Baseless, |_| Cause::Both);
+                    return self.conflict(path, cause, Some(&marked));
+                }
             },
         }
         self.record(path, owner, &theirs);
@@ -171,7 +194,8 @@ impl Making<'_> {
                 self.write(path, Act::Create, theirs, Owner::User);
             }
             _ => {
-                self.new_lock.files.insert(path.into(), Entry::adopted());
+                let entry = Entry::adopted(None);
+                self.new_lock.files.insert(path.into(), entry);
                 self.base(path, None);
             }
         }

@@ -40,9 +40,3 @@ pub fn same(a: &str, b: &str) -> bool {
         || (a.contains('\r') || b.contains('\r'))
             && a.replace("\r\n", "\n") == b.replace("\r\n", "\n")
 }
-
-/// Whether a text still has the markers of a merge that failed.
-pub fn is_marked(text: &str) -> bool {
-    let mut lines = text.lines();
-    lines.any(|line| matches!(line, "<<<<<<< ours" | "||||||| original" | ">>>>>>> theirs"))
-}

@@ -11,6 +11,5 @@ mod tree;
 
 pub use change::{Act, Cause, Change, Conflict, Note, Plan};
 pub use make::plan;
-pub use merge::is_marked;
 pub use resolve::{Resolution, ResolutionError};
 pub use tree::{BASE, File, LOCK, Ours, Tree, paths};

@@ -16,6 +16,8 @@ pub enum StateError {
         place: Range<usize>,
         message: String,
     },
+    #[error("operator.toml has the conflict markers of a merge")]
+    Marked,
     #[error("operator.toml has the format {0}, and this tool knows the format {FORMAT}")]
     Format(u32),
     #[error("`{0}` is not a package name")]
@@ -38,6 +40,8 @@ pub enum StateError {
     NoVerbs(String),
     #[error("operator.toml was written by cargo-operator {0}, which is newer than this, {this}", this = env!("CARGO_PKG_VERSION"))]
     Newer(String),
+    #[error("`{0}` is no version of cargo-operator")]
+    Tool(String),
     #[error("the spec `{0}` of {1} lies outside the folder crds/")]
     SpecPath(String, String),
 }
@@ -47,6 +51,7 @@ impl StateError {
     pub fn place(&self, text: &str) -> Option<Range<usize>> {
         let word = match self {
             Self::Invalid { place, .. } => return Some(place.clone()),
+            Self::Marked => "<<<<<<<".to_owned(),
             Self::Format(_) => "format".to_owned(),
             Self::NoNamespaces => "namespaces".to_owned(),
             Self::NoVersions(kind) | Self::NoVerbs(kind) => {
@@ -59,6 +64,7 @@ impl StateError {
             | Self::Namespace(word)
             | Self::Image(word)
             | Self::Newer(word)
+            | Self::Tool(word)
             | Self::SpecPath(word, _) => format!("{word:?}"),
         };
         let start = match self {
@@ -71,8 +77,13 @@ impl StateError {
     pub fn help(&self) -> &'static str {
         match self {
             Self::Invalid { .. } => "docs/operator-toml.md of cargo-operator lists the keys",
+            Self::Marked => {
+                "keep what both sides say, each [[kind]] with its own keys, then `cargo operator regenerate`"
+            }
             Self::Format(_) => "install a newer cargo-operator: `cargo install cargo-operator`",
-            Self::Name(_) => "use lower-case letters, digits and `-`, beginning with a letter",
+            Self::Name(_) => {
+                "use lower-case letters, digits and `-`, beginning with a letter; words of Rust and names that cargo reserves, such as `test`, are none"
+            }
             Self::Twice("module", _) => "give one of the kinds another with `as` (--as NAME)",
             Self::Twice(..) => "remove or rename one of the two",
             Self::Word(_) => "use letters, digits and . _ - / : @ + ~",
@@ -83,6 +94,9 @@ impl StateError {
             Self::Image(_) => IMAGE_HELP,
             Self::NoVerbs(_) => "name what it allows: `verbs = [\"get\"]`",
             Self::Newer(_) => "install that version, or set `tool` back if that is what you want",
+            Self::Tool(_) => {
+                "write the version that last generated the project: `tool = \"0.1.0\"`"
+            }
             Self::SpecPath(..) => "move it to crds/<plural>.<group>.yaml",
         }
     }

@@ -4,6 +4,7 @@ use std::{borrow::Cow, collections::BTreeMap};
 
 use serde::{Deserialize, Serialize};
 
+use super::marker::is_marked;
 use crate::hash::sha256;
 
 /// The format of `operator.lock` that this tool writes. It reads format 1, too, which knows neither `removed` nor the hash of a `user`
@@ -30,6 +31,9 @@ pub struct Entry {
     /// A tombstone: the user deleted the file, and it stays so.
     #[serde(default, skip_serializing_if = "is_false")]
     pub removed: bool,
+    /// Of a file that the user adopted, the hash of what is generated for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub declined: Option<String>,
 }
 
 fn is_false(value: &bool) -> bool {
@@ -55,6 +59,8 @@ pub enum Owner {
 pub enum LockError {
     #[error("operator.lock can't be read: {0}")]
     Invalid(String),
+    #[error("operator.lock has the conflict markers of a merge")]
+    Marked,
     #[error("operator.lock names `{0}`, which is no path in the project")]
     Path(String),
     #[error("operator.lock has the format {0}, and this tool knows the format {FORMAT}")]
@@ -66,6 +72,9 @@ impl LockError {
         match self {
             Self::Invalid(_) | Self::Path(_) => {
                 "take it back from version control; it is written by this tool alone"
+            }
+            Self::Marked => {
+                "take either side, as by `git checkout --ours operator.lock`, then `cargo operator regenerate`"
             }
             Self::Format(_) => "install a newer cargo-operator: `cargo install cargo-operator`",
         }
@@ -86,6 +95,9 @@ impl Lock {
         #[derive(Deserialize)]
         struct Format {
             format: u32,
+        }
+        if is_marked(text) {
+            return Err(LockError::Marked);
         }
         let invalid = |error: toml_edit::de::Error| {
             LockError::Invalid(
@@ -130,13 +142,18 @@ impl Lock {
                 .as_ref()
                 .map(|hash| format!(", hash = \"{hash}\""))
                 .unwrap_or_default();
+            let declined = entry
+                .declined
+                .as_ref()
+                .map(|hash| format!(", declined = \"{hash}\""))
+                .unwrap_or_default();
             let removed = if entry.removed {
                 ", removed = true"
             } else {
                 ""
             };
             text += &format!(
-                "{} = {{ owner = \"{owner}\"{hash}{removed} }}\n",
+                "{} = {{ owner = \"{owner}\"{hash}{removed}{declined} }}\n",
                 toml_edit::Value::from(path.as_str())
             );
         }
@@ -158,15 +175,17 @@ impl Entry {
             owner,
             hash: Some(hash(text)),
             removed: false,
+            declined: None,
         }
     }
 
-    /// Of a file that the user took over, whosever it was.
-    pub fn adopted() -> Self {
+    /// Of a file that the user took over, whosever it was, with the text that is generated for it.
+    pub fn adopted(theirs: Option<&str>) -> Self {
         Self {
             owner: Owner::User,
             hash: None,
             removed: false,
+            declined: theirs.map(hash),
         }
     }
 }
@@ -193,7 +212,8 @@ mod tests {
         let mut lock = Lock::default();
         lock.files
             .insert("src/a b.rs".into(), Entry::new(Owner::Tool, "x"));
-        lock.files.insert(".gitignore".into(), Entry::adopted());
+        lock.files
+            .insert(".gitignore".into(), Entry::adopted(Some("y")));
         let removed = Entry {
             removed: true,
             ..Entry::new(Owner::Tool, "x")
@@ -222,7 +242,7 @@ mod tests {
         let read = Lock::read(old).unwrap();
         assert_eq!(
             (read.format, &read.files["src/lib.rs"]),
-            (FORMAT, &Entry::adopted())
+            (FORMAT, &Entry::adopted(None))
         );
     }
 }

@@ -4,12 +4,14 @@ mod builtin;
 mod check;
 mod keyword;
 mod lock;
+mod marker;
 mod resource;
 mod state;
 
 pub use check::{IMAGE_HELP, StateError, is_image, is_package_name};
 pub use keyword::is_keyword;
 pub use lock::{Entry, Lock, LockError, Owner};
+pub use marker::is_marked;
 pub use resource::{ResourceError, ResourceType, resolve};
 pub use state::{
     FORMAT, Kind, Namespaces, Rule, Runtime, Scaffold, SchemaMode, State, StateFile, ToolSource,

@@ -2,7 +2,7 @@
 
 use std::{fmt, ops::Range};
 
-use super::{check::StateError, keyword::is_keyword};
+use super::{check::StateError, keyword::is_keyword, marker::is_marked};
 use serde::{Deserialize, Serialize};
 use toml_edit::{Array, DocumentMut, Item, Table, value};
 
@@ -70,7 +70,10 @@ pub enum Namespaces {
 
 /// `"all"`, `"own"`, or a list.
 #[derive(Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "write \"all\", \"own\" or a list of names, such as [\"team-a\"]"
+)]
 enum RawNamespaces {
     Word(NamespaceWord),
     List(Vec<String>),
@@ -218,6 +221,9 @@ impl StateFile {
             place: span.unwrap_or_default(),
             message: keyed(message.lines().next().unwrap_or_default()),
         };
+        if is_marked(text) {
+            return Err(StateError::Marked);
+        }
         let document: DocumentMut = text
             .parse()
             .map_err(|error: toml_edit::TomlError| invalid(error.message(), error.span()))?;
@@ -304,6 +310,7 @@ impl StateFile {
             (Some(wrote), Some(this)) if wrote > this => {
                 Err(StateError::Newer(self.state.tool.clone()))
             }
+            (None, _) => Err(StateError::Tool(self.state.tool.clone())),
             _ => Ok(()),
         }
     }

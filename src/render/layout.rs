@@ -146,19 +146,6 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
     for (path, text) in manifests::manifests(&operator(project, &made)?)? {
         tree.insert(path, Owner::Tool, text);
     }
-    if state.image.is_none() && controlled().next().is_some() {
-        rendered.diagnostics.push((
-            state.name.clone(),
-            Diagnostic {
-                code: Code::NoImage,
-                severity: Severity::Note,
-                pointer: String::new(),
-                message: "no image is set yet".into(),
-                instead: Some("manifests/ has no Deployment of the operator".into()),
-                help: Some("cargo operator gen-manifests --image NAME:TAG".into()),
-            },
-        ));
-    }
     Ok(rendered)
 }
 

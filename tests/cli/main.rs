@@ -1,6 +1,7 @@
 //! The program as a user runs it: arguments in, exit code, output and files out. No test here builds what is generated.
 
 mod bad_input;
+mod branches;
 mod diagnostics;
 mod evolves;
 mod explained;

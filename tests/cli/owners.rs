@@ -144,6 +144,68 @@ fn a_path_that_is_none_and_a_file_that_is_the_user_s_are_refused() {
 }
 
 #[test]
+fn many_files_that_were_deleted_are_one_note() {
+    let folder = project();
+    let p = folder.path().join("p");
+    fs::remove_dir_all(p.join("crates/operator-testing")).unwrap();
+    let notes = ok(&p, "regenerate").stderr;
+    let notes: Vec<&str> = notes
+        .lines()
+        .filter(|line| line.starts_with("note:"))
+        .collect();
+    let [note] = notes.as_slice() else {
+        panic!("{notes:?}");
+    };
+    assert!(
+        note.contains("files in crates/operator-testing/ was deleted and stays so"),
+        "{note}"
+    );
+}
+
+#[test]
+fn the_records_of_the_tool_are_not_offered_to_be_adopted() {
+    let folder = project();
+    let p = folder.path().join("p");
+    edit(&p.join(".operator/types/widget/v1"), |text| text + "x\n");
+    let run = run(&p, "regenerate");
+    assert_eq!(run.code, 1);
+    assert!(!run.stderr.contains("--adopt"), "{}", run.stderr);
+    ok(&p, "regenerate --reset .operator/types/widget/v1");
+}
+
+#[test]
+fn what_was_not_done_is_not_the_summary_of_the_json() {
+    let folder = project();
+    let p = folder.path().join("p");
+    let json =
+        |args: &str| -> serde_json::Value { serde_json::from_str(&run(&p, args).stdout).unwrap() };
+    assert_eq!(
+        json("regenerate --check --format json")["summary"],
+        "up to date"
+    );
+    edit(&p.join("manifests/namespace.yaml"), |text| text + "# x\n");
+    let blocked = json("regenerate --format json");
+    assert_eq!(blocked["summary"], "nothing was written");
+    assert_eq!(blocked["next"], serde_json::Value::Null);
+}
+
+#[test]
+fn deleted_manifests_come_back_by_the_command_that_misses_them() {
+    let folder = project();
+    let p = folder.path().join("p");
+    fs::remove_dir_all(p.join("manifests/rbac")).unwrap();
+    let run = ok(&p, "gen-manifests --image example.com/p:1");
+    assert!(
+        run.stderr
+            .contains("the same command with `--reset manifests/rbac"),
+        "{}",
+        run.stderr
+    );
+    ok(&p, "gen-manifests --reset manifests/rbac");
+    assert!(p.join("manifests/rbac/service-account.yaml").exists());
+}
+
+#[test]
 fn a_check_names_what_is_stale_and_writes_nothing() {
     let folder = project();
     let p = folder.path().join("p");

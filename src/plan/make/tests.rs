@@ -152,6 +152,12 @@ fn an_adopted_file_is_the_users_until_it_is_reset() {
         let disk = applied(disk, &plan);
         assert_eq!(disk.get(PATH), Some("a = 2\n"));
         assert_eq!(disk.base(PATH), None);
+        assert_eq!(made(&disk, tree(owner, "a = 3\n")), Plan::default());
+        // what is generated becomes another text: it is told, and once
+        let behind = made(&disk, tree(owner, "a = 4\n"));
+        assert_eq!(behind.notes, [Note::Behind(PATH.into())]);
+        let disk = applied(disk, &behind);
+        assert_eq!(disk.get(PATH), Some("a = 2\n"));
         assert_eq!(made(&disk, tree(owner, "a = 4\n")), Plan::default());
         let reset = Resolution {
             reset: vec![PATH.into()],
@@ -164,6 +170,30 @@ fn an_adopted_file_is_the_users_until_it_is_reset() {
         assert_eq!(disk.get(PATH), Some("a = 4\n"));
         assert_eq!(made(&disk, tree(owner, "a = 4\n")), Plan::default());
     }
+}
+
+#[test]
+fn the_markers_of_a_merge_of_branches_are_nobodys_text() {
+    let marked = "<<<<<<< HEAD\na = 2\n=======\na = 3\n>>>>>>> other\n";
+    let adopt = Resolution {
+        adopt: vec![PATH.into()],
+        ..Resolution::default()
+    };
+    for owner in [Owner::Tool, Owner::Merged, Owner::Keys] {
+        let disk = project(owner, "a = 1\n", Some(marked));
+        for resolution in [Resolution::default(), adopt.clone()] {
+            let plan = resolved(&disk, tree(owner, "a = 4\n"), &resolution);
+            assert_eq!(plan.conflicts[0].cause, Cause::Unresolved, "{owner:?}");
+        }
+    }
+}
+
+#[test]
+fn a_file_whose_base_is_gone_is_not_said_to_have_been_changed_by_both() {
+    let mut disk = project(Owner::Merged, "1\n2\n3\n", Some("1\n2\nthree\n"));
+    disk.0.remove(&format!("{BASE}{PATH}"));
+    let plan = made(&disk, tree(Owner::Merged, "1\n2\n3\n"));
+    assert_eq!(plan.conflicts[0].cause, Cause::Baseless);
 }
 
 #[test]

@@ -1,0 +1,177 @@
+//! The changes, notes and conflicts of a plan, in words.
+
+use std::collections::HashSet;
+
+use super::view::Cure;
+use crate::{
+    diagnostic::Code,
+    plan::{Act, Cause, Change, Conflict, Note, Plan},
+};
+
+/// A line for each file that people care for, and one for the many of the runtime. Of a check, what is stale.
+pub fn list(plan: &Plan, check: bool) -> String {
+    let mut lines = String::new();
+    let mut vendored = 0;
+    let is_told = |change: &&Change| check || !change.is_bookkeeping();
+    for change in plan.changes.iter().filter(is_told) {
+        if change.path.starts_with("crates/") {
+            vendored += 1;
+            continue;
+        }
+        let act = match change.act {
+            Act::Create => "create",
+            Act::Update => "update",
+            Act::Merge => " merge",
+            Act::Remove => "remove",
+        };
+        lines += &match check {
+            true => format!(
+                "stale {}: {} {}\n",
+                part(&change.path),
+                act.trim(),
+                change.path
+            ),
+            false => format!("{act} {}\n", change.path),
+        };
+    }
+    if vendored > 0 {
+        let start = if check { "stale runtime:" } else { "      " };
+        lines += &format!("{start} crates/ ({vendored} files of the runtime)\n");
+    }
+    lines
+}
+
+/// What a file is to the project.
+pub fn part(path: &str) -> &'static str {
+    match path.split_once('/') {
+        Some(("src", rest)) if rest.starts_with("api/") => "types",
+        Some(("src", _)) => "code",
+        Some(("tests", _)) => "tests",
+        Some(("manifests" | "crds", _)) => "manifests",
+        Some(("crates", _)) => "runtime",
+        Some((".operator", _)) => "record",
+        _ if path == "operator.lock" => "record",
+        _ if path == "operator.toml" => "state",
+        _ => "file",
+    }
+}
+
+pub fn word(note: &Note) -> &'static str {
+    match note {
+        Note::Orphan(_) => "orphan",
+        Note::Removed(_) => "removed",
+        Note::Adopted(_) => "adopted",
+        Note::Behind(_) => "behind",
+        Note::Marked(_) => "marked",
+    }
+}
+
+/// How many notes of one sort a folder may have before they are one.
+const MANY: usize = 4;
+
+/// A line for each note, and one for many that are alike.
+pub fn noted(notes: &[&Note], cure: Cure) -> String {
+    let about = |note: &Note| {
+        let path = note.path();
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let top: Vec<&str> = folder.split('/').take(2).collect();
+        (std::mem::discriminant(note), top.join("/"))
+    };
+    let alike = |note: &Note| {
+        notes
+            .iter()
+            .filter(|other| about(other) == about(note))
+            .count()
+    };
+    let mut told = HashSet::new();
+    let mut lines = String::new();
+    for note in notes {
+        let (sort, folder) = about(note);
+        match alike(note) {
+            count if count < MANY || folder.is_empty() => {
+                let path = note.path();
+                lines += &format!("note: {path} {}\n", what(note, path, cure));
+            }
+            count if told.insert((sort, folder.clone())) => {
+                let which = format!("each of {count} files in {folder}/");
+                lines += &format!("note: {which} {}\n", what(note, "PATH", cure));
+            }
+            _ => {}
+        }
+    }
+    lines
+}
+
+fn what(note: &Note, path: &str, cure: Cure) -> String {
+    let reset = |what: &str| format!("{} {what}", cure.with(&format!("--reset {path}")));
+    match note {
+        Note::Orphan(_) => "stays, as it is yours; nothing that is generated uses it any more: move what you need of it elsewhere, then remove it".into(),
+        Note::Removed(_) => format!("was deleted and stays so; {}", reset("brings it back")),
+        Note::Adopted(_) => format!(
+            "is yours from now on, and no longer brought up to date; {}",
+            reset("gives it back")
+        ),
+        Note::Behind(_) => format!(
+            "is yours, and what would be generated for it is not what it was when it became so; {}",
+            cure.with(&format!("--diff --reset {path}")) + " shows what it lacks"
+        ),
+        Note::Marked(_) => "has conflict markers now: choose between them".into(),
+    }
+}
+
+pub fn code(cause: Cause) -> Code {
+    match cause {
+        Cause::Edited | Cause::Unneeded => Code::EditedFile,
+        Cause::Both | Cause::Baseless | Cause::Unresolved => Code::MergeConflict,
+    }
+}
+
+pub fn told(conflict: &Conflict, cure: Cure) -> String {
+    let Conflict { path, cause, diff } = conflict;
+    let adopt = cure.with(&format!("--adopt {path}"));
+    let reset = cure.with(&format!("--reset {path}"));
+    let (what, help) = match cause {
+        Cause::Edited if path.starts_with(".operator/") => (
+            "is the tool's record of what it generated, and was edited",
+            format!("{reset} makes it again"),
+        ),
+        Cause::Edited => (
+            "is made by cargo-operator and was edited",
+            format!("{adopt} makes it yours for good, {reset} loses the edit"),
+        ),
+        Cause::Unneeded => (
+            "is made by cargo-operator and was edited, and the project no longer needs it",
+            format!("{adopt} keeps it as yours, {reset} removes it"),
+        ),
+        Cause::Both => (
+            "was changed in the same place by you and by its template",
+            ways_out(path, cure),
+        ),
+        Cause::Baseless => (
+            "differs from what is generated, and what was generated last is not known",
+            format!(
+                "take operator.lock and .operator/ back from version control, or {}",
+                ways_out(path, cure)
+            ),
+        ),
+        Cause::Unresolved => (
+            "still has the conflict markers of a merge",
+            format!("choose between them, or {reset} takes what is generated"),
+        ),
+    };
+    let diff = if *cause == Cause::Unresolved {
+        ""
+    } else {
+        diff
+    };
+    let code = code(*cause).as_str();
+    format!("conflict[{code}]: {path} {what}; nothing was written\n  help: {help}\n{diff}")
+}
+
+/// Of two texts that can't be merged.
+fn ways_out(path: &str, cure: Cure) -> String {
+    format!(
+        "{} puts both into the file, `--adopt {path}` keeps yours for good, `--reset {path}` takes the template's",
+        cure.with("--write-conflicts")
+    )
+}

@@ -1,0 +1,28 @@
+//! The markers that a merge leaves where both sides changed the same lines: ours, and those of git.
+
+/// Whether a text still has the markers of a merge that failed.
+pub fn is_marked(text: &str) -> bool {
+    let is_ours = |line| matches!(line, "<<<<<<< ours" | "||||||| original" | ">>>>>>> theirs");
+    let starts = |start: &str| text.lines().any(|line| line.starts_with(start));
+    text.lines().any(is_ours) || starts("<<<<<<< ") && starts(">>>>>>> ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_markers_of_git_are_known_and_a_line_of_a_text_is_none() {
+        for (text, expected) in [
+            ("a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> other\n", true),
+            ("a\r\n<<<<<<< ours\r\nb\r\n", true),
+            ("<<<<<<< HEAD\n", false),
+            (
+                "Heading\n=======\n    <<<<<<< HEAD\n    >>>>>>> other\n",
+                false,
+            ),
+        ] {
+            assert_eq!(is_marked(text), expected, "{text}");
+        }
+    }
+}
