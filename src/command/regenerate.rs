@@ -28,8 +28,8 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let entered = Entered::at(&args.place, args.view.mend(), terminal)?;
     let resolution = Resolution::from(args.resolve);
     if resolution == Resolution::default()
-        && disk::is_as_seen(&entered.root)
-        && let Some(exit) = args.view.at_rest(terminal)
+        && let Some(warnings) = disk::as_seen(&entered.root)
+        && let Some(exit) = args.view.at_rest(warnings, terminal)
     {
         return Ok(exit);
     }

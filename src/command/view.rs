@@ -12,7 +12,7 @@ use super::{
     lines::{code, list, noted, part, told, word},
 };
 use crate::{
-    diagnostic::Report,
+    diagnostic::{Report, Severity},
     disk::{self, Seen},
     plan::{Note, Plan},
     terminal::Terminal,
@@ -79,6 +79,12 @@ impl Cure {
 }
 
 impl Outcome<'_> {
+    fn warnings(&self) -> usize {
+        let reports = self.reports.iter();
+        let warnings = reports.filter(|report| report.severity == Severity::Warning);
+        warnings.count()
+    }
+
     fn next(&self) -> String {
         let marked = self.plan.notes.iter().filter_map(|note| match note {
             Note::Marked(path) => Some(path.as_str()),
@@ -121,7 +127,7 @@ impl View {
             && !refused
             && (self.writes() || plan.is_empty())
         {
-            settled.remember(outcome.root);
+            settled.remember(outcome.root, outcome.warnings());
         }
         match self.format {
             Format::Json => terminal.print(&format!("{:#}\n", self.json(outcome)))?,
@@ -144,11 +150,20 @@ impl View {
     }
 
     /// Says that a project is as it should be; `None` as JSON, in which there is more to say.
-    pub fn at_rest(&self, terminal: &Terminal) -> Option<Exit> {
+    pub fn at_rest(&self, warnings: usize, terminal: &Terminal) -> Option<Exit> {
         (self.format == Format::Human).then(|| {
-            terminal.tell(self.rest());
+            self.rests(warnings, terminal);
             Exit::Clean
         })
+    }
+
+    fn rests(&self, warnings: usize, terminal: &Terminal) {
+        if warnings > 0 {
+            terminal.tell(&format!(
+                "note: the specs have warnings ({warnings}); `cargo operator inspect` shows them"
+            ));
+        }
+        terminal.tell(self.rest());
     }
 
     fn rest(&self) -> &'static str {
@@ -196,7 +211,7 @@ impl View {
             return Ok(());
         }
         match (self.check, plan.is_empty()) {
-            (_, true) => terminal.tell(self.rest()),
+            (_, true) => self.rests(outcome.warnings(), terminal),
             (true, false) => terminal.tell(match outcome.cure {
                 Cure::Regenerate => "stale: run `cargo operator regenerate` and commit the result",
                 Cure::SameCommand | Cure::Types => {

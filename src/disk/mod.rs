@@ -29,4 +29,4 @@ pub use project::{
 pub use read::{exists, read, read_tree, rust_files};
 pub use recover::{Mend, recover};
 pub use scratch::Scratch;
-pub use seen::{Seen, is_as_seen};
+pub use seen::{Seen, as_seen};

@@ -22,6 +22,7 @@ struct Memory {
     /// Which build of the program looked: another one may generate something else.
     program: String,
     files: Seen,
+    warnings: usize,
 }
 
 impl<'a> FromIterator<(&'a str, Option<&'a str>)> for Seen {
@@ -38,32 +39,28 @@ impl<'a> FromIterator<(&'a str, Option<&'a str>)> for Seen {
 }
 
 impl Seen {
-    /// Keeps it for [`is_as_seen`]. Where that can't be, the next command takes its time.
-    pub fn remember(&self, root: &Path) {
+    /// Keeps it for [`as_seen`], with the number of warnings that stand. Where that can't be, the next command takes its time.
+    pub fn remember(&self, root: &Path, warnings: usize) {
         let (Some(place), Some(program)) = (place(root), program()) else {
             return;
         };
-        let memory = json!({"program": program, "files": self}).to_string();
+        let memory = json!({"program": program, "files": self, "warnings": warnings}).to_string();
         let folder = place.parent().unwrap_or(&place);
         // what is not written whole is no JSON, and is not read
         let _ = fs::create_dir_all(folder).and_then(|()| fs::write(&place, memory));
     }
 }
 
-/// Whether every file is as it was when this program last found nothing to do.
-pub fn is_as_seen(root: &Path) -> bool {
-    let memory = || {
-        let memory = fs::read(place(root)?).ok()?;
-        let memory: Memory = serde_json::from_slice(&memory).ok()?;
-        (memory.program == program()?).then_some(memory.files.0)
+/// The number of the warnings, if every file is as it was when this program last found nothing to do.
+pub fn as_seen(root: &Path) -> Option<usize> {
+    let memory = fs::read(place(root)?).ok()?;
+    let memory: Memory = serde_json::from_slice(&memory).ok()?;
+    let is_same = |(path, seen): (&String, &Option<String>)| {
+        let now = read(root, path).map(|text| text.map(|text| sha256(text.as_bytes())));
+        now.is_ok_and(|now| now == *seen)
     };
-    memory().is_some_and(|files| {
-        let is_same = |(path, seen): (&String, &Option<String>)| {
-            let now = read(root, path).map(|text| text.map(|text| sha256(text.as_bytes())));
-            now.is_ok_and(|now| now == *seen)
-        };
-        files.par_iter().all(is_same)
-    })
+    let is_known = memory.program == program()? && memory.files.0.par_iter().all(is_same);
+    is_known.then_some(memory.warnings)
 }
 
 /// The file in the user's cache folder that is about the project.

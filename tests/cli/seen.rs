@@ -6,7 +6,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use tempfile::TempDir;
 
-use crate::support::{Run, files, folder, run_in};
+use crate::support::{Run, edit, files, folder, run_in};
 
 const TYPES: &str = "src/api/widget/v1.rs";
 
@@ -74,6 +74,45 @@ fn what_was_found_in_order_is_not_generated_again() {
             .unwrap()
             .contains("// edited"),
         "what is asked for is done"
+    );
+}
+
+#[test]
+fn warnings_that_stand_are_not_forgotten() {
+    let seen = Seen::new();
+    let spec = seen.path("crds/widgets.example.com.yaml");
+    edit(&spec, |text| {
+        text.replacen(
+            "type: integer",
+            "type: integer\n                minLenght: 1",
+            1,
+        )
+    });
+    let first = seen.run("regenerate");
+    assert!(
+        first.stderr.contains("warning[unknown-keyword]"),
+        "{}",
+        first.stderr
+    );
+    for (args, told) in [
+        ("regenerate", "nothing to do"),
+        ("regenerate --check", "up to date"),
+    ] {
+        // looked for, and remembered
+        for cache in ["/dev/null".into(), seen.cache()] {
+            let run = run_in(&cache, &seen.path(""), args, "");
+            let line = "note: the specs have warnings (1); `cargo operator inspect` shows them";
+            assert_eq!(
+                (run.code, run.stderr),
+                (0, format!("{line}\n{told}\n")),
+                "{args}"
+            );
+        }
+    }
+    assert!(
+        seen.run("inspect")
+            .stderr
+            .contains("warning[unknown-keyword]")
     );
 }
 
