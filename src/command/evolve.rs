@@ -24,6 +24,8 @@ pub struct Allow {
 #[derive(Default)]
 pub struct Evolution {
     kinds: Vec<Evolved>,
+    /// Records of specs that are gone while the spec is another one.
+    lost: Vec<String>,
     allowed: bool,
 }
 
@@ -75,10 +77,14 @@ impl Evolution {
             ];
             let differences = differences.iter().map(|found| {
                 let place = places[usize::from(found.side == Side::After)].next();
-                (
-                    found.clone(),
-                    place.expect("there is a place for each pointer"),
-                )
+                let mut found = found.clone();
+                let has_types = |version: &String| kind.versions.contains(version);
+                if found.change == evolution::Change::VersionAdded
+                    && !found.version.as_ref().is_some_and(has_types)
+                {
+                    found.message += ", and has types once `versions` in operator.toml names it";
+                }
+                (found, place.expect("there is a place for each pointer"))
             });
             let had_types = |version: &String| {
                 let record = format!("{RECORD}{}/{}", kind.module_name(), version_module(version));
@@ -94,15 +100,45 @@ impl Evolution {
                 }),
             });
         }
+        let is_lost = |change: &&Change| {
+            let entry = open.lock.files.get(&change.path);
+            let is_new = |text: &String| !open.lock.is_pristine(&change.path, text);
+            change.path.starts_with(SPECS)
+                && change.before.is_none()
+                && entry.is_some()
+                && change.after.as_ref().is_some_and(is_new)
+        };
+        let lost = plan.changes.iter().filter(is_lost);
         Self {
             kinds,
+            lost: lost.map(|change| change.path.clone()).collect(),
             allowed: allow.allow_breaking,
         }
     }
 
     /// Whether something breaks that may not.
     pub fn is_refused(&self) -> bool {
-        !self.allowed && self.kinds.iter().any(|kind| kind.breaking() > 0)
+        !self.allowed && self.breaks()
+    }
+
+    /// Whether something breaks, allowed or not.
+    pub fn breaks(&self) -> bool {
+        self.kinds.iter().any(|kind| kind.breaking() > 0)
+    }
+
+    /// What could not be compared.
+    pub fn warnings(&self) -> impl Iterator<Item = Report> {
+        self.lost.iter().map(|path| Report {
+            severity: Severity::Warning,
+            code: Some(Code::NotCompared),
+            subject: None,
+            message: format!("{path} is gone, so the spec is taken without a comparison"),
+            place: None,
+            instead: None,
+            help: Some(format!(
+                "`git checkout {path}` before this command shows what has changed, and whom it breaks"
+            )),
+        })
     }
 
     /// A line for each difference.
@@ -120,17 +156,10 @@ impl Evolution {
         {
             text += &format!("{}: {} evolved\n", kind.spec, kind.kind);
             for (found, _) in &kind.differences {
-                let place = [found.version.as_deref().unwrap_or_default(), &found.path];
-                let place: Vec<&str> = place.into_iter().filter(|word| !word.is_empty()).collect();
-                let place = if place.is_empty() {
-                    String::new()
-                } else {
-                    place.join(" ") + ": "
-                };
                 text += &format!(
-                    "  {:<10} {place}{}{}\n",
+                    "  {:<10} {}{}\n",
                     found.what().as_str(),
-                    found.message,
+                    told(found),
                     kind.whom(found)
                 );
             }
@@ -152,16 +181,11 @@ impl Evolution {
                 .iter()
                 .filter(|(found, _)| kind.breaks(found));
             for (found, place) in breaking.take(MOST) {
-                let path = if found.path.is_empty() {
-                    String::new()
-                } else {
-                    format!("{}: ", found.path)
-                };
                 reports.push(Report {
                     severity: Severity::Error,
                     code: Some(Code::BreakingChange),
                     subject: Some(kind.kind.clone()),
-                    message: format!("{path}{}", found.message),
+                    message: told(found),
                     place: Some(place.clone()),
                     instead: Some(found.change.reason().to_owned()),
                     help: None,
@@ -191,6 +215,16 @@ impl Evolution {
             json!({"kind": kind.kind, "spec": kind.spec, "differences": kind.differences.iter().map(difference).collect::<Vec<_>>()})
         };
         self.kinds.iter().map(kind).collect()
+    }
+}
+
+/// `v1 spec.size: minimum 1 -> 0`.
+fn told(found: &Difference) -> String {
+    let place = [found.version.as_deref().unwrap_or_default(), &found.path];
+    let place: Vec<&str> = place.into_iter().filter(|word| !word.is_empty()).collect();
+    match place.as_slice() {
+        [] => found.message.clone(),
+        place => format!("{}: {}", place.join(" "), found.message),
     }
 }
 

@@ -42,11 +42,13 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let rendered = open.render()?;
     let (plan, settled) = open.plan(rendered.tree)?;
     let mut reports = open.reports(rendered.diagnostics, &plan);
+    let evolution = Evolution::of(&open, &plan, args.allow);
+    reports.extend(evolution.warnings());
     if !args.view.is_check() {
         reports.extend(touch::reports(&open, &plan, terminal)?);
     }
     let outcome = Outcome {
-        evolution: Evolution::of(&open, &plan, args.allow),
+        evolution,
         root: &open.root,
         reports,
         plan,

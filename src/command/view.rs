@@ -213,6 +213,9 @@ impl View {
         match (self.check, plan.is_empty()) {
             (_, true) => self.rests(outcome.warnings(), terminal),
             (true, false) => terminal.tell(match outcome.cure {
+                Cure::Regenerate if outcome.evolution.breaks() => {
+                    "stale: run `cargo operator regenerate --allow-breaking` and commit the result"
+                }
                 Cure::Regenerate => "stale: run `cargo operator regenerate` and commit the result",
                 Cure::SameCommand | Cure::Types => {
                     "stale: run the command without --check and commit the result"

@@ -32,6 +32,8 @@ codes! {
     Retyped = "retyped",
     /// A change of a definition that breaks operator code, stored objects or clients.
     BreakingChange = "breaking-change",
+    /// A spec that changed while what it was compared with is gone.
+    NotCompared = "not-compared",
     /// Code of the user that uses what a new schema takes away or changes.
     TouchedCode = "touched-code",
     /// A keyword that CustomResourceDefinitions do not have.

@@ -25,12 +25,17 @@ fn a_breaking_change_needs_a_word_and_says_whom_it_breaks() {
         assert!(
             refused
                 .stderr
-                .contains("error[breaking-change]: Widget.example.com: spec.replicas"),
+                .contains("error[breaking-change]: Widget.example.com: v1 spec.replicas"),
             "{}",
             refused.stderr
         );
         assert!(files(&p) == before, "{args}");
     }
+    // what is told to be run is not refused then
+    let stale = run(&p, "regenerate --check --allow-breaking");
+    assert_eq!(stale.code, 1, "{}", stale.stderr);
+    let cure = "stale: run `cargo operator regenerate --allow-breaking` and commit the result\n";
+    assert!(stale.stderr.contains(cure), "{}", stale.stderr);
     let taken = ok(&p, "regenerate --allow-breaking --format json");
     let told: serde_json::Value = serde_json::from_str(&taken.stdout).unwrap();
     let difference = &told["evolution"][0]["differences"][0];
@@ -123,4 +128,68 @@ fn an_edit_of_a_spec_is_not_replaced_unseen() {
     );
     assert!(path.exists());
     assert!(std::fs::read_to_string(&path).unwrap() != old);
+}
+
+/// The definition with one more version, the schema being the same.
+fn with_v2(text: String) -> String {
+    let start = text.find("  - name: v1\n").unwrap();
+    let second = text[start..].replace("name: v1\n", "name: v2\n");
+    text + &second.replace("storage: true", "storage: false")
+}
+
+#[test]
+fn a_new_version_says_how_its_types_come() {
+    let folder = project();
+    let p = folder.path().join("p");
+    edit(&p.join("crds/widgets.example.com.yaml"), with_v2);
+    let told = "  added      v2: the version v2 is new, and has types once `versions` in operator.toml names it\n";
+    let run = ok(&p, "regenerate --dry-run");
+    assert!(run.stderr.contains(told), "{}", run.stderr);
+    edit(&p.join("operator.toml"), |text| {
+        text.replace("versions = [\"v1\"]", "versions = [\"v1\", \"v2\"]")
+    });
+    let run = ok(&p, "regenerate");
+    assert!(
+        run.stderr
+            .contains("  added      v2: the version v2 is new\n"),
+        "{}",
+        run.stderr
+    );
+    assert!(p.join("src/api/widget/v2.rs").exists());
+}
+
+#[test]
+fn the_headline_of_a_version_that_is_refused_names_it() {
+    let folder = project();
+    let p = folder.path().join("p");
+    let path = p.join("crds/widgets.example.com.yaml");
+    edit(&path, with_v2);
+    ok(&p, "regenerate");
+    edit(&path, |text| {
+        let (first, rest) = text.split_once("name: v2\n    served: true").unwrap();
+        format!("{first}name: v2\n    served: false{rest}")
+    });
+    let run = run(&p, "regenerate");
+    let headline = "error[breaking-change]: Widget.example.com: v2: it is no longer served\n";
+    assert!(run.stderr.contains(headline), "{}", run.stderr);
+}
+
+#[test]
+fn a_change_that_cannot_be_compared_is_told() {
+    let folder = project();
+    let p = folder.path().join("p");
+    let record = p.join(".operator/specs/widgets.example.com.yaml");
+    std::fs::remove_file(&record).unwrap();
+    // the spec is that of the record
+    let same = ok(&p, "regenerate --dry-run");
+    assert!(!same.stderr.contains("not-compared"), "{}", same.stderr);
+    edit(&p.join("crds/widgets.example.com.yaml"), |text| {
+        text.replace(REPLICAS, "")
+    });
+    let told = "warning[not-compared]: .operator/specs/widgets.example.com.yaml is gone, so the spec is taken without a comparison\n";
+    let check = run(&p, "regenerate --check");
+    assert!(check.stderr.contains(told), "{}", check.stderr);
+    let taken = ok(&p, "regenerate");
+    assert!(taken.stderr.contains(told), "{}", taken.stderr);
+    assert!(record.exists());
 }

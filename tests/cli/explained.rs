@@ -7,9 +7,10 @@ use super::support::{folder, run};
 const TEXT: &str = include_str!("../../docs/diagnostics.md");
 
 /// They need a second run, with another spec or other templates.
-const NEED_A_PAST: [&str; 5] = [
+const NEED_A_PAST: [&str; 6] = [
     "retyped",
     "breaking-change",
+    "not-compared",
     "touched-code",
     "edited-file",
     "merge-conflict",
