@@ -23,17 +23,21 @@ pub struct Allow {
 /// What became of the definitions since the project was generated last.
 #[derive(Default)]
 pub struct Evolution {
-    kinds: Vec<Evolved>,
+    pub kinds: Vec<Evolved>,
     /// Records of specs that are gone while the spec is another one.
     lost: Vec<String>,
     allowed: bool,
 }
 
-struct Evolved {
+pub struct Evolved {
+    /// Its place among the kinds of the state.
+    pub index: usize,
     /// `KIND.GROUP`.
     kind: String,
     spec: String,
-    differences: Vec<(Difference, Place)>,
+    pub differences: Vec<(Difference, Place)>,
+    /// The version in which objects were stored.
+    pub stored: String,
     /// Where the definition is not the project's own, which can only follow: the versions that have types, whose readers can break.
     foreign: Option<Vec<String>>,
 }
@@ -52,7 +56,7 @@ impl Evolution {
             .filter(|change| change.path.starts_with(SPECS));
         let old: Vec<Api> = specs.filter_map(old).collect();
         let mut kinds = vec![];
-        for (kind, after) in open.state.state.kinds.iter().zip(&open.apis) {
+        for (index, (kind, after)) in (open.state.state.kinds.iter().zip(&open.apis)).enumerate() {
             // by kind and group, as the name of the file is that of the plural
             let is_same = |old: &&Api| old.names.kind == kind.kind && old.group == kind.group;
             // a group that changed is none that is new, if the kind is not there twice
@@ -91,7 +95,9 @@ impl Evolution {
                 open.lock.files.contains_key(&record)
             };
             kinds.push(Evolved {
+                index,
                 kind: kind.full_name(),
+                stored: before.storage_version().name.clone(),
                 spec: kind.spec.clone(),
                 differences: differences.collect(),
                 foreign: kind.scaffold.is_none().then(|| {

@@ -9,6 +9,7 @@ mod gen_manifests;
 mod init;
 mod inspect;
 mod kinds;
+mod left;
 mod lines;
 mod mend;
 mod open;

@@ -34,12 +34,13 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let rendered = open.render()?;
     let (plan, settled) = open.plan(rendered.tree)?;
     let mut reports = open.reports(rendered.diagnostics, &plan);
+    let evolution = Evolution::default();
     if !args.view.is_check() {
-        reports.extend(touch::reports(&open, &plan, terminal)?);
+        reports.extend(touch::reports(&open, &plan, &evolution, terminal)?);
     }
     let outcome = Outcome {
         root: &open.root,
-        evolution: Evolution::default(),
+        evolution,
         reports,
         plan,
         summary: format!(

@@ -2,84 +2,68 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{failure::Failure, open::Open};
+use super::{
+    evolve::Evolution,
+    failure::Failure,
+    left::{Leaving, MANIFEST, Renamed},
+    open::Open,
+};
 use crate::{
     diagnostic::{Code, Place, Report, Severity},
     disk::{self, Scratch},
-    plan::{Change, Plan},
+    plan::{Change, Note, Plan},
     project::Owner,
     terminal::Terminal,
     uses::{self, Checked, Found, Marked, Touched, Use},
 };
 
-/// The places in the user's code that what the plan changes of the types makes wrong.
-pub fn reports(open: &Open, plan: &Plan, terminal: &Terminal) -> Result<Vec<Report>, Failure> {
-    let is_types = |change: &&Change| {
-        change.owner == Some(Owner::Tool)
-            && change.path.starts_with("src/api/")
-            && change.path != "src/api/mod.rs"
-    };
-    let mut marked: BTreeMap<&str, Marked> = BTreeMap::new();
-    for change in plan.changes.iter().filter(is_types) {
-        if let Some(before) = &change.before
-            && let Some(found) = uses::mark(before, change.after.as_deref())
-        {
-            marked.insert(&change.path, found);
-        }
-    }
+/// The places in the user's code that what the plan changes makes wrong.
+pub fn reports(
+    open: &Open,
+    plan: &Plan,
+    evolution: &Evolution,
+    terminal: &Terminal,
+) -> Result<Vec<Report>, Failure> {
+    let marked = marked(plan);
     let mut touched = Touched::default();
     for found in marked.values() {
         touched.extend(found.touched.clone());
     }
-    if touched == Touched::default() {
+    let leaving = Leaving::of(open, plan, evolution);
+    if touched == Touched::default() && leaving.is_empty() {
         return Ok(vec![]);
     }
-    let is_users = |path: &str| {
-        let entry = open.lock.files.get(path);
-        path.ends_with(".rs") && entry.is_none_or(|entry| entry.owner == Owner::User)
-    };
-    let files = disk::rust_files(&open.root)?;
-    let texts: BTreeMap<String, String> = files
-        .0
-        .into_iter()
-        .filter(|(path, _)| is_users(path))
-        .collect();
-    let by_name = |find: fn(&str, &str, &Touched) -> Vec<Use>| -> BTreeSet<Use> {
-        let found = texts
+    let texts = texts(open, plan)?;
+    let by_name = |find: &dyn Fn(&str, &str) -> Vec<Use>| -> BTreeSet<Use> {
+        texts
             .iter()
-            .flat_map(|(path, text)| find(path, text, &touched));
-        found.collect()
+            .flat_map(|(path, text)| find(path, text))
+            .collect()
     };
-    let mut found = by_name(uses::uncovered);
-    // what uses a module that goes does not get as far as its types
-    let gone = plan.changes.iter().filter(|change| change.after.is_none());
-    let gone = gone.filter_map(|change| marked.get(change.path.as_str()));
-    let mut items = Touched::default();
-    for found in gone {
-        items.items.extend(found.touched.items.clone());
-    }
-    if items.takes() {
-        found.extend(
-            texts
-                .iter()
-                .flat_map(|(path, text)| uses::named(path, text, &items)),
-        );
-    }
-    let mut help = "`cargo check --all-targets` tells what is left once the types are new";
-    if touched.takes() {
+    let mut found = by_name(&|path, text| leaving.find(path, text));
+    let mut others = by_name(&|path, text| uses::uncovered(path, text, &touched));
+    let can_break = leaving.breaks() || touched != Touched::default();
+    let mut help = match can_break {
+        true => "`cargo check --all-targets` tells what is left once the types are new",
+        false => "all of it compiles, as the types stay",
+    };
+    if leaving.breaks() || touched.takes() {
         terminal.progress("asking cargo which code uses what goes");
-        match compiled(open, plan, &marked, is_users) {
-            Some(uses) => found.extend(uses),
+        match compiled(open, plan, &marked, |path| texts.contains_key(path)) {
+            Some(uses) => others.extend(uses),
             None => {
-                found.extend(by_name(uses::named));
+                others.extend(by_name(&|path, text| uses::named(path, text, &touched)));
                 help = "all were found by their names alone, as the project was not built or does not compile: after `cargo check --all-targets` rustc is asked";
             }
         }
         terminal.progress_ends();
     }
-    // of one line the first is enough
+    // of one line the first is enough, and best what says why
     let mut lines = BTreeSet::new();
-    found.retain(|at| lines.insert((at.path.clone(), at.line)));
+    let mut first = |at: &Use| lines.insert((at.path.clone(), at.line));
+    found.retain(&mut first);
+    others.retain(&mut first);
+    found.extend(others);
     let count = found.len();
     let report = |(index, at): (usize, Use)| Report {
         severity: Severity::Warning,
@@ -90,7 +74,66 @@ pub fn reports(open: &Open, plan: &Plan, terminal: &Terminal) -> Result<Vec<Repo
         instead: None,
         help: (index + 1 == count).then(|| help.into()),
     };
-    Ok(found.into_iter().enumerate().map(report).collect())
+    let mut reports: Vec<Report> = found.into_iter().enumerate().map(report).collect();
+    if let Some(renamed) = &leaving.renamed {
+        reports.extend(locked(open, renamed)?);
+    }
+    Ok(reports)
+}
+
+/// The modules that the plan gives other types, marked.
+fn marked(plan: &Plan) -> BTreeMap<&str, Marked> {
+    let is_types = |change: &&Change| {
+        change.owner == Some(Owner::Tool)
+            && change.path.starts_with("src/api/")
+            && change.path != "src/api/mod.rs"
+    };
+    let mark = |change: &Change| uses::mark(change.before.as_ref()?, change.after.as_ref()?);
+    let changes = plan.changes.iter().filter(is_types);
+    let marked = changes.filter_map(|change| Some((change.path.as_str(), mark(change)?)));
+    marked.collect()
+}
+
+/// The user's code that stays, and that cargo compiles.
+fn texts(open: &Open, plan: &Plan) -> Result<BTreeMap<String, String>, Failure> {
+    let goes = |path: &str| {
+        let mut changes = plan.changes.iter();
+        changes.any(|change| change.path == path && change.after.is_none())
+    };
+    // no module of the tool's declares it any more
+    let is_left = |path: &str| {
+        let is_orphan =
+            |note: &Note| matches!(note, Note::Orphan(orphan) if orphan.as_str() == path);
+        path.starts_with("src/controllers/") && plan.notes.iter().any(is_orphan)
+    };
+    let is_users = |path: &str| {
+        let entry = open.lock.files.get(path);
+        entry.is_none_or(|entry| entry.owner == Owner::User) && !goes(path) && !is_left(path)
+    };
+    let files = disk::rust_files(&open.root)?.0.into_iter();
+    Ok(files.filter(|(path, _)| is_users(path)).collect())
+}
+
+/// The entry of Cargo.lock, which is the user's, that has the former name.
+fn locked(open: &Open, renamed: &Renamed) -> Result<Option<Report>, Failure> {
+    let path = "Cargo.lock";
+    let Renamed { before, after, .. } = renamed;
+    let line = format!("name = \"{before}\"");
+    let Some(text) = disk::read(&open.root, path)? else {
+        return Ok(None);
+    };
+    let Some(start) = text.find(&line) else {
+        return Ok(None);
+    };
+    Ok(Some(Report {
+        severity: Severity::Warning,
+        code: Some(Code::TouchedCode),
+        subject: None,
+        message: format!("the package `{before}` is `{after}` now, so that `--locked` fails"),
+        place: Some(Place::new(path, 1, &text, start..start + line.len())),
+        instead: None,
+        help: Some("`cargo update --workspace`, or any build without `--locked`, mends it".into()),
+    }))
 }
 
 fn place(at: &Use, text: &str) -> Place {
@@ -163,5 +206,3 @@ fn changed(message: &str) -> String {
         _ => message.to_owned(),
     }
 }
-
-const MANIFEST: &str = "Cargo.toml";

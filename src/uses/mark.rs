@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{
     Touched,
-    module::{Member, Module, Shape},
+    module::{Member, Module, Shape, Type},
 };
 
 /// A module of before, made to tell of each use of what changes.
@@ -15,13 +15,10 @@ pub struct Marked {
     pub touched: Touched,
 }
 
-/// Compares the modules of one version; `None` where one is not Rust, as after an edit. An absent module is one without types.
-pub fn mark(before: &str, after: Option<&str>) -> Option<Marked> {
+/// Compares the modules of one version; `None` where one is not Rust, as after an edit.
+pub fn mark(before: &str, after: &str) -> Option<Marked> {
     let before = before.trim_start_matches('\u{feff}');
-    let (old, new) = (
-        Module::read(before)?,
-        Module::read(after.unwrap_or_default())?,
-    );
+    let (old, new) = (Module::read(before)?, Module::read(after)?);
     let mut marking = Marking {
         old: &old,
         new: &new,
@@ -55,14 +52,19 @@ struct Marking<'a> {
 impl Marking<'_> {
     fn item(&mut self, name: &str) {
         let old = &self.old.items[name];
+        let is_root = old.root().is_some();
         let Some(new) = self.new.items.get(name) else {
             self.marks.insert(old.place, REMOVED);
             self.touched.items.insert(name.to_owned());
             return;
         };
+        self.root(name, old, new);
         match (&old.shape, &new.shape) {
             (Shape::Struct(old), Shape::Struct(new)) => {
-                self.members(old, new);
+                let changed = self.members(old, new);
+                if !is_root {
+                    self.touched.members.extend(changed);
+                }
                 if new.keys().any(|field| !old.contains_key(field)) {
                     self.touched.wider.insert(name.to_owned());
                 }
@@ -84,17 +86,48 @@ impl Marking<'_> {
             }
             // a shared type got one of its own, or lost it: fields of it are compared by what they stand for
             (Shape::Alias(_), _) | (_, Shape::Alias(_)) => {}
+            (Shape::Kind(_), Shape::Kind(_)) => {}
             // the same type, derived or written out
-            (Shape::Kind, _) | (_, Shape::Kind) => {}
+            (Shape::Kind(_), _) => {
+                self.touched.items.insert(format!("{name}::new"));
+            }
+            (_, Shape::Kind(kind)) => {
+                if !kind.has_default {
+                    self.touched.items.insert(format!("{name}::default"));
+                }
+            }
             _ => {
                 self.marks.insert(old.place, RETYPED);
                 self.touched.items.insert(name.to_owned());
             }
         }
-        self.members(&old.methods, &new.methods);
+        let changed = self.members(&old.methods, &new.methods);
+        self.touched.members.extend(changed);
     }
 
-    fn members(&mut self, old: &BTreeMap<String, Member>, new: &BTreeMap<String, Member>) {
+    /// The fields of a kind, of which those that kube derives have no place for a mark.
+    fn root(&mut self, name: &str, old: &Type, new: &Type) {
+        let (Some(old), Some(new)) = (old.root(), new.root()) else {
+            return;
+        };
+        for (field, type_) in old {
+            let resolved = self.old.resolve(type_);
+            let is_same = |new: &&str| self.new.resolve(new) == resolved;
+            if !new.get(field).is_some_and(is_same) {
+                self.touched
+                    .roots
+                    .insert((name.to_owned(), field.to_owned()));
+            }
+        }
+    }
+
+    /// Marks the members that go or get another type, and returns their names.
+    fn members(
+        &mut self,
+        old: &BTreeMap<String, Member>,
+        new: &BTreeMap<String, Member>,
+    ) -> Vec<String> {
+        let mut changed = vec![];
         for (name, member) in old {
             let resolved = self.old.resolve(&member.type_);
             let note = match new.get(name) {
@@ -103,13 +136,16 @@ impl Marking<'_> {
                 None => REMOVED,
             };
             self.marks.insert(member.place, note);
-            self.touched.members.insert(name.clone());
+            changed.push(name.clone());
         }
+        changed
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
 
     const BEFORE: &str = "/// What is wanted.
@@ -143,6 +179,10 @@ pub struct Part {
 pub type SecondPart = Part;
 ";
 
+    fn names(names: &[&str]) -> BTreeSet<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
     #[test]
     fn what_goes_or_changes_is_marked_and_no_line_moves() {
         let after = BEFORE
@@ -159,7 +199,7 @@ pub type SecondPart = Part;
                 "pub type SecondPart = Part;",
                 "pub struct SecondPart {\n    pub y: bool,\n}",
             );
-        let marked = mark(BEFORE, Some(&after)).unwrap();
+        let marked = mark(BEFORE, &after).unwrap();
         let lines: Vec<&str> = marked.text.lines().collect();
         assert_eq!(lines.len(), BEFORE.lines().count());
         let told: Vec<&str> = lines
@@ -173,24 +213,61 @@ pub type SecondPart = Part;
             "    #[deprecated(note = \"removed by the new schema\")] Fast,",
         ];
         assert_eq!(told, expected);
-        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let touched = Touched {
             members: names(&["second", "size"]),
             items: names(&["Mode::Fast"]),
             wider: names(&["Spec"]),
             longer: names(&["Mode"]),
+            ..Touched::default()
         };
         assert_eq!(marked.touched, touched);
     }
 
     #[test]
-    fn equal_modules_touch_nothing_and_a_module_that_goes_touches_all() {
-        let same = mark(BEFORE, Some(BEFORE)).unwrap();
+    fn a_kind_that_is_written_out_or_derived_is_compared_by_its_fields() {
+        let derived = "#[kube(group = \"example.com\", kind = \"Widget\", status = \"WidgetStatus\")]\n\
+                       pub struct WidgetSpec {}\npub struct WidgetStatus {}\n";
+        let plain = "pub struct Widget {\n    pub metadata: kube::core::ObjectMeta,\n    pub spec: Option<WidgetSpec>,\n    \
+                     pub status: Option<WidgetStatus>,\n}\npub struct WidgetSpec {}\npub struct WidgetStatus {}\n";
+        let same = mark(derived, &plain.replace("Option<WidgetSpec>", "WidgetSpec"));
+        assert_eq!(same.unwrap().touched.roots, BTreeSet::new());
+        let root = |field: &str| BTreeSet::from([("Widget".to_owned(), field.to_owned())]);
+        for (before, after, function) in [
+            (derived, plain, "Widget::new"),
+            (plain, derived, "Widget::default"),
+        ] {
+            let touched = mark(before, after).unwrap().touched;
+            assert_eq!(touched.roots, root("spec"));
+            assert_eq!(touched.members, BTreeSet::new());
+            assert_eq!(touched.items, names(&[function]));
+            assert!(touched.takes());
+        }
+        let without = derived.replace(", status = \"WidgetStatus\"", "");
+        assert_eq!(
+            mark(derived, &without).unwrap().touched.roots,
+            root("status")
+        );
+        let other = plain.replace("spec: Option<WidgetSpec>", "spec: WidgetSpec");
+        let marked = mark(plain, &other).unwrap();
+        assert_eq!(
+            (marked.touched.roots, marked.touched.members),
+            (root("spec"), BTreeSet::new())
+        );
+        assert!(
+            marked
+                .text
+                .contains("#[deprecated(note = \"retyped by the new schema\")] pub spec")
+        );
+    }
+
+    #[test]
+    fn equal_modules_touch_nothing_and_one_without_types_touches_all() {
+        let same = mark(BEFORE, BEFORE).unwrap();
         assert_eq!(
             (same.text.as_str(), same.touched),
             (BEFORE, Touched::default())
         );
-        let gone = mark(BEFORE, None).unwrap().touched;
+        let gone = mark(BEFORE, "").unwrap().touched;
         let items: Vec<&str> = gone.items.iter().map(String::as_str).collect();
         assert_eq!(items, ["Mode", "Part", "SecondPart", "Spec"]);
     }

@@ -20,11 +20,17 @@ pub struct Type {
 
 pub enum Shape {
     /// That of a kind, which kube derives from its spec.
-    Kind,
+    Kind(Kind),
     Struct(BTreeMap<String, Member>),
     Enum(BTreeMap<String, Member>),
     /// Another name for a type.
     Alias(String),
+}
+
+pub struct Kind {
+    /// The types of its fields, but for its metadata.
+    pub fields: BTreeMap<String, String>,
+    pub has_default: bool,
 }
 
 pub struct Member {
@@ -40,14 +46,14 @@ impl Module {
         let mut module = Self::default();
         for item in &file.items {
             if let Item::Struct(item) = item
-                && let Some(kind) = kind(&item.attrs)
+                && let Some((name, kind)) = kind(item)
             {
                 let type_ = Type {
-                    shape: Shape::Kind,
+                    shape: Shape::Kind(kind),
                     place: start(&item.vis),
                     methods: BTreeMap::new(),
                 };
-                module.items.insert(kind, type_);
+                module.items.insert(name, type_);
             }
             let (name, shape, place) = match item {
                 Item::Struct(item) => (&item.ident, fields(&item.fields), start(&item.vis)),
@@ -117,14 +123,51 @@ impl Module {
     }
 }
 
-/// The name of the kind in `#[kube(kind = "...")]`.
-fn kind(attributes: &[syn::Attribute]) -> Option<String> {
-    let kube = attributes
-        .iter()
-        .find(|found| found.path().is_ident("kube"))?;
+impl Type {
+    /// The types of the fields of a kind, but for its metadata; `None` where it is none.
+    pub fn root(&self) -> Option<BTreeMap<&str, &str>> {
+        match &self.shape {
+            Shape::Kind(kind) => {
+                let fields = kind.fields.iter();
+                Some(fields.map(|(name, type_)| (&**name, &**type_)).collect())
+            }
+            Shape::Struct(fields) if fields.get(METADATA).is_some_and(is_object_meta) => {
+                let fields = fields.iter().filter(|(name, _)| *name != METADATA);
+                Some(
+                    fields
+                        .map(|(name, field)| (&**name, &*field.type_))
+                        .collect(),
+                )
+            }
+            _ => None,
+        }
+    }
+}
+
+const METADATA: &str = "metadata";
+
+fn is_object_meta(field: &Member) -> bool {
+    field.type_ == "kube :: core :: ObjectMeta"
+}
+
+/// What `#[kube(kind = "...", status = "...")]` on the struct of a spec makes, by its name.
+fn kind(spec: &syn::ItemStruct) -> Option<(String, Kind)> {
+    let mut attributes = spec.attrs.iter();
+    let kube = attributes.find(|found| found.path().is_ident("kube"))?;
     let text = kube.meta.to_token_stream().to_string();
-    let (_, rest) = text.split_once("kind = \"")?;
-    rest.split('"').next().map(str::to_owned)
+    let value = |key: &str| {
+        let (_, rest) = text.split_once(&format!("{key} = \""))?;
+        rest.split('"').next()
+    };
+    let status = value("status").map(|name| ("status", format!("Option < {name} >")));
+    let fields = [("spec", spec.ident.to_string())].into_iter().chain(status);
+    let kind = Kind {
+        fields: fields
+            .map(|(name, type_)| (name.to_owned(), type_))
+            .collect(),
+        has_default: text.contains("derive = \"Default\""),
+    };
+    Some((value("kind")?.to_owned(), kind))
 }
 
 fn fields(fields: &Fields) -> Shape {

@@ -7,7 +7,7 @@ use syn::{
     visit::{self, Visit},
 };
 
-use super::{Touched, Use};
+use super::{Touched, Use, root::Roots};
 
 /// The uses of what goes or changes in a file; none where it is not Rust.
 pub fn named(path: &str, text: &str, touched: &Touched) -> Vec<Use> {
@@ -28,6 +28,10 @@ fn visited(path: &str, text: &str, touched: &Touched, names: bool) -> Vec<Use> {
         path,
         touched,
         names,
+        roots: match names {
+            true => Roots::of(&file, &touched.roots),
+            false => Roots::default(),
+        },
         found: vec![],
     };
     looking.visit_file(&file);
@@ -40,19 +44,13 @@ struct Looking<'a> {
     path: &'a str,
     touched: &'a Touched,
     names: bool,
+    roots: Roots<'a>,
     found: Vec<Use>,
 }
 
 impl Looking<'_> {
     fn tell(&mut self, at: &impl Spanned, message: String) {
-        let span = at.span();
-        self.found.push(Use {
-            path: self.path.to_owned(),
-            line: span.start().line,
-            column: span.start().column + 1,
-            length: span.byte_range().len(),
-            message,
-        });
+        self.found.push(Use::at(self.path, at.span(), message));
     }
 
     fn member(&mut self, at: &impl Spanned, name: &str) {
@@ -61,6 +59,24 @@ impl Looking<'_> {
                 at,
                 format!("`{name}` may be a field that is removed or has another type"),
             );
+        }
+    }
+
+    fn root(&mut self, name: &syn::Ident, kind: &str) {
+        self.tell(
+            name,
+            format!("`{name}` of {kind} is removed or has another type"),
+        );
+    }
+
+    fn root_fields<'a>(&mut self, path: &Path, fields: impl Iterator<Item = &'a Member>) {
+        let kind = last(path);
+        for field in fields {
+            if let Member::Named(name) = field
+                && self.roots.has(&kind, name)
+            {
+                self.root(name, &kind);
+            }
         }
     }
 
@@ -79,6 +95,9 @@ impl<'ast> Visit<'ast> for Looking<'_> {
     fn visit_expr_field(&mut self, field: &'ast ExprField) {
         if let Member::Named(name) = &field.member {
             self.member(name, &name.to_string());
+            if let Some(kind) = self.roots.read(&field.base, name) {
+                self.root(name, &kind);
+            }
         }
         visit::visit_expr_field(self, field);
     }
@@ -104,11 +123,19 @@ impl<'ast> Visit<'ast> for Looking<'_> {
 
     fn visit_expr_struct(&mut self, literal: &'ast ExprStruct) {
         self.structure(&literal.path, literal.rest.is_some());
+        self.root_fields(
+            &literal.path,
+            literal.fields.iter().map(|field| &field.member),
+        );
         visit::visit_expr_struct(self, literal);
     }
 
     fn visit_pat_struct(&mut self, pattern: &'ast PatStruct) {
         self.structure(&pattern.path, pattern.rest.is_some());
+        self.root_fields(
+            &pattern.path,
+            pattern.fields.iter().map(|field| &field.member),
+        );
         visit::visit_pat_struct(self, pattern);
     }
 
@@ -219,6 +246,7 @@ fn f(spec: &Spec) -> i32 {
             items: names(&["Part", "Mode::Fast"]),
             wider: names(&["Spec"]),
             longer: names(&["Mode"]),
+            ..Touched::default()
         };
         let told = |uses: Vec<Use>| {
             uses.into_iter()
@@ -231,5 +259,29 @@ fn f(spec: &Spec) -> i32 {
         );
         let expected = [(1, 11), (4, 16), (6, 9), (7, 5), (8, 9), (8, 28), (9, 34)];
         assert_eq!(told(named("src/x.rs", CODE, &touched)), expected);
+    }
+
+    #[test]
+    fn spec_and_status_are_found_where_they_are_of_the_kind() {
+        let code = "fn f(backup: &Backup, it: Arc<v1::Backup>, pod: &Pod) {
+    let a = backup.spec.as_ref();
+    let b = self.backup.spec;
+    let c = &it.spec;
+    let d = &pod.spec;
+    let e = &backup.status;
+    let f = Pod { spec: None };
+    let g = v1::Backup { spec: None };
+    let Backup { spec, .. } = g;
+    let h: Vec<Backup> = vec![];
+    let i = h.spec();
+}
+";
+        let touched = Touched {
+            roots: [("Backup".to_owned(), "spec".to_owned())].into(),
+            ..Touched::default()
+        };
+        let found = named("src/x.rs", code, &touched).into_iter();
+        let found: Vec<_> = found.map(|at| (at.line, at.column)).collect();
+        assert_eq!(found, [(2, 20), (3, 25), (4, 17), (8, 26), (9, 18)]);
     }
 }

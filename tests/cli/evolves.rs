@@ -1,6 +1,6 @@
 //! A spec that changes: what is told of it, and what is not taken without a word.
 
-use crate::support::{edit, files, ok, project, run};
+use crate::support::{edit, files, ok, project, run, with_v2};
 
 const REPLICAS: &str = "              replicas:
                 description: How many there are.
@@ -128,13 +128,6 @@ fn an_edit_of_a_spec_is_not_replaced_unseen() {
     );
     assert!(path.exists());
     assert!(std::fs::read_to_string(&path).unwrap() != old);
-}
-
-/// The definition with one more version, the schema being the same.
-fn with_v2(text: String) -> String {
-    let start = text.find("  - name: v1\n").unwrap();
-    let second = text[start..].replace("name: v1\n", "name: v2\n");
-    text + &second.replace("storage: true", "storage: false")
 }
 
 #[test]

@@ -99,3 +99,10 @@ pub fn files(root: &Path) -> BTreeMap<String, String> {
 pub fn edit(path: &Path, change: impl Fn(String) -> String) {
     fs::write(path, change(fs::read_to_string(path).unwrap())).unwrap();
 }
+
+/// The definition with one more version, the schema being the same.
+pub fn with_v2(text: String) -> String {
+    let start = text.find("  - name: v1\n").unwrap();
+    let second = text[start..].replace("name: v1\n", "name: v2\n");
+    text + &second.replace("storage: true", "storage: false")
+}

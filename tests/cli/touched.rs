@@ -1,8 +1,37 @@
 //! Which code a new schema touches, by the names alone: nothing of these projects is built. `tests/replay/` asks rustc.
 
-use std::fs;
+use std::{fs, path::Path};
 
-use crate::support::{edit, ok, project};
+use serde_json::Value;
+
+use crate::support::{edit, folder, ok, project, with_v2};
+
+const SPEC: &str = "crds/widgets.example.com.yaml";
+
+/// What a command tells of the user's code: `FILE: the line: the message`.
+fn touched(p: &Path, args: &str) -> Vec<String> {
+    let run = ok(p, &format!("{args} --dry-run --format json"));
+    let told: Value = serde_json::from_str(&run.stdout).unwrap();
+    let found = told["diagnostics"].as_array().unwrap().iter();
+    let found = found.filter(|found| found["code"] == "touched-code");
+    let shown = |found: &Value| {
+        let file = found["file"].as_str().unwrap();
+        let text = fs::read_to_string(p.join(file)).unwrap();
+        let line = text
+            .lines()
+            .nth(found["line"].as_u64().unwrap() as usize - 1);
+        format!(
+            "{file}: {}: {}",
+            line.unwrap().trim(),
+            found["message"].as_str().unwrap()
+        )
+    };
+    found.map(shown).collect()
+}
+
+fn append(p: &Path, path: &str, text: &str) {
+    edit(&p.join(path), |old| old + text);
+}
 
 #[test]
 fn code_that_uses_what_goes_is_named_with_its_line() {
@@ -26,7 +55,7 @@ fn code_that_uses_what_goes_is_named_with_its_line() {
         text.replace(replicas, "              colour: {type: string}\n")
     });
     let run = ok(&p, "regenerate --dry-run --format json --allow-breaking");
-    let told: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    let told: Value = serde_json::from_str(&run.stdout).unwrap();
     let places: Vec<String> = told["diagnostics"]
         .as_array()
         .unwrap()
@@ -45,4 +74,202 @@ fn code_that_uses_what_goes_is_named_with_its_line() {
     // a check is quick, and tells what is stale alone
     let run = crate::support::run(&p, "regenerate --check");
     assert!(!run.stderr.contains("touched-code"), "{}", run.stderr);
+}
+
+#[test]
+fn another_scope_is_told_where_objects_are_asked_for() {
+    let folder = project();
+    let p = folder.path().join("p");
+    edit(&p.join(SPEC), |text| {
+        text.replace("scope: Namespaced", "scope: Cluster")
+    });
+    let told = touched(&p, "regenerate --allow-breaking");
+    let expected = "tests/widget.rs: let widgets: Api<Widget> = Api::namespaced(server.client(), server.namespace());: \
+                    Widget has no namespaces any more, so `Api::namespaced` is not for it";
+    assert_eq!(told, [expected]);
+}
+
+#[test]
+fn the_import_of_a_version_that_is_not_served_or_stored_any_more_is_told_once() {
+    let folder = project();
+    let p = folder.path().join("p");
+    edit(&p.join(SPEC), with_v2);
+    edit(&p.join("operator.toml"), |text| {
+        text.replace(r#"versions = ["v1"]"#, r#"versions = ["v1", "v2"]"#)
+    });
+    ok(&p, "regenerate");
+    append(
+        &p,
+        "src/lib.rs",
+        "\nuse api::widget::v2::{Widget, WidgetSpec};\n\npub fn mine(of: WidgetSpec) -> Widget {\n    Widget::new(\"x\", of)\n}\n\npub type Mine = crate::api::widget::v2::WidgetStatus;\n",
+    );
+    let unserved = |version: &str| {
+        let was = format!("name: {version}\n    served: true");
+        edit(&p.join(SPEC), |text| {
+            assert!(text.contains(&was));
+            text.replace(&was, &was.replace("true", "false"))
+        });
+    };
+    unserved("v2");
+    let told = touched(&p, "regenerate --allow-breaking");
+    let expected = "src/lib.rs: use api::widget::v2::{Widget, WidgetSpec};: \
+                    v2 of Widget is no longer served, so its requests find nothing; objects are stored as v1";
+    assert_eq!(told, [expected]);
+    let run = ok(&p, "regenerate --allow-breaking");
+    assert!(
+        run.stderr
+            .contains("help: all of it compiles, as the types stay\n"),
+        "{}",
+        run.stderr
+    );
+
+    edit(&p.join(SPEC), |text| {
+        let (first, second) = text.split_once("name: v2").unwrap();
+        first.replace("storage: true", "storage: false")
+            + "name: v2"
+            + &second
+                .replace("storage: false", "storage: true")
+                .replace("served: false", "served: true")
+    });
+    let imports = |message: &str| {
+        [
+            (
+                "src/controllers/widget.rs",
+                "use crate::api::widget::v1::Widget;",
+            ),
+            (
+                "tests/widget.rs",
+                "use p::{Options, api::widget::v1::Widget, operator};",
+            ),
+        ]
+        .map(|(file, line)| format!("{file}: {line}: {message}"))
+    };
+    let stored = "v2 of Widget is stored now, and this works with v1";
+    let told = touched(&p, "regenerate --allow-breaking");
+    assert_eq!(told, imports(stored));
+    let both = fs::read_to_string(p.join(SPEC)).unwrap();
+    unserved("v1");
+    let served =
+        "v1 of Widget is no longer served, so its requests find nothing; objects are stored as v2";
+    let told = touched(&p, "regenerate --allow-breaking");
+    assert_eq!(told, imports(served));
+    fs::write(p.join(SPEC), both).unwrap();
+    ok(&p, "regenerate --allow-breaking");
+
+    edit(&p.join(SPEC), |text| {
+        let (start, _) = text.split_once("  - name: v1").unwrap();
+        let (_, end) = text.split_once("  - name: v2").unwrap();
+        format!("{start}  - name: v2{end}")
+    });
+    let told = touched(&p, "regenerate --allow-breaking");
+    let gone = "`api::widget::v1` is removed; objects are stored as v2";
+    assert_eq!(told, imports(gone));
+}
+
+#[test]
+fn code_that_goes_with_its_kind_is_not_told() {
+    let folder = project();
+    let p = folder.path().join("p");
+    assert_eq!(touched(&p, "remove Widget"), [""; 0]);
+    // what stays is not compiled: a note names it
+    append(&p, "src/controllers/widget.rs", "// mine\n");
+    assert_eq!(touched(&p, "remove Widget"), [""; 0]);
+    append(
+        &p,
+        "src/lib.rs",
+        "\nuse api::widget::v1::{Widget, WidgetSpec};\nuse controllers::widget;\n",
+    );
+    let told = [
+        "src/lib.rs: use api::widget::v1::{Widget, WidgetSpec};: `api::widget` is removed",
+        "src/lib.rs: use controllers::widget;: `controllers::widget` is removed",
+    ];
+    assert_eq!(touched(&p, "remove Widget"), told);
+    let state = fs::read_to_string(p.join("operator.toml")).unwrap();
+    edit(&p.join("operator.toml"), |text| {
+        text.split_once("[[kind]]").unwrap().0.to_owned()
+    });
+    assert_eq!(touched(&p, "regenerate"), told);
+
+    let other = state.replace("scaffold =", "as = \"gadget\"\nscaffold =");
+    fs::write(p.join("operator.toml"), other).unwrap();
+    let told = [
+        "src/lib.rs: use api::widget::v1::{Widget, WidgetSpec};: `api::widget` is `api::gadget` now",
+        "src/lib.rs: use controllers::widget;: `controllers::widget` is `controllers::gadget` now",
+    ];
+    assert_eq!(touched(&p, "regenerate"), told);
+}
+
+#[test]
+fn another_name_of_the_project_is_told_where_the_old_one_stands() {
+    let folder = folder();
+    ok(folder.path(), "init my-operator --crd widget.yaml");
+    let p = folder.path().join("my-operator");
+    edit(&p.join("operator.toml"), |text| {
+        text.replace("name = \"my-operator\"", "name = \"other-one\"")
+    });
+    let krate = "the crate `my_operator` is `other_one` now";
+    let text = "the operator `my-operator` is `other-one` now";
+    let expected = [
+        format!("src/main.rs: use my_operator::{{Options, operator}};: {krate}"),
+        format!(
+            "src/main.rs: let connected = Operator::connect(\"my-operator\", args.settings).await?;: {text}"
+        ),
+        format!("tests/widget.rs: use my_operator::{{Options, api::widget::v1::Widget, operator}};: {krate}"),
+        format!(
+            "tests/widget.rs: let client = server.client_as(\"system:serviceaccount:my-operator:my-operator\");: {text}"
+        ),
+        format!(
+            "tests/widget.rs: let connected = Operator::new(\"my-operator\", Settings::for_tests(), client);: {text}"
+        ),
+        "Cargo.lock: name = \"my-operator\": the package `my-operator` is `other-one` now, so that `--locked` fails".into(),
+    ];
+    assert_eq!(touched(&p, "regenerate"), expected);
+    let run = ok(&p, "regenerate");
+    assert!(
+        run.stderr.contains("`cargo update --workspace`"),
+        "{}",
+        run.stderr
+    );
+
+    // a library with a name of its own keeps it
+    append(&p, "Cargo.toml", "\n[lib]\nname = \"mine\"\n");
+    edit(&p.join("operator.toml"), |text| {
+        text.replace("other-one", "my-operator")
+    });
+    append(
+        &p,
+        "src/main.rs",
+        "\nuse mine::Options as A;\nuse other_one::X;\nconst NAME: &str = \"other-one\";\n",
+    );
+    let expected = "src/main.rs: const NAME: &str = \"other-one\";: the operator `other-one` is `my-operator` now";
+    assert_eq!(touched(&p, "regenerate"), [expected]);
+}
+
+#[test]
+fn a_spec_that_has_to_be_there_is_told_where_it_was_optional() {
+    let folder = folder();
+    edit(&folder.path().join("widget.yaml"), |text| {
+        text.replacen("        required:\n        - spec\n", "", 1)
+    });
+    ok(folder.path(), "init p --crd widget.yaml");
+    let p = folder.path().join("p");
+    edit(&p.join(SPEC), |text| {
+        let object = "        type: object\n        properties:\n          spec:";
+        assert!(text.contains(object));
+        let required = object.replace("properties:\n", "required: [spec]\n        properties:\n");
+        text.replace(object, &required)
+    });
+    append(
+        &p,
+        "src/lib.rs",
+        "\npub fn size(one: &api::widget::v1::Widget) -> i32 {\n    one.spec.as_ref().map_or(0, |spec| spec.size)\n}\n",
+    );
+    let told = touched(&p, "regenerate --allow-breaking");
+    let message = "`spec` of Widget is removed or has another type";
+    // and not the `spec` of a Deployment
+    let expected = [
+        format!("src/controllers/widget.rs: .spec: {message}"),
+        format!("src/lib.rs: one.spec.as_ref().map_or(0, |spec| spec.size): {message}"),
+    ];
+    assert_eq!(told, expected);
 }

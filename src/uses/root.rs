@@ -1,0 +1,81 @@
+//! The fields `spec` and `status` of a kind, which many types have: they are looked for where a name tells that the value is of the kind.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use heck::ToSnakeCase;
+use quote::ToTokens;
+use syn::{Expr, Ident, Member, Pat, Type, visit::Visit};
+
+/// The values of a file that are of a kind, by their names.
+#[derive(Default)]
+pub struct Roots<'a> {
+    fields: Option<&'a BTreeSet<(String, String)>>,
+    /// The kind of each name: that of a variable or field which has the kind in its type, and the kind's own in snake case.
+    kinds: BTreeMap<String, String>,
+}
+
+impl<'a> Roots<'a> {
+    /// Of a kind and one of its fields each.
+    pub fn of(file: &syn::File, fields: &'a BTreeSet<(String, String)>) -> Self {
+        let kinds = fields.iter();
+        let kinds = kinds.map(|(kind, _)| (kind.to_snake_case(), kind.clone()));
+        let mut roots = Self {
+            fields: Some(fields),
+            kinds: kinds.collect(),
+        };
+        roots.visit_file(file);
+        roots
+    }
+
+    /// Whether a kind has that field.
+    pub fn has(&self, kind: &str, field: &Ident) -> bool {
+        let is_same = |found: &(String, String)| found.0 == kind && field == &found.1;
+        self.fields.is_some_and(|fields| fields.iter().any(is_same))
+    }
+
+    /// The kind of which `base.field` reads a field.
+    pub fn read(&self, base: &Expr, field: &Ident) -> Option<String> {
+        let kind = self.kinds.get(&name(base)?)?;
+        self.has(kind, field).then(|| kind.clone())
+    }
+
+    fn typed(&mut self, name: &Ident, type_: &Type) {
+        let tokens = type_.to_token_stream().to_string();
+        let mut words = tokens.split(' ');
+        let kinds = self.fields.into_iter().flatten().map(|(kind, _)| kind);
+        let of = |word: &str| kinds.clone().find(|kind| *kind == word).cloned();
+        if let Some(kind) = words.find_map(of) {
+            self.kinds.insert(name.to_string(), kind);
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Roots<'_> {
+    fn visit_pat_type(&mut self, typed: &'ast syn::PatType) {
+        if let Pat::Ident(pattern) = &*typed.pat {
+            self.typed(&pattern.ident, &typed.ty);
+        }
+        syn::visit::visit_pat_type(self, typed);
+    }
+
+    fn visit_field(&mut self, field: &'ast syn::Field) {
+        if let Some(name) = &field.ident {
+            self.typed(name, &field.ty);
+        }
+    }
+}
+
+/// The last name of what a value is reached by: `backup` of `(&self.backup)`.
+fn name(value: &Expr) -> Option<String> {
+    match value {
+        Expr::Path(path) => path.path.get_ident().map(Ident::to_string),
+        Expr::Field(field) => match &field.member {
+            Member::Named(name) => Some(name.to_string()),
+            Member::Unnamed(_) => None,
+        },
+        Expr::Reference(to) => name(&to.expr),
+        Expr::Paren(inner) => name(&inner.expr),
+        Expr::Unary(unary) => name(&unary.expr),
+        _ => None,
+    }
+}
