@@ -174,6 +174,8 @@ fn code_that_goes_with_its_kind_is_not_told() {
     // what stays is not compiled: a note names it
     append(&p, "src/controllers/widget.rs", "// mine\n");
     assert_eq!(touched(&p, "remove Widget"), [""; 0]);
+    // a test that stays is
+    append(&p, "tests/widget.rs", "// mine\n");
     append(
         &p,
         "src/lib.rs",
@@ -182,6 +184,7 @@ fn code_that_goes_with_its_kind_is_not_told() {
     let told = [
         "src/lib.rs: use api::widget::v1::{Widget, WidgetSpec};: `api::widget` is removed",
         "src/lib.rs: use controllers::widget;: `controllers::widget` is removed",
+        "tests/widget.rs: use p::{Options, api::widget::v1::Widget, operator};: `api::widget` is removed",
     ];
     assert_eq!(touched(&p, "remove Widget"), told);
     let state = fs::read_to_string(p.join("operator.toml")).unwrap();
@@ -195,6 +198,7 @@ fn code_that_goes_with_its_kind_is_not_told() {
     let told = [
         "src/lib.rs: use api::widget::v1::{Widget, WidgetSpec};: `api::widget` is `api::gadget` now",
         "src/lib.rs: use controllers::widget;: `controllers::widget` is `controllers::gadget` now",
+        "tests/widget.rs: use p::{Options, api::widget::v1::Widget, operator};: `api::widget` is `api::gadget` now",
     ];
     assert_eq!(touched(&p, "regenerate"), told);
 }
