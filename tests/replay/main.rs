@@ -194,7 +194,7 @@ fn replay(history: &Path, totals: &mut Totals) {
         as_new(folder.path(), &p, revision);
         if let Some(compiler) = &compiler {
             let named = named(&told);
-            let failing = compiler.failing();
+            let failing = compiler.failing(&stored(revision));
             for line in failing.difference(&named) {
                 eprintln!("{step}: {line:?} was not named");
             }
@@ -208,6 +208,15 @@ fn replay(history: &Path, totals: &mut Totals) {
         }
     }
     eprintln!("{}: {} steps", history.display(), revisions.len() - 1);
+}
+
+/// The module of the version in which objects are stored.
+fn stored(spec: &Path) -> String {
+    let text = fs::read_to_string(spec).unwrap();
+    let spec: Value = serde_yaml::from_str(&text).unwrap();
+    let versions = spec["spec"]["versions"].as_array().unwrap();
+    let stored = versions.iter().find(|version| version["storage"] == true);
+    stored.unwrap()["name"].as_str().unwrap().replace('-', "_")
 }
 
 /// A project with the crates of this repository in place of copies.
