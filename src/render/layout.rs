@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    cargo_lock, controller,
+    cargo_lock, controller, fault_test,
     generated_test::{self, Typed},
     registry::{self, Watched},
     sample::sample,
@@ -142,6 +142,9 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         Owner::Tool,
         generated_test::text(project, made.iter().flat_map(|made| &made.typed)),
     );
+    if let Some(text) = fault_test::text(project, made.iter().flat_map(|made| &made.typed)) {
+        tree.insert("tests/faults.rs", Owner::Tool, text);
+    }
     vendor::add(tree, &state.runtime);
     for (path, text) in manifests::manifests(&operator(project, &made)?)? {
         tree.insert(path, Owner::Tool, text);

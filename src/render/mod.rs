@@ -2,6 +2,7 @@
 
 mod cargo_lock;
 mod controller;
+mod fault_test;
 mod generated_test;
 mod layout;
 mod registry;

@@ -56,6 +56,7 @@ templates! {
     "tests/config_map.rs.j2",
     "tests/deployment.rs.j2",
     "tests/generated.rs.j2",
+    "tests/faults.rs.j2",
 }
 
 static TERA: LazyLock<Tera> = LazyLock::new(|| {

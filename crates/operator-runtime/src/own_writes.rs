@@ -1,7 +1,7 @@
-//! A guard against acting on a cache that is older than our own writes.
+//! A guard against acting on a cache that is older than the answers to our own writes.
 //!
-//! In: objects as the API server answered our writes, and as the cache has them. Out: the newer of the
-//! two. An entry stays only until the cache has caught up. No io.
+//! In: objects as the API server answered our writes, or that they are gone, and as the cache has them. Out: the
+//! newer of the two. An entry stays only until the cache has caught up. No io.
 
 use std::{
     collections::HashMap,
@@ -11,8 +11,15 @@ use std::{
 use kube::{Resource, ResourceExt, runtime::reflector::ObjectRef};
 
 pub(crate) struct OwnWrites<K: Resource<DynamicType = ()> + 'static>(
-    Mutex<HashMap<ObjectRef<K>, Arc<K>>>,
+    Mutex<HashMap<ObjectRef<K>, Answer<K>>>,
 );
+
+/// What the API server answered a write.
+enum Answer<K> {
+    Written(Arc<K>),
+    /// There was no object any more; the one of this uid will not come back.
+    Gone(Option<String>),
+}
 
 impl<K: Resource<DynamicType = ()> + 'static> Default for OwnWrites<K> {
     fn default() -> Self {
@@ -22,32 +29,42 @@ impl<K: Resource<DynamicType = ()> + 'static> Default for OwnWrites<K> {
 
 impl<K: Resource<DynamicType = ()> + 'static> OwnWrites<K> {
     pub fn wrote(&self, key: ObjectRef<K>, object: Arc<K>) {
-        self.lock().insert(key, object);
+        self.lock().insert(key, Answer::Written(object));
     }
 
-    /// The cached object, or what we wrote if the cache has not seen that yet.
-    pub fn newest(&self, key: &ObjectRef<K>, cached: Arc<K>) -> Arc<K> {
-        let mut written = self.lock();
-        match written.get(key) {
-            Some(own) if is_older(&*cached, &**own) => own.clone(),
+    /// A write found that the object is gone. A watch may tell of it much later, if it has fallen silent, and until
+    /// then each change of a child would make its children anew.
+    pub fn found_gone(&self, key: ObjectRef<K>, object: &K) {
+        self.lock().insert(key, Answer::Gone(object.uid()));
+    }
+
+    /// The cached object, or what we wrote if the cache has not seen that yet; none if it is known to be gone.
+    pub fn newest(&self, key: &ObjectRef<K>, cached: Arc<K>) -> Option<Arc<K>> {
+        let mut answers = self.lock();
+        match answers.get(key) {
+            Some(Answer::Written(own)) if is_older(&*cached, &**own) => Some(own.clone()),
+            Some(Answer::Gone(uid)) if *uid == cached.uid() => None,
             Some(_) => {
-                written.remove(key);
-                cached
+                answers.remove(key);
+                Some(cached)
             }
-            None => cached,
+            None => Some(cached),
         }
     }
 
     /// The version that we wrote last, if the cache was not seen to have it.
     pub fn version(&self, key: &ObjectRef<K>) -> Option<String> {
-        self.lock().get(key)?.resource_version()
+        match self.lock().get(key)? {
+            Answer::Written(own) => own.resource_version(),
+            Answer::Gone(_) => None,
+        }
     }
 
     pub fn forget(&self, key: &ObjectRef<K>) {
         self.lock().remove(key);
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<ObjectRef<K>, Arc<K>>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<ObjectRef<K>, Answer<K>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -78,7 +95,8 @@ mod tests {
         let key = ObjectRef::<ConfigMap>::new("a");
         let writes = OwnWrites::default();
         writes.wrote(key.clone(), object("1", "10"));
-        let version = |cached| writes.newest(&key, cached).resource_version().unwrap();
+        let newest = |cached| writes.newest(&key, cached).unwrap();
+        let version = |cached| newest(cached).resource_version().unwrap();
         assert_eq!(
             version(object("1", "9")),
             "10",
@@ -93,9 +111,18 @@ mod tests {
         let key = ObjectRef::<ConfigMap>::new("a");
         let writes = OwnWrites::default();
         writes.wrote(key.clone(), object("1", "10"));
-        assert_eq!(
-            writes.newest(&key, object("2", "5")).uid().as_deref(),
-            Some("2")
-        );
+        let newest = writes.newest(&key, object("2", "5")).unwrap();
+        assert_eq!(newest.uid().as_deref(), Some("2"));
+    }
+
+    #[test]
+    fn what_is_gone_is_not_taken_from_the_cache_and_what_comes_after_it_is() {
+        let key = ObjectRef::<ConfigMap>::new("a");
+        let writes = OwnWrites::default();
+        writes.found_gone(key.clone(), &*object("1", "10"));
+        assert!(writes.newest(&key, object("1", "10")).is_none());
+        assert!(writes.newest(&key, object("1", "11")).is_none());
+        assert!(writes.newest(&key, object("2", "12")).is_some());
+        assert!(writes.newest(&key, object("2", "12")).is_some());
     }
 }

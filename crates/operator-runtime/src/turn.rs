@@ -56,9 +56,11 @@ pub(crate) async fn reconcile<R: Reconciler>(
     if let Some(wait) = turns.wakes.begin(&key, Instant::now()) {
         return Ok(wait);
     }
+    let Some(object) = turns.own_writes.newest(&key, object) else {
+        return Ok(Action::await_change());
+    };
     let span = info_span!("reconcile", kind = %turns.metrics.kind, object = place(&key));
     let turn = async {
-        let object = turns.own_writes.newest(&key, object);
         turns.metrics.active.inc();
         let started = Instant::now();
         let done = AssertUnwindSafe(turns.turn(&key, object.clone()))
@@ -131,12 +133,18 @@ impl<R: Reconciler> Turns<R> {
                     match self.write_finalizers(key, &object, finalizers).await? {
                         Written::Now(written) => object = written,
                         Written::Outdated => return Ok(Done::Outdated),
-                        Written::Gone => return Ok(Done::Reconciled(Action::await_change())),
+                        Written::Gone => {
+                            self.own_writes.found_gone(key.clone(), &*object);
+                            return Ok(Done::Reconciled(Action::await_change()));
+                        }
                     }
                 }
                 let cx = Context::new(self.controlling.clone(), &*object);
-                let done = self.reconciler.reconcile(object, &cx).await;
+                let done = self.reconciler.reconcile(object.clone(), &cx).await;
                 self.note_writes(key, &cx);
+                if cx.found_gone() {
+                    self.own_writes.found_gone(key.clone(), &*object);
+                }
                 done.map(Done::Reconciled)
             }
             Step::Cleanup(finalizers) => {

@@ -56,18 +56,8 @@ impl Server {
             // Writing to a String cannot fail.
             let _ = writeln!(
                 text,
-                "  refused: {} {} {}{} {}/{} by {} {}",
-                request.code,
-                request.verb,
-                request.resource,
-                match request.subresource.as_str() {
-                    "" => String::new(),
-                    name => format!("/{name}"),
-                },
-                request.namespace,
-                request.name,
-                request.agent,
-                request.user,
+                "  refused: {} {request} by {} {}",
+                request.code, request.agent, request.user,
             );
         }
         let events = "/api/v1/events?fieldSelector=type%3DWarning";

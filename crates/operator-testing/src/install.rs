@@ -41,7 +41,23 @@ impl Server {
         Ok(())
     }
 
-    async fn apply_one(&self, mut object: Value) -> Result<()> {
+    /// Deletes every object of a YAML text, in the background; what is gone already is no error.
+    pub(crate) async fn uninstall(&self, yaml: &str) -> Result<()> {
+        for mut object in documents(yaml)? {
+            let path = self.path_of(&mut object).await?;
+            let request = Request::delete(path)
+                .body(Vec::new())
+                .map_err(|error| Error::Document("usable name", error.to_string()))?;
+            match self.own_client().request::<Value>(request).await {
+                Err(kube::Error::Api(status)) if status.code == 404 => {}
+                answer => drop(answer?),
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the server has the object, whose namespace is put right on the way.
+    async fn path_of(&self, object: &mut Value) -> Result<String> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
         let name = text(&object["metadata"]["name"]);
@@ -71,7 +87,7 @@ impl Server {
             return Err(Error::Kind { api_version, kind });
         };
         let plural = text(&resource["name"]);
-        let path = if resource["namespaced"] == true {
+        Ok(if resource["namespaced"] == true {
             let namespace = match object["metadata"]["namespace"].as_str() {
                 Some(namespace) => namespace.to_owned(),
                 None => self.namespace().to_owned(),
@@ -83,7 +99,11 @@ impl Server {
                 metadata.shift_remove("namespace");
             }
             format!("{root}/{plural}/{name}")
-        };
+        })
+    }
+
+    async fn apply_one(&self, mut object: Value) -> Result<()> {
+        let path = self.path_of(&mut object).await?;
         if let Some(real) = self.real() {
             real.claim(&path, self.fetch(&path)).await?;
         }
@@ -92,7 +112,7 @@ impl Server {
             .body(object.to_string().into_bytes())
             .map_err(|error| Error::Document("usable name", error.to_string()))?;
         self.own_client().request::<Value>(request).await?;
-        if kind == "CustomResourceDefinition" {
+        if object["kind"] == "CustomResourceDefinition" {
             self.await_established(&path, &object).await?;
         }
         Ok(())

@@ -1,5 +1,6 @@
 //! A layer in the client that notes every request and what it was answered with, on any server.
 
+use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -40,6 +41,22 @@ impl Request {
     /// Whether it was to change something.
     pub fn is_write(&self) -> bool {
         !matches!(self.verb, "get" | "list" | "watch" | "")
+    }
+}
+
+impl fmt::Display for Request {
+    /// As in `patch memcacheds/status default/sample`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { verb, resource, .. } = self;
+        write!(f, "{verb} {resource}")?;
+        if !self.subresource.is_empty() {
+            write!(f, "/{}", self.subresource)?;
+        }
+        match (self.namespace.as_str(), self.name.as_str()) {
+            ("", "") => Ok(()),
+            ("", name) => write!(f, " {name}"),
+            (namespace, name) => write!(f, " {namespace}/{name}"),
+        }
     }
 }
 
@@ -136,7 +153,8 @@ where
     }
 }
 
-fn describe<B>(request: &http::Request<B>) -> Request {
+/// What is asked; the answer's code is not known yet.
+pub(crate) fn describe<B>(request: &http::Request<B>) -> Request {
     let header = |name: &str| {
         let value = request
             .headers()

@@ -8,6 +8,7 @@ use kube::client::ClientBuilder;
 
 use crate::api::ApiServer;
 use crate::error::{Error, Result};
+use crate::fault::Faults;
 use crate::real::Real;
 use crate::record::{Record, Request};
 
@@ -52,7 +53,11 @@ impl Server {
 
     /// A server in memory, whatever the environment says.
     pub fn in_memory() -> Self {
-        let backend = Backend::Memory(ApiServer::new());
+        Self::of(ApiServer::new())
+    }
+
+    pub(crate) fn of(server: ApiServer) -> Self {
+        let backend = Backend::Memory(server);
         let inner = Inner {
             backend,
             record: Record::default(),
@@ -88,16 +93,29 @@ impl Server {
     /// [impersonation]: https://kubernetes.io/docs/reference/access-authn-authz/user-impersonation/
     pub fn client_as(&self, user: &str) -> Client {
         let layer = self.inner.record.layer(user);
-        let account = user
-            .strip_prefix("system:serviceaccount:")
-            .and_then(|account| account.split_once(':'));
-        let namespace = account.map_or(self.namespace(), |(namespace, _)| namespace);
+        let namespace = self.namespace_of(user);
         match &self.inner.backend {
             Backend::Memory(server) => ClientBuilder::new(server.clone(), namespace)
                 .with_layer(&layer)
                 .build(),
             Backend::Real(real) => real.client(&layer, namespace),
         }
+    }
+
+    fn namespace_of<'a>(&'a self, user: &'a str) -> &'a str {
+        let account = user
+            .strip_prefix("system:serviceaccount:")
+            .and_then(|account| account.split_once(':'));
+        account.map_or(self.namespace(), |(namespace, _)| namespace)
+    }
+
+    /// A client of a user whose requests faults befall.
+    pub(crate) fn disturbed(&self, user: &str, faults: &Faults) -> Client {
+        let server = self.service().expect("faults are for the server in memory");
+        ClientBuilder::new(server, self.namespace_of(user))
+            .with_layer(&self.inner.record.layer(user))
+            .with_layer(faults)
+            .build()
     }
 
     /// Runs an operator beside the test, to the end of the test's runtime. It should not end before: if it does,

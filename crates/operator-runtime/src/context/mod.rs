@@ -5,7 +5,10 @@ mod event;
 mod ownership;
 mod status;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicBool, Ordering::Relaxed},
+};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{
@@ -27,6 +30,8 @@ pub struct Context {
     owner: Owner,
     /// The reconciled object as the API server answered our last write of it.
     written: Mutex<Option<Value>>,
+    /// Whether a write of the reconciled object found none.
+    is_gone: AtomicBool,
 }
 
 /// What is the same for all objects of a controller.
@@ -86,6 +91,7 @@ impl Context {
             controller,
             owner,
             written: Mutex::default(),
+            is_gone: AtomicBool::default(),
         }
     }
 
@@ -138,6 +144,10 @@ impl Context {
     /// The object as our last write left it, if there was one in this reconciliation.
     pub(crate) fn written(&self) -> MutexGuard<'_, Option<Value>> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn found_gone(&self) -> bool {
+        self.is_gone.load(Relaxed)
     }
 }
 

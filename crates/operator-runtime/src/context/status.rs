@@ -1,5 +1,7 @@
 //! The status of the reconciled object, written when it changed.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use kube::{
     Resource, ResourceExt,
     api::{Patch, PatchParams},
@@ -70,7 +72,10 @@ impl Context {
                 debug!("status not written: {}", refused.message);
                 Ok(())
             }
-            Err(error) if is_gone(&error) => Ok(()),
+            Err(error) if is_gone(&error) => {
+                self.is_gone.fetch_or(is_owner, Relaxed);
+                Ok(())
+            }
             Err(error) => Err(error.into()),
         }
     }

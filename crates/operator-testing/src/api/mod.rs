@@ -53,6 +53,7 @@ pub(crate) fn target(method: &http::Method, uri: &http::Uri) -> (&'static str, R
 }
 
 /// Everything that the server knows.
+#[derive(Clone)]
 pub(crate) struct State {
     registry: Registry,
     store: Store,

@@ -14,7 +14,7 @@ use super::store::Key;
 use super::{State, event, namespace, status::Result};
 
 /// All served kinds.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Registry {
     /// The versions of each custom kind, by the name of its definition.
     custom: BTreeMap<String, Vec<Arc<Kind>>>,

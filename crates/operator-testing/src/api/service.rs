@@ -1,5 +1,6 @@
 //! The server as a [`tower::Service`]: HTTP in, HTTP out.
 
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::fmt;
 use std::future::Future;
@@ -18,6 +19,7 @@ use tokio::sync::watch;
 
 use super::request::Call;
 use super::status::Failure;
+use super::store::Key;
 use super::watch::Tick;
 use super::{Reply, State};
 
@@ -42,11 +44,23 @@ struct Shared {
 impl ApiServer {
     /// A server with the namespaces that every cluster has, and nothing else.
     pub fn new() -> Self {
-        let state = Mutex::new(State::new());
+        Self::of(State::new())
+    }
+
+    /// Another server, which begins with all that this one has.
+    pub fn fork(&self) -> Self {
+        Self::of(self.state().clone())
+    }
+
+    fn of(state: State) -> Self {
+        let tick = Tick {
+            version: state.store.version(),
+            ..Tick::default()
+        };
         Self {
             shared: Arc::new(Shared {
-                state,
-                changed: watch::Sender::new(Tick::default()),
+                state: Mutex::new(state),
+                changed: watch::Sender::new(tick),
             }),
         }
     }
@@ -60,6 +74,16 @@ impl ApiServer {
     pub fn expire_watches(&self) {
         self.state().store.compact();
         self.drop_watches();
+    }
+
+    /// All objects as they are stored, by `GROUP/PLURAL/NAMESPACE/NAME`.
+    pub(crate) fn objects(&self) -> BTreeMap<String, Arc<Value>> {
+        let state = self.state();
+        let path = |key: &Key| [&*key.group, &*key.plural, &*key.namespace, &*key.name].join("/");
+        let objects = state.store.all();
+        objects
+            .map(|(key, object)| (path(key), object.clone()))
+            .collect()
     }
 
     pub(super) fn state(&self) -> MutexGuard<'_, State> {

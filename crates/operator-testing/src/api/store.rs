@@ -34,7 +34,7 @@ pub(crate) struct Event {
 }
 
 /// The state of the server at its newest version.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Store {
     objects: BTreeMap<Key, Arc<Value>>,
     log: VecDeque<Event>,

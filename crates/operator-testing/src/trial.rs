@@ -1,0 +1,343 @@
+//! An operator under faults: whatever befalls one of its requests, it comes to the same state, and then to rest.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
+use std::future::Future;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use k8s_openapi::jiff::Timestamp;
+use kube::Client;
+use serde_json::Value;
+use tokio::runtime::Runtime;
+
+use crate::api::ApiServer;
+use crate::fault::{Fault, Faults, Schedule};
+use crate::record::Request;
+use crate::server::Server;
+
+/// How long nothing may be written before an operator counts as being at rest, on the test's clock.
+const REST: Duration = Duration::from_secs(60);
+
+/// The same where a watch fell silent: as long as it takes to be given up, and more.
+const LONG_REST: Duration = Duration::from_secs(900);
+
+/// How often it may begin anew to be at rest.
+const PATIENCE: usize = 8;
+
+/// How many pairs of faults are tried.
+const PAIRS: usize = 24;
+
+/// How many single faults are tried. One kind of a starter has some 250; an operator of many kinds makes more requests with each.
+const MOST: usize = 600;
+
+/// A test of an operator under faults, on the API server in memory, with a clock of its own.
+///
+/// The operator starts, a sample is created, and when all is at rest, it is deleted. That is done once without a fault, then again for
+/// each fault that can befall each request (600 of them, if there are more), and for some pairs. At rest, the cluster must be what it was without faults, and the
+/// operator must not write.
+///
+/// Times are those of the test's clock, which leaps when nothing is to be done: an operator that waits for something outside of the
+/// test sees its timeouts pass at once.
+///
+/// `FAULTS="12:504 17:cut"` runs one schedule alone, as a failing test names it; `FAULT_SEED` chooses other pairs.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    manifests: PathBuf,
+    user: String,
+    sample: String,
+}
+
+/// What became of one run.
+struct Run {
+    asked: Vec<Request>,
+    /// The objects at rest: with the sample, and without.
+    states: Vec<Value>,
+    restless: Option<String>,
+}
+
+impl Trial {
+    /// Of an operator that is installed by the kustomization `manifests` and speaks as `user`, with a sample in YAML.
+    pub fn new(manifests: impl Into<PathBuf>, user: &str, sample: &str) -> Self {
+        Self {
+            manifests: manifests.into(),
+            user: user.to_owned(),
+            sample: sample.to_owned(),
+        }
+    }
+
+    /// Runs what `operator` makes of a client under every fault.
+    ///
+    /// # Panics
+    ///
+    /// Where it does not come to the state that it has without faults, or not to rest; with the schedule that shows it.
+    pub fn assert_converges<E, R>(&self, operator: impl Fn(Client) -> R + Sync)
+    where
+        E: Display + Send + 'static,
+        R: Future<Output = Result<(), E>> + Send + 'static,
+    {
+        let installed = self.installed();
+        let calm = self.run(&installed, &operator, Schedule::default());
+        if let Some(why) = &calm.restless {
+            panic!("without a fault: {why}");
+        }
+        let schedules = match std::env::var("FAULTS") {
+            Ok(text) => vec![
+                text.parse()
+                    .unwrap_or_else(|error| panic!("FAULTS: {error}")),
+            ],
+            Err(_) => schedules(&calm.asked, seed()),
+        };
+        let next = AtomicUsize::new(0);
+        let failures = Mutex::new(BTreeSet::new());
+        let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    while let Some(schedule) = schedules.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        let run = self.run(&installed, &operator, schedule.clone());
+                        if let Some(why) = wrong(&calm, &run) {
+                            let failure = told(schedule, &run, &why);
+                            let mut failures =
+                                failures.lock().unwrap_or_else(PoisonError::into_inner);
+                            failures.insert(failure);
+                        }
+                    }
+                });
+            }
+        });
+        let failures = failures
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        let shown: Vec<String> = failures.iter().take(5).cloned().collect();
+        assert!(
+            failures.is_empty(),
+            "{} of {} schedules fail:\n\n{}",
+            failures.len(),
+            schedules.len(),
+            shown.join("\n\n")
+        );
+    }
+
+    /// A server on which everything is but the sample.
+    fn installed(&self) -> ApiServer {
+        let server = Server::in_memory();
+        let installed = runtime().block_on(server.install_kustomization(&self.manifests));
+        installed.unwrap_or_else(|error| panic!("{}: {error}", self.manifests.display()));
+        server.service().expect("it is in memory")
+    }
+
+    fn run<E, R>(
+        &self,
+        installed: &ApiServer,
+        operator: &impl Fn(Client) -> R,
+        schedule: Schedule,
+    ) -> Run
+    where
+        E: Display + Send + 'static,
+        R: Future<Output = Result<(), E>> + Send + 'static,
+    {
+        let rest = match schedule.0.values().any(|fault| *fault == Fault::Stall) {
+            true => LONG_REST,
+            false => REST,
+        };
+        runtime().block_on(async {
+            let before = installed.objects();
+            let server = Server::of(installed.fork());
+            let faults = Faults::new(schedule);
+            server.run(operator(server.disturbed(&self.user, &faults)));
+            let sample = server.install(&self.sample).await;
+            sample.unwrap_or_else(|error| panic!("the sample: {error}"));
+            let mut states = vec![];
+            let mut restless = come_to_rest(&server, &faults, rest).await;
+            if restless.is_none() {
+                states.push(settled(&server, &before));
+                let sample = server.uninstall(&self.sample).await;
+                sample.unwrap_or_else(|error| panic!("the sample: {error}"));
+                restless = come_to_rest(&server, &faults, rest).await;
+                states.push(settled(&server, &before));
+            }
+            let answered = server.requests();
+            let mut answered = answered.iter();
+            let forbidden =
+                answered.find(|request| request.code == 403 && request.user == self.user);
+            let forbidden = forbidden.map(|request| format!("it may not {request}"));
+            Run {
+                asked: faults.asked(),
+                states,
+                restless: forbidden.or(restless),
+            }
+        })
+    }
+}
+
+fn runtime() -> Runtime {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    let runtime = builder.enable_all().start_paused(true).build();
+    runtime.expect("a runtime starts")
+}
+
+/// Waits until nothing is written any more, or says why there is no end of it.
+async fn come_to_rest(server: &Server, faults: &Faults, rest: Duration) -> Option<String> {
+    let mut written = None;
+    for _ in 0..PATIENCE {
+        tokio::time::sleep(rest).await;
+        let ended = server.ended().clone();
+        if let Some(reason) = ended {
+            return Some(format!("the operator ended: {reason}"));
+        }
+        let writes = faults
+            .asked()
+            .iter()
+            .filter(|request| request.is_write())
+            .count();
+        if faults.is_exhausted() {
+            break;
+        }
+        if written == Some(writes) {
+            return None;
+        }
+        written = Some(writes);
+    }
+    let asked = faults.asked();
+    let last: Vec<String> = asked
+        .iter()
+        .rev()
+        .take(4)
+        .map(ToString::to_string)
+        .collect();
+    Some(format!(
+        "it does not come to rest: {} requests, the last of them {}",
+        asked.len(),
+        last.join(", ")
+    ))
+}
+
+/// The objects that are not as they were before, without what is another in each run, and without messages and leases.
+fn settled(server: &Server, before: &BTreeMap<String, Arc<Value>>) -> Value {
+    let is_message = |path: &str| {
+        let mut parts = path.split('/').skip(1);
+        matches!(parts.next(), Some("events" | "leases"))
+    };
+    let objects = server.service().map(|server| server.objects());
+    let objects = objects.into_iter().flatten();
+    let is_new = |path: &String, object: &Arc<Value>| {
+        let old = before.get(path);
+        old.is_none_or(|old| !Arc::ptr_eq(old, object))
+    };
+    objects
+        .filter(|(path, object)| !is_message(path) && is_new(path, object))
+        .map(|(path, object)| (path, masked(&object)))
+        .collect()
+}
+
+fn masked(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let is_kept = |name: &&String| {
+                !matches!(name.as_str(), "uid" | "resourceVersion" | "managedFields")
+            };
+            let fields = fields.iter().filter(|(name, _)| is_kept(name));
+            fields
+                .map(|(name, value)| (name.clone(), masked(value)))
+                .collect()
+        }
+        Value::Array(items) => items.iter().map(masked).collect(),
+        Value::String(text) if text.parse::<Timestamp>().is_ok() => "<time>".into(),
+        value => value.clone(),
+    }
+}
+
+/// Each fault of each request, and some pairs; of too many, some.
+fn schedules(asked: &[Request], seed: u64) -> Vec<Schedule> {
+    let numbered = asked.iter().enumerate();
+    let single = numbered
+        .flat_map(|(number, request)| Fault::of(request).iter().map(move |fault| (number, *fault)));
+    let mut single: Vec<(usize, Fault)> = single.collect();
+    let mut random = seed;
+    let mut below = |bound: usize| {
+        // xorshift: what is chosen is to be the same everywhere
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        usize::try_from(random % bound.max(1) as u64).unwrap_or_default()
+    };
+    let pairs = match single.is_empty() {
+        true => 0,
+        false => PAIRS,
+    };
+    let pairs: Vec<Schedule> = (0..pairs)
+        .map(|_| Schedule([single[below(single.len())], single[below(single.len())]].into()))
+        .collect();
+    while single.len() > MOST {
+        single.swap_remove(below(single.len()));
+    }
+    let single = single.into_iter().map(|fault| Schedule([fault].into()));
+    single.chain(pairs).collect()
+}
+
+fn seed() -> u64 {
+    let given = std::env::var("FAULT_SEED").ok();
+    given
+        .and_then(|seed| seed.parse().ok())
+        .filter(|seed| *seed != 0)
+        .unwrap_or(1)
+}
+
+/// Why a run is not what the one without faults was.
+fn wrong(calm: &Run, run: &Run) -> Option<String> {
+    if let Some(why) = &run.restless {
+        return Some(why.clone());
+    }
+    let names = ["with the sample", "when the sample is gone"];
+    for ((name, expected), found) in names.iter().zip(&calm.states).zip(&run.states) {
+        let mut places = vec![];
+        differences("", expected, found, &mut places);
+        if !places.is_empty() {
+            places.truncate(6);
+            return Some(format!(
+                "{name}, the cluster is another:\n  {}",
+                places.join("\n  ")
+            ));
+        }
+    }
+    None
+}
+
+fn differences(path: &str, expected: &Value, found: &Value, places: &mut Vec<String>) {
+    match (expected, found) {
+        (Value::Object(a), Value::Object(b)) => {
+            let keys: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+            for key in keys {
+                let (a, b) = (expected.get(key), found.get(key));
+                let (a, b) = (a.unwrap_or(&Value::Null), b.unwrap_or(&Value::Null));
+                differences(&format!("{path}/{key}"), a, b, places);
+            }
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            for (index, (a, b)) in a.iter().zip(b).enumerate() {
+                differences(&format!("{path}/{index}"), a, b, places);
+            }
+        }
+        (a, b) if a == b => {}
+        (a, b) => {
+            let short = |value: &Value| -> String { value.to_string().chars().take(160).collect() };
+            places.push(format!("{path} is {}, not {}", short(b), short(a)));
+        }
+    }
+}
+
+fn told(schedule: &Schedule, run: &Run, why: &str) -> String {
+    let befallen = schedule
+        .0
+        .iter()
+        .map(|(number, fault)| match run.asked.get(*number) {
+            Some(request) => format!("{fault} befalls request {number}, {request}"),
+            None => format!("{fault} befalls no request {number}"),
+        });
+    let befallen: Vec<String> = befallen.collect();
+    format!("FAULTS=\"{schedule}\": {}\n  {why}", befallen.join("; "))
+}
