@@ -3,12 +3,17 @@
 use serde::Serialize;
 
 use super::{generated_test::Typed, template::fill};
-use crate::{project::Project, rustfmt::include_str};
+use crate::{
+    project::{Namespaces, Project},
+    rustfmt::{bracketed, include_str},
+};
 
 #[derive(Serialize)]
 struct Context<'a> {
     name: &'a str,
     crate_name: String,
+    /// Those that are watched, as a statement; empty where all are.
+    namespaces: String,
     tests: Vec<Test>,
 }
 
@@ -31,8 +36,20 @@ pub fn text<'a>(project: &Project, typed: impl Iterator<Item = &'a Typed>) -> Op
             })
         })
         .collect();
+    let namespaces = match &project.state.namespaces {
+        Namespaces::All => vec![],
+        Namespaces::Own => vec!["NAME".to_owned()],
+        Namespaces::Listed(names) => names.iter().map(|name| format!("{name:?}")).collect(),
+    };
     let context = Context {
         name: &project.state.name,
+        namespaces: match namespaces.len() {
+            0 => String::new(),
+            count => {
+                let head = format!("const NAMESPACES: [&str; {count}] = ");
+                bracketed(0, &head, ['[', ']'], &namespaces, ";")
+            }
+        },
         crate_name: project.state.name.replace('-', "_"),
         tests,
     };

@@ -53,15 +53,16 @@ impl Server {
 
     /// A server in memory, whatever the environment says.
     pub fn in_memory() -> Self {
-        Self::of(ApiServer::new())
+        Self::of(ApiServer::new(), "default")
     }
 
-    pub(crate) fn of(server: ApiServer) -> Self {
+    /// This server, with the namespace to work in.
+    pub(crate) fn of(server: ApiServer, namespace: &str) -> Self {
         let backend = Backend::Memory(server);
         let inner = Inner {
             backend,
             record: Record::default(),
-            namespace: "default".into(),
+            namespace: namespace.to_owned(),
             ended: Arc::default(),
         };
         Self {

@@ -49,6 +49,7 @@ pub struct Trial {
     manifests: PathBuf,
     user: String,
     sample: String,
+    namespaces: Vec<String>,
 }
 
 /// What became of one run.
@@ -66,7 +67,16 @@ impl Trial {
             manifests: manifests.into(),
             user: user.to_owned(),
             sample: sample.to_owned(),
+            namespaces: vec!["default".to_owned()],
         }
+    }
+
+    /// Makes these namespaces, as the operator's manifests need those that it watches, and the sample in the first of them and not in
+    /// `default`.
+    #[must_use]
+    pub fn in_namespaces(self, namespaces: &[&str]) -> Self {
+        let namespaces = namespaces.iter().map(|&name| name.to_owned()).collect();
+        Self { namespaces, ..self }
     }
 
     /// Runs what `operator` makes of a client under every fault.
@@ -122,11 +132,24 @@ impl Trial {
         );
     }
 
+    fn server(&self, server: ApiServer) -> Server {
+        let first = self.namespaces.first();
+        Server::of(server, first.map_or("default", String::as_str))
+    }
+
     /// A server on which everything is but the sample.
     fn installed(&self) -> ApiServer {
-        let server = Server::in_memory();
-        let installed = runtime().block_on(server.install_kustomization(&self.manifests));
-        installed.unwrap_or_else(|error| panic!("{}: {error}", self.manifests.display()));
+        let server = self.server(ApiServer::new());
+        runtime().block_on(async {
+            for name in &self.namespaces {
+                let object =
+                    format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: {name}}}}}");
+                let made = server.install(&object).await;
+                made.unwrap_or_else(|error| panic!("the namespace {name}: {error}"));
+            }
+            let installed = server.install_kustomization(&self.manifests).await;
+            installed.unwrap_or_else(|error| panic!("{}: {error}", self.manifests.display()));
+        });
         server.service().expect("it is in memory")
     }
 
@@ -146,7 +169,7 @@ impl Trial {
         };
         runtime().block_on(async {
             let before = installed.objects();
-            let server = Server::of(installed.fork());
+            let server = self.server(installed.fork());
             let faults = Faults::new(schedule);
             server.run(operator(server.disturbed(&self.user, &faults)));
             let sample = server.install(&self.sample).await;

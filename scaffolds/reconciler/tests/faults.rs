@@ -24,7 +24,8 @@ fn cache_policy_survives_every_fault() {
 
 fn survives_every_fault(sample: &str) {
     let user = format!("system:serviceaccount:{NAME}:{NAME}");
-    Trial::new("manifests", &user, sample).assert_converges(|client| {
+    let trial = Trial::new("manifests", &user, sample);
+    trial.assert_converges(|client| {
         let connected = Operator::new(NAME, Settings::for_tests(), client);
         project::operator(connected, project::Options::default()).run()
     });
