@@ -250,6 +250,7 @@ fn as_new(folder: &Path, p: &Path, revision: &Path) {
             "src/api/",
             "src/controllers/mod.rs",
             "tests/generated.rs",
+            "tests/faults.rs",
             "manifests/",
             ".operator/types/",
         ];
