@@ -2,6 +2,7 @@
 //!
 //! In: the requests of the operator under test. Out: what a real API server answers, and a record of every request. The same test
 //! runs on a real server when `OPERATOR_TEST_SERVER` says so; see [`Server`]. What is not built answers `501` with its name.
+//! With the feature `http` other programs, such as kubectl, reach it over TLS; see `http::Serving`.
 //!
 //! ```
 //! # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -31,6 +32,8 @@ mod difference;
 mod error;
 mod eventually;
 mod fault;
+#[cfg(feature = "http")]
+pub mod http;
 mod install;
 mod project;
 mod real;

@@ -31,6 +31,8 @@ mod write;
 
 use serde_json::Value;
 
+#[cfg(feature = "http")]
+pub(crate) use self::service::unauthorized;
 pub use self::service::{ApiServer, Body};
 
 use self::kind::Kind;

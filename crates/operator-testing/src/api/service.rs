@@ -28,7 +28,7 @@ pub type Body = UnsyncBoxBody<Bytes, Infallible>;
 
 /// A [Kubernetes API server] in memory. Clones are the same server.
 ///
-/// It is a [`tower::Service`] for `http` requests: put it behind a `kube::Client`, or serve it over HTTP as `examples/serve.rs` does.
+/// It is a [`tower::Service`] for `http` requests: put it behind a `kube::Client`, or serve it to other programs with the feature `http`.
 ///
 /// [Kubernetes API server]: https://kubernetes.io/docs/reference/using-api/api-concepts/
 #[derive(Clone)]
@@ -225,6 +225,12 @@ impl Form {
             None => partial(&object),
         }
     }
+}
+
+/// The answer to whoever the server does not know.
+#[cfg(feature = "http")]
+pub(crate) fn unauthorized() -> Response<Body> {
+    failed(&Failure::unauthorized())
 }
 
 fn failed(failure: &Failure) -> Response<Body> {

@@ -52,6 +52,11 @@ impl Failure {
         Self::new(400, "BadRequest", message)
     }
 
+    #[cfg(feature = "http")]
+    pub fn unauthorized() -> Self {
+        Self::new(401, "Unauthorized", "Unauthorized")
+    }
+
     pub fn forbidden(kind: &Kind, name: &str, message: impl Into<String>) -> Self {
         Self::new(403, "Forbidden", message).about(kind, name)
     }

@@ -1,0 +1,120 @@
+//! Connections: TLS, HTTP/1.1 or HTTP/2 as the client chooses, the check of the token, and an end in order.
+
+use std::convert::Infallible;
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt;
+use http::{Request, Response, header};
+use http_body::Body as _;
+use http_body_util::{BodyExt, BodyStream, StreamBody};
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch::Receiver;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
+use tower::ServiceExt;
+
+use crate::Body;
+use crate::api::unauthorized;
+
+/// How long a client may take to greet, and answers to end.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Accepts connections until `closed`, and then waits for the ends of those that it has. Dropped, it cuts them.
+pub(crate) async fn accept<S>(
+    listener: TcpListener,
+    tls: TlsAcceptor,
+    service: S,
+    token: String,
+    closed: Receiver<bool>,
+) where
+    S: tower::Service<Request<Incoming>, Response = Response<Body>, Error = Infallible>,
+    S: Clone + Send + 'static,
+    S::Future: Send,
+{
+    let credentials: Arc<str> = format!("Bearer {token}").into();
+    let mut connections = JoinSet::new();
+    let mut end = pin!(is_closed(closed.clone()));
+    loop {
+        let stream = tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => stream,
+                // Out of files, or a client that is gone already: neither is an end.
+                Err(_) => {
+                    sleep(Duration::from_millis(10)).await;
+                    continue;
+                }
+            },
+            Some(_) = connections.join_next() => continue,
+            () = &mut end => break,
+        };
+        let (tls, service) = (tls.clone(), service.clone());
+        let (credentials, closed) = (credentials.clone(), closed.clone());
+        connections.spawn(serve(stream, tls, service, credentials, closed));
+    }
+    drop(listener);
+    let ends = async { while connections.join_next().await.is_some() {} };
+    // What goes on for longer is cut.
+    let _late = timeout(PATIENCE, ends).await;
+}
+
+/// Serves one connection to its end. Its errors are the client's: it went away, or does not speak TLS or HTTP.
+async fn serve<S>(
+    stream: TcpStream,
+    tls: TlsAcceptor,
+    service: S,
+    credentials: Arc<str>,
+    closed: Receiver<bool>,
+) where
+    S: tower::Service<Request<Incoming>, Response = Response<Body>, Error = Infallible>,
+    S: Clone + Send + 'static,
+    S::Future: Send,
+{
+    // Answers are small and awaited.
+    let _slower = stream.set_nodelay(true);
+    let Ok(Ok(stream)) = timeout(PATIENCE, tls.accept(stream)).await else {
+        return;
+    };
+    let end = closed.clone();
+    let service = service_fn(move |request: Request<Incoming>| {
+        let known = request
+            .headers()
+            .get(header::AUTHORIZATION)
+            .is_some_and(|given| given.as_bytes() == credentials.as_bytes());
+        let (service, end) = (service.clone(), end.clone());
+        async move {
+            if !known {
+                return Ok(unauthorized());
+            }
+            let response = service.oneshot(request).await?;
+            Ok::<_, Infallible>(response.map(|body| ending(body, end)))
+        }
+    });
+    let builder = auto::Builder::new(TokioExecutor::new());
+    let mut connection = pin!(builder.serve_connection(TokioIo::new(stream), service));
+    tokio::select! {
+        _ended = &mut connection => return,
+        () = is_closed(closed) => {}
+    }
+    connection.as_mut().graceful_shutdown();
+    let _ended = connection.await;
+}
+
+/// The body, which ends when the server does if it would not by itself, as a watch.
+fn ending(body: Body, end: Receiver<bool>) -> Body {
+    if body.size_hint().exact().is_some() {
+        return body;
+    }
+    StreamBody::new(BodyStream::new(body).take_until(Box::pin(is_closed(end)))).boxed_unsync()
+}
+
+/// Also when the sender is gone.
+async fn is_closed(mut closed: Receiver<bool>) {
+    drop(closed.wait_for(|closed| *closed).await);
+}
