@@ -1,11 +1,13 @@
-//! Writes `data/builtin.json`: the kinds and types of a real API server, from its discovery and its `/openapi/v3`.
+//! Writes `data/builtin.json`, the kinds and types of a real API server, from its discovery and its `/openapi/v3`, and
+//! `data/columns.json`, the columns of its tables.
 //!
-//! `cargo run -p operator-testing --example record -- data/builtin.json` against the current context of `KUBECONFIG`. Descriptions
-//! and whatever else the server in memory does not look at are left out; the result has one kind or type a line, in a stable order.
+//! `cargo run -p operator-testing --example record -- data` against the current context of `KUBECONFIG`. Descriptions of types and whatever
+//! else the server in memory does not look at are left out; the results have one kind or type a line, in a stable order.
 
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::fmt::Write as _;
+use std::path::Path;
 
 use kube::Client;
 use serde_json::{Map, Value, json};
@@ -14,7 +16,8 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let target = std::env::args().nth(1).ok_or("usage: record FILE")?;
+    let folder = std::env::args().nth(1).ok_or("usage: record FOLDER")?;
+    let folder = Path::new(&folder);
     let client = Client::try_default().await?;
     let version = fetch(&client, "/version").await?;
     let mut kinds = Vec::new();
@@ -46,14 +49,85 @@ async fn main() -> Result<()> {
         .iter()
         .map(|(name, schema)| format!("{}:{schema}", json!(name)));
     writeln!(text, "\"types\":{{\n{}\n}}}}", lines(types))?;
-    std::fs::write(target, text)?;
+    std::fs::write(folder.join("builtin.json"), text)?;
+    let columns = columns(&client).await?;
+    std::fs::write(folder.join("columns.json"), columns)?;
     Ok(())
 }
 
 async fn fetch(client: &Client, path: &str) -> Result<Value> {
-    Ok(client
-        .request(http::Request::get(path).body(Vec::new())?)
-        .await?)
+    fetch_as(client, path, "application/json").await
+}
+
+async fn fetch_as(client: &Client, path: &str, media: &str) -> Result<Value> {
+    let request = http::Request::get(path).header(http::header::ACCEPT, media);
+    Ok(client.request(request.body(Vec::new())?).await?)
+}
+
+/// The kinds whose rows `src/api/table/` knows to print.
+const PRINTED: &[(&str, &[&str])] = &[
+    (
+        "api/v1",
+        &[
+            "configmaps",
+            "events",
+            "namespaces",
+            "persistentvolumeclaims",
+            "pods",
+            "secrets",
+            "serviceaccounts",
+            "services",
+        ],
+    ),
+    (
+        "apis/admissionregistration.k8s.io/v1",
+        &[
+            "mutatingwebhookconfigurations",
+            "validatingwebhookconfigurations",
+        ],
+    ),
+    (
+        "apis/apiextensions.k8s.io/v1",
+        &["customresourcedefinitions"],
+    ),
+    (
+        "apis/apps/v1",
+        &["daemonsets", "deployments", "replicasets", "statefulsets"],
+    ),
+    ("apis/batch/v1", &["cronjobs", "jobs"]),
+    ("apis/coordination.k8s.io/v1", &["leases"]),
+    ("apis/events.k8s.io/v1", &["events"]),
+    (
+        "apis/networking.k8s.io/v1",
+        &["ingresses", "networkpolicies"],
+    ),
+    ("apis/policy/v1", &["poddisruptionbudgets"]),
+    (
+        "apis/rbac.authorization.k8s.io/v1",
+        &[
+            "clusterrolebindings",
+            "clusterroles",
+            "rolebindings",
+            "roles",
+        ],
+    ),
+];
+
+async fn columns(client: &Client) -> Result<String> {
+    let mut entries = Vec::new();
+    for (root, plurals) in PRINTED {
+        for plural in *plurals {
+            let media = "application/json;as=Table;v=v1;g=meta.k8s.io";
+            let table = fetch_as(client, &format!("/{root}/{plural}?limit=1"), media).await?;
+            let columns = table["columnDefinitions"].as_array().into_iter().flatten();
+            let columns = lines(columns.map(Value::to_string));
+            entries.push(format!(
+                "{}:[\n{columns}\n]",
+                json!(format!("{root}/{plural}"))
+            ));
+        }
+    }
+    Ok(format!("{{\n{}\n}}\n", lines(entries.into_iter())))
 }
 
 async fn versions(client: &Client) -> Result<Vec<(String, String)>> {

@@ -17,6 +17,7 @@ use super::metadata::{self, finalizers, is_deleting, name};
 use super::scale;
 use super::status::Cause;
 use super::store::Key;
+use super::table::PrinterColumn;
 
 pub(crate) const GROUP: &str = "apiextensions.k8s.io";
 pub(crate) const PLURAL: &str = "customresourcedefinitions";
@@ -283,6 +284,7 @@ fn kind(definition: &Value, version: &Value) -> Option<Kind> {
         shape: shape(&schema),
         scale: subresource("scale").and_then(|scale| serde_json::from_value(scale.clone()).ok()),
         selectable_fields: list_of(&version["selectableFields"], "jsonPath"),
+        columns: PrinterColumn::of_version(version),
         schema,
     };
     Some(Kind {

@@ -27,8 +27,16 @@ pub(crate) fn storage_group(kind: &Kind) -> &str {
 }
 
 pub(crate) fn to_storage(kind: &Kind, object: Value) -> Value {
-    match object {
-        Value::Object(fields) if is_new_event(kind) => renamed(fields, "v1", |name| {
+    match is_new_event(kind) {
+        true => old_form(object),
+        false => object,
+    }
+}
+
+/// An event of `events.k8s.io/v1` as one of `v1`.
+pub(crate) fn old_form(event: Value) -> Value {
+    match event {
+        Value::Object(fields) => renamed(fields, "v1", |name| {
             NAMES
                 .iter()
                 .find(|(new, _)| *new == name)

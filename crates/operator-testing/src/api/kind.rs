@@ -6,6 +6,8 @@ use std::sync::Arc;
 use operator_schema::Schema;
 use serde::Deserialize;
 
+use super::table::PrinterColumn;
+
 /// One kind in one version, built in or registered by a CustomResourceDefinition.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -40,6 +42,8 @@ pub(crate) struct Custom {
     pub scale: Option<Scale>,
     /// The JSON paths that field selectors may name, such as `.spec.color`.
     pub selectable_fields: Vec<String>,
+    /// What tables show beside the name.
+    pub columns: Vec<PrinterColumn>,
 }
 
 /// The paths of a [scale subresource].

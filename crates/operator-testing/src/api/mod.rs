@@ -9,6 +9,7 @@ mod defaults;
 mod delete;
 mod discovery;
 mod event;
+mod form;
 mod gc;
 mod kind;
 mod metadata;
@@ -26,6 +27,7 @@ mod status;
 mod store;
 mod strategic;
 mod strategy;
+mod table;
 mod watch;
 mod write;
 

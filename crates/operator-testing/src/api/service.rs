@@ -14,9 +14,10 @@ use http::{HeaderValue, Request, Response, StatusCode, header};
 use http_body::Frame;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::watch;
 
+use super::form::Form;
 use super::request::Call;
 use super::status::Failure;
 use super::store::Key;
@@ -111,14 +112,15 @@ impl ApiServer {
             }
         };
         let call = Call::read(&parts, body);
-        let form = match Form::read(&call.accept) {
+        let form = match Form::read(&call) {
             Ok(form) => form,
             Err(failure) => return failed(&failure),
         };
-        let (reply, version) = {
+        let (reply, version, view) = {
             let mut state = self.state();
+            let view = state.view(form, &call);
             let reply = state.serve(&call);
-            (reply, state.store.version())
+            (reply, state.store.version(), view)
         };
         self.shared.changed.send_if_modified(|tick| {
             let is_new = tick.version != version;
@@ -126,10 +128,10 @@ impl ApiServer {
             is_new
         });
         match reply {
-            Ok(Reply::Object { code, object }) => respond(code, &form.show(object)),
+            Ok(Reply::Object { code, object }) => respond(code, &view.show(object)),
             Ok(Reply::Text(text)) => text_response(text),
             Ok(Reply::Watch(subscription)) => {
-                let lines = subscription.stream(self, form);
+                let lines = subscription.stream(self, view);
                 stream_response(lines)
             }
             Err(failure) => failed(&failure),
@@ -166,64 +168,6 @@ where
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let server = self.clone();
         Box::pin(async move { Ok(server.answer(request).await) })
-    }
-}
-
-/// How much of an object the client wants to see.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Form {
-    Whole,
-    /// [Metadata only](https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches).
-    Metadata,
-}
-
-impl Form {
-    fn read(accept: &str) -> Result<Self, Failure> {
-        let mut refused = None;
-        for range in accept
-            .split(',')
-            .map(str::trim)
-            .filter(|range| !range.is_empty())
-        {
-            let mut parts = range.split(';').map(str::trim);
-            let media = parts.next().unwrap_or_default();
-            let as_ = parts.find_map(|part| part.strip_prefix("as="));
-            match (media, as_) {
-                ("application/json" | "*/*" | "application/*" | "text/plain", None) => {
-                    return Ok(Self::Whole);
-                }
-                (
-                    "application/json",
-                    Some("PartialObjectMetadata" | "PartialObjectMetadataList"),
-                ) => return Ok(Self::Metadata),
-                _ => refused = refused.or(Some(range)),
-            }
-        }
-        refused.map_or(Ok(Self::Whole), |range| Err(Failure::not_acceptable(range)))
-    }
-
-    /// The object, or list of objects, in this form.
-    pub(super) fn show(self, object: Value) -> Value {
-        let is_status = object["kind"] == "Status" && object["apiVersion"] == "v1";
-        if self == Self::Whole || is_status {
-            return object;
-        }
-        let partial = |object: &Value| {
-            json!({
-                "kind": "PartialObjectMetadata",
-                "apiVersion": "meta.k8s.io/v1",
-                "metadata": object["metadata"],
-            })
-        };
-        match object["items"].as_array() {
-            Some(items) => json!({
-                "kind": "PartialObjectMetadataList",
-                "apiVersion": "meta.k8s.io/v1",
-                "metadata": object["metadata"],
-                "items": items.iter().map(partial).collect::<Vec<_>>(),
-            }),
-            None => partial(&object),
-        }
     }
 }
 

@@ -11,10 +11,11 @@ use serde_json::{Value, json};
 use tokio::sync::watch::Receiver;
 use tokio::time::{Instant, sleep_until};
 
+use super::form::View;
 use super::kind::Kind;
 use super::read::{parse_version, too_large};
 use super::selector::Selector;
-use super::service::{ApiServer, Form};
+use super::service::ApiServer;
 use super::status::{Failure, Result};
 use super::store::{Change, Event};
 use super::{Reply, Request, State, event, metadata};
@@ -165,7 +166,7 @@ impl Subscription {
     pub(crate) fn stream(
         self: Box<Self>,
         server: ApiServer,
-        form: Form,
+        view: View,
     ) -> impl Stream<Item = Bytes> + Send + 'static {
         let ticks = server.ticks();
         let epoch = ticks.borrow().epoch;
@@ -174,7 +175,7 @@ impl Subscription {
             bookmark: next_bookmark(deadline).filter(|_| self.bookmarks),
             subscription: self,
             server,
-            form,
+            view,
             ticks,
             epoch,
             deadline,
@@ -206,7 +207,7 @@ impl Subscription {
 struct Watch {
     subscription: Box<Subscription>,
     server: ApiServer,
-    form: Form,
+    view: View,
     ticks: Receiver<Tick>,
     epoch: u64,
     deadline: Instant,
@@ -256,11 +257,11 @@ impl Watch {
         }
     }
 
-    fn write(&self, lines: Vec<Value>) -> Bytes {
+    fn write(&mut self, lines: Vec<Value>) -> Bytes {
         let mut text = String::new();
         for mut line in lines {
             let object = line["object"].take();
-            line["object"] = self.form.show(object);
+            line["object"] = self.view.show_next(object);
             text += &format!("{line}\n");
         }
         text.into()

@@ -1,0 +1,110 @@
+//! The form of an answer, as the client's `Accept` wants it: objects as they are, their [metadata alone], or [tables].
+//!
+//! [metadata alone]: https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches
+//! [tables]: https://kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::State;
+use super::kind::Kind;
+use super::request::{Call, Target};
+use super::status::{Failure, Result};
+use super::table::{self, Header, Include};
+
+/// What the client wants to see of objects.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Form {
+    Whole,
+    Metadata,
+    Table(Include),
+}
+
+/// A form of the objects of a kind.
+pub(crate) struct View {
+    form: Form,
+    /// The kind, where the form needs it.
+    kind: Option<Arc<Kind>>,
+    header: Header,
+}
+
+impl Form {
+    /// The first range of `Accept` that this server can answer.
+    pub fn read(call: &Call) -> Result<Self> {
+        let ranges = call.accept.split(',').map(str::trim);
+        let mut refused = None;
+        for range in ranges.filter(|range| !range.is_empty()) {
+            let mut parts = range.split(';').map(str::trim);
+            let media = parts.next().unwrap_or_default();
+            let parts: Vec<&str> = parts.collect();
+            let param = |name: &str| {
+                let mut values = parts.iter().filter_map(|part| part.split_once('='));
+                values.find_map(|(key, value)| (key == name).then_some(value))
+            };
+            match (media, param("as")) {
+                ("application/json" | "*/*" | "application/*" | "text/plain", None) => {
+                    return Ok(Self::Whole);
+                }
+                (
+                    "application/json",
+                    Some("PartialObjectMetadata" | "PartialObjectMetadataList"),
+                ) => return Ok(Self::Metadata),
+                ("application/json", Some("Table"))
+                    if param("g") == Some("meta.k8s.io") && param("v") == Some("v1") =>
+                {
+                    return Ok(Self::Table(Include::read(call.param("includeObject"))?));
+                }
+                _ => refused = refused.or(Some(range)),
+            }
+        }
+        refused.map_or(Ok(Self::Whole), |range| Err(Failure::not_acceptable(range)))
+    }
+}
+
+impl State {
+    /// What a call's form needs of the kind that it asks for.
+    pub(crate) fn view(&self, form: Form, call: &Call) -> View {
+        let kind = match (form, Target::read(&call.path)) {
+            (Form::Table(_), Target::Resource(path)) => {
+                let kind = self.registry.kind(&path.group, &path.version, &path.plural);
+                // Other subresources are objects of the kind itself.
+                kind.filter(|_| path.subresource.as_deref() != Some("scale"))
+            }
+            _ => None,
+        };
+        View {
+            form,
+            kind,
+            header: Header::Shown,
+        }
+    }
+}
+
+impl View {
+    /// An object, or a list of objects, in this form.
+    pub fn show(&self, object: Value) -> Value {
+        let is_status = object["kind"] == "Status" && object["apiVersion"] == "v1";
+        match (self.form, &self.kind) {
+            _ if is_status => object,
+            (Form::Table(include), Some(kind)) => table::table(kind, &object, include, self.header),
+            (Form::Whole | Form::Table(_), _) => object,
+            (Form::Metadata, _) => match object["items"].as_array() {
+                Some(items) => json!({
+                    "kind": "PartialObjectMetadataList",
+                    "apiVersion": "meta.k8s.io/v1",
+                    "metadata": object["metadata"],
+                    "items": items.iter().map(table::partial).collect::<Vec<_>>(),
+                }),
+                None => table::partial(&object),
+            },
+        }
+    }
+
+    /// The next object of a watch: only the first table says what its columns are.
+    pub fn show_next(&mut self, object: Value) -> Value {
+        let shown = self.show(object);
+        self.header = Header::Omitted;
+        shown
+    }
+}
