@@ -7,6 +7,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::builtin::builtin;
+use super::form::Form;
 use super::kind::Kind;
 use super::request::Call;
 use super::status::{Failure, Result};
@@ -20,8 +21,14 @@ impl State {
             return Err(Failure::no_such_path());
         }
         match parts.as_slice() {
-            ["readyz" | "livez" | "healthz", ..] => Ok(Reply::Text("ok")),
+            [check @ ("readyz" | "livez" | "healthz")] => Ok(Reply::Text(health(call, check))),
+            ["readyz" | "livez" | "healthz", "ping"] => Ok(Reply::Text("ok")),
+            [""] => Ok(Reply::ok(json!({"paths": self.paths()}))),
             ["version"] => Ok(Reply::ok(version())),
+            ["api"] if Form::read(call)? == Form::Discovery => {
+                Ok(self.aggregated(&[String::new()]))
+            }
+            ["apis"] if Form::read(call)? == Form::Discovery => Ok(self.aggregated(&self.groups())),
             ["api"] => Ok(Reply::ok(json!({
                 "kind": "APIVersions",
                 "versions": ["v1"],
@@ -48,41 +55,38 @@ impl State {
         }
     }
 
-    /// The index of `/openapi/v3`.
-    fn documents(&self) -> Value {
-        let mut paths = serde_json::Map::new();
-        for kind in self.registry.all() {
-            let root = root(kind);
-            let url = json!({"serverRelativeURL": format!("/openapi/v3/{root}")});
-            paths.insert(root, url);
-        }
-        json!({"paths": paths})
-    }
-
-    /// No schemas: only that patches know `fieldValidation`, without which `kubectl apply` does not begin.
-    fn document(&self, group: &str, version: &str) -> Result<Reply> {
-        let mut paths = serde_json::Map::new();
-        let kinds = self.registry.all();
-        for kind in kinds.filter(|kind| kind.group == group && kind.version == version) {
-            let gvk = json!({"group": group, "version": version, "kind": kind.kind});
-            let parameter =
-                json!({"name": "fieldValidation", "in": "query", "schema": {"type": "string"}});
-            let place = if kind.namespaced {
-                "namespaces/{namespace}/"
-            } else {
-                ""
+    /// Everything in [one answer].
+    ///
+    /// [one answer]: https://kubernetes.io/docs/concepts/overview/kubernetes-api/#aggregated-discovery
+    fn aggregated(&self, groups: &[String]) -> Reply {
+        let kinds = |group: &str, version: &str| -> Vec<Value> {
+            let kinds = self.registry.all();
+            kinds
+                .filter(|kind| kind.group == group && kind.version == version)
+                .map(|kind| aggregated(kind))
+                .collect()
+        };
+        let group = |name: &String| {
+            let versions = self.versions(name);
+            let versions = versions.iter().map(|version| {
+                json!({
+                    "version": version,
+                    "resources": kinds(name, version),
+                    "freshness": "Current",
+                })
+            });
+            let metadata = match name.as_str() {
+                "" => json!({}),
+                name => json!({"name": name}),
             };
-            let path = format!("/{}/{place}{}/{{name}}", root(kind), kind.plural);
-            let patch = json!({"parameters": [parameter], "responses": {}, "x-kubernetes-group-version-kind": gvk});
-            paths.insert(path, json!({"patch": patch}));
-        }
-        if paths.is_empty() {
-            return Err(Failure::no_such_path());
-        }
-        let info = json!({"title": "operator-testing", "version": builtin().server});
-        Ok(Reply::ok(
-            json!({"openapi": "3.0.0", "info": info, "paths": paths}),
-        ))
+            json!({"metadata": metadata, "versions": versions.collect::<Vec<_>>()})
+        };
+        Reply::ok(json!({
+            "kind": "APIGroupDiscoveryList",
+            "apiVersion": "apidiscovery.k8s.io/v2",
+            "metadata": {},
+            "items": groups.iter().map(group).collect::<Vec<_>>(),
+        }))
     }
 
     fn groups(&self) -> Vec<String> {
@@ -95,7 +99,8 @@ impl State {
         groups
     }
 
-    fn group(&self, group: &str) -> Value {
+    /// The versions of a group, the best first.
+    fn versions(&self, group: &str) -> Vec<&str> {
         let mut versions: Vec<&str> = Vec::new();
         for kind in self.registry.all().filter(|kind| kind.group == group) {
             if !versions.contains(&kind.version.as_str()) {
@@ -103,6 +108,32 @@ impl State {
             }
         }
         versions.sort_by_key(|version| std::cmp::Reverse(priority(version)));
+        versions
+    }
+
+    /// What there is to ask for.
+    fn paths(&self) -> Vec<String> {
+        let mut paths: Vec<String> = [
+            "/api",
+            "/apis",
+            "/healthz",
+            "/livez",
+            "/openapi/v3",
+            "/readyz",
+            "/version",
+        ]
+        .map(str::to_owned)
+        .to_vec();
+        paths.extend(self.groups().iter().map(|group| format!("/apis/{group}")));
+        let roots = self.registry.all().map(|kind| format!("/{}", root(kind)));
+        paths.extend(roots);
+        paths.sort();
+        paths.dedup();
+        paths
+    }
+
+    fn group(&self, group: &str) -> Value {
+        let versions = self.versions(group);
         let versions: Vec<Value> = versions
             .iter()
             .map(
@@ -132,7 +163,7 @@ impl State {
 }
 
 /// `api/v1` or `apis/GROUP/VERSION`.
-fn root(kind: &Kind) -> String {
+pub(crate) fn root(kind: &Kind) -> String {
     match kind.group.as_str() {
         "" => format!("api/{}", kind.version),
         _ => format!("apis/{}", kind.api_version()),
@@ -163,14 +194,67 @@ fn entries(kind: &Kind) -> Vec<Value> {
             "kind": kind.kind,
             "verbs": verbs,
         });
-        if name == "scale" {
-            entry["group"] = "autoscaling".into();
-            entry["version"] = "v1".into();
-            entry["kind"] = "Scale".into();
+        if let Some((group, version, kind)) = foreign(name) {
+            entry["group"] = group.into();
+            entry["version"] = version.into();
+            entry["kind"] = kind.into();
         }
         entries.push(entry);
     }
     entries
+}
+
+/// A kind and its subresources, as aggregated discovery lists them.
+fn aggregated(kind: &Kind) -> Value {
+    // The kinds of built-in resources are said without the group and version, which are those of the list.
+    let (group, version) = match &kind.custom {
+        Some(_) => (kind.group.as_str(), kind.version.as_str()),
+        None => ("", ""),
+    };
+    let named = |(group, version, kind): (&str, &str, &str)| json!({"group": group, "version": version, "kind": kind});
+    let own = (group, version, kind.kind.as_str());
+    let mut entry = json!({
+        "resource": kind.plural,
+        "responseKind": named(own),
+        "scope": if kind.namespaced { "Namespaced" } else { "Cluster" },
+        "singularResource": kind.singular,
+        "verbs": kind.verbs,
+    });
+    if !kind.short_names.is_empty() {
+        entry["shortNames"] = kind.short_names.clone().into();
+    }
+    if !kind.categories.is_empty() {
+        entry["categories"] = kind.categories.clone().into();
+    }
+    let subresources = kind.subresources.iter().map(|(name, verbs)| {
+        let kind = named(foreign(name).unwrap_or(own));
+        json!({"subresource": name, "responseKind": kind, "verbs": verbs})
+    });
+    let subresources: Vec<Value> = subresources.collect();
+    if !subresources.is_empty() {
+        entry["subresources"] = subresources.into();
+    }
+    entry
+}
+
+/// Subresources whose objects are of a kind of their own: its group, version and name.
+fn foreign(subresource: &str) -> Option<(&'static str, &'static str, &'static str)> {
+    match subresource {
+        "eviction" => Some(("policy", "v1", "Eviction")),
+        "scale" => Some(("autoscaling", "v1", "Scale")),
+        "token" => Some(("authentication.k8s.io", "v1", "TokenRequest")),
+        _ => None,
+    }
+}
+
+/// The server is healthy whenever it answers.
+fn health(call: &Call, check: &str) -> &'static str {
+    match check {
+        _ if !call.query.contains_key("verbose") => "ok",
+        "readyz" => "[+]ping ok\nreadyz check passed\n",
+        "livez" => "[+]ping ok\nlivez check passed\n",
+        _ => "[+]ping ok\nhealthz check passed\n",
+    }
 }
 
 /// [Version priority]: `v2` before `v1`, stable before `v1beta1` before `v1alpha1`, all else last.
@@ -201,7 +285,7 @@ fn version() -> Value {
         "gitVersion": format!("v{server}+operator-testing"),
         "gitCommit": "",
         "gitTreeState": "clean",
-        "buildDate": "",
+        "buildDate": "1970-01-01T00:00:00Z",
         "goVersion": "",
         "compiler": "",
         "platform": "memory",

@@ -13,12 +13,18 @@ use super::request::{Call, Target};
 use super::status::{Failure, Result};
 use super::table::{self, Header, Include};
 
+pub(crate) const JSON: &str = "application/json";
+
 /// What the client wants to see of objects.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Form {
     Whole,
     Metadata,
     Table(Include),
+    /// All groups in [one answer], for the two paths that have it.
+    ///
+    /// [one answer]: https://kubernetes.io/docs/concepts/overview/kubernetes-api/#aggregated-discovery
+    Discovery,
 }
 
 /// A form of the objects of a kind.
@@ -55,6 +61,11 @@ impl Form {
                 {
                     return Ok(Self::Table(Include::read(call.param("includeObject"))?));
                 }
+                ("application/json", Some("APIGroupDiscoveryList"))
+                    if param("g") == Some("apidiscovery.k8s.io") && param("v") == Some("v2") =>
+                {
+                    return Ok(Self::Discovery);
+                }
                 _ => refused = refused.or(Some(range)),
             }
         }
@@ -88,7 +99,7 @@ impl View {
         match (self.form, &self.kind) {
             _ if is_status => object,
             (Form::Table(include), Some(kind)) => table::table(kind, &object, include, self.header),
-            (Form::Whole | Form::Table(_), _) => object,
+            (Form::Whole | Form::Discovery | Form::Table(_), _) => object,
             (Form::Metadata, _) => match object["items"].as_array() {
                 Some(items) => json!({
                     "kind": "PartialObjectMetadataList",
@@ -98,6 +109,16 @@ impl View {
                 }),
                 None => table::partial(&object),
             },
+        }
+    }
+
+    /// The media type of an answer.
+    pub fn media(&self, object: &Value) -> &'static str {
+        match self.form {
+            Form::Discovery if object["kind"] == "APIGroupDiscoveryList" => {
+                "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+            }
+            _ => JSON,
         }
     }
 

@@ -14,6 +14,7 @@ mod gc;
 mod kind;
 mod metadata;
 mod namespace;
+mod openapi;
 mod patch;
 mod rbac;
 mod read;

@@ -17,7 +17,7 @@ use http_body_util::{BodyExt, Full, StreamBody};
 use serde_json::Value;
 use tokio::sync::watch;
 
-use super::form::Form;
+use super::form::{Form, JSON};
 use super::request::Call;
 use super::status::Failure;
 use super::store::Key;
@@ -128,7 +128,10 @@ impl ApiServer {
             is_new
         });
         match reply {
-            Ok(Reply::Object { code, object }) => respond(code, &view.show(object)),
+            Ok(Reply::Object { code, object }) => {
+                let object = view.show(object);
+                respond(code, &object, view.media(&object))
+            }
             Ok(Reply::Text(text)) => text_response(text),
             Ok(Reply::Watch(subscription)) => {
                 let lines = subscription.stream(self, view);
@@ -178,12 +181,12 @@ pub(crate) fn unauthorized() -> Response<Body> {
 }
 
 fn failed(failure: &Failure) -> Response<Body> {
-    respond(failure.code, &failure.to_json())
+    respond(failure.code, &failure.to_json(), JSON)
 }
 
-fn respond(code: u16, value: &Value) -> Response<Body> {
+fn respond(code: u16, value: &Value, media: &'static str) -> Response<Body> {
     let body = Full::new(Bytes::from(format!("{value}\n"))).boxed_unsync();
-    with_type(body, code, "application/json")
+    with_type(body, code, media)
 }
 
 fn text_response(text: &'static str) -> Response<Body> {
@@ -196,11 +199,7 @@ fn text_response(text: &'static str) -> Response<Body> {
 
 fn stream_response(lines: impl Stream<Item = Bytes> + Send + 'static) -> Response<Body> {
     let frames = lines.map(|line| Ok(Frame::data(line)));
-    with_type(
-        StreamBody::new(frames).boxed_unsync(),
-        200,
-        "application/json",
-    )
+    with_type(StreamBody::new(frames).boxed_unsync(), 200, JSON)
 }
 
 fn with_type(body: Body, code: u16, media: &'static str) -> Response<Body> {
