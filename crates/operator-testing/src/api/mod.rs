@@ -30,6 +30,8 @@ mod strategic;
 mod strategy;
 mod table;
 mod watch;
+#[cfg(feature = "http")]
+mod wire;
 mod write;
 
 use serde_json::Value;

@@ -112,6 +112,11 @@ impl ApiServer {
             }
         };
         let call = Call::read(&parts, body);
+        #[cfg(feature = "http")]
+        let call = match super::wire::as_json(call) {
+            Ok(call) => call,
+            Err(failure) => return failed(&failure),
+        };
         let form = match Form::read(&call) {
             Ok(form) => form,
             Err(failure) => return failed(&failure),
