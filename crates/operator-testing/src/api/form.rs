@@ -3,15 +3,12 @@
 //! [metadata alone]: https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches
 //! [tables]: https://kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables
 
-use std::sync::Arc;
-
 use serde_json::{Value, json};
 
 use super::State;
-use super::kind::Kind;
 use super::request::{Call, Target};
 use super::status::{Failure, Result};
-use super::table::{self, Header, Include};
+use super::table::{self, Header, Include, Rows};
 
 pub(crate) const JSON: &str = "application/json";
 
@@ -27,11 +24,11 @@ pub(crate) enum Form {
     Discovery,
 }
 
-/// A form of the objects of a kind.
+/// A form, and what it needs to know of the objects.
 pub(crate) struct View {
     form: Form,
-    /// The kind, where the form needs it.
-    kind: Option<Arc<Kind>>,
+    /// What a table is of.
+    rows: Option<Rows>,
     header: Header,
 }
 
@@ -74,19 +71,22 @@ impl Form {
 }
 
 impl State {
-    /// What a call's form needs of the kind that it asks for.
+    /// The form of a call's answer.
     pub(crate) fn view(&self, form: Form, call: &Call) -> View {
-        let kind = match (form, Target::read(&call.path)) {
-            (Form::Table(_), Target::Resource(path)) => {
-                let kind = self.registry.kind(&path.group, &path.version, &path.plural);
-                // Other subresources are objects of the kind itself.
-                kind.filter(|_| path.subresource.as_deref() != Some("scale"))
-            }
+        let rows = match (form, Target::read(&call.path)) {
+            (Form::Table(_), Target::Resource(path)) => match path.subresource.as_deref() {
+                Some("scale") => Some(Rows::Scales),
+                // Other subresources are the object itself.
+                _ => self
+                    .registry
+                    .kind(&path.group, &path.version, &path.plural)
+                    .map(Rows::Objects),
+            },
             _ => None,
         };
         View {
             form,
-            kind,
+            rows,
             header: Header::Shown,
         }
     }
@@ -96,7 +96,7 @@ impl View {
     /// An object, or a list of objects, in this form.
     pub fn show(&self, object: Value) -> Value {
         let is_status = object["kind"] == "Status" && object["apiVersion"] == "v1";
-        match (self.form, &self.kind) {
+        match (self.form, &self.rows) {
             _ if is_status => object,
             (Form::Table(include), Some(kind)) => table::table(kind, &object, include, self.header),
             (Form::Whole | Form::Discovery | Form::Table(_), _) => object,

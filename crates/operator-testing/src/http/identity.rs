@@ -5,7 +5,10 @@ use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
 
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, SanType};
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose, SanType,
+};
 use tokio_rustls::rustls::crypto::CryptoProvider;
 use tokio_rustls::rustls::pki_types::PrivatePkcs8KeyDer;
 use tokio_rustls::rustls::{self, ServerConfig, crypto};
@@ -26,6 +29,7 @@ impl Identity {
         let authority_key = KeyPair::generate()?;
         let mut authority = named("operator-testing-ca");
         authority.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        authority.key_usages = vec![KeyUsagePurpose::KeyCertSign];
         let authority_certificate = authority.self_signed(&authority_key)?;
 
         let key = KeyPair::generate()?;
@@ -35,6 +39,10 @@ impl Identity {
             SanType::IpAddress(IpAddr::V6(Ipv6Addr::LOCALHOST)),
             SanType::DnsName("localhost".try_into()?),
         ];
+        // Strict clients, such as Python's, want these said.
+        server.use_authority_key_identifier_extension = true;
+        server.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        server.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
         let certificate = server.signed_by(&key, &Issuer::new(authority, authority_key))?;
 
         // The provider is named, as a program that has two of them has no default.

@@ -39,6 +39,17 @@ impl PrinterColumn {
         }
     }
 
+    /// The columns of the scale subresource.
+    pub fn of_scales() -> Vec<Self> {
+        let count = |name: &str, json_path: &str, description: &str| json!({"name": name, "type": "integer", "description": description, "jsonPath": json_path});
+        let counts = [
+            count("Desired", ".spec.replicas", "Number of desired replicas"),
+            count("Available", ".status.replicas", "Number of actual replicas"),
+        ];
+        let counts = counts.iter().filter_map(Self::read);
+        counts.chain(Self::of_version(&Value::Null)).collect()
+    }
+
     fn read(written: &Value) -> Option<Self> {
         let mut written = Written::deserialize(written).ok()?;
         if written.column.description.is_empty() {
@@ -75,10 +86,10 @@ impl PrinterColumn {
 }
 
 /// Name and columns of an object.
-pub(super) fn cells(columns: &[PrinterColumn], object: &Value) -> Option<Vec<Value>> {
+pub(super) fn cells(columns: &[PrinterColumn], object: &Value) -> Vec<Value> {
     let name = Value::from(text(object, "name"));
     let cells = columns.iter().map(|column| column.cell(object));
-    Some(std::iter::once(name).chain(cells).collect())
+    std::iter::once(name).chain(cells).collect()
 }
 
 fn printed(value: &Value) -> String {

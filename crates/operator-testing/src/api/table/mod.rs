@@ -15,7 +15,7 @@ mod pod;
 mod workload;
 
 use std::collections::HashMap;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -49,6 +49,14 @@ pub(crate) enum Include {
     Object,
 }
 
+/// What the rows of a table are of.
+#[derive(Clone, Debug)]
+pub(crate) enum Rows {
+    Objects(Arc<Kind>),
+    /// The scale subresource of any kind.
+    Scales,
+}
+
 /// Whether a table says what its columns are: the first of a watch does, and each that is not of a watch.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Header {
@@ -71,7 +79,7 @@ impl Include {
 }
 
 /// An object or a list of them as a table.
-pub(crate) fn table(kind: &Kind, object: &Value, include: Include, header: Header) -> Value {
+pub(crate) fn table(rows: &Rows, object: &Value, include: Include, header: Header) -> Value {
     let mut metadata = json!({});
     for field in ["resourceVersion", "continue", "remainingItemCount"] {
         let value = &object["metadata"][field];
@@ -79,36 +87,39 @@ pub(crate) fn table(kind: &Kind, object: &Value, include: Include, header: Heade
             metadata[field] = value.clone();
         }
     }
-    let rows: Vec<Value> = match object["items"].as_array() {
-        Some(items) => items.iter().map(|item| row(kind, item, include)).collect(),
-        None => vec![row(kind, object, include)],
+    let items = match object["items"].as_array() {
+        Some(items) => items.as_slice(),
+        None => std::slice::from_ref(object),
     };
+    let shown: Vec<Value> = items.iter().map(|item| row(rows, item, include)).collect();
     json!({
         "kind": "Table",
         "apiVersion": "meta.k8s.io/v1",
         "metadata": metadata,
         "columnDefinitions": match header {
-            Header::Shown => json!(columns(kind)),
+            Header::Shown => json!(columns(rows)),
             Header::Omitted => Value::Null,
         },
-        "rows": rows,
+        "rows": shown,
     })
 }
 
-fn row(kind: &Kind, object: &Value, include: Include) -> Value {
-    let cells = match &kind.custom {
-        Some(custom) => custom::cells(&custom.columns, object),
-        None => builtin::cells(kind, object),
+fn row(rows: &Rows, object: &Value, include: Include) -> Value {
+    let cells = match rows {
+        Rows::Scales => custom::cells(&PrinterColumn::of_scales(), object),
+        Rows::Objects(kind) => match &kind.custom {
+            Some(custom) => custom::cells(&custom.columns, object),
+            None => builtin::cells(kind, object).unwrap_or_else(|| plain(object)),
+        },
     };
     let shown = match include {
         Include::Nothing => Value::Null,
         Include::Metadata => partial(object),
         Include::Object => object.clone(),
     };
-    let conditions = pod::end(kind, object).map(|condition| [condition]);
-    let mut row = json!({"cells": cells.unwrap_or_else(|| plain(object))});
-    if let Some(conditions) = conditions {
-        row["conditions"] = json!(conditions);
+    let mut row = json!({"cells": cells});
+    if let Some(condition) = pod::end(object) {
+        row["conditions"] = json!([condition]);
     }
     row["object"] = shown;
     row
@@ -123,14 +134,20 @@ pub(crate) fn partial(object: &Value) -> Value {
     })
 }
 
-fn columns(kind: &Kind) -> Vec<&Column> {
-    if let Some(custom) = &kind.custom {
-        let columns = custom.columns.iter().map(|column| &column.column);
-        return std::iter::once(name_column()).chain(columns).collect();
-    }
-    match recorded().get(&place(kind)) {
-        Some(columns) => columns.iter().collect(),
-        None => vec![name_column(), age_column()],
+fn columns(rows: &Rows) -> Vec<Column> {
+    let after_name = |columns: &[PrinterColumn]| {
+        let columns = columns.iter().map(|column| column.column.clone());
+        std::iter::once(name_column().clone())
+            .chain(columns)
+            .collect()
+    };
+    match rows {
+        Rows::Scales => after_name(&PrinterColumn::of_scales()),
+        Rows::Objects(kind) => match (&kind.custom, recorded().get(&place(kind))) {
+            (Some(custom), _) => after_name(&custom.columns),
+            (None, Some(columns)) => columns.clone(),
+            (None, None) => vec![name_column().clone(), age_column().clone()],
+        },
     }
 }
 

@@ -2,16 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::super::kind::Kind;
 use super::super::metadata::{is_deleting, text};
 use super::age;
 
 /// Why a pod that ended is greyed out, as `conditions` of its row.
-pub(super) fn end(kind: &Kind, object: &Value) -> Option<Value> {
+pub(super) fn end(object: &Value) -> Option<Value> {
     let phase = object["status"]["phase"].as_str()?;
+    let is_pod = object["kind"] == "Pod" && object["apiVersion"] == "v1";
     let message = match phase {
-        "Succeeded" if kind.is("", "pods") => "The pod has completed successfully.",
-        "Failed" if kind.is("", "pods") => "The pod failed.",
+        "Succeeded" if is_pod => "The pod has completed successfully.",
+        "Failed" if is_pod => "The pod failed.",
         _ => return None,
     };
     Some(json!({"type": "Completed", "status": "True", "reason": phase, "message": message}))
