@@ -53,6 +53,7 @@ spec:
         openAPIV3Schema:
           type: object
           properties:
+            items: {type: array, items: {type: string}}
             spec:
               type: object
               properties:
@@ -66,6 +67,7 @@ const WIDGET: &str = r#"
 apiVersion: forms.example.com/v1
 kind: Widget
 metadata: {name: one}
+items: ["not", list]
 spec: {color: red, size: 3, replicas: 2}
 "#;
 
@@ -107,6 +109,9 @@ async fn rows_hold_what_the_query_includes() {
         none["rows"][0],
         json!({"cells": ["one", "red", 3], "object": null})
     );
+    let metadata = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io";
+    let metadata = ask(&server, &format!("{path}/one"), metadata).await;
+    assert_eq!(metadata["kind"], "PartialObjectMetadata");
     let wrong = ask(&server, &format!("{path}?includeObject=All"), TABLE).await;
     assert_eq!(
         wrong,

@@ -100,7 +100,7 @@ impl View {
             _ if is_status => object,
             (Form::Table(include), Some(kind)) => table::table(kind, &object, include, self.header),
             (Form::Whole | Form::Discovery | Form::Table(_), _) => object,
-            (Form::Metadata, _) => match object["items"].as_array() {
+            (Form::Metadata, _) => match table::items(&object) {
                 Some(items) => json!({
                     "kind": "PartialObjectMetadataList",
                     "apiVersion": "meta.k8s.io/v1",

@@ -87,10 +87,7 @@ pub(crate) fn table(rows: &Rows, object: &Value, include: Include, header: Heade
             metadata[field] = value.clone();
         }
     }
-    let items = match object["items"].as_array() {
-        Some(items) => items.as_slice(),
-        None => std::slice::from_ref(object),
-    };
+    let items = items(object).unwrap_or_else(|| std::slice::from_ref(object));
     let shown: Vec<Value> = items.iter().map(|item| row(rows, item, include)).collect();
     json!({
         "kind": "Table",
@@ -123,6 +120,12 @@ fn row(rows: &Rows, object: &Value, include: Include) -> Value {
     }
     row["object"] = shown;
     row
+}
+
+/// What is in a list. It has no name: an object of a custom kind, which does, may have `items` of its own.
+pub(crate) fn items(object: &Value) -> Option<&[Value]> {
+    let items = object["items"].as_array()?;
+    text(object, "name").is_empty().then_some(items)
 }
 
 /// An object's [metadata](https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches) alone.
