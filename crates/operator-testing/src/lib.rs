@@ -26,7 +26,7 @@
 //! - Definitions are not checked for structural schemas, nor for names that another definition has.
 //! - Tables have the real columns for custom kinds, workloads and pods, ConfigMap, Secret, Service, ServiceAccount, Namespace, Event, Lease,
 //!   PersistentVolumeClaim, PodDisruptionBudget, Ingress, NetworkPolicy, webhooks, roles and bindings; others have name and age.
-//! - OpenAPI documents have no descriptions for built-in kinds, and only those parameters that clients look for; there is no `/openapi/v2`.
+//! - OpenAPI documents have no descriptions for built-in kinds, and only those parameters that clients look for; `/openapi/v2` is empty.
 //! - Answers are JSON. Bodies may be protobuf with the feature `http`, for the kinds of Go's `client-go`; else they answer `415`.
 //! - `exec`, `log`, `eviction`, tokens and reviews of tokens answer `501`.
 

@@ -11,6 +11,10 @@ use super::status::{Failure, Result};
 use super::table::{self, Header, Include, Rows};
 
 pub(crate) const JSON: &str = "application/json";
+/// The one form in which kubectl takes `/openapi/v2`.
+const SWAGGER: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
+/// It is answered under another name, as `@` is no part of a media type.
+const SWAGGER_ANSWER: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 /// What the client wants to see of objects.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -22,6 +26,8 @@ pub(crate) enum Form {
     ///
     /// [one answer]: https://kubernetes.io/docs/concepts/overview/kubernetes-api/#aggregated-discovery
     Discovery,
+    /// `/openapi/v2` as protobuf.
+    Swagger,
 }
 
 /// A form, and what it needs to know of the objects.
@@ -63,6 +69,7 @@ impl Form {
                 {
                     return Ok(Self::Discovery);
                 }
+                (SWAGGER, None) => return Ok(Self::Swagger),
                 _ => refused = refused.or(Some(range)),
             }
         }
@@ -99,7 +106,7 @@ impl View {
         match (self.form, &self.rows) {
             _ if is_status => object,
             (Form::Table(include), Some(kind)) => table::table(kind, &object, include, self.header),
-            (Form::Whole | Form::Discovery | Form::Table(_), _) => object,
+            (Form::Whole | Form::Discovery | Form::Swagger | Form::Table(_), _) => object,
             (Form::Metadata, _) => match table::items(&object) {
                 Some(items) => json!({
                     "kind": "PartialObjectMetadataList",
@@ -119,6 +126,14 @@ impl View {
                 "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
             }
             _ => JSON,
+        }
+    }
+
+    /// The media type of an answer that is no object.
+    pub fn text_media(&self) -> &'static str {
+        match self.form {
+            Form::Swagger => SWAGGER_ANSWER,
+            _ => "text/plain",
         }
     }
 

@@ -137,7 +137,7 @@ impl ApiServer {
                 let object = view.show(object);
                 respond(code, &object, view.media(&object))
             }
-            Ok(Reply::Text(text)) => text_response(text),
+            Ok(Reply::Text(text)) => text_response(text, view.text_media()),
             Ok(Reply::Watch(subscription)) => {
                 let lines = subscription.stream(self, view);
                 stream_response(lines)
@@ -194,11 +194,11 @@ fn respond(code: u16, value: &Value, media: &'static str) -> Response<Body> {
     with_type(body, code, media)
 }
 
-fn text_response(text: &'static str) -> Response<Body> {
+fn text_response(text: &'static str, media: &'static str) -> Response<Body> {
     with_type(
         Full::new(Bytes::from_static(text.as_bytes())).boxed_unsync(),
         200,
-        "text/plain",
+        media,
     )
 }
 
