@@ -24,10 +24,11 @@
 //! - CEL rules are asked with the feature `cel` alone; [`schema`] asks them with no server. Admission webhooks, conversion webhooks and
 //!   warnings are not there. A role may give rights that its author lacks.
 //! - Definitions are not checked for structural schemas, nor for names that another definition has.
+//! - What only other programs ask for is there with the feature `http` alone; without it tables answer `406`, OpenAPI `404` and protobuf `415`.
 //! - Tables have the real columns for custom kinds, workloads and pods, ConfigMap, Secret, Service, ServiceAccount, Namespace, Event, Lease,
 //!   PersistentVolumeClaim, PodDisruptionBudget, Ingress, NetworkPolicy, webhooks, roles and bindings; others have name and age.
 //! - OpenAPI documents have no descriptions for built-in kinds, and only those parameters that clients look for; `/openapi/v2` is empty.
-//! - Answers are JSON. Bodies may be protobuf with the feature `http`, for the kinds of Go's `client-go`; else they answer `415`.
+//! - Answers are JSON. Bodies may be protobuf, for the kinds of Go's `client-go`.
 //! - `exec`, `log`, `eviction`, tokens and reviews of tokens answer `501`.
 
 mod api;

@@ -1,5 +1,4 @@
 //! The forms of answers beside whole objects: tables, discovery in one answer, schemas. All hold on a real server as well.
-#![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
 

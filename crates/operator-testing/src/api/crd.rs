@@ -17,6 +17,7 @@ use super::metadata::{self, finalizers, is_deleting, name};
 use super::scale;
 use super::status::Cause;
 use super::store::Key;
+#[cfg(feature = "http")]
 use super::table::PrinterColumn;
 
 pub(crate) const GROUP: &str = "apiextensions.k8s.io";
@@ -284,6 +285,7 @@ fn kind(definition: &Value, version: &Value) -> Option<Kind> {
         shape: shape(&schema),
         scale: subresource("scale").and_then(|scale| serde_json::from_value(scale.clone()).ok()),
         selectable_fields: list_of(&version["selectableFields"], "jsonPath"),
+        #[cfg(feature = "http")]
         columns: PrinterColumn::of_version(version),
         schema,
     };

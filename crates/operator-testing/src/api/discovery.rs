@@ -49,9 +49,13 @@ impl State {
             ["api", version] => self.resources("", version),
             ["apis", group, version] => self.resources(group, version),
             // Nothing in it is known, which in protobuf is no byte: kubectl asks it about kinds that the newer documents lack.
+            #[cfg(feature = "http")]
             ["openapi", "v2"] if Form::read(call)? == Form::Swagger => Ok(Reply::Text("")),
+            #[cfg(feature = "http")]
             ["openapi", "v3"] => Ok(Reply::ok(self.documents())),
+            #[cfg(feature = "http")]
             ["openapi", "v3", "api", version] => self.document("", version),
+            #[cfg(feature = "http")]
             ["openapi", "v3", "apis", group, version] => self.document(group, version),
             _ => Err(Failure::no_such_path()),
         }

@@ -1,4 +1,5 @@
-//! The form of an answer, as the client's `Accept` wants it: objects as they are, their [metadata alone], or [tables].
+//! The form of an answer, as the client's `Accept` wants it: objects as they are, their [metadata alone], or, with the feature `http`,
+//! [tables].
 //!
 //! [metadata alone]: https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches
 //! [tables]: https://kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables
@@ -6,14 +7,20 @@
 use serde_json::{Value, json};
 
 use super::State;
-use super::request::{Call, Target};
+use super::metadata::text;
+use super::request::Call;
+#[cfg(feature = "http")]
+use super::request::Target;
 use super::status::{Failure, Result};
+#[cfg(feature = "http")]
 use super::table::{self, Header, Include, Rows};
 
 pub(crate) const JSON: &str = "application/json";
 /// The one form in which kubectl takes `/openapi/v2`.
+#[cfg(feature = "http")]
 const SWAGGER: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 /// It is answered under another name, as `@` is no part of a media type.
+#[cfg(feature = "http")]
 const SWAGGER_ANSWER: &str = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
 /// What the client wants to see of objects.
@@ -21,12 +28,14 @@ const SWAGGER_ANSWER: &str = "application/com.github.proto-openapi.spec.v2.v1.0+
 pub(crate) enum Form {
     Whole,
     Metadata,
+    #[cfg(feature = "http")]
     Table(Include),
     /// All groups in [one answer], for the two paths that have it.
     ///
     /// [one answer]: https://kubernetes.io/docs/concepts/overview/kubernetes-api/#aggregated-discovery
     Discovery,
     /// `/openapi/v2` as protobuf.
+    #[cfg(feature = "http")]
     Swagger,
 }
 
@@ -34,7 +43,9 @@ pub(crate) enum Form {
 pub(crate) struct View {
     form: Form,
     /// What a table is of.
+    #[cfg(feature = "http")]
     rows: Option<Rows>,
+    #[cfg(feature = "http")]
     header: Header,
 }
 
@@ -59,6 +70,7 @@ impl Form {
                     "application/json",
                     Some("PartialObjectMetadata" | "PartialObjectMetadataList"),
                 ) => return Ok(Self::Metadata),
+                #[cfg(feature = "http")]
                 ("application/json", Some("Table"))
                     if param("g") == Some("meta.k8s.io") && param("v") == Some("v1") =>
                 {
@@ -69,6 +81,7 @@ impl Form {
                 {
                     return Ok(Self::Discovery);
                 }
+                #[cfg(feature = "http")]
                 (SWAGGER, None) => return Ok(Self::Swagger),
                 _ => refused = refused.or(Some(range)),
             }
@@ -79,6 +92,7 @@ impl Form {
 
 impl State {
     /// The form of a call's answer.
+    #[cfg(feature = "http")]
     pub(crate) fn view(&self, form: Form, call: &Call) -> View {
         let rows = match (form, Target::read(&call.path)) {
             (Form::Table(_), Target::Resource(path)) => match path.subresource.as_deref() {
@@ -97,25 +111,35 @@ impl State {
             header: Header::Shown,
         }
     }
+
+    /// The form of a call's answer.
+    #[cfg(not(feature = "http"))]
+    pub(crate) fn view(&self, form: Form, _call: &Call) -> View {
+        View { form }
+    }
 }
 
 impl View {
     /// An object, or a list of objects, in this form.
     pub fn show(&self, object: Value) -> Value {
-        let is_status = object["kind"] == "Status" && object["apiVersion"] == "v1";
-        match (self.form, &self.rows) {
-            _ if is_status => object,
-            (Form::Table(include), Some(kind)) => table::table(kind, &object, include, self.header),
-            (Form::Whole | Form::Discovery | Form::Swagger | Form::Table(_), _) => object,
-            (Form::Metadata, _) => match table::items(&object) {
-                Some(items) => json!({
-                    "kind": "PartialObjectMetadataList",
-                    "apiVersion": "meta.k8s.io/v1",
-                    "metadata": object["metadata"],
-                    "items": items.iter().map(table::partial).collect::<Vec<_>>(),
-                }),
-                None => table::partial(&object),
-            },
+        if object["kind"] == "Status" && object["apiVersion"] == "v1" {
+            return object;
+        }
+        #[cfg(feature = "http")]
+        if let (Form::Table(include), Some(rows)) = (self.form, &self.rows) {
+            return table::table(rows, &object, include, self.header);
+        }
+        if self.form != Form::Metadata {
+            return object;
+        }
+        match items(&object) {
+            Some(items) => json!({
+                "kind": "PartialObjectMetadataList",
+                "apiVersion": "meta.k8s.io/v1",
+                "metadata": object["metadata"],
+                "items": items.iter().map(partial).collect::<Vec<_>>(),
+            }),
+            None => partial(&object),
         }
     }
 
@@ -132,6 +156,7 @@ impl View {
     /// The media type of an answer that is no object.
     pub fn text_media(&self) -> &'static str {
         match self.form {
+            #[cfg(feature = "http")]
             Form::Swagger => SWAGGER_ANSWER,
             _ => "text/plain",
         }
@@ -140,7 +165,25 @@ impl View {
     /// The next object of a watch: only the first table says what its columns are.
     pub fn show_next(&mut self, object: Value) -> Value {
         let shown = self.show(object);
-        self.header = Header::Omitted;
+        #[cfg(feature = "http")]
+        {
+            self.header = Header::Omitted;
+        }
         shown
     }
+}
+
+/// What is in a list. It has no name: an object of a custom kind, which does, may have `items` of its own.
+pub(crate) fn items(object: &Value) -> Option<&[Value]> {
+    let items = object["items"].as_array()?;
+    text(object, "name").is_empty().then_some(items)
+}
+
+/// An object's [metadata](https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches) alone.
+pub(crate) fn partial(object: &Value) -> Value {
+    json!({
+        "kind": "PartialObjectMetadata",
+        "apiVersion": "meta.k8s.io/v1",
+        "metadata": object["metadata"],
+    })
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use operator_schema::Schema;
 use serde::Deserialize;
 
+#[cfg(feature = "http")]
 use super::table::PrinterColumn;
 
 /// One kind in one version, built in or registered by a CustomResourceDefinition.
@@ -43,6 +44,7 @@ pub(crate) struct Custom {
     /// The JSON paths that field selectors may name, such as `.spec.color`.
     pub selectable_fields: Vec<String>,
     /// What tables show beside the name.
+    #[cfg(feature = "http")]
     pub columns: Vec<PrinterColumn>,
 }
 

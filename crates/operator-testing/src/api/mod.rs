@@ -14,6 +14,7 @@ mod gc;
 mod kind;
 mod metadata;
 mod namespace;
+#[cfg(feature = "http")]
 mod openapi;
 mod patch;
 mod rbac;
@@ -28,6 +29,7 @@ mod status;
 mod store;
 mod strategic;
 mod strategy;
+#[cfg(feature = "http")]
 mod table;
 mod watch;
 #[cfg(feature = "http")]

@@ -72,7 +72,6 @@ impl PrinterColumn {
             ("string", value) => printed(value).into(),
             ("integer", Value::Number(number)) => {
                 // A fraction is cut off, as Go's conversion does.
-                #[allow(clippy::cast_possible_truncation)]
                 let whole = number
                     .as_i64()
                     .or(number.as_f64().map(|number| number as i64));

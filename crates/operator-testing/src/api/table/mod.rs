@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 
 pub(crate) use self::custom::PrinterColumn;
 
+use super::form::{items, partial};
 use super::kind::Kind;
 use super::metadata::text;
 use super::status::{Failure, Result};
@@ -120,21 +121,6 @@ fn row(rows: &Rows, object: &Value, include: Include) -> Value {
     }
     row["object"] = shown;
     row
-}
-
-/// What is in a list. It has no name: an object of a custom kind, which does, may have `items` of its own.
-pub(crate) fn items(object: &Value) -> Option<&[Value]> {
-    let items = object["items"].as_array()?;
-    text(object, "name").is_empty().then_some(items)
-}
-
-/// An object's [metadata](https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches) alone.
-pub(crate) fn partial(object: &Value) -> Value {
-    json!({
-        "kind": "PartialObjectMetadata",
-        "apiVersion": "meta.k8s.io/v1",
-        "metadata": object["metadata"],
-    })
 }
 
 fn columns(rows: &Rows) -> Vec<Column> {

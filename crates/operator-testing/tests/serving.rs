@@ -1,5 +1,4 @@
 //! The server as other programs reach it: over TLS, with the kubeconfig that it writes.
-#![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
 
