@@ -42,7 +42,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let names = kinds::list(specs.iter().map(|api| api.names.kind.as_str()));
     let added = open.add(specs, &args.chosen)?;
     let rendered = open.render()?;
-    let (plan, settled) = open.plan(rendered.tree)?;
+    let (plan, _) = open.plan(rendered.tree)?;
     let mut reports = open.reports(rendered.diagnostics, &plan);
     let evolution = Evolution::of(&open, &plan, args.allow);
     reports.extend(evolution.warnings());
@@ -63,7 +63,9 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         },
         next: "cargo test".into(),
         cure: Cure::SameCommand,
-        settled,
+        // what `regenerate` does beside, for the other kinds, is not done
+        settled: None,
+        warnings: 0,
     };
     args.view.finish(&outcome, terminal)
 }

@@ -51,6 +51,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         },
         cure: Cure::SameCommand,
         settled: None,
+        warnings: 0,
     };
     args.view.finish(&outcome, terminal)
 }

@@ -73,6 +73,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     }
     let mut rendered = open.render()?;
     rendered.diagnostics.extend(open.no_image());
+    let warnings = rendered.warnings();
     let (plan, settled) = open.plan(rendered.tree)?;
     let kinds = open.apis.len();
     let outcome = Outcome {
@@ -90,6 +91,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         next: format!("cd {} && cargo test", open.root.display()),
         cure: Cure::SameCommand,
         settled,
+        warnings,
     };
     args.view.finish(&outcome, terminal)
 }

@@ -70,7 +70,7 @@ impl Renamed {
             after,
             library: (old, new),
         } = self;
-        let message = format!("the operator `{before}` is `{after}` now");
+        let message = format!("if this is the operator, `{before}` is `{after}` now");
         let mut found = uses::literals(path, text, before, &message);
         if old != new {
             let library = Left {

@@ -40,6 +40,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     }
     open.state.set_tool(env!("CARGO_PKG_VERSION"));
     let rendered = open.render()?;
+    let warnings = rendered.warnings();
     let (plan, settled) = open.plan(rendered.tree)?;
     let mut reports = open.reports(rendered.diagnostics, &plan);
     let evolution = Evolution::of(&open, &plan, args.allow);
@@ -56,6 +57,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         next: "cargo test".into(),
         cure: Cure::Regenerate,
         settled,
+        warnings,
     };
     args.view.finish(&outcome, terminal)
 }

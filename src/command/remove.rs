@@ -32,7 +32,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     open.resolution = args.resolve.into();
     let api = open.remove(&args.kind)?;
     let rendered = open.render()?;
-    let (plan, settled) = open.plan(rendered.tree)?;
+    let (plan, _) = open.plan(rendered.tree)?;
     let mut reports = open.reports(rendered.diagnostics, &plan);
     let evolution = Evolution::default();
     if !args.view.is_check() {
@@ -51,7 +51,9 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         ),
         next: "cargo test".into(),
         cure: Cure::SameCommand,
-        settled,
+        // what `regenerate` does beside, for the other kinds, is not done
+        settled: None,
+        warnings: 0,
     };
     args.view.finish(&outcome, terminal)
 }

@@ -155,6 +155,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         next: "add the modules to the crate with `pub mod`".into(),
         cure: Cure::Types,
         settled: None,
+        warnings: 0,
     };
     args.view.finish(&outcome, terminal)
 }

@@ -12,7 +12,7 @@ use super::{
     lines::{code, list, noted, part, told, word},
 };
 use crate::{
-    diagnostic::{Report, Severity},
+    diagnostic::Report,
     disk::{self, Seen},
     plan::{Note, Plan},
     terminal::Terminal,
@@ -56,6 +56,8 @@ pub struct Outcome<'a> {
     pub cure: Cure,
     /// What the project is once the plan is applied, if `regenerate` has nothing to say of it then.
     pub settled: Option<Seen>,
+    /// Of the specs, as long as they are what they are.
+    pub warnings: usize,
 }
 
 /// What brings a stale project up to date.
@@ -69,6 +71,14 @@ pub enum Cure {
 }
 
 impl Cure {
+    /// Once a command has done its work, and cannot do it again.
+    fn after(self) -> Self {
+        match self {
+            Self::Types => self,
+            Self::Regenerate | Self::SameCommand => Self::Regenerate,
+        }
+    }
+
     /// The command that takes an option such as `--reset`.
     pub fn with(self, option: &str) -> String {
         match self {
@@ -79,12 +89,6 @@ impl Cure {
 }
 
 impl Outcome<'_> {
-    fn warnings(&self) -> usize {
-        let reports = self.reports.iter();
-        let warnings = reports.filter(|report| report.severity == Severity::Warning);
-        warnings.count()
-    }
-
     fn next(&self) -> String {
         let marked = self.plan.notes.iter().filter_map(|note| match note {
             Note::Marked(path) => Some(path.as_str()),
@@ -127,7 +131,7 @@ impl View {
             && !refused
             && (self.writes() || plan.is_empty())
         {
-            settled.remember(outcome.root, outcome.warnings());
+            settled.remember(outcome.root, outcome.warnings);
         }
         match self.format {
             Format::Json => terminal.print(&format!("{:#}\n", self.json(outcome)))?,
@@ -197,7 +201,7 @@ impl View {
         let is_decision = |note: &&Note| matches!(note, Note::Adopted(_) | Note::Marked(_));
         let notes = plan.notes.iter();
         let notes: Vec<&Note> = notes.filter(|note| written || !is_decision(note)).collect();
-        terminal.tell_lines(&noted(&notes, outcome.cure));
+        terminal.tell_lines(&noted(&notes, outcome.cure.after()));
         for conflict in &plan.conflicts {
             terminal.tell(&told(conflict, outcome.cure));
         }
@@ -211,7 +215,7 @@ impl View {
             return Ok(());
         }
         match (self.check, plan.is_empty()) {
-            (_, true) => self.rests(outcome.warnings(), terminal),
+            (_, true) => self.rests(outcome.warnings, terminal),
             (true, false) => terminal.tell(match outcome.cure {
                 Cure::Regenerate if outcome.evolution.breaks() => {
                     "stale: run `cargo operator regenerate --allow-breaking` and commit the result"

@@ -2,7 +2,13 @@
 //!
 //! It is kept in the user's cache folder: a project that is cloned is looked at whole, and a command that only looks writes nothing into it.
 
-use std::{collections::BTreeMap, env, fs, path::Path, path::PathBuf, time::UNIX_EPOCH};
+use std::{
+    collections::BTreeMap,
+    env, fs,
+    path::Path,
+    path::PathBuf,
+    time::{Duration, UNIX_EPOCH},
+};
 
 use etcetera::BaseStrategy;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
@@ -48,6 +54,19 @@ impl Seen {
         let folder = place.parent().unwrap_or(&place);
         // what is not written whole is no JSON, and is not read
         let _ = fs::create_dir_all(folder).and_then(|()| fs::write(&place, memory));
+        forget_old(folder);
+    }
+}
+
+/// Projects come and go: what was not renewed for long is forgotten.
+fn forget_old(folder: &Path) {
+    const LONG: Duration = Duration::from_secs(90 * 24 * 60 * 60);
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let age = entry.metadata().and_then(|memory| memory.modified());
+        let age = age.ok().and_then(|written| written.elapsed().ok());
+        if age.is_some_and(|age| age > LONG) {
+            let _ = fs::remove_file(entry.path());
+        }
     }
 }
 
@@ -71,8 +90,16 @@ fn place(root: &Path) -> Option<PathBuf> {
     Some(cache.join("cargo-operator").join(name + ".json"))
 }
 
+/// Where it stands counts, too: some builds all have one time.
 fn program() -> Option<String> {
-    let file = fs::metadata(env::current_exe().ok()?).ok()?;
+    let path = fs::canonicalize(env::current_exe().ok()?).ok()?;
+    let file = fs::metadata(&path).ok()?;
     let made = file.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-    Some(format!("{} {}", file.len(), made.as_nanos()))
+    let version = env!("CARGO_PKG_VERSION");
+    Some(format!(
+        "{version} {} {} {}",
+        file.len(),
+        made.as_nanos(),
+        path.display()
+    ))
 }

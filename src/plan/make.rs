@@ -105,6 +105,9 @@ impl Making<'_> {
 
     /// A file that the user took over, and that the project may need to be otherwise now.
     fn adopted(&mut self, path: &str, theirs: &str) {
+        if self.ours.get(path).is_none() {
+            return;
+        }
         let before = self.lock.files.get(path);
         let declined = before.and_then(|entry| entry.declined.as_ref());
         let entry = Entry::adopted(Some(theirs));

@@ -3,8 +3,11 @@
 /// Whether a text still has the markers of a merge that failed.
 pub fn is_marked(text: &str) -> bool {
     let is_ours = |line| matches!(line, "<<<<<<< ours" | "||||||| original" | ">>>>>>> theirs");
-    let starts = |start: &str| text.lines().any(|line| line.starts_with(start));
-    text.lines().any(is_ours) || starts("<<<<<<< ") && starts(">>>>>>> ")
+    let mut lines = text.lines();
+    let is_gits = lines.any(|line| line.starts_with("<<<<<<< "))
+        && lines.any(|line| line == "=======")
+        && lines.any(|line| line.starts_with(">>>>>>> "));
+    is_gits || text.lines().any(is_ours)
 }
 
 #[cfg(test)]
@@ -17,6 +20,7 @@ mod tests {
             ("a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> other\n", true),
             ("a\r\n<<<<<<< ours\r\nb\r\n", true),
             ("<<<<<<< HEAD\n", false),
+            (">>>>>>> b\n=======\n<<<<<<< a\n", false),
             (
                 "Heading\n=======\n    <<<<<<< HEAD\n    >>>>>>> other\n",
                 false,

@@ -36,6 +36,15 @@ pub struct Rendered {
     pub diagnostics: Vec<(String, Diagnostic)>,
 }
 
+impl Rendered {
+    /// How many warnings the specs have.
+    pub fn warnings(&self) -> usize {
+        let found = self.diagnostics.iter();
+        let warnings = found.filter(|(_, found)| found.severity == Severity::Warning);
+        warnings.count()
+    }
+}
+
 /// What the templates of the whole project place.
 #[derive(Serialize)]
 struct Whole<'a> {
@@ -72,10 +81,11 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         .map(|(kind, api)| {
             let mut files = Rendered::default();
             let made = kind_files(&mut files, project, kind, api)?;
-            Ok((files, made))
+            Ok::<_, RenderError>((files, made))
         })
-        .collect::<Result<_, RenderError>>()?;
-    for (files, of_kind) in files {
+        .collect();
+    for files in files {
+        let (files, of_kind) = files?;
         rendered.diagnostics.extend(files.diagnostics);
         rendered.tree.extend(files.tree);
         made.push(of_kind);

@@ -91,6 +91,10 @@ impl Leading<'_> {
 
 impl<'ast> Visit<'ast> for Leading<'_> {
     fn visit_path(&mut self, path: &'ast Path) {
+        // a name alone is a variable or a type
+        if path.segments.len() < 2 {
+            return visit::visit_path(self, path);
+        }
         let outer = std::mem::take(&mut self.names);
         for part in &path.segments {
             if self.step(&part.ident) {

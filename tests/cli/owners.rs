@@ -197,7 +197,7 @@ fn deleted_manifests_come_back_by_the_command_that_misses_them() {
     let run = ok(&p, "gen-manifests --image example.com/p:1");
     assert!(
         run.stderr
-            .contains("the same command with `--reset manifests/rbac"),
+            .contains("`cargo operator regenerate --reset manifests/rbac"),
         "{}",
         run.stderr
     );

@@ -212,7 +212,7 @@ fn another_name_of_the_project_is_told_where_the_old_one_stands() {
         text.replace("name = \"my-operator\"", "name = \"other-one\"")
     });
     let krate = "the crate `my_operator` is `other_one` now";
-    let text = "the operator `my-operator` is `other-one` now";
+    let text = "if this is the operator, `my-operator` is `other-one` now";
     let expected = [
         format!("src/main.rs: use my_operator::{{Options, operator}};: {krate}"),
         format!(

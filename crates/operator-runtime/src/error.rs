@@ -198,7 +198,7 @@ pub enum Fatal {
     Interrupted,
 }
 
-/// Whether a request failed because its object is not there. That there is no such kind or subresource is a
+/// Whether a request failed because its object, or the subresource of a custom object, is not there. That there is no such kind is a
 /// 404 as well, but one that names no object.
 pub(crate) fn is_gone(error: &kube::Error) -> bool {
     let kube::Error::Api(status) = error else {

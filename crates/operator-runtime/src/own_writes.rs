@@ -17,8 +17,8 @@ pub(crate) struct OwnWrites<K: Resource<DynamicType = ()> + 'static>(
 /// What the API server answered a write.
 enum Answer<K> {
     Written(Arc<K>),
-    /// There was no object any more; the one of this uid will not come back.
-    Gone(Option<String>),
+    /// This object was not there any more.
+    Gone(Arc<K>),
 }
 
 impl<K: Resource<DynamicType = ()> + 'static> Default for OwnWrites<K> {
@@ -34,8 +34,8 @@ impl<K: Resource<DynamicType = ()> + 'static> OwnWrites<K> {
 
     /// A write found that the object is gone. A watch may tell of it much later, if it has fallen silent, and until
     /// then each change of a child would make its children anew.
-    pub fn found_gone(&self, key: ObjectRef<K>, object: &K) {
-        self.lock().insert(key, Answer::Gone(object.uid()));
+    pub fn found_gone(&self, key: ObjectRef<K>, object: Arc<K>) {
+        self.lock().insert(key, Answer::Gone(object));
     }
 
     /// The cached object, or what we wrote if the cache has not seen that yet; none if it is known to be gone.
@@ -43,7 +43,12 @@ impl<K: Resource<DynamicType = ()> + 'static> OwnWrites<K> {
         let mut answers = self.lock();
         match answers.get(key) {
             Some(Answer::Written(own)) if is_older(&*cached, &**own) => Some(own.clone()),
-            Some(Answer::Gone(uid)) if *uid == cached.uid() => None,
+            // one that changes is there, as after a restore of the cluster's state
+            Some(Answer::Gone(gone))
+                if gone.uid() == cached.uid() && !is_older(&**gone, &*cached) =>
+            {
+                None
+            }
             Some(_) => {
                 answers.remove(key);
                 Some(cached)
@@ -119,10 +124,12 @@ mod tests {
     fn what_is_gone_is_not_taken_from_the_cache_and_what_comes_after_it_is() {
         let key = ObjectRef::<ConfigMap>::new("a");
         let writes = OwnWrites::default();
-        writes.found_gone(key.clone(), &*object("1", "10"));
-        assert!(writes.newest(&key, object("1", "10")).is_none());
-        assert!(writes.newest(&key, object("1", "11")).is_none());
-        assert!(writes.newest(&key, object("2", "12")).is_some());
-        assert!(writes.newest(&key, object("2", "12")).is_some());
+        for there in [object("1", "11"), object("2", "9")] {
+            writes.found_gone(key.clone(), object("1", "10"));
+            assert!(writes.newest(&key, object("1", "9")).is_none());
+            assert!(writes.newest(&key, object("1", "10")).is_none());
+            assert!(writes.newest(&key, there.clone()).is_some());
+            assert!(writes.newest(&key, there).is_some());
+        }
     }
 }

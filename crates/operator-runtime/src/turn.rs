@@ -57,6 +57,11 @@ pub(crate) async fn reconcile<R: Reconciler>(
         return Ok(wait);
     }
     let Some(object) = turns.own_writes.newest(&key, object) else {
+        debug!(
+            object = place(&key),
+            "it is gone, though its watch has not told"
+        );
+        turns.backoffs.reset(&key);
         return Ok(Action::await_change());
     };
     let span = info_span!("reconcile", kind = %turns.metrics.kind, object = place(&key));
@@ -133,17 +138,14 @@ impl<R: Reconciler> Turns<R> {
                     match self.write_finalizers(key, &object, finalizers).await? {
                         Written::Now(written) => object = written,
                         Written::Outdated => return Ok(Done::Outdated),
-                        Written::Gone => {
-                            self.own_writes.found_gone(key.clone(), &*object);
-                            return Ok(Done::Reconciled(Action::await_change()));
-                        }
+                        Written::Gone => return Ok(Done::Reconciled(Action::await_change())),
                     }
                 }
                 let cx = Context::new(self.controlling.clone(), &*object);
                 let done = self.reconciler.reconcile(object.clone(), &cx).await;
                 self.note_writes(key, &cx);
                 if cx.found_gone() {
-                    self.own_writes.found_gone(key.clone(), &*object);
+                    self.own_writes.found_gone(key.clone(), object);
                 }
                 done.map(Done::Reconciled)
             }
@@ -162,7 +164,7 @@ impl<R: Reconciler> Turns<R> {
     async fn let_go(
         &self,
         key: &ObjectRef<R::Resource>,
-        object: &R::Resource,
+        object: &Arc<R::Resource>,
         finalizers: Vec<String>,
     ) -> Result<Done> {
         Ok(
@@ -177,7 +179,7 @@ impl<R: Reconciler> Turns<R> {
     async fn write_finalizers(
         &self,
         key: &ObjectRef<R::Resource>,
-        object: &R::Resource,
+        object: &Arc<R::Resource>,
         finalizers: Vec<String>,
     ) -> Result<Written<R::Resource>> {
         let version = object.resource_version();
@@ -197,7 +199,10 @@ impl<R: Reconciler> Turns<R> {
                 Ok(Written::Now(written))
             }
             Err(kube::Error::Api(refused)) if refused.code == 409 => Ok(Written::Outdated),
-            Err(error) if is_gone(&error) => Ok(Written::Gone),
+            Err(error) if is_gone(&error) => {
+                self.own_writes.found_gone(key.clone(), object.clone());
+                Ok(Written::Gone)
+            }
             Err(error) => Err(error.into()),
         }
     }

@@ -26,8 +26,7 @@ type Answer = Response<UnsyncBoxBody<Bytes, BoxError>>;
 
 /// What befalls one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[non_exhaustive]
-pub enum Fault {
+pub(crate) enum Fault {
     /// `429 Too Many Requests` with a `Retry-After` of a second; the server does not see the request.
     TooManyRequests,
     /// `409 Conflict`; the server does not see the request.
@@ -126,7 +125,7 @@ impl FromStr for Fault {
 ///
 /// As text, `12:504 17:cut`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Schedule(pub BTreeMap<usize, Fault>);
+pub(crate) struct Schedule(pub BTreeMap<usize, Fault>);
 
 impl fmt::Display for Schedule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -183,6 +182,11 @@ impl Faults {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// What has befallen no request yet.
+    pub fn left(&self) -> Schedule {
+        self.lock().schedule.clone()
+    }
+
     /// Whether more was asked than any operator asks that does not turn in circles.
     pub fn is_exhausted(&self) -> bool {
         self.lock().asked.len() > MOST
@@ -191,10 +195,19 @@ impl Faults {
     fn next(&self, request: Request) -> Next {
         let mut state = self.lock();
         let number = state.asked.len();
+        let possible = Fault::of(&request);
         state.asked.push(request);
-        match state.schedule.0.get(&number) {
-            _ if number >= MOST => Next::Silence,
-            Some(fault) => Next::Fault(*fault),
+        if number >= MOST {
+            return Next::Silence;
+        }
+        // after an earlier fault the number may be that of another request: then it befalls the next that it can befall
+        let mut due = state.schedule.0.range(..=number);
+        let due = due.find(|(_, fault)| possible.contains(fault));
+        match due.map(|(due, fault)| (*due, *fault)) {
+            Some((due, fault)) => {
+                state.schedule.0.remove(&due);
+                Next::Fault(fault)
+            }
             None => Next::Server,
         }
     }
@@ -360,4 +373,39 @@ fn refusal(code: u16, reason: &str, message: &str) -> Answer {
 fn watched(frames: Vec<Result<Frame<Bytes>, BoxError>>) -> Answer {
     let frames = stream::iter(frames).boxed();
     Response::new(StreamBody::new(frames).boxed_unsync())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schedule_is_read_as_it_is_written() {
+        let schedule = Schedule([(3, Fault::TimeoutAfter), (17, Fault::Cut)].into());
+        assert_eq!(schedule.to_string(), "3:504 17:cut");
+        assert_eq!(schedule.to_string().parse(), Ok(schedule));
+        assert!("3:boom".parse::<Schedule>().is_err());
+    }
+
+    #[test]
+    fn a_fault_befalls_what_it_can_befall() {
+        let faults = Faults::new(Schedule([(0, Fault::Cut), (1, Fault::Conflict)].into()));
+        let befallen = |method: &str, uri: &str| {
+            let request = http::Request::builder().method(method).uri(uri);
+            match faults.next(describe(&request.body(()).unwrap())) {
+                Next::Fault(fault) => Some(fault),
+                Next::Server | Next::Silence => None,
+            }
+        };
+        let (object, all) = (
+            "/api/v1/namespaces/a/secrets/b",
+            "/api/v1/secrets?watch=true",
+        );
+        assert_eq!(befallen("GET", object), None);
+        assert_eq!(befallen("GET", object), None, "no conflict either");
+        assert_eq!(befallen("PATCH", object), Some(Fault::Conflict));
+        assert_eq!(befallen("GET", all), Some(Fault::Cut));
+        assert_eq!(befallen("GET", all), None, "once");
+        assert_eq!(faults.left(), Schedule::default());
+    }
 }

@@ -48,7 +48,6 @@ mod trial;
 
 pub use api::{ApiServer, Body};
 pub use error::{Error, Result};
-pub use fault::{Fault, Schedule};
 pub use operator_schema;
 pub use project::{assert_is_spec, assert_is_valid, condition, sample, schema};
 pub use record::Request;

@@ -1,12 +1,13 @@
 //! Trials of small operators: one that tries again survives, and whatever one lacks is found.
 
+use std::hash::BuildHasher;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::api::{Patch, PatchParams};
 use kube::{Api, Client};
-use operator_testing::{Fault, Schedule, Trial};
+use operator_testing::Trial;
 use serde_json::json;
 
 const SAMPLE: &str = "{apiVersion: v1, kind: Secret, metadata: {name: sample}}";
@@ -104,9 +105,27 @@ fn one_without_the_right_is_found() {
 }
 
 #[test]
-fn a_schedule_is_read_as_it_is_written() {
-    let schedule = Schedule([(3, Fault::TimeoutAfter), (17, Fault::Cut)].into());
-    assert_eq!(schedule.to_string(), "3:504 17:cut");
-    assert_eq!(schedule.to_string().parse(), Ok(schedule));
-    assert!("3:boom".parse::<Schedule>().is_err());
+#[should_panic(expected = "without a fault: it asks nothing of the server")]
+fn one_that_asks_nothing_is_no_trial() {
+    trial("asks-nothing")
+        .assert_converges(async |_: Client| std::future::pending::<Result<(), String>>().await);
+}
+
+#[test]
+fn a_value_that_is_another_each_time_is_not_compared() {
+    trial("generated-value").assert_converges(async |client: Client| {
+        let random = std::hash::RandomState::new().hash_one(0);
+        let change = json!({"data": {"random": random.to_string()}});
+        let config_maps = Api::<ConfigMap>::default_namespaced(client.clone());
+        loop {
+            retried(&client, "a").await;
+            let changed = config_maps
+                .patch("a", &PatchParams::default(), &Patch::Merge(&change))
+                .await;
+            if changed.is_ok() {
+                return std::future::pending::<Result<(), String>>().await;
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    });
 }

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use kube::{
     Resource, ResourceExt,
-    api::{Patch, PatchParams},
+    api::{GetParams, Patch, PatchParams},
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -20,7 +20,7 @@ impl Context {
     /// [status subresource](https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#status-subresource)
     /// of the version of `object` that is given, and of no other: a status never lands on an object that was
     /// made anew under the name, or over what another wrote in the meantime. If the reconciled object has changed
-    /// since, nothing is written; that is no error, as the change reconciles it again. Nor is it one if the object is gone.
+    /// since, nothing is written; that is no error, as the change reconciles it again. Nor is it one if the object is gone; that its version has no status subresource is.
     ///
     /// Fields that are not sent and that others own stay. Those that are sent become this operator's by force:
     /// as no change of another is overwritten unseen, a conflict would only tell who wrote the field
@@ -72,10 +72,27 @@ impl Context {
                 debug!("status not written: {}", refused.message);
                 Ok(())
             }
-            Err(error) if is_gone(&error) => {
-                self.is_gone.fetch_or(is_owner, Relaxed);
+            Err(error) if is_gone(&error) && is_owner => {
+                if self.is_there(object).await? {
+                    // what is not there is the subresource
+                    return Err(error.into());
+                }
+                self.is_gone.store(true, Relaxed);
                 Ok(())
             }
+            Err(error) if is_gone(&error) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Whether the API server has this very object.
+    async fn is_there<K: Resource<DynamicType = ()>>(&self, object: &K) -> Result<bool> {
+        let request = requests::<K>(object.namespace().as_deref())
+            .get(&object.name_any(), &GetParams::default())
+            .map_err(kube::Error::BuildRequest)?;
+        match self.controller.client.request::<Value>(request).await {
+            Ok(found) => Ok(found["metadata"]["uid"].as_str() == object.meta().uid.as_deref()),
+            Err(error) if is_gone(&error) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
