@@ -245,7 +245,7 @@ fn another_name_of_the_project_is_told_where_the_old_one_stands() {
         "src/main.rs",
         "\nuse mine::Options as A;\nuse other_one::X;\nconst NAME: &str = \"other-one\";\n",
     );
-    let expected = "src/main.rs: const NAME: &str = \"other-one\";: the operator `other-one` is `my-operator` now";
+    let expected = "src/main.rs: const NAME: &str = \"other-one\";: if this is the operator, `other-one` is `my-operator` now";
     assert_eq!(touched(&p, "regenerate"), [expected]);
 }
 
