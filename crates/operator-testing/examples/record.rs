@@ -141,20 +141,15 @@ fn slim(schema: &Value) -> Value {
         let kept = match key.as_str() {
             "type"
             | "required"
+            | "enum"
             | "x-kubernetes-list-type"
             | "x-kubernetes-list-map-keys"
             | "x-kubernetes-map-type"
             | "x-kubernetes-patch-merge-key"
             | "x-kubernetes-patch-strategy" => value.clone(),
-            // An empty default is Go's zero value, which the server leaves out.
-            "default"
-                if !matches!(value, Value::Object(map) if map.is_empty())
-                    && *value != json!("")
-                    && *value != json!(0) =>
-            {
-                value.clone()
-            }
-            "format" if *value == "int-or-string" => value.clone(),
+            // That of Go's zero value says that the field is always there.
+            "default" => value.clone(),
+            "format" if *value == "int-or-string" || *value == "int64" => value.clone(),
             "$ref" => json!(text(value).trim_start_matches("#/components/schemas/")),
             "properties" => value
                 .as_object()
@@ -163,7 +158,13 @@ fn slim(schema: &Value) -> Value {
                 .map(|(name, property)| (name.clone(), slim(property)))
                 .collect::<Map<_, _>>()
                 .into(),
-            "items" | "additionalProperties" => slim(value),
+            "items" | "additionalProperties" => {
+                let mut slimmed = slim(value);
+                if let Some(slimmed) = slimmed.as_object_mut() {
+                    slimmed.remove("default");
+                }
+                slimmed
+            }
             "oneOf" => value
                 .as_array()
                 .into_iter()

@@ -16,12 +16,14 @@
 //!
 //! # What differs from a real server
 //!
+//! The cases of `tests/cases/` are answered as the real server answers them, kube-apiserver 1.36.
+//!
 //! - No controllers but garbage collection, the ends of namespaces and definitions, and what a namespace is furnished with; these act
 //!   before the answer to the request that caused them. Deployments make no pods.
-//! - Built-in kinds are checked for types and unknown fields, but not validated, and only these defaults are filled in: the type of a
-//!   Secret and its `stringData`, the replicas of a Deployment, ReplicaSet and StatefulSet, and what a Namespace has.
-//! - CEL rules are asked with the feature `cel` alone; [`schema`] asks them with no server. Admission webhooks, conversion webhooks and
-//!   warnings are not there. A role may give rights that its author lacks.
+//! - Built-in kinds are checked for types and unknown fields, but not validated; defaults are those of workloads, Pods, Services,
+//!   Secrets, Namespaces, claims of volumes, NetworkPolicies and role bindings.
+//! - CEL rules are asked with the feature `cel` alone; [`schema`] asks them with no server. Admission webhooks and conversion
+//!   webhooks are not there; the only warnings are of unknown fields. A role may give rights that its author lacks.
 //! - Definitions are not checked for structural schemas, nor for names that another definition has.
 //! - Tables answer `406`; protobuf bodies answer `415`; `exec`, `log`, `eviction`, tokens and reviews of tokens answer `501`.
 

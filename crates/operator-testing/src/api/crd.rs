@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::State;
 use super::builtin::OBJECT_META;
 use super::delete::Options;
-use super::gc::unfinalize;
+use super::gc::{Actor, unfinalize};
 use super::kind::{Custom, Kind};
 use super::metadata::{self, finalizers, is_deleting, name};
 use super::scale;
@@ -36,8 +36,8 @@ pub(crate) fn is_definition(kind: &Kind) -> bool {
     kind.is(GROUP, PLURAL)
 }
 
-/// Fills in names and conversion, and accepts the definition at once.
-pub(crate) fn prepare(object: &mut Value, live: Option<&Value>) {
+/// Fills in names and conversion.
+pub(crate) fn fill_names(object: &mut Value) {
     let kind = object["spec"]["names"]["kind"]
         .as_str()
         .unwrap_or_default()
@@ -57,22 +57,41 @@ pub(crate) fn prepare(object: &mut Value, live: Option<&Value>) {
     if object["spec"]["conversion"].is_null() {
         object["spec"]["conversion"] = json!({"strategy": "None"});
     }
+}
+
+/// What a new definition says of itself, before it is accepted.
+pub(crate) fn prepare(object: &mut Value) {
+    let storage = storage_version(object);
+    object["status"] = json!({
+        "acceptedNames": {"plural": "", "kind": ""},
+        "conditions": null,
+        "storedVersions": [storage],
+    });
+}
+
+fn storage_version(object: &Value) -> Value {
     let storage = versions(object)
         .iter()
         .find(|version| version["storage"] == true);
-    let storage = storage
+    storage
         .map(|version| version["name"].clone())
-        .unwrap_or_default();
-    let since = live.map_or_else(metadata::now, |live| {
-        let since = live["status"]["conditions"][0]["lastTransitionTime"].as_str();
-        since.map_or_else(metadata::now, str::to_owned)
-    });
-    let mut stored: Vec<Value> = live
-        .and_then(|live| live["status"]["storedVersions"].as_array().cloned())
-        .unwrap_or_default();
-    if !stored.contains(&storage) {
+        .unwrap_or_default()
+}
+
+/// Remembers that there may be objects of the storage version.
+pub(crate) fn note_storage(object: &mut Value) {
+    let storage = storage_version(object);
+    if let Some(stored) = object["status"]["storedVersions"].as_array_mut()
+        && !stored.contains(&storage)
+    {
         stored.push(storage);
     }
+}
+
+/// Accepts the names, and establishes the kind.
+fn accept(object: &mut Value) {
+    let since = object["status"]["conditions"][0]["lastTransitionTime"].as_str();
+    let since = since.map_or_else(metadata::now, str::to_owned);
     let condition = |type_: &str, reason: &str, message: &str| {
         json!({
             "type": type_,
@@ -82,26 +101,15 @@ pub(crate) fn prepare(object: &mut Value, live: Option<&Value>) {
             "message": message,
         })
     };
-    let mut conditions = vec![
+    object["status"]["conditions"] = json!([
         condition("NamesAccepted", "NoConflicts", "no conflicts found"),
         condition(
             "Established",
             "InitialNamesAccepted",
             "the initial names have been accepted",
         ),
-    ];
-    if is_deleting(object) {
-        conditions.push(condition(
-            "Terminating",
-            "InstanceDeletionInProgress",
-            "CustomResource deletion is in progress",
-        ));
-    }
-    object["status"] = json!({
-        "acceptedNames": object["spec"]["names"],
-        "conditions": conditions,
-        "storedVersions": stored,
-    });
+    ]);
+    object["status"]["acceptedNames"] = object["spec"]["names"].clone();
 }
 
 fn versions(definition: &Value) -> &[Value] {
@@ -212,6 +220,18 @@ pub(crate) fn violations(custom: &Custom, live: Option<&Value>, object: &Value) 
         }
     }
     causes
+}
+
+/// Those of a write of the status alone, whose schema knows nothing of what is around it.
+pub(crate) fn status_violations(causes: Vec<Cause>) -> Vec<Cause> {
+    let causes = causes
+        .into_iter()
+        .filter(|cause| cause.field.trim_start_matches('.').starts_with("status"));
+    let causes = causes.map(|cause| Cause {
+        message: cause.message.replace(": status.", ": "),
+        ..cause
+    });
+    causes.collect()
 }
 
 #[cfg(not(feature = "cel"))]
@@ -343,17 +363,27 @@ fn identify(schema: &mut Schema) {
     schema.properties.insert("metadata".into(), metadata);
 }
 
-impl State {
-    /// What a `DELETE` adds to a definition that still has objects.
-    pub(crate) fn terminate_definition(&mut self, object: &mut Value) {
-        let has_objects = !self.objects_of(object).is_empty();
-        if has_objects && !finalizers(object).contains(&CLEANUP) {
-            let mut names: Vec<Value> = finalizers(object).into_iter().map(Value::from).collect();
-            names.push(CLEANUP.into());
-            metadata::set(object, "finalizers", names);
-        }
+/// What a `DELETE` adds to a definition.
+pub(crate) fn terminate(object: &mut Value) {
+    if is_deleting(object) {
+        return;
     }
+    let mut names: Vec<Value> = finalizers(object).into_iter().map(Value::from).collect();
+    names.push(CLEANUP.into());
+    metadata::set(object, "finalizers", names);
+    let condition = json!({
+        "type": "Terminating",
+        "status": "True",
+        "lastTransitionTime": metadata::now(),
+        "reason": "InstanceDeletionPending",
+        "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+    });
+    if let Some(conditions) = object["status"]["conditions"].as_array_mut() {
+        conditions.push(condition);
+    }
+}
 
+impl State {
     fn objects_of(&self, definition: &Value) -> Vec<Key> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let spec = &definition["spec"];
@@ -364,8 +394,17 @@ impl State {
             .collect()
     }
 
-    /// Deletes the objects of the definitions that are being deleted, and ends those that have none left.
+    /// Accepts new definitions, deletes the objects of those that are being deleted, and ends those that have none left.
     pub(crate) fn sweep_definitions(&mut self) {
+        let new: Vec<Key> = self
+            .store
+            .of_kind(GROUP, PLURAL, "")
+            .filter(|(_, object)| object["status"]["acceptedNames"] != object["spec"]["names"])
+            .map(|(key, _)| key.clone())
+            .collect();
+        for key in new {
+            self.edit(&key, Actor::ApiServer, accept);
+        }
         let ending: Vec<(Key, Arc<Value>)> = self
             .store
             .of_kind(GROUP, PLURAL, "")
@@ -384,7 +423,9 @@ impl State {
                 }
             }
             if self.objects_of(&object).is_empty() {
-                self.edit(&definition, |object| unfinalize(object, CLEANUP));
+                self.edit(&definition, Actor::ApiServer, |object| {
+                    unfinalize(object, CLEANUP);
+                });
             }
         }
     }

@@ -4,6 +4,7 @@ use operator_schema::{Schema, SchemaOrBool};
 use serde_json::{Map, Value};
 
 use super::builtin::{OBJECT_META, builtin, resolve};
+use super::json::go_type;
 use super::kind::Kind;
 use super::status::{Failure, Result};
 
@@ -32,6 +33,15 @@ pub(crate) fn identify(kind: &Kind, object: &mut Value) -> Result<()> {
                 fields.shift_insert(0, field.into(), expected.into());
             }
             found if found == expected => {}
+            found if kind.custom.is_none() && field == "kind" => {
+                let text = format!(
+                    "{found} in version {:?} cannot be handled as a {expected}: converting ({}.{found}) to ({}.{expected}): unknown conversion",
+                    kind.version,
+                    kind.version,
+                    go_package(kind),
+                );
+                return Err(Failure::bad_request(text));
+            }
             found => {
                 let text = format!(
                     "the {what} in the data ({found}) does not match the expected {what} ({expected})"
@@ -46,9 +56,11 @@ pub(crate) fn identify(kind: &Kind, object: &mut Value) -> Result<()> {
 /// Brings an object into the form that is stored: unknown fields dropped, defaults filled in. Reports the paths that were dropped.
 pub(crate) fn settle(kind: &Kind, object: &mut Value) -> Result<Vec<String>> {
     let mut dropped = Vec::new();
-    if let (Some(metadata), Some(type_)) =
-        (object.get_mut("metadata"), builtin().types.get(OBJECT_META))
-    {
+    if let (Some(_), Some(metadata), Some(type_)) = (
+        &kind.custom,
+        object.get_mut("metadata"),
+        builtin().types.get(OBJECT_META),
+    ) {
         settle_builtin(kind, metadata, type_, "metadata", &mut dropped)?;
     }
     match (&kind.custom, &kind.type_name) {
@@ -59,6 +71,7 @@ pub(crate) fn settle(kind: &Kind, object: &mut Value) -> Result<Vec<String>> {
         (None, Some(name)) => {
             if let Some(type_) = builtin().types.get(name) {
                 settle_builtin(kind, object, type_, "", &mut dropped)?;
+                super::zero::fill(type_, object);
             }
             super::defaults::fill(kind, object);
         }
@@ -141,18 +154,26 @@ fn settle_fields(
         if let Err(found) = settle_builtin(kind, value, property, &path_of(name), dropped) {
             failure.get_or_insert(found);
         }
-        true
+        element.is_some() || schema.required.contains(name) || !is_left_out(property, value)
     });
     failure.map_or(Ok(()), Err)
 }
 
-fn go_type(value: &Value) -> &'static str {
+/// Whether Go leaves the value out: an empty list or map.
+fn is_left_out(schema: &Schema, value: &Value) -> bool {
     match value {
-        Value::Null => "null",
-        Value::Bool(_) => "bool",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
+        Value::Array(items) => items.is_empty(),
+        Value::Object(fields) => {
+            fields.is_empty() && resolve(schema).additional_properties.is_some()
+        }
+        _ => false,
+    }
+}
+
+/// The name of the Go package of a built-in kind's internal type.
+fn go_package(kind: &Kind) -> &str {
+    match kind.group.as_str() {
+        "" => "core",
+        group => group.split('.').next().unwrap_or_default(),
     }
 }

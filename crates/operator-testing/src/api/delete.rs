@@ -4,10 +4,11 @@ use serde_json::{Value, json};
 
 use super::kind::Kind;
 use super::metadata::{self, finalizers, is_deleting, name, text};
+use super::read::list;
 use super::selector::Selector;
 use super::status::{Failure, Result};
 use super::store::Key;
-use super::{Reply, Request, State, crd, namespace, request};
+use super::{Reply, Request, State, crd, json, namespace};
 
 /// [DeleteOptions], from the body or the query.
 ///
@@ -51,7 +52,7 @@ impl Options {
         let call = request.call;
         let body = match call.body.is_empty() {
             true => Value::Null,
-            false => request::json(&call.body)?,
+            false => json::json(&call.body)?,
         };
         let text = |name: &str| {
             let value = body[name].as_str().unwrap_or_default();
@@ -71,7 +72,7 @@ impl Options {
                 let cause = super::status::Cause {
                     reason: "FieldValueNotSupported",
                     message: format!(
-                        "Unsupported value: {other:?}: supported values: \"Background\", \"Foreground\", \"Orphan\""
+                        "Unsupported value: {other:?}: supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\""
                     ),
                     field: "propagationPolicy".into(),
                 };
@@ -128,15 +129,18 @@ impl State {
             .collect();
         let mut items = Vec::new();
         for key in keys {
+            // Those of a collection are shown as they were.
+            let version = self.store.find(&key);
+            let version = version.map(|live| live["metadata"]["resourceVersion"].clone());
             let deleted = self.delete_one(kind, &key, &options)?;
-            items.push(self.present(kind, &deleted.object));
+            let mut object = self.present(kind, &deleted.object);
+            if let Some(version) = version.filter(|_| deleted.is_gone) {
+                object["metadata"]["resourceVersion"] = version;
+            }
+            items.push(object);
         }
-        Ok(Reply::ok(json!({
-            "kind": kind.list_kind(),
-            "apiVersion": kind.api_version(),
-            "metadata": {"resourceVersion": self.store.version().to_string()},
-            "items": items,
-        })))
+        let metadata = json!({"resourceVersion": self.store.version().to_string()});
+        Ok(Reply::ok(list(kind, metadata, items)))
     }
 
     /// Removes an object, or marks it as being deleted when something holds it.
@@ -156,13 +160,15 @@ impl State {
             namespace::terminate(&mut object);
         }
         if crd::is_definition(kind) {
-            self.terminate_definition(&mut object);
+            crd::terminate(&mut object);
         }
         let grace = grace(kind, &object, options);
         let is_held = !finalizers(&object).is_empty() || self.holds(kind, &object);
         if !is_held && grace == 0 {
-            if !options.dry_run {
-                self.remove(key);
+            if !options.dry_run
+                && let Some(last) = self.remove(key)
+            {
+                object["metadata"]["resourceVersion"] = last["metadata"]["resourceVersion"].clone();
             }
             return Ok(Deleted {
                 object,
@@ -171,8 +177,11 @@ impl State {
         }
         if !is_deleting(&object) {
             metadata::set(&mut object, "deletionTimestamp", metadata::after(grace));
-            metadata::set(&mut object, "deletionGracePeriodSeconds", grace);
-            if let Some(generation) = object["metadata"]["generation"].as_i64() {
+            let has_grace = !kind.is("", "namespaces") && !crd::is_definition(kind);
+            if has_grace {
+                metadata::set(&mut object, "deletionGracePeriodSeconds", grace);
+            }
+            if has_grace && let Some(generation) = object["metadata"]["generation"].as_i64() {
                 metadata::set(&mut object, "generation", generation + 1);
             }
         }

@@ -6,6 +6,7 @@ use k8s_openapi::jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::kind::Kind;
+use super::name;
 use super::status::Cause;
 
 /// A field of `metadata` as text; empty when it is absent.
@@ -102,17 +103,21 @@ fn random() -> u64 {
 /// What is wrong with the `metadata` of an object to be stored.
 pub(crate) fn violations(kind: &Kind, object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
-    let name = name(object);
+    let name = text(object, "name");
     if name.is_empty() {
         causes.push(Cause::required(
             "metadata.name",
             "name or generateName is required",
         ));
-    } else if let Some(message) = bad_name(kind, name) {
-        causes.push(Cause::invalid(
-            "metadata.name",
-            format!("Invalid value: {name:?}: {message}"),
-        ));
+    }
+    for message in name::bad_object_name(kind, name, false) {
+        let is_given = !name.is_empty();
+        causes.extend(is_given.then(|| {
+            Cause::invalid(
+                "metadata.name",
+                format!("Invalid value: {name:?}: {message}"),
+            )
+        }));
     }
     for (at, finalizer) in finalizers(object).into_iter().enumerate() {
         if kind.group.is_empty() || finalizer.contains('/') || is_standard_finalizer(finalizer) {
@@ -148,45 +153,39 @@ pub(crate) fn violations(kind: &Kind, object: &Value) -> Vec<Cause> {
     let controllers = owners.iter().filter(|owner| owner["controller"] == true);
     let controllers: Vec<&&Value> = controllers.collect();
     if let [first, second, ..] = controllers.as_slice() {
+        let shown = |owner: &Value| {
+            let part = |name: &str| owner[name].as_str().unwrap_or_default().to_owned();
+            format!("{}/{}", part("kind"), part("name"))
+        };
         let text = format!(
-            "Only one reference can have Controller set to true. Found \"true\" in references for {} and {}",
-            first["kind"].as_str().unwrap_or_default(),
-            second["kind"].as_str().unwrap_or_default(),
+            "Invalid value: {}: Only one reference can have Controller set to true. Found \"true\" in references for {} and {}",
+            in_go_order(&owners),
+            shown(first),
+            shown(second),
         );
-        causes.push(Cause::invalid(
-            "metadata.ownerReferences",
-            format!("Invalid value: {text}"),
-        ));
+        causes.push(Cause::invalid("metadata.ownerReferences", text));
     }
     causes
 }
 
-fn is_standard_finalizer(name: &str) -> bool {
-    matches!(name, "kubernetes" | "orphan" | "foregroundDeletion")
+/// Owner references as Go prints them.
+fn in_go_order(owners: &[&Value]) -> Value {
+    const FIELDS: [&str; 6] = [
+        "apiVersion",
+        "kind",
+        "name",
+        "uid",
+        "controller",
+        "blockOwnerDeletion",
+    ];
+    let owners = owners.iter().map(|owner| {
+        let fields = FIELDS.iter().filter(|field| !owner[**field].is_null());
+        let fields = fields.map(|field| ((*field).to_owned(), owner[*field].clone()));
+        Value::Object(fields.collect())
+    });
+    owners.collect()
 }
 
-fn bad_name(kind: &Kind, name: &str) -> Option<String> {
-    const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
-    const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
-    let fits_label = |part: &str| {
-        let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        !part.is_empty()
-            && part.chars().all(inner)
-            && !part.starts_with('-')
-            && !part.ends_with('-')
-    };
-    if kind.group == "rbac.authorization.k8s.io" {
-        let bad = matches!(name, "." | "..") || name.contains(['/', '%']);
-        return bad.then(|| "may not contain '/' or '%'".to_owned());
-    }
-    if kind.is("", "namespaces") || kind.is("", "services") {
-        return match name.len() {
-            64.. => Some("must be no more than 63 characters".to_owned()),
-            _ => (!fits_label(name)).then(|| LABEL.to_owned()),
-        };
-    }
-    match name.len() {
-        254.. => Some("must be no more than 253 characters".to_owned()),
-        _ => (!name.split('.').all(fits_label)).then(|| SUBDOMAIN.to_owned()),
-    }
+fn is_standard_finalizer(name: &str) -> bool {
+    matches!(name, "kubernetes" | "orphan" | "foregroundDeletion")
 }

@@ -10,8 +10,11 @@ mod delete;
 mod discovery;
 mod event;
 mod gc;
+mod json;
 mod kind;
+mod label;
 mod metadata;
+mod name;
 mod namespace;
 mod patch;
 mod rbac;
@@ -28,6 +31,7 @@ mod strategic;
 mod strategy;
 mod watch;
 mod write;
+mod zero;
 
 use serde_json::Value;
 
@@ -142,7 +146,10 @@ impl State {
         };
         if let Some(subresource) = path.subresource.as_deref() {
             if !kind.subresources.contains_key(subresource) {
-                return Err(Failure::no_such_path());
+                return Err(match kind.custom {
+                    Some(_) => Failure::not_found(&kind, &path.name),
+                    None => Failure::no_such_path(),
+                });
             }
             return match (subresource, verb) {
                 (_, verb) if !kind.allows(Some(subresource), verb) => {
@@ -188,10 +195,10 @@ impl State {
     }
 
     /// Removes an object, and does what follows at once.
-    fn remove(&mut self, key: &Key) {
-        if self.store.remove(key).is_some() {
-            self.unsettled = true;
-            self.after_remove(key);
-        }
+    fn remove(&mut self, key: &Key) -> Option<std::sync::Arc<Value>> {
+        let last = self.store.remove(key)?;
+        self.unsettled = true;
+        self.after_remove(key);
+        Some(last)
     }
 }

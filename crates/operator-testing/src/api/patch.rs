@@ -6,8 +6,8 @@ use json_patch::{Patch, PatchOperation};
 use serde_json::Value;
 
 use super::apply::{Conflict, Managers, Operation, undeclared};
+use super::json;
 use super::metadata::{self, name, text};
-use super::request;
 use super::status::{Cause, Failure, Result};
 use super::write::{Draft, node, without_managers};
 use super::{Reply, Request, State, decode, strategic};
@@ -39,12 +39,12 @@ impl State {
                 Some(_) => &[JSON, MERGE, APPLY],
                 None => &[JSON, MERGE, STRATEGIC, APPLY],
             };
-            return Err(Failure::unsupported_media_type(content_type, accepted));
+            return Err(Failure::unsupported_media_type(accepted));
         }
         let live = self
             .live(request)
             .ok_or_else(|| Failure::not_found(kind, &request.path.name))?;
-        let patch = request::json(&request.call.body)?;
+        let patch = json::json(&request.call.body)?;
         let mut object = match content_type {
             JSON => json_patched(&live, patch)?,
             STRATEGIC => strategic::merge(&live, &patch, node(kind))?,
@@ -75,7 +75,7 @@ impl State {
             let cause = Cause::required("fieldManager", "is required for apply patch");
             return Err(Failure::invalid_options("PatchOptions", vec![cause]));
         }
-        let mut applied = request::yaml(&request.call.body)?;
+        let mut applied = json::yaml(&request.call.body)?;
         let sent_namespace = text(&applied, "namespace").to_owned();
         self.check_applied(request, &mut applied)?;
         let live = self.live(request);
@@ -148,6 +148,12 @@ impl State {
 }
 
 fn json_patched(live: &Value, patch: Value) -> Result<Value> {
+    if !patch.is_array() {
+        return Err(Failure::bad_request(format!(
+            "error decoding patch: json: cannot unmarshal {} into Go value of type []handlers.jsonPatchOp",
+            json::go_type(&patch)
+        )));
+    }
     let mut patch: Patch = serde_json::from_value(patch)
         .map_err(|error| Failure::bad_request(format!("error decoding patch: {error}")))?;
     let mut object = live.clone();
@@ -159,10 +165,8 @@ fn json_patched(live: &Value, patch: Value) -> Result<Value> {
         {
             continue;
         }
-        json_patch::patch(&mut object, &[operation]).map_err(|error| {
-            Failure::unprocessable(format!(
-                "the server rejected our request due to an error in our request: {error}"
-            ))
+        json_patch::patch(&mut object, &[operation]).map_err(|_| {
+            Failure::unprocessable("the server rejected our request due to an error in our request")
         })?;
     }
     Ok(object)

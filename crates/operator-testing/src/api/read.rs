@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::kind::Kind;
 use super::selector::Selector;
 use super::status::{Failure, Result};
 use super::store::Key;
@@ -76,12 +77,7 @@ impl State {
                 metadata["remainingItemCount"] = remaining.into();
             }
         }
-        Ok(Reply::ok(json!({
-            "kind": kind.list_kind(),
-            "apiVersion": kind.api_version(),
-            "metadata": metadata,
-            "items": items,
-        })))
+        Ok(Reply::ok(list(kind, metadata, items)))
     }
 
     fn objects_at(&self, request: &Request<'_>, version: u64) -> BTreeMap<Key, Arc<Value>> {
@@ -112,6 +108,26 @@ impl State {
             _ => Ok(newest),
         }
     }
+}
+
+/// A list; only the items of custom kinds say what they are.
+pub(crate) fn list(kind: &Kind, mut metadata: Value, mut items: Vec<Value>) -> Value {
+    if kind.custom.is_some() {
+        if metadata["continue"].is_null() {
+            metadata["continue"] = "".into();
+        }
+    } else {
+        for item in items.iter_mut().filter_map(Value::as_object_mut) {
+            item.shift_remove("apiVersion");
+            item.shift_remove("kind");
+        }
+    }
+    json!({
+        "kind": kind.list_kind(),
+        "apiVersion": kind.api_version(),
+        "metadata": metadata,
+        "items": items,
+    })
 }
 
 pub(crate) fn parse_version(text: &str) -> Result<u64> {

@@ -64,19 +64,14 @@ impl State {
             namespace::prepare(object);
         }
         if crd::is_definition(kind) {
-            crd::prepare(object, None);
+            crd::prepare(object);
         }
         Ok(())
     }
 
-    pub(crate) fn before_update(
-        &mut self,
-        kind: &Kind,
-        live: &Value,
-        object: &mut Value,
-    ) -> Result<()> {
+    pub(crate) fn before_update(&mut self, kind: &Kind, object: &mut Value) -> Result<()> {
         if crd::is_definition(kind) {
-            crd::prepare(object, Some(live));
+            crd::note_storage(object);
         }
         Ok(())
     }
@@ -100,6 +95,7 @@ impl State {
                 .custom
                 .insert(name(object).to_owned(), crd::kinds(object));
         }
+        self.unsettled |= key.plural == crd::PLURAL;
         if key.plural == "namespaces" && key.group.is_empty() {
             self.furnish_namespace(object);
         }

@@ -4,9 +4,9 @@
 
 use serde_json::{Value, json};
 
+use super::json;
 use super::kind::{Kind, Scale};
 use super::metadata::{self, text};
-use super::request;
 use super::status::{Cause, Failure, Result};
 use super::{Reply, Request, State};
 
@@ -20,11 +20,11 @@ impl State {
         let scale = show(&live, &paths);
         let wanted = match verb {
             "get" => return Ok(Reply::ok(scale)),
-            "update" => request.call.object()?,
+            "update" => request.call.object(request.kind)?,
             _ => match request.call.content_type.as_str() {
                 "application/merge-patch+json" | "application/strategic-merge-patch+json" => {
                     let mut wanted = scale;
-                    json_patch::merge(&mut wanted, &request::json(&request.call.body)?);
+                    json_patch::merge(&mut wanted, &json::json(&request.call.body)?);
                     wanted
                 }
                 other => return Err(Failure::not_implemented(format!("{other} of scale"))),

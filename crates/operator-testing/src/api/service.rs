@@ -101,15 +101,22 @@ impl ApiServer {
             tick.version = version;
             is_new
         });
-        match reply {
+        let mut response = match reply {
             Ok(Reply::Object { code, object }) => respond(code, &form.show(object)),
-            Ok(Reply::Text(text)) => text_response(text),
+            Ok(Reply::Text(text)) => text_response(text, 200),
             Ok(Reply::Watch(subscription)) => {
                 let lines = subscription.stream(self, form);
                 stream_response(lines)
             }
             Err(failure) => failed(&failure),
+        };
+        for warning in call.warnings.take() {
+            let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
+            if let Ok(value) = HeaderValue::try_from(format!("299 - \"{quoted}\"")) {
+                response.headers_mut().append(header::WARNING, value);
+            }
         }
+        response
     }
 }
 
@@ -192,19 +199,29 @@ impl Form {
             })
         };
         match object["items"].as_array() {
-            Some(items) => json!({
-                "kind": "PartialObjectMetadataList",
-                "apiVersion": "meta.k8s.io/v1",
-                "metadata": object["metadata"],
-                "items": items.iter().map(partial).collect::<Vec<_>>(),
-            }),
+            Some(items) => {
+                let mut metadata = object["metadata"].clone();
+                if let (true, Some(fields)) = (metadata["continue"] == "", metadata.as_object_mut())
+                {
+                    fields.shift_remove("continue");
+                }
+                json!({
+                    "kind": "PartialObjectMetadataList",
+                    "apiVersion": "meta.k8s.io/v1",
+                    "metadata": metadata,
+                    "items": items.iter().map(partial).collect::<Vec<_>>(),
+                })
+            }
             None => partial(&object),
         }
     }
 }
 
 fn failed(failure: &Failure) -> Response<Body> {
-    respond(failure.code, &failure.to_json())
+    match failure.is_text {
+        true => text_response(failure.message.clone(), failure.code),
+        false => respond(failure.code, &failure.to_json()),
+    }
 }
 
 fn respond(code: u16, value: &Value) -> Response<Body> {
@@ -212,12 +229,8 @@ fn respond(code: u16, value: &Value) -> Response<Body> {
     with_type(body, code, "application/json")
 }
 
-fn text_response(text: &'static str) -> Response<Body> {
-    with_type(
-        Full::new(Bytes::from_static(text.as_bytes())).boxed_unsync(),
-        200,
-        "text/plain",
-    )
+fn text_response(text: impl Into<Bytes>, code: u16) -> Response<Body> {
+    with_type(Full::new(text.into()).boxed_unsync(), code, "text/plain")
 }
 
 fn stream_response(lines: impl Stream<Item = Bytes> + Send + 'static) -> Response<Body> {

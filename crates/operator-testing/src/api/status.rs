@@ -11,8 +11,11 @@ use super::kind::Kind;
 pub(crate) struct Failure {
     pub code: u16,
     reason: &'static str,
-    message: String,
-    details: Map<String, Value>,
+    pub message: String,
+    /// `None` where the server has no details, not even empty ones.
+    details: Option<Map<String, Value>>,
+    /// Whether the answer is the message as text, and no Status.
+    pub is_text: bool,
 }
 
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
@@ -31,19 +34,24 @@ impl Failure {
             code,
             reason,
             message: message.into(),
-            details: Map::new(),
+            details: None,
+            is_text: false,
         }
+    }
+
+    fn details(&mut self) -> &mut Map<String, Value> {
+        self.details.get_or_insert_default()
     }
 
     fn about(mut self, kind: &Kind, name: &str) -> Self {
         if !name.is_empty() {
-            self.details.insert("name".into(), name.into());
+            self.details().insert("name".into(), name.into());
         }
         if !kind.group.is_empty() {
-            self.details
+            self.details()
                 .insert("group".into(), kind.group.as_str().into());
         }
-        self.details
+        self.details()
             .insert("kind".into(), kind.plural.as_str().into());
         self
     }
@@ -57,7 +65,9 @@ impl Failure {
     }
 
     pub fn forbidden_path(message: impl Into<String>) -> Self {
-        Self::new(403, "Forbidden", message)
+        let mut failure = Self::new(403, "Forbidden", message);
+        failure.details();
+        failure
     }
 
     /// The object is not there.
@@ -73,11 +83,10 @@ impl Failure {
 
     /// The path leads nowhere, as for a kind that is not registered.
     pub fn no_such_path() -> Self {
-        Self::new(
-            404,
-            "NotFound",
-            "the server could not find the requested resource",
-        )
+        Self {
+            is_text: true,
+            ..Self::new(404, "NotFound", "404 page not found\n")
+        }
     }
 
     pub fn method_not_allowed(kind: &Kind) -> Self {
@@ -133,25 +142,23 @@ impl Failure {
         Self::new(410, "Expired", message)
     }
 
-    pub fn unsupported_media_type(found: &str, accepted: &[&str]) -> Self {
+    pub fn unsupported_media_type(accepted: &[&str]) -> Self {
         let message = format!(
             "the body of the request was in an unknown format - accepted media types include: {}",
             accepted.join(", ")
         );
-        let message = if found.is_empty() {
-            message
-        } else {
-            format!("{message} (it is {found})")
-        };
         Self::new(415, "UnsupportedMediaType", message)
     }
 
     /// The object breaks rules of its kind; one cause each.
     pub fn invalid(kind: &Kind, name: &str, causes: Vec<Cause>) -> Self {
-        let texts: Vec<String> = causes
-            .iter()
-            .map(|cause| format!("{}: {}", cause.field, cause.message))
-            .collect();
+        let mut texts: Vec<String> = Vec::new();
+        for cause in &causes {
+            let text = format!("{}: {}", cause.field, cause.message);
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
         let list = match texts.as_slice() {
             [one] => one.clone(),
             many => format!("[{}]", many.join(", ")),
@@ -163,7 +170,7 @@ impl Failure {
         let mut failure = Self::new(422, "Invalid", format!("{of} {name:?} is invalid: {list}"))
             .about(kind, name);
         failure
-            .details
+            .details()
             .insert("kind".into(), kind.kind.as_str().into());
         failure.with_causes(causes)
     }
@@ -185,8 +192,10 @@ impl Failure {
         let list = texts.collect::<Vec<_>>().join(", ");
         let message = format!("{options}.meta.k8s.io \"\" is invalid: {list}");
         let mut failure = Self::new(422, "Invalid", message);
-        failure.details.insert("group".into(), "meta.k8s.io".into());
-        failure.details.insert("kind".into(), options.into());
+        failure
+            .details()
+            .insert("group".into(), "meta.k8s.io".into());
+        failure.details().insert("kind".into(), options.into());
         failure.with_causes(causes)
     }
 
@@ -197,7 +206,9 @@ impl Failure {
 
     /// A patch that cannot be carried out on the object.
     pub fn unprocessable(message: impl Into<String>) -> Self {
-        Self::new(422, "Invalid", message)
+        let mut failure = Self::new(422, "Invalid", message);
+        failure.details();
+        failure
     }
 
     pub fn timeout(message: impl Into<String>) -> Self {
@@ -223,7 +234,7 @@ impl Failure {
                 Value::Object(entry)
             })
             .collect();
-        self.details.insert("causes".into(), causes.into());
+        self.details().insert("causes".into(), causes.into());
         self
     }
 
@@ -238,8 +249,8 @@ impl Failure {
         if !self.reason.is_empty() {
             status["reason"] = self.reason.into();
         }
-        if !self.details.is_empty() {
-            status["details"] = Value::Object(self.details.clone());
+        if let Some(details) = &self.details {
+            status["details"] = Value::Object(details.clone());
         }
         status["code"] = self.code.into();
         status

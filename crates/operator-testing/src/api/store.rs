@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::kind::Kind;
+
 /// Where an object is stored; its version is not part of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
@@ -13,6 +15,21 @@ pub(crate) struct Key {
     /// Empty for cluster-scoped objects.
     pub namespace: String,
     pub name: String,
+}
+
+impl Key {
+    /// The key under which the real server stores it.
+    pub fn in_etcd(&self, kind: &Kind) -> String {
+        let group = match kind.custom {
+            Some(_) => format!("{}/", self.group),
+            None => String::new(),
+        };
+        let namespace = match self.namespace.as_str() {
+            "" => String::new(),
+            namespace => format!("{namespace}/"),
+        };
+        format!("/registry/{group}{}/{namespace}{}", self.plural, self.name)
+    }
 }
 
 /// What happened to an object.

@@ -9,7 +9,7 @@ use super::metadata::{self, finalizers, is_deleting, name, text};
 use super::status::{Cause, Failure, Result};
 use super::store::Key;
 use super::strategy::{creates_on_update, desired, ignored, needs_version, restrict};
-use super::{Reply, Request, State, decode};
+use super::{Reply, Request, State, crd, decode, zero};
 
 /// An object about to be stored, with its field managers.
 pub(crate) struct Draft {
@@ -21,7 +21,7 @@ impl State {
     /// `POST`.
     pub(crate) fn create(&mut self, request: &Request<'_>) -> Result<Reply> {
         let kind = request.kind;
-        let mut object = request.call.object()?;
+        let mut object = request.call.object(request.kind)?;
         decode::identify(kind, &mut object)?;
         check_place(request, &mut object)?;
         if name(&object).is_empty() {
@@ -57,7 +57,6 @@ impl State {
             "deletionTimestamp",
             "deletionGracePeriodSeconds",
             "selfLink",
-            "generation",
         ] {
             metadata::set(meta, field, Value::Null);
         }
@@ -71,9 +70,12 @@ impl State {
             && let Some(fields) = object.as_object_mut()
         {
             fields.shift_remove("status");
+            if let Some(status) = request.blank().get("status") {
+                fields.insert("status".into(), status.clone());
+            }
         }
         self.before_create(kind, &mut object)?;
-        self.check(kind, None, &object)?;
+        self.check(kind, &object)?;
         if self.store.find(&key).is_some() {
             return Err(Failure::already_exists(kind, &name));
         }
@@ -84,7 +86,7 @@ impl State {
     /// `PUT`.
     pub(crate) fn replace(&mut self, request: &Request<'_>) -> Result<Reply> {
         let kind = request.kind;
-        let mut object = request.call.object()?;
+        let mut object = request.call.object(request.kind)?;
         decode::identify(kind, &mut object)?;
         check_place(request, &mut object)?;
         match name(&object) {
@@ -114,7 +116,8 @@ impl State {
         let (uid, live_uid) = (text(&object, "uid"), text(&live, "uid"));
         if !uid.is_empty() && uid != live_uid {
             let why = format!(
-                "Precondition failed: UID in precondition: {uid}, UID in object meta: {live_uid}"
+                "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {live_uid}",
+                request.key(name(&live)).in_etcd(kind),
             );
             return Err(Failure::conflict(kind, name(&live), &why));
         }
@@ -143,7 +146,11 @@ impl State {
         };
         let writer = request.writer(Operation::Update);
         let (bare_live, bare) = (without_managers(&live), without_managers(&object));
-        let managers = writer.update(&bare_live, &bare, &before);
+        // What nobody owns stays so until the first apply.
+        let managers = match before.0.is_empty() {
+            true => before,
+            false => writer.update(&bare_live, &bare, &before),
+        };
         self.admit_changed(request, live, Draft { object, managers })
     }
 
@@ -166,7 +173,7 @@ impl State {
             &live,
             &mut object,
         );
-        check_uid(kind, &live, &object)?;
+        let uid_cause = changed_uid(&live, &object);
         for field in [
             "uid",
             "creationTimestamp",
@@ -180,7 +187,7 @@ impl State {
         for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
             metadata::set(&mut object, field, live["metadata"][field].clone());
         }
-        self.before_update(kind, &live, &mut object)?;
+        self.before_update(kind, &mut object)?;
         if has_generation(kind) && desired(kind, &live) != desired(kind, &object) {
             let generation = live["metadata"]["generation"].as_i64().unwrap_or_default() + 1;
             metadata::set(&mut object, "generation", generation);
@@ -191,8 +198,8 @@ impl State {
             managers = before;
         }
         metadata::set(&mut object, "managedFields", managers.write_or_null());
-        self.check(kind, Some(&live), &object)?;
-        check_finalizers(kind, &live, &object)?;
+        let subresource = request.path.subresource.as_deref();
+        self.check_changed(kind, subresource, &live, &object, uid_cause)?;
         let key = request.key(name(&live));
         if is_deleting(&live) && finalizers(&object).is_empty() && !self.holds(kind, &object) {
             if !request.call.is_dry_run() {
@@ -221,10 +228,36 @@ impl State {
         Some(self.present(request.kind, &stored))
     }
 
+    fn check_changed(
+        &self,
+        kind: &Kind,
+        subresource: Option<&str>,
+        live: &Value,
+        object: &Value,
+        uid: Option<Cause>,
+    ) -> Result<()> {
+        let mut causes: Vec<Cause> = uid.into_iter().collect();
+        causes.extend(new_finalizers(live, object));
+        if kind.custom.is_none() || subresource.is_none() {
+            // Two layers of the real server compare the metadata with what it was.
+            causes.extend(causes.clone());
+        }
+        causes.extend(metadata::violations(kind, object));
+        let of_kind = self.kind_violations(kind, Some(live), object);
+        causes.extend(match (subresource, &kind.custom) {
+            (Some("status"), Some(_)) => crd::status_violations(of_kind),
+            _ => of_kind,
+        });
+        match causes.is_empty() {
+            true => Ok(()),
+            false => Err(Failure::invalid(kind, name(live), causes)),
+        }
+    }
+
     /// Refuses an object that breaks a rule of its kind.
-    fn check(&self, kind: &Kind, live: Option<&Value>, object: &Value) -> Result<()> {
+    fn check(&self, kind: &Kind, object: &Value) -> Result<()> {
         let mut causes = metadata::violations(kind, object);
-        causes.extend(self.kind_violations(kind, live, object));
+        causes.extend(self.kind_violations(kind, None, object));
         match causes.is_empty() {
             true => Ok(()),
             false => Err(Failure::invalid(kind, name(object), causes)),
@@ -238,14 +271,17 @@ impl<'a> Request<'a> {
     /// [`fieldValidation=Strict`]: https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation
     pub(crate) fn settle(&self, object: &mut Value) -> Result<()> {
         let dropped = decode::settle(self.kind, object)?;
-        if dropped.is_empty() || self.call.param("fieldValidation") != "Strict" {
-            return Ok(());
-        }
-        let Kind { kind, version, .. } = self.kind;
         let unknown: Vec<String> = dropped
             .iter()
             .map(|path| format!("unknown field {path:?}"))
             .collect();
+        if unknown.is_empty() || self.call.param("fieldValidation") != "Strict" {
+            if self.call.param("fieldValidation") != "Ignore" {
+                unknown.iter().for_each(|text| self.call.warn(text));
+            }
+            return Ok(());
+        }
+        let Kind { kind, version, .. } = self.kind;
         Err(Failure::bad_request(format!(
             "{kind} in version {version:?} cannot be handled as a {kind}: strict decoding error: {}",
             unknown.join(", ")
@@ -254,27 +290,45 @@ impl<'a> Request<'a> {
 
     /// An object of the kind with nothing in it.
     pub(crate) fn blank(&self) -> Value {
-        json!({"apiVersion": self.kind.api_version(), "kind": self.kind.kind})
+        let mut object = match (&self.kind.custom, &self.kind.type_name) {
+            (None, Some(type_name)) => zero::object(type_name),
+            _ => json!({}),
+        };
+        object["apiVersion"] = self.kind.api_version().into();
+        object["kind"] = self.kind.kind.as_str().into();
+        object
     }
 
     pub(crate) fn writer(&self, operation: Operation) -> Writer<'a> {
-        let api_version = self.kind.api_version();
-        let id = ManagerId {
-            name: self.call.manager(),
-            operation,
-            api_version: match operation {
-                Operation::Apply => String::new(),
-                Operation::Update => api_version.clone(),
-            },
-            subresource: self.path.subresource.clone().unwrap_or_default(),
-        };
-        Writer {
-            id,
-            api_version,
-            node: node(self.kind),
-            ignored: ignored(self.kind, self.path.subresource.as_deref()),
-            now: metadata::now(),
-        }
+        let subresource = self.path.subresource.as_deref();
+        writer(self.kind, self.call.manager(), operation, subresource)
+    }
+}
+
+/// Someone who writes objects of a kind.
+pub(crate) fn writer<'a>(
+    kind: &'a Kind,
+    manager: String,
+    operation: Operation,
+    subresource: Option<&str>,
+) -> Writer<'a> {
+    let api_version = kind.api_version();
+    let id = ManagerId {
+        name: manager,
+        operation,
+        api_version: match operation {
+            Operation::Apply => String::new(),
+            Operation::Update => api_version.clone(),
+        },
+        subresource: subresource.unwrap_or_default().to_owned(),
+    };
+    Writer {
+        id,
+        api_version,
+        node: node(kind),
+        ignored: ignored(kind, subresource),
+        // What comes through a scale is kept without its time.
+        time: (subresource != Some("scale")).then(metadata::now),
     }
 }
 
@@ -324,19 +378,19 @@ fn check_version(kind: &Kind, live: &Value, object: &Value) -> Result<()> {
     Ok(())
 }
 
-fn check_uid(kind: &Kind, live: &Value, object: &Value) -> Result<()> {
+/// The uid of a patch is that of the object.
+fn changed_uid(live: &Value, object: &Value) -> Option<Cause> {
     let uid = text(object, "uid");
     if uid.is_empty() || uid == text(live, "uid") {
-        return Ok(());
+        return None;
     }
     let message = format!("Invalid value: {uid:?}: field is immutable");
-    let cause = Cause::invalid("metadata.uid", message);
-    Err(Failure::invalid(kind, name(live), vec![cause]))
+    Some(Cause::invalid("metadata.uid", message))
 }
 
-fn check_finalizers(kind: &Kind, live: &Value, object: &Value) -> Result<()> {
+fn new_finalizers(live: &Value, object: &Value) -> Option<Cause> {
     if !is_deleting(live) {
-        return Ok(());
+        return None;
     }
     let before = finalizers(live);
     let added: Vec<String> = finalizers(object)
@@ -345,15 +399,14 @@ fn check_finalizers(kind: &Kind, live: &Value, object: &Value) -> Result<()> {
         .map(|finalizer| format!("{finalizer:?}"))
         .collect();
     if added.is_empty() {
-        return Ok(());
+        return None;
     }
-    let cause = Cause {
+    Some(Cause {
         reason: "FieldValueForbidden",
         message: format!(
             "Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
             added.join(", ")
         ),
         field: "metadata.finalizers".into(),
-    };
-    Err(Failure::invalid(kind, name(live), vec![cause]))
+    })
 }
