@@ -149,7 +149,9 @@ fn slim(schema: &Value) -> Value {
             | "x-kubernetes-patch-strategy" => value.clone(),
             // That of Go's zero value says that the field is always there.
             "default" => value.clone(),
-            "format" if *value == "int-or-string" || *value == "int64" => value.clone(),
+            "format" if ["int-or-string", "int64", "byte"].contains(&text(value).as_str()) => {
+                value.clone()
+            }
             "$ref" => json!(text(value).trim_start_matches("#/components/schemas/")),
             "properties" => value
                 .as_object()

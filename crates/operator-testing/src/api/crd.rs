@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use operator_schema::{Effect, Schema};
+use operator_schema::Schema;
 use serde_json::{Value, json};
 
 use super::State;
@@ -13,7 +13,7 @@ use super::builtin::OBJECT_META;
 use super::delete::Options;
 use super::gc::{Actor, unfinalize};
 use super::kind::{Custom, Kind};
-use super::metadata::{self, finalizers, is_deleting, name};
+use super::metadata::{self, finalizers, is_deleting};
 use super::scale;
 use super::status::Cause;
 use super::store::Key;
@@ -42,7 +42,7 @@ pub(crate) fn fill_names(object: &mut Value) {
         .as_str()
         .unwrap_or_default()
         .to_owned();
-    if !object["spec"].is_object() || !object["spec"]["names"].is_object() {
+    if kind.is_empty() {
         return;
     }
     let names = &mut object["spec"]["names"];
@@ -112,103 +112,10 @@ fn accept(object: &mut Value) {
     object["status"]["acceptedNames"] = object["spec"]["names"].clone();
 }
 
-fn versions(definition: &Value) -> &[Value] {
+pub(crate) fn versions(definition: &Value) -> &[Value] {
     definition["spec"]["versions"]
         .as_array()
         .map_or(&[], Vec::as_slice)
-}
-
-/// What is wrong with a definition.
-pub(crate) fn definition_violations(object: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let spec = &object["spec"];
-    let (group, plural) = (text(&spec["group"]), text(&spec["names"]["plural"]));
-    for (field, value) in [
-        ("spec.group", &group),
-        ("spec.names.plural", &plural),
-        ("spec.names.kind", &text(&spec["names"]["kind"])),
-        ("spec.scope", &text(&spec["scope"])),
-    ] {
-        if value.is_empty() {
-            causes.push(Cause::required(field, ""));
-        }
-    }
-    let expected = format!("{plural}.{group}");
-    if name(object) != expected {
-        let text = format!(
-            "Invalid value: {:?}: must be spec.names.plural+\".\"+spec.group",
-            name(object)
-        );
-        causes.push(Cause::invalid("metadata.name", text));
-    }
-    let versions = versions(object);
-    if versions
-        .iter()
-        .filter(|version| version["storage"] == true)
-        .count()
-        != 1
-    {
-        let text = "Invalid value: must have exactly one version marked as storage version";
-        causes.push(Cause::invalid("spec.versions", text));
-    }
-    for (at, version) in versions.iter().enumerate() {
-        let field = format!("spec.versions[{at}].schema.openAPIV3Schema");
-        let schema = &version["schema"]["openAPIV3Schema"];
-        if schema.is_null() {
-            causes.push(Cause::required(field, ""));
-            continue;
-        }
-        match serde_json::from_value::<Schema>(schema.clone()) {
-            Err(error) => causes.push(Cause::invalid(field, format!("Invalid value: {error}"))),
-            Ok(read) => {
-                // One schema for all versions is named as the field of older definitions.
-                let same = versions
-                    .iter()
-                    .all(|other| other["schema"] == version["schema"]);
-                let field = if same {
-                    "spec.validation.openAPIV3Schema".to_owned()
-                } else {
-                    field
-                };
-                if !same || at == 0 {
-                    causes.extend(structural_violations(&read, schema, &field));
-                }
-            }
-        }
-    }
-    causes
-}
-
-/// What keeps a schema from being [structural].
-///
-/// [structural]: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema
-fn structural_violations(schema: &Schema, text: &Value, field: &str) -> Vec<Cause> {
-    let problems = operator_schema::structural(schema).into_iter();
-    let refused = problems.filter(|problem| problem.effect == Effect::Refused);
-    refused
-        .map(|problem| {
-            let mut place = field.to_owned();
-            let mut in_map = false;
-            for part in problem.pointer.split('/').skip(1) {
-                let part = part.replace("~1", "/").replace("~0", "~");
-                match in_map || part.parse::<usize>().is_ok() {
-                    true => place += &format!("[{part}]"),
-                    false => place += &format!(".{part}"),
-                }
-                in_map = !in_map && part == "properties";
-            }
-            let (reason, word) = match text.pointer(&problem.pointer) {
-                None => ("FieldValueRequired", "Required value"),
-                Some(_) => ("FieldValueForbidden", "Forbidden"),
-            };
-            Cause {
-                reason,
-                message: format!("{word}: {}", problem.message),
-                field: place,
-            }
-        })
-        .collect()
 }
 
 /// What in a new custom object, or in one that replaces `live`, breaks its schema; its rules are asked with the feature `cel`.
@@ -228,7 +135,10 @@ pub(crate) fn status_violations(causes: Vec<Cause>) -> Vec<Cause> {
         .into_iter()
         .filter(|cause| cause.field.trim_start_matches('.').starts_with("status"));
     let causes = causes.map(|cause| Cause {
-        message: cause.message.replace(": status.", ": "),
+        message: cause
+            .message
+            .replace(": status.", ": ")
+            .replace(": status in body", ":  in body"),
         ..cause
     });
     causes.collect()
@@ -267,14 +177,29 @@ fn cause(violation: operator_schema::Violation) -> Cause {
     }
 }
 
-/// The kinds that a definition registers: one a served version.
-pub(crate) fn kinds(definition: &Value) -> Vec<Arc<Kind>> {
+/// The kinds that a definition registers: one a served version. What was stored under a schema that is not that of `before` gets its
+/// new form when it is read, if it is not younger than `now`.
+pub(crate) fn kinds(definition: &Value, before: &[Arc<Kind>], now: u64) -> Vec<Arc<Kind>> {
+    let since = |kind: &Kind| {
+        let same = before.iter().find(|other| other.version == kind.version);
+        match (same.and_then(|same| same.custom.as_ref()), &kind.custom) {
+            (Some(before), Some(custom)) if before.schema == custom.schema => before.since,
+            (None, _) if before.is_empty() => 0,
+            _ => now,
+        }
+    };
     let served = versions(definition)
         .iter()
         .filter(|version| version["served"] == true);
     served
         .filter_map(|version| kind(definition, version))
-        .map(Arc::new)
+        .map(|mut kind| {
+            let since = since(&kind);
+            if let Some(custom) = kind.custom.as_mut().and_then(Arc::get_mut) {
+                custom.since = since;
+            }
+            Arc::new(kind)
+        })
         .collect()
 }
 
@@ -300,6 +225,8 @@ fn kind(definition: &Value, version: &Value) -> Option<Kind> {
         .collect();
     let custom = Custom {
         list_kind: text(&names["listKind"]),
+        is_stored: version["storage"] == true,
+        since: 0,
         shape: shape(&schema),
         scale: subresource("scale").and_then(|scale| serde_json::from_value(scale.clone()).ok()),
         selectable_fields: list_of(&version["selectableFields"], "jsonPath"),

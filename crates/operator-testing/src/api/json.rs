@@ -5,8 +5,22 @@ use serde_json::Value;
 use super::kind::Kind;
 use super::status::{Failure, Result};
 
-pub(crate) fn json(body: &[u8]) -> Result<Value> {
-    serde_json::from_slice(body).map_err(|error| Failure::bad_request(in_go(body, &error)))
+/// The options of a deletion.
+pub(crate) fn options(body: &[u8]) -> Result<Value> {
+    serde_json::from_slice(body).map_err(|error| {
+        let text = format!(
+            "couldn't get version/kind; json parse error: {}",
+            in_go(body, &error)
+        );
+        Failure::bad_request(text)
+    })
+}
+
+/// The body of a patch that is JSON.
+pub(crate) fn patch(body: &[u8]) -> Result<Value> {
+    serde_json::from_slice(body).map_err(|error| {
+        Failure::bad_request(format!("error decoding patch: {}", in_go(body, &error)))
+    })
 }
 
 /// YAML, of which JSON is a part.
@@ -22,18 +36,36 @@ const TYPE_META: &str = r#"struct { APIVersion string "json:\"apiVersion,omitemp
 /// The body of a create or update.
 pub(crate) fn object(kind: &Kind, body: &[u8]) -> Result<Value> {
     let wrong = match serde_json::from_slice::<Value>(body) {
-        Ok(object) if object.is_object() => return Ok(object),
+        Ok(object) if object.is_object() => {
+            let has_kind = object["kind"].as_str().is_some_and(|kind| !kind.is_empty());
+            if has_kind || kind.custom.is_none() {
+                return Ok(object);
+            }
+            return Err(unrecognized(
+                kind,
+                body,
+                &format!(
+                    "Object 'Kind' is missing in '{}'",
+                    String::from_utf8_lossy(body)
+                ),
+            ));
+        }
         Ok(other) => format!(
             "json: cannot unmarshal {} into Go value of type {TYPE_META}",
             go_type(&other)
         ),
         Err(error) => in_go(body, &error),
     };
-    Err(Failure::bad_request(format!(
-        "the object provided is unrecognized (must be of type {}): couldn't get version/kind; json parse error: {wrong} ({})",
+    let wrong = format!("couldn't get version/kind; json parse error: {wrong}");
+    Err(unrecognized(kind, body, &wrong))
+}
+
+fn unrecognized(kind: &Kind, body: &[u8], wrong: &str) -> Failure {
+    Failure::bad_request(format!(
+        "the object provided is unrecognized (must be of type {}): {wrong} ({})",
         kind.kind,
         summary(body)
-    )))
+    ))
 }
 
 /// What of a body is shown.
@@ -61,6 +93,13 @@ fn in_go(body: &[u8], error: &serde_json::Error) -> String {
     let found = char::from(found.copied().unwrap_or_default());
     let text = error.to_string();
     let place = [
+        (
+            "trailing comma",
+            match found {
+                '}' => "looking for beginning of object key string",
+                _ => "looking for beginning of value",
+            },
+        ),
         (
             "key must be a string",
             "looking for beginning of object key string",

@@ -114,7 +114,7 @@ fn requirement(tokens: &mut Tokens) -> Result<(String, Test)> {
         return Err(format!("found '{key}', expected: identifier"));
     }
     if let Some(wrong) = name::bad_label_key(&key).first() {
-        return Err(format!("key: Invalid value: {key:?}: {wrong}"));
+        return Err(format!("<nil>: Invalid value: {key:?}: {wrong}"));
     }
     if matches!(tokens.peek(), "" | ",") {
         let test = if is_negated {

@@ -119,25 +119,46 @@ pub(crate) fn violations(kind: &Kind, object: &Value) -> Vec<Cause> {
             )
         }));
     }
+    for (key, value) in entries(object, "labels") {
+        let wrong = name::bad_label_key(key)
+            .into_iter()
+            .map(|wrong| (key.as_str(), wrong));
+        let value = value.as_str().unwrap_or_default();
+        let bad_value = name::bad_label_value(value)
+            .into_iter()
+            .map(|wrong| (value, wrong));
+        for (what, wrong) in wrong.chain(bad_value) {
+            let text = format!("Invalid value: {what:?}: {wrong}");
+            causes.push(Cause::invalid("metadata.labels", text));
+        }
+    }
+    for (key, _) in entries(object, "annotations") {
+        for wrong in name::bad_label_key(&key.to_lowercase()) {
+            let text = format!("Invalid value: {key:?}: {wrong}");
+            causes.push(Cause::invalid("metadata.annotations", text));
+        }
+    }
     for (at, finalizer) in finalizers(object).into_iter().enumerate() {
-        if kind.group.is_empty() || finalizer.contains('/') || is_standard_finalizer(finalizer) {
+        for wrong in name::bad_label_key(finalizer) {
+            let text = format!("Invalid value: {finalizer:?}: {wrong}");
+            causes.push(Cause::invalid("metadata.finalizers", text));
+        }
+        // Kinds of groups with a domain only warn.
+        let may_be_short = !kind.group.is_empty();
+        if may_be_short || finalizer.contains('/') || is_standard_finalizer(finalizer) {
             continue;
         }
-        if !finalizer.contains('.') {
-            let text = "name is neither a standard finalizer name nor is it fully qualified";
-            let field = format!("metadata.finalizers[{at}]");
-            causes.push(Cause::invalid(
-                field,
-                format!("Invalid value: {finalizer:?}: {text}"),
-            ));
-        }
+        let text = "name is neither a standard finalizer name nor is it fully qualified";
+        let field = format!("metadata.finalizers[{at}]");
+        let text = format!("Invalid value: {finalizer:?}: {text}");
+        causes.push(Cause::invalid(field, text));
     }
     let owners = object["metadata"]["ownerReferences"].as_array();
     let owners: Vec<&Value> = owners.into_iter().flatten().collect();
-    for (at, owner) in owners.iter().enumerate() {
+    for owner in &owners {
         for field in ["apiVersion", "kind", "name", "uid"] {
             if owner[field].as_str().unwrap_or_default().is_empty() {
-                let place = format!("metadata.ownerReferences[{at}].{field}");
+                let place = format!("metadata.ownerReferences.{field}");
                 let value = owner[field].as_str().unwrap_or_default();
                 let text = match field {
                     "apiVersion" => "version must not be empty",
@@ -148,6 +169,14 @@ pub(crate) fn violations(kind: &Kind, object: &Value) -> Vec<Cause> {
                     format!("Invalid value: {value:?}: {text}"),
                 ));
             }
+        }
+    }
+    for owner in &owners {
+        if owner["apiVersion"] == "v1" && owner["kind"] == "Event" {
+            let shown = in_go_order(&[owner])[0].to_string();
+            let text = "/v1, Kind=Event is disallowed from being an owner";
+            let text = format!("Invalid value: {shown}: {text}");
+            causes.push(Cause::invalid("metadata.ownerReferences", text));
         }
     }
     let controllers = owners.iter().filter(|owner| owner["controller"] == true);
@@ -166,6 +195,28 @@ pub(crate) fn violations(kind: &Kind, object: &Value) -> Vec<Cause> {
         causes.push(Cause::invalid("metadata.ownerReferences", text));
     }
     causes
+}
+
+fn entries<'a>(object: &'a Value, field: &str) -> impl Iterator<Item = (&'a String, &'a Value)> {
+    object["metadata"][field].as_object().into_iter().flatten()
+}
+
+/// What a client is warned of.
+pub(crate) fn warnings(kind: &Kind, object: &Value) -> Vec<String> {
+    let all = finalizers(object).into_iter();
+    let short = all.filter(|name| !name.contains('/') && !is_standard_finalizer(name));
+    let short = short.filter(|_| kind.custom.is_some());
+    let text = |name: &str| {
+        let how = if name.contains('.') {
+            " including a path (/)"
+        } else {
+            ""
+        };
+        format!(
+            "metadata.finalizers: {name:?}: prefer a domain-qualified finalizer name{how} to avoid accidental conflicts with other finalizer writers"
+        )
+    };
+    short.map(text).collect()
 }
 
 /// Owner references as Go prints them.

@@ -6,7 +6,7 @@ use super::kind::Kind;
 
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
-const LABEL_1035: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
+const CONFIG_KEY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
 const QUALIFIED: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 const VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
 
@@ -33,6 +33,31 @@ pub(crate) fn bad_subdomain(text: &str) -> Vec<String> {
     wrong
 }
 
+/// What is wrong with a DNS label.
+pub(crate) fn bad_label(text: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if text.len() > 63 {
+        wrong.push("must be no more than 63 characters".to_owned());
+    }
+    if !is_label(text) {
+        wrong.push(LABEL.to_owned());
+    }
+    wrong
+}
+
+/// What is wrong with a key of a ConfigMap or Secret.
+pub(crate) fn bad_config_key(text: &str) -> Vec<String> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let mut wrong = Vec::new();
+    if text.len() > 253 {
+        wrong.push("must be no more than 253 characters".to_owned());
+    }
+    if text.is_empty() || !text.chars().all(fits) {
+        wrong.push(CONFIG_KEY.to_owned());
+    }
+    wrong
+}
+
 /// What is wrong with a key of labels or annotations: a name, with a domain before it or not.
 pub(crate) fn bad_label_key(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
@@ -53,7 +78,7 @@ pub(crate) fn bad_label_key(text: &str) -> Vec<String> {
         }
         _ => {
             return vec![format!(
-                "a qualified name {} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
+                "a valid label key {} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
                 QUALIFIED.trim_start_matches("name part ")
             )];
         }
@@ -97,22 +122,11 @@ pub(crate) fn bad_object_name(kind: &Kind, name: &str, is_prefix: bool) -> Vec<S
                 .collect(),
         };
     }
-    let short = |fits: bool, message: &str| {
-        let mut wrong = Vec::new();
-        if name.len() > 63 {
-            wrong.push("must be no more than 63 characters".to_owned());
-        }
-        if !fits {
-            wrong.push(message.to_owned());
-        }
-        wrong
-    };
-    if kind.is("", "namespaces") {
-        return short(is_label(&name), LABEL);
-    }
-    if kind.is("", "services") {
-        let fits = is_label(&name) && name.starts_with(|c: char| c.is_ascii_lowercase());
-        return short(fits, LABEL_1035);
+    if kind.is("", "namespaces") || kind.is("", "services") {
+        return match name.contains('.') {
+            true => vec!["must not contain dots".to_owned()],
+            false => bad_label(&name),
+        };
     }
     bad_subdomain(&name)
 }

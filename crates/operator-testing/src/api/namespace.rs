@@ -14,8 +14,18 @@ const CA_DESCRIPTION: &str = "Contains a CA bundle that can be used to verify th
 
 /// What the server adds to a new namespace.
 pub(crate) fn prepare(object: &mut Value) {
-    object["spec"]["finalizers"] = json!(["kubernetes"]);
+    let own = &mut object["spec"]["finalizers"];
+    let mut finalizers: Vec<Value> = own.as_array().cloned().unwrap_or_default();
+    if !finalizers.contains(&json!("kubernetes")) {
+        finalizers.push("kubernetes".into());
+    }
+    *own = finalizers.into();
     object["status"] = json!({"phase": "Active"});
+}
+
+/// Whether the server never lets go of the namespace.
+pub(crate) fn is_immortal(name: &str) -> bool {
+    matches!(name, "default" | "kube-public" | "kube-system")
 }
 
 /// What a `DELETE` adds to a namespace.

@@ -69,9 +69,18 @@ impl State {
         let Some(user) = &call.user else {
             return Ok(());
         };
-        match self.allows(user, &Attempt::Resource { verb, path }) {
+        let mut path = path.clone();
+        if path.name.is_empty() && verb != "create" {
+            // Who asks for one name may have the right to it.
+            let mut terms = call.param("fieldSelector").split(',');
+            let name = terms.find_map(|term| term.strip_prefix("metadata.name="));
+            name.unwrap_or_default()
+                .trim_start_matches('=')
+                .clone_into(&mut path.name);
+        }
+        match self.allows(user, &Attempt::Resource { verb, path: &path }) {
             true => Ok(()),
-            false => Err(refusal(user, verb, path)),
+            false => Err(refusal(user, verb, &path)),
         }
     }
 

@@ -13,6 +13,10 @@ use super::{Reply, Request, State, event};
 
 impl State {
     pub(crate) fn get(&self, request: &Request<'_>) -> Result<Reply> {
+        let version = request.call.param("resourceVersion");
+        if let Err(wrong) = parse_version(version) {
+            return Err(Failure::internal(wrong));
+        }
         let object = self.live(request);
         object
             .map(Reply::ok)
@@ -23,8 +27,8 @@ impl State {
     pub(crate) fn list(&self, request: &Request<'_>) -> Result<Reply> {
         let (kind, call) = (request.kind, request.call);
         let selector = Selector::read(call, kind)?;
-        let limit: usize = match call.param("limit") {
-            "" => 0,
+        let limit: i64 = match call.param("limit") {
+            "" if !call.query.contains_key("limit") => 0,
             text => text.parse().map_err(|_| {
                 Failure::bad_request(format!(
                     "strconv.ParseInt: parsing {text:?}: invalid syntax"
@@ -55,11 +59,11 @@ impl State {
             if !selector.matches(&object) {
                 continue;
             }
-            if limit > 0 && items.len() == limit {
+            if limit > 0 && items.len() as i64 == limit {
                 remaining += 1;
                 continue;
             }
-            if limit > 0 && items.len() + 1 == limit {
+            if limit > 0 && items.len() as i64 + 1 == limit {
                 next = Some(Continue {
                     version,
                     namespace: place.0,
@@ -98,7 +102,7 @@ impl State {
         let newest = self.store.version();
         let wanted = match request.call.param("resourceVersion") {
             "" | "0" => return Ok(newest),
-            text => parse_version(text)?,
+            text => parse_version(text).map_err(bad_version)?,
         };
         if wanted > newest {
             return Err(too_large(wanted, newest));
@@ -130,12 +134,18 @@ pub(crate) fn list(kind: &Kind, mut metadata: Value, mut items: Vec<Value>) -> V
     })
 }
 
-pub(crate) fn parse_version(text: &str) -> Result<u64> {
+/// A version in a query, or what is wrong with it.
+pub(crate) fn parse_version(text: &str) -> Result<u64, String> {
+    if text.is_empty() {
+        return Ok(0);
+    }
     text.parse().map_err(|_| {
-        Failure::bad_request(format!(
-            "Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
-        ))
+        format!("resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax")
     })
+}
+
+pub(crate) fn bad_version(wrong: String) -> Failure {
+    Failure::bad_request(format!("invalid resource version: {wrong}"))
 }
 
 pub(crate) fn too_large(wanted: u64, newest: u64) -> Failure {
@@ -162,6 +172,10 @@ impl Continue {
         if text.is_empty() {
             return Ok(None);
         }
+        let wrong = |why: &str| {
+            let text = format!("invalid continue token: continue key is not valid: {why}");
+            Failure::bad_request(text)
+        };
         let bytes = (0..text.len()).step_by(2).map(|at| {
             text.get(at..at + 2)
                 .and_then(|digits| u8::from_str_radix(digits, 16).ok())
@@ -175,9 +189,7 @@ impl Continue {
                 namespace,
                 name,
             })),
-            None => Err(Failure::bad_request(
-                "continue key is not valid: it was not made by this server",
-            )),
+            None => Err(wrong("illegal base64 data at input byte 0")),
         }
     }
 }

@@ -7,11 +7,13 @@ use serde_json::Value;
 
 use super::builtin::builtin;
 use super::crd;
+use super::defaults;
 use super::kind::{Kind, group_version};
-use super::metadata::name;
+use super::metadata::{name, text};
 use super::status::Cause;
 use super::store::Key;
-use super::{State, event, namespace, status::Result};
+use super::validate;
+use super::{State, decode, definition, event, namespace, status::Result};
 
 /// All served kinds.
 #[derive(Default)]
@@ -51,12 +53,28 @@ impl State {
     /// A stored object as a version of its kind shows it.
     pub(crate) fn present(&self, kind: &Kind, stored: &Value) -> Value {
         let mut object = event::from_storage(kind, stored.clone());
-        if kind.custom.is_some()
-            && let Some(fields) = object.as_object_mut()
-        {
+        if let (Some(custom), Some(fields)) = (&kind.custom, object.as_object_mut()) {
             fields.insert("apiVersion".into(), kind.api_version().into());
+            let version = text(stored, "resourceVersion").parse();
+            let is_current = version.is_ok_and(|version: u64| version > custom.since);
+            if !custom.is_stored || !is_current {
+                decode::conform(custom, &mut object);
+            }
         }
         object
+    }
+
+    /// A custom object in its version of storage, which has the last word on what is kept.
+    pub(crate) fn to_stored_version(&self, kind: &Kind, object: &mut Value) {
+        let is_stored = |other: &Kind| other.custom.as_ref().is_some_and(|c| c.is_stored);
+        if kind.custom.is_none() || is_stored(kind) {
+            return;
+        }
+        let mut kinds = self.registry.all();
+        let stored = kinds.find(|other| other.is(&kind.group, &kind.plural) && is_stored(other));
+        if let Some(custom) = stored.and_then(|stored| stored.custom.as_ref()) {
+            decode::conform(custom, object);
+        }
     }
 
     pub(crate) fn before_create(&mut self, kind: &Kind, object: &mut Value) -> Result<()> {
@@ -66,14 +84,25 @@ impl State {
         if crd::is_definition(kind) {
             crd::prepare(object);
         }
+        if kind.is("", "services") {
+            self.allocate(None, object);
+        }
+        if kind.is("", "persistentvolumeclaims") {
+            defaults::admit_claim(object);
+        }
+        if kind.is("", "pods") {
+            defaults::admit_pod(object);
+        }
         Ok(())
     }
 
-    pub(crate) fn before_update(&mut self, kind: &Kind, object: &mut Value) -> Result<()> {
+    pub(crate) fn before_update(&mut self, kind: &Kind, live: &Value, object: &mut Value) {
         if crd::is_definition(kind) {
             crd::note_storage(object);
         }
-        Ok(())
+        if kind.is("", "services") {
+            self.allocate(Some(live), object);
+        }
     }
 
     pub(crate) fn kind_violations(
@@ -84,16 +113,20 @@ impl State {
     ) -> Vec<Cause> {
         match &kind.custom {
             Some(custom) => crd::violations(custom, live, object),
-            None if crd::is_definition(kind) => crd::definition_violations(object),
-            None => Vec::new(),
+            None if crd::is_definition(kind) => definition::violations(live, object),
+            None => validate::violations(kind, live, object),
         }
     }
 
     pub(crate) fn after_put(&mut self, key: &Key, object: &Value) {
         if key.plural == crd::PLURAL && key.group == crd::GROUP {
-            self.registry
+            let before = self
+                .registry
                 .custom
-                .insert(name(object).to_owned(), crd::kinds(object));
+                .remove(name(object))
+                .unwrap_or_default();
+            let kinds = crd::kinds(object, &before, self.store.version());
+            self.registry.custom.insert(name(object).to_owned(), kinds);
         }
         self.unsettled |= key.plural == crd::PLURAL;
         if key.plural == "namespaces" && key.group.is_empty() {

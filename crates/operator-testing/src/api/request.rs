@@ -107,11 +107,18 @@ impl Call {
 
     /// The body of a create or update.
     pub fn object(&self, kind: &Kind) -> Result<Value> {
-        const ACCEPTED: &[&str] = &["application/json", "application/yaml"];
+        const ACCEPTED: [&str; 3] = [
+            "application/json",
+            "application/yaml",
+            "application/vnd.kubernetes.protobuf",
+        ];
         match self.content_type.as_str() {
             "" | "application/json" => json::object(kind, &self.body),
             "application/yaml" => json::yaml(&self.body),
-            _ => Err(Failure::unsupported_media_type(ACCEPTED)),
+            _ => Err(Failure::unsupported_media_type(match kind.custom {
+                Some(_) => &ACCEPTED[..2],
+                None => &ACCEPTED,
+            })),
         }
     }
 
@@ -130,7 +137,7 @@ impl Call {
 /// The verb that rules and records know.
 pub(crate) fn verb(method: &http::Method, is_watch: bool, path: &ResourcePath) -> &'static str {
     match method.as_str() {
-        "GET" | "HEAD" if is_watch => "watch",
+        "GET" | "HEAD" if is_watch && path.name.is_empty() => "watch",
         "GET" | "HEAD" if path.name.is_empty() => "list",
         "GET" | "HEAD" => "get",
         "POST" => "create",

@@ -32,7 +32,12 @@ impl Selector {
                 ))
             })?;
             if !selectable(kind, &name) {
-                let text = format!("field label not supported: {name}");
+                let text = match has_own_fields(kind) {
+                    true => format!("field label not supported: {name}"),
+                    false => format!(
+                        "{name:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
+                    ),
+                };
                 return Err(Failure::bad_request(text));
             }
             fields.push((name, test));
@@ -64,62 +69,72 @@ impl Selector {
     }
 }
 
+/// The fields of a kind, beside name and namespace.
+type Fields = (&'static str, &'static str, &'static [&'static str]);
+
+const MORE: &[Fields] = &[
+    (
+        "",
+        "pods",
+        &[
+            "spec.nodeName",
+            "spec.restartPolicy",
+            "spec.schedulerName",
+            "spec.serviceAccountName",
+            "spec.hostNetwork",
+            "status.phase",
+            "status.podIP",
+            "status.nominatedNodeName",
+        ],
+    ),
+    (
+        "",
+        "events",
+        &[
+            "involvedObject.kind",
+            "involvedObject.namespace",
+            "involvedObject.name",
+            "involvedObject.uid",
+            "involvedObject.apiVersion",
+            "involvedObject.resourceVersion",
+            "involvedObject.fieldPath",
+            "reason",
+            "reportingComponent",
+            "source",
+            "type",
+        ],
+    ),
+    ("", "secrets", &["type"]),
+    ("", "namespaces", &["status.phase"]),
+    ("", "nodes", &["spec.unschedulable"]),
+    ("", "services", &["spec.clusterIP", "spec.type"]),
+    ("batch", "jobs", &["status.successful"]),
+    ("", "replicationcontrollers", &["status.replicas"]),
+    (
+        "events.k8s.io",
+        "events",
+        &[
+            "reason",
+            "regarding.kind",
+            "regarding.namespace",
+            "regarding.name",
+            "regarding.uid",
+            "regarding.apiVersion",
+            "regarding.resourceVersion",
+            "regarding.fieldPath",
+            "reportingController",
+            "type",
+        ],
+    ),
+];
+/// Whether the kind says itself what of it may be selected.
+fn has_own_fields(kind: &Kind) -> bool {
+    let mut kinds = MORE.iter();
+    kind.custom.is_some() || kinds.any(|(group, plural, _)| kind.is(group, plural))
+}
+
 /// Every object may be selected by name and namespace; some kinds by more.
 fn selectable(kind: &Kind, field: &str) -> bool {
-    const MORE: &[(&str, &str, &[&str])] = &[
-        (
-            "",
-            "pods",
-            &[
-                "spec.nodeName",
-                "spec.restartPolicy",
-                "spec.schedulerName",
-                "spec.serviceAccountName",
-                "spec.hostNetwork",
-                "status.phase",
-                "status.podIP",
-                "status.nominatedNodeName",
-            ],
-        ),
-        (
-            "",
-            "events",
-            &[
-                "involvedObject.kind",
-                "involvedObject.namespace",
-                "involvedObject.name",
-                "involvedObject.uid",
-                "involvedObject.apiVersion",
-                "involvedObject.resourceVersion",
-                "involvedObject.fieldPath",
-                "reason",
-                "reportingComponent",
-                "source",
-                "type",
-            ],
-        ),
-        ("", "secrets", &["type"]),
-        ("", "namespaces", &["status.phase"]),
-        ("", "nodes", &["spec.unschedulable"]),
-        ("", "services", &["spec.clusterIP", "spec.type"]),
-        ("batch", "jobs", &["status.successful"]),
-        (
-            "events.k8s.io",
-            "events",
-            &[
-                "reason",
-                "regarding.kind",
-                "regarding.namespace",
-                "regarding.name",
-                "regarding.uid",
-                "regarding.apiVersion",
-                "regarding.resourceVersion",
-                "regarding.fieldPath",
-                "reportingController",
-                "type",
-            ],
-        ),
-    ];
     let more = MORE
         .iter()
         .find(|(group, plural, _)| kind.is(group, plural));

@@ -182,7 +182,7 @@ impl Form {
                 _ => refused = refused.or(Some(range)),
             }
         }
-        refused.map_or(Ok(Self::Whole), |range| Err(Failure::not_acceptable(range)))
+        refused.map_or(Ok(Self::Whole), |_| Err(Failure::not_acceptable()))
     }
 
     /// The object, or list of objects, in this form.

@@ -89,21 +89,47 @@ impl Failure {
         }
     }
 
-    pub fn method_not_allowed(kind: &Kind) -> Self {
+    /// As [`Self::no_such_path`], below a group that is built in.
+    pub fn no_such_resource() -> Self {
+        let message = "the server could not find the requested resource";
+        let mut failure = Self::new(404, "NotFound", message);
+        failure.details();
+        failure
+    }
+
+    pub fn method_not_allowed() -> Self {
         let message = "the server does not allow this method on the requested resource";
+        let mut failure = Self::new(405, "MethodNotAllowed", message);
+        failure.details();
+        failure
+    }
+
+    /// As [`Self::method_not_allowed`], of custom kinds.
+    pub fn not_supported(kind: &Kind, verb: &str) -> Self {
+        let message = format!(
+            "{verb} is not supported on resources of kind {:?}",
+            kind.qualified()
+        );
         Self::new(405, "MethodNotAllowed", message).about(kind, "")
     }
 
-    pub fn not_acceptable(accept: &str) -> Self {
-        let message = format!(
-            "only the following media types are accepted: application/json (operator-testing has no {accept})"
-        );
-        Self::new(406, "NotAcceptable", message)
+    pub fn not_acceptable() -> Self {
+        let message = "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf";
+        let mut failure = Self::new(406, "NotAcceptable", message);
+        failure.details();
+        failure
     }
 
     pub fn already_exists(kind: &Kind, name: &str) -> Self {
         let message = format!("{} {name:?} already exists", kind.qualified());
         Self::new(409, "AlreadyExists", message).about(kind, name)
+    }
+
+    /// As [`Self::already_exists`], but not for long.
+    pub fn still_exists(kind: &Kind, name: &str) -> Self {
+        let mut failure = Self::already_exists(kind, name);
+        failure.message = format!("object is being deleted: {}", failure.message);
+        failure
     }
 
     /// The object was changed since the version that the request builds on.
@@ -140,6 +166,20 @@ impl Failure {
     /// What a request builds on is older than what is kept.
     pub fn expired(message: impl Into<String>) -> Self {
         Self::new(410, "Expired", message)
+    }
+
+    /// A patch of a media type that built-in kinds do not know.
+    pub fn unsupported_patch() -> Self {
+        let mut failure = Self::new(415, "UnsupportedMediaType", "415: Unsupported Media Type");
+        failure.details();
+        failure
+    }
+
+    /// The object has no name, where the path has one.
+    pub fn nameless(name: &str) -> Self {
+        Self::bad_request(format!(
+            "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        ))
     }
 
     pub fn unsupported_media_type(accepted: &[&str]) -> Self {
@@ -189,7 +229,10 @@ impl Failure {
         let texts = causes
             .iter()
             .map(|cause| format!("{}: {}", cause.field, cause.message));
-        let list = texts.collect::<Vec<_>>().join(", ");
+        let list = match texts.collect::<Vec<_>>().as_slice() {
+            [one] => one.clone(),
+            many => format!("[{}]", many.join(", ")),
+        };
         let message = format!("{options}.meta.k8s.io \"\" is invalid: {list}");
         let mut failure = Self::new(422, "Invalid", message);
         failure
@@ -202,6 +245,20 @@ impl Failure {
     /// What the real server gives neither a reason nor a better code.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(500, "", message)
+    }
+
+    /// What the real server calls its own error.
+    pub fn broken(what: &str) -> Self {
+        let cause = serde_json::json!({"message": what});
+        let mut failure = Self::new(
+            500,
+            "InternalError",
+            format!("Internal error occurred: {what}"),
+        );
+        failure
+            .details()
+            .insert("causes".into(), vec![cause].into());
+        failure
     }
 
     /// A patch that cannot be carried out on the object.
@@ -261,6 +318,30 @@ impl Cause {
     pub fn invalid(field: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             reason: "FieldValueInvalid",
+            message: message.into(),
+            field: field.into(),
+        }
+    }
+
+    pub fn forbidden(field: impl Into<String>, message: &str) -> Self {
+        Self {
+            reason: "FieldValueForbidden",
+            message: format!("Forbidden: {message}"),
+            field: field.into(),
+        }
+    }
+
+    pub fn duplicate(field: impl Into<String>, value: &str) -> Self {
+        Self {
+            reason: "FieldValueDuplicate",
+            message: format!("Duplicate value: {value:?}"),
+            field: field.into(),
+        }
+    }
+
+    pub fn unsupported(field: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            reason: "FieldValueNotSupported",
             message: message.into(),
             field: field.into(),
         }

@@ -32,8 +32,6 @@ pub(crate) struct Tick {
 pub(crate) struct Subscription {
     kind: Arc<Kind>,
     namespace: String,
-    /// One object only; empty for all.
-    name: String,
     selector: Selector,
     /// What was seen.
     version: u64,
@@ -58,7 +56,6 @@ impl State {
         let mut subscription = Subscription {
             kind,
             namespace: request.path.namespace.clone(),
-            name: request.path.name.clone(),
             selector,
             version: newest,
             first: Vec::new(),
@@ -67,17 +64,9 @@ impl State {
         };
         let from = match call.param("resourceVersion") {
             "" => 0,
-            text => parse_version(text)?,
+            text => parse_version(text).map_err(Failure::internal)?,
         };
         if call.flag("sendInitialEvents") {
-            if call.param("resourceVersionMatch") != "NotOlderThan" {
-                let cause = super::status::Cause {
-                    reason: "FieldValueForbidden",
-                    message: "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan".into(),
-                    field: "resourceVersionMatch".into(),
-                };
-                return Err(Failure::invalid_options("ListOptions", vec![cause]));
-            }
             subscription.first = self.present_all(&subscription);
             if subscription.bookmarks {
                 let annotations = json!({"k8s.io/initial-events-end": "true"});
@@ -103,7 +92,6 @@ impl State {
                 &kind.plural,
                 &subscription.namespace,
             )
-            .filter(|(key, _)| subscription.name.is_empty() || key.name == subscription.name)
             .map(|(_, stored)| self.present(kind, stored))
             .filter(|object| subscription.selector.matches(object))
             .map(|object| json!({"type": "ADDED", "object": object}))
@@ -137,8 +125,7 @@ impl State {
         let (kind, key) = (&subscription.kind, &event.key);
         let is_meant = key.plural == kind.plural
             && key.group == event::storage_group(kind)
-            && (subscription.namespace.is_empty() || key.namespace == subscription.namespace)
-            && (subscription.name.is_empty() || key.name == subscription.name);
+            && (subscription.namespace.is_empty() || key.namespace == subscription.namespace);
         if !is_meant {
             return None;
         }

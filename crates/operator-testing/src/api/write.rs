@@ -2,14 +2,16 @@
 
 use serde_json::{Value, json};
 
+use super::admit::{check_place, check_version, immutable};
 use super::apply::{ManagerId, Managers, Node, Operation, Writer};
 use super::builtin::{builtin, has_generation};
+use super::duplicate::duplicates;
 use super::kind::Kind;
 use super::metadata::{self, finalizers, is_deleting, name, text};
 use super::status::{Cause, Failure, Result};
 use super::store::Key;
 use super::strategy::{creates_on_update, desired, ignored, needs_version, restrict};
-use super::{Reply, Request, State, crd, decode, zero};
+use super::{Reply, Request, State, decode, zero};
 
 /// An object about to be stored, with its field managers.
 pub(crate) struct Draft {
@@ -32,13 +34,23 @@ impl State {
             }
         }
         if !text(&object, "resourceVersion").is_empty() {
-            return Err(Failure::bad_request(
+            return Err(Failure::internal(
                 "resourceVersion should not be set on objects to be created",
             ));
         }
         request.settle(&mut object)?;
+        for field in [
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+            "selfLink",
+        ] {
+            metadata::set(&mut object, field, Value::Null);
+        }
         let writer = request.writer(Operation::Update);
-        let managers = writer.update(&request.blank(), &object, &Managers::default());
+        let managers = match Managers::read(&object["metadata"]["managedFields"]) {
+            Some(given) => writer.update(&request.blank(), &without_managers(&object), &given),
+            None => Managers::default(),
+        };
         self.admit_new(request, Draft { object, managers })
     }
 
@@ -53,13 +65,6 @@ impl State {
         let key = request.key(&name);
         self.check_namespace(kind, &key)?;
         let meta = &mut object;
-        for field in [
-            "deletionTimestamp",
-            "deletionGracePeriodSeconds",
-            "selfLink",
-        ] {
-            metadata::set(meta, field, Value::Null);
-        }
         metadata::set(meta, "uid", metadata::uid());
         metadata::set(meta, "creationTimestamp", metadata::now());
         if has_generation(kind) {
@@ -76,8 +81,13 @@ impl State {
         }
         self.before_create(kind, &mut object)?;
         self.check(kind, &object)?;
-        if self.store.find(&key).is_some() {
-            return Err(Failure::already_exists(kind, &name));
+        let warnings = metadata::warnings(kind, &object);
+        warnings.iter().for_each(|text| request.call.warn(text));
+        if let Some(live) = self.store.find(&key) {
+            return Err(match is_deleting(&live) {
+                true => Failure::still_exists(kind, &name),
+                false => Failure::already_exists(kind, &name),
+            });
         }
         let object = self.keep(request, key, object)?;
         Ok(Reply::created(object))
@@ -91,9 +101,7 @@ impl State {
         check_place(request, &mut object)?;
         match name(&object) {
             "" => {
-                return Err(Failure::bad_request(
-                    "name must be provided: the name of the object is empty",
-                ));
+                return Err(Failure::nameless(&request.path.name));
             }
             found if found != request.path.name => {
                 return Err(Failure::bad_request(format!(
@@ -121,7 +129,7 @@ impl State {
             );
             return Err(Failure::conflict(kind, name(&live), &why));
         }
-        if text(&object, "resourceVersion").is_empty() && needs_version(kind) {
+        if matches!(text(&object, "resourceVersion"), "" | "0") && needs_version(kind) {
             let cause = Cause::invalid(
                 "metadata.resourceVersion",
                 "Invalid value: 0: must be specified for an update",
@@ -173,7 +181,7 @@ impl State {
             &live,
             &mut object,
         );
-        let uid_cause = changed_uid(&live, &object);
+        let causes = immutable(&live, &object);
         for field in [
             "uid",
             "creationTimestamp",
@@ -187,7 +195,7 @@ impl State {
         for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
             metadata::set(&mut object, field, live["metadata"][field].clone());
         }
-        self.before_update(kind, &mut object)?;
+        self.before_update(kind, &live, &mut object);
         if has_generation(kind) && desired(kind, &live) != desired(kind, &object) {
             let generation = live["metadata"]["generation"].as_i64().unwrap_or_default() + 1;
             metadata::set(&mut object, "generation", generation);
@@ -199,7 +207,7 @@ impl State {
         }
         metadata::set(&mut object, "managedFields", managers.write_or_null());
         let subresource = request.path.subresource.as_deref();
-        self.check_changed(kind, subresource, &live, &object, uid_cause)?;
+        self.check_changed(kind, subresource, &live, &object, causes)?;
         let key = request.key(name(&live));
         if is_deleting(&live) && finalizers(&object).is_empty() && !self.holds(kind, &object) {
             if !request.call.is_dry_run() {
@@ -218,7 +226,13 @@ impl State {
         if request.call.is_dry_run() {
             return Ok(object);
         }
-        let stored = self.put(key, request.stored(object))?;
+        let mut object = request.stored(object);
+        self.to_stored_version(request.kind, &mut object);
+        if request.kind.group == "rbac.authorization.k8s.io" && object["rules"] == json!([]) {
+            // The store knows no empty lists.
+            object["rules"] = Value::Null;
+        }
+        let stored = self.put(key, object)?;
         Ok(self.present(request.kind, &stored))
     }
 
@@ -227,42 +241,6 @@ impl State {
         let stored = self.store.find(&request.key(&request.path.name))?;
         Some(self.present(request.kind, &stored))
     }
-
-    fn check_changed(
-        &self,
-        kind: &Kind,
-        subresource: Option<&str>,
-        live: &Value,
-        object: &Value,
-        uid: Option<Cause>,
-    ) -> Result<()> {
-        let mut causes: Vec<Cause> = uid.into_iter().collect();
-        causes.extend(new_finalizers(live, object));
-        if kind.custom.is_none() || subresource.is_none() {
-            // Two layers of the real server compare the metadata with what it was.
-            causes.extend(causes.clone());
-        }
-        causes.extend(metadata::violations(kind, object));
-        let of_kind = self.kind_violations(kind, Some(live), object);
-        causes.extend(match (subresource, &kind.custom) {
-            (Some("status"), Some(_)) => crd::status_violations(of_kind),
-            _ => of_kind,
-        });
-        match causes.is_empty() {
-            true => Ok(()),
-            false => Err(Failure::invalid(kind, name(live), causes)),
-        }
-    }
-
-    /// Refuses an object that breaks a rule of its kind.
-    fn check(&self, kind: &Kind, object: &Value) -> Result<()> {
-        let mut causes = metadata::violations(kind, object);
-        causes.extend(self.kind_violations(kind, None, object));
-        match causes.is_empty() {
-            true => Ok(()),
-            false => Err(Failure::invalid(kind, name(object), causes)),
-        }
-    }
 }
 
 impl<'a> Request<'a> {
@@ -270,11 +248,19 @@ impl<'a> Request<'a> {
     ///
     /// [`fieldValidation=Strict`]: https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation
     pub(crate) fn settle(&self, object: &mut Value) -> Result<()> {
+        let sent = object.clone();
         let dropped = decode::settle(self.kind, object)?;
-        let unknown: Vec<String> = dropped
-            .iter()
-            .map(|path| format!("unknown field {path:?}"))
-            .collect();
+        if self.kind.custom.is_some() && self.call.method == http::Method::PATCH {
+            decode::keep_nulls(&sent, object);
+        }
+        let is_whole = matches!(self.call.method, http::Method::POST | http::Method::PUT);
+        let twice = match is_whole {
+            true => duplicates(&self.call.body),
+            false => Vec::new(),
+        };
+        let twice = twice.iter().map(|path| format!("duplicate field {path:?}"));
+        let mut unknown: Vec<String> = twice.collect();
+        unknown.extend(dropped.iter().map(|path| format!("unknown field {path:?}")));
         if unknown.is_empty() || self.call.param("fieldValidation") != "Strict" {
             if self.call.param("fieldValidation") != "Ignore" {
                 unknown.iter().for_each(|text| self.call.warn(text));
@@ -350,63 +336,7 @@ pub(crate) fn without_managers(object: &Value) -> Value {
     object
 }
 
-/// `[{}]` gives up all ownership.
+/// `[{}]` and `[]` give up all ownership.
 fn is_reset(entries: &Value) -> bool {
-    *entries == json!([{}])
-}
-
-/// The namespace in the body is that of the path.
-fn check_place(request: &Request<'_>, object: &mut Value) -> Result<()> {
-    let namespace = text(object, "namespace").to_owned();
-    let expected = &request.path.namespace;
-    if !namespace.is_empty() && namespace != *expected {
-        return Err(Failure::bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request",
-        ));
-    }
-    if request.kind.namespaced {
-        metadata::set(object, "namespace", expected.as_str());
-    }
-    Ok(())
-}
-
-fn check_version(kind: &Kind, live: &Value, object: &Value) -> Result<()> {
-    let version = text(object, "resourceVersion");
-    if !version.is_empty() && version != "0" && version != text(live, "resourceVersion") {
-        return Err(Failure::modified(kind, name(live)));
-    }
-    Ok(())
-}
-
-/// The uid of a patch is that of the object.
-fn changed_uid(live: &Value, object: &Value) -> Option<Cause> {
-    let uid = text(object, "uid");
-    if uid.is_empty() || uid == text(live, "uid") {
-        return None;
-    }
-    let message = format!("Invalid value: {uid:?}: field is immutable");
-    Some(Cause::invalid("metadata.uid", message))
-}
-
-fn new_finalizers(live: &Value, object: &Value) -> Option<Cause> {
-    if !is_deleting(live) {
-        return None;
-    }
-    let before = finalizers(live);
-    let added: Vec<String> = finalizers(object)
-        .into_iter()
-        .filter(|finalizer| !before.contains(finalizer))
-        .map(|finalizer| format!("{finalizer:?}"))
-        .collect();
-    if added.is_empty() {
-        return None;
-    }
-    Some(Cause {
-        reason: "FieldValueForbidden",
-        message: format!(
-            "Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
-            added.join(", ")
-        ),
-        field: "metadata.finalizers".into(),
-    })
+    *entries == json!([{}]) || *entries == json!([])
 }

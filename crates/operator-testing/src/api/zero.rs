@@ -5,8 +5,9 @@ use serde_json::{Map, Value, json};
 
 use super::builtin::{OBJECT_META, builtin, resolve};
 
-const TIMES: [&str; 4] = [
+const TIMES: [&str; 5] = [
     "deprecatedFirstTimestamp",
+    "eventTime",
     "deprecatedLastTimestamp",
     "firstTimestamp",
     "lastTimestamp",
@@ -16,13 +17,24 @@ const TIMES: [&str; 4] = [
 pub(crate) fn object(type_name: &str) -> Value {
     let mut object = json!({});
     if let Some(type_) = builtin().types.get(type_name) {
-        fill(type_, &mut object);
+        fill_object(type_name, type_, &mut object);
     }
     object
 }
 
-/// Fills in what is always there.
-pub(crate) fn fill(schema: &Schema, value: &mut Value) {
+/// Fills in what is always there in an object of a type.
+pub(crate) fn fill_object(type_name: &str, type_: &Schema, object: &mut Value) {
+    fill(type_, object);
+    // Of these the document says nothing.
+    let is_role = ["rbac.v1.Role", "rbac.v1.ClusterRole"]
+        .iter()
+        .any(|name| type_name.ends_with(name));
+    if let (true, Some(fields)) = (is_role, object.as_object_mut()) {
+        fields.entry("rules").or_insert(Value::Null);
+    }
+}
+
+fn fill(schema: &Schema, value: &mut Value) {
     let target = resolve(schema);
     match value {
         Value::Object(fields) if !target.properties.is_empty() => fill_fields(target, fields),

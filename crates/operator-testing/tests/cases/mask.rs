@@ -141,7 +141,11 @@ impl Masks {
     }
 
     fn field(&mut self, key: &str, text: &str) -> String {
-        if text.is_empty() || text.starts_with('<') || self.sends(text) {
+        let is_sent = match key {
+            "resourceVersion" => self.sends(&format!("resourceVersion: '{text}'")),
+            _ => self.sends(text),
+        };
+        if text.is_empty() || text.starts_with('<') || is_sent {
             return self.text(text);
         }
         match key {
@@ -164,11 +168,13 @@ impl Masks {
         for (at, name) in self.names.iter().enumerate() {
             text = text.replace(name.as_str(), &format!("<name {}>", at + 1));
         }
-        let is_about_versions = text
-            .to_lowercase()
-            .replace(' ', "")
-            .contains("resourceversion")
-            && !text.contains("StorageError");
+        let is_about_versions = [
+            "resource version",
+            "The resourceVersion for",
+            "the ResourceVersion in",
+        ]
+        .iter()
+        .any(|words| text.contains(words));
         let shown = |masks: &Self, text: &str| match is_about_versions {
             true => masks.without_numbers(text),
             false => text.to_owned(),
@@ -191,7 +197,7 @@ impl Masks {
         let mut parts = Vec::new();
         for part in text.split_inclusive(|letter: char| !letter.is_ascii_digit()) {
             let number = part.trim_end_matches(|letter: char| !letter.is_ascii_digit());
-            let is_hidden = !number.is_empty() && !self.sends(number);
+            let is_hidden = !number.is_empty() && !self.sends(&format!("ersion={number}"));
             parts.push(if is_hidden {
                 part.replacen(number, "<version>", 1)
             } else {

@@ -15,14 +15,13 @@ mod shape;
 
 use serde_json::Value;
 
-pub(crate) use self::fields::undeclared;
+pub(crate) use self::fields::{fields_of, undeclared};
 pub(crate) use self::managers::{ManagerId, Managers, Operation, Owned};
 pub(crate) use self::path::Step;
 pub(crate) use self::set::FieldSet;
 pub(crate) use self::shape::Node;
 
 use self::compare::Comparison;
-use self::fields::fields_of;
 use self::merge::merge;
 use self::remove::remove;
 

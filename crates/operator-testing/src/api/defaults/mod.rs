@@ -8,6 +8,8 @@ mod pod;
 mod service;
 mod workload;
 
+pub(crate) use self::pod::admit as admit_pod;
+
 use serde_json::{Value, json};
 
 use super::kind::Kind;
@@ -72,6 +74,16 @@ fn secret(object: &mut Value) {
 fn claim(object: &mut Value) {
     fields(&mut object["spec"], &[("volumeMode", json!("Filesystem"))]);
     fields(&mut object["status"], &[("phase", json!("Pending"))]);
+}
+
+/// What the admission of a claim adds, and how it begins.
+pub(crate) fn admit_claim(object: &mut Value) {
+    let finalizers = &mut object["metadata"]["finalizers"];
+    absent(finalizers, json!([]));
+    if let Some(finalizers) = finalizers.as_array_mut() {
+        finalizers.push("kubernetes.io/pvc-protection".into());
+    }
+    object["status"] = json!({"phase": "Pending"});
 }
 
 fn network_policy(object: &mut Value) {

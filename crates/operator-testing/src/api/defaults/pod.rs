@@ -7,6 +7,7 @@ use super::{absent, fields, items};
 /// A pod of its own, which gets more than a template.
 pub(super) fn fill_pod(pod: &mut Value) {
     fill_spec(&mut pod["spec"]);
+    fill_host_ports(&mut pod["spec"]);
     let spec = &mut pod["spec"];
     fields(spec, &[("enableServiceLinks", json!(true))]);
     for list in ["initContainers", "containers"] {
@@ -18,6 +19,58 @@ pub(super) fn fill_pod(pod: &mut Value) {
                 absent(&mut container["resources"]["requests"][resource], limit);
             }
         }
+    }
+}
+
+/// What the admission of a pod fills in, and how it begins.
+pub(crate) fn admit(pod: &mut Value) {
+    let spec = &mut pod["spec"];
+    let priority = [
+        ("priority", json!(0)),
+        ("preemptionPolicy", json!("PreemptLowerPriority")),
+    ];
+    fields(spec, &priority);
+    fields(spec, &[("serviceAccountName", json!("default"))]);
+    let account = spec["serviceAccountName"].clone();
+    spec["serviceAccount"] = account;
+    absent(&mut spec["tolerations"], json!([]));
+    for key in [
+        "node.kubernetes.io/not-ready",
+        "node.kubernetes.io/unreachable",
+    ] {
+        if let Some(tolerations) = spec["tolerations"].as_array_mut()
+            && !tolerations
+                .iter()
+                .any(|toleration| toleration["key"] == key)
+        {
+            tolerations.push(json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}));
+        }
+    }
+    pod["status"] = json!({"phase": "Pending", "qosClass": quality(&pod["spec"])});
+}
+
+/// The class of a pod by what it asks for.
+fn quality(spec: &Value) -> &'static str {
+    let containers = ["initContainers", "containers"].into_iter();
+    let containers = containers.flat_map(|list| spec[list].as_array().into_iter().flatten());
+    let resources: Vec<&Value> = containers
+        .map(|container| &container["resources"])
+        .collect();
+    let asks = |list: &str| {
+        resources
+            .iter()
+            .any(|resources| resources[list].is_object())
+    };
+    let is_bound = |resources: &&Value| {
+        let (limits, requests) = (&resources["limits"], &resources["requests"]);
+        limits["cpu"].is_string() && limits["memory"].is_string() && limits == requests
+    };
+    if !asks("limits") && !asks("requests") {
+        "BestEffort"
+    } else if resources.iter().all(is_bound) {
+        "Guaranteed"
+    } else {
+        "Burstable"
     }
 }
 
@@ -49,10 +102,9 @@ fn fill_spec(spec: &mut Value) {
         spec["serviceAccount"] = account.clone();
         spec["serviceAccountName"] = account;
     }
-    let uses_host = spec["hostNetwork"] == true;
     for list in ["initContainers", "containers"] {
         for container in items(spec, list) {
-            fill_container(container, uses_host);
+            fill_container(container);
         }
     }
     for volume in items(spec, "volumes") {
@@ -60,7 +112,20 @@ fn fill_spec(spec: &mut Value) {
     }
 }
 
-fn fill_container(container: &mut Value, uses_host: bool) {
+/// The ports of a pod on its node's network are the node's.
+fn fill_host_ports(spec: &mut Value) {
+    if spec["hostNetwork"] != true {
+        return;
+    }
+    for container in items(spec, "containers") {
+        for port in items(container, "ports") {
+            let number = port["containerPort"].clone();
+            absent(&mut port["hostPort"], number);
+        }
+    }
+}
+
+fn fill_container(container: &mut Value) {
     let image = container["image"].as_str().unwrap_or_default();
     let name = image.rsplit('/').next().unwrap_or_default();
     let is_pinned =
@@ -76,10 +141,6 @@ fn fill_container(container: &mut Value, uses_host: bool) {
     );
     for port in items(container, "ports") {
         fields(port, &[("protocol", json!("TCP"))]);
-        if uses_host {
-            let number = port["containerPort"].clone();
-            absent(&mut port["hostPort"], number);
-        }
     }
     for variable in items(container, "env") {
         if variable["valueFrom"]["fieldRef"].is_object() {

@@ -7,10 +7,17 @@ use super::pod::fill_template;
 use super::{absent, fields, items};
 
 pub(super) fn fill(kind: &Kind, object: &mut Value) {
-    let spec = &mut object["spec"];
-    if !spec.is_object() {
+    if !object["spec"].is_object() {
         return;
     }
+    if kind.plural == "daemonsets" {
+        let annotations = &mut object["metadata"]["annotations"];
+        absent(
+            &mut annotations["deprecated.daemonset.template.generation"],
+            "1",
+        );
+    }
+    let spec = &mut object["spec"];
     fill_template(&mut spec["template"]);
     match kind.plural.as_str() {
         "deployments" => deployment(spec),
