@@ -126,9 +126,10 @@ impl State {
         let base = live.clone().unwrap_or_else(|| request.blank());
         let bare = without_managers(&base);
         let mut before = Managers::read(&base["metadata"]["managedFields"]).unwrap_or_default();
+        let subresource = request.path.subresource.as_deref();
         if live.is_some() && before.0.is_empty() {
             // What was never tracked is from now on.
-            let first = writer(kind, FIRST.to_owned(), Operation::Update, None);
+            let first = writer(kind, FIRST.to_owned(), Operation::Update, subresource);
             before = first.update(&request.blank(), &bare, &before);
         }
         let writer = request.writer(Operation::Apply);

@@ -4,6 +4,7 @@
 
 use serde_json::{Value, json};
 
+use super::apply::{Managers, Step};
 use super::json;
 use super::kind::{Kind, Scale};
 use super::metadata::{self, text};
@@ -63,6 +64,7 @@ impl State {
             return Err(Failure::invalid(&named, &request.path.name, vec![cause]));
         }
         write(&mut object, &paths.spec_replicas_path, replicas);
+        request.settle(&mut object)?;
         match self.update(request, live, object)? {
             Reply::Object { code, object } => Ok(Reply::Object {
                 code,
@@ -71,6 +73,16 @@ impl State {
             other => Ok(other),
         }
     }
+}
+
+/// Whether anyone owns the replicas; else a scale makes nobody their owner.
+pub(crate) fn is_owned(kind: &Kind, managers: &Managers) -> bool {
+    paths(kind).is_ok_and(|paths| {
+        let parts = paths.spec_replicas_path.trim_start_matches('.').split('.');
+        let path: Vec<Step> = parts.map(Step::field).collect();
+        let mut all = managers.0.values();
+        all.any(|owned| owned.fields.has_path(&path))
+    })
 }
 
 fn paths(kind: &Kind) -> Result<Scale> {

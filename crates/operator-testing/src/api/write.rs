@@ -11,7 +11,7 @@ use super::metadata::{self, finalizers, is_deleting, name, text};
 use super::status::{Cause, Failure, Result};
 use super::store::Key;
 use super::strategy::{creates_on_update, desired, ignored, needs_version, restrict};
-use super::{Reply, Request, State, decode, zero};
+use super::{Reply, Request, State, decode, scale, zero};
 
 /// An object about to be stored, with its field managers.
 pub(crate) struct Draft {
@@ -155,7 +155,10 @@ impl State {
         let writer = request.writer(Operation::Update);
         let (bare_live, bare) = (without_managers(&live), without_managers(&object));
         // What nobody owns stays so until the first apply.
-        let managers = match before.0.is_empty() {
+        let is_untracked = before.0.is_empty()
+            || request.path.subresource.as_deref() == Some("scale")
+                && !scale::is_owned(request.kind, &before);
+        let managers = match is_untracked {
             true => before,
             false => writer.update(&bare_live, &bare, &before),
         };

@@ -5,12 +5,15 @@ use serde_json::{Map, Value, json};
 
 use super::builtin::{OBJECT_META, builtin, resolve};
 
-const TIMES: [&str; 5] = [
+const TIMES: [&str; 8] = [
     "deprecatedFirstTimestamp",
     "eventTime",
     "deprecatedLastTimestamp",
     "firstTimestamp",
+    "lastProbeTime",
     "lastTimestamp",
+    "lastTransitionTime",
+    "lastUpdateTime",
 ];
 
 /// An object with nothing set, as the API server sees it before a create.
@@ -56,7 +59,7 @@ fn fill(schema: &Schema, value: &mut Value) {
 
 fn fill_fields(schema: &Schema, fields: &mut Map<String, Value>) {
     for (name, property) in &schema.properties {
-        // The times of events are structs, too, of which the document says nothing.
+        // These times are structs, too, of which the document says nothing.
         let is_struct = property.default.is_some() || TIMES.contains(&name.as_str());
         if let Some(value) = fields.get_mut(name) {
             fill(property, value);

@@ -2,9 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::time::Duration;
 
+use bytes::Bytes;
 use http::Request;
+use http::response::Parts;
 use http_body_util::BodyExt;
+use kube::Client;
 use kube::client::Body;
 use operator_testing::Server;
 use serde_json::Value;
@@ -40,21 +44,15 @@ pub async fn ask(
         .body(Body::from(body.into_bytes()))
         .map_err(|error| error.to_string())?;
     let client = server.client_as(&fill(&step.user, values));
-    let response = client
-        .send(request)
+    let answered = tokio::time::timeout(Duration::from_secs(40), answer(client, request));
+    let (parts, bytes) = answered
         .await
-        .map_err(|error| error.to_string())?;
-    let code = response.status().as_u16();
-    let warnings = response.headers().get_all("warning").iter();
+        .map_err(|_| "no answer in time".to_owned())??;
+    let code = parts.status.as_u16();
+    let warnings = parts.headers.get_all("warning").iter();
     let warnings = warnings
         .map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
         .collect();
-    let bytes = response
-        .into_body()
-        .collect()
-        .await
-        .map_err(|error| error.to_string())?
-        .to_bytes();
     let text = String::from_utf8_lossy(&bytes);
     if std::env::var_os("SHOW").is_some() {
         eprintln!("{method} {path} -> {code}\n{text}");
@@ -76,6 +74,16 @@ pub async fn ask(
         warnings,
         body,
     })
+}
+
+async fn answer(client: Client, request: Request<Body>) -> Result<(Parts, Bytes), String> {
+    let response = client
+        .send(request)
+        .await
+        .map_err(|error| error.to_string())?;
+    let (parts, body) = response.into_parts();
+    let body = body.collect().await.map_err(|error| error.to_string())?;
+    Ok((parts, body.to_bytes()))
 }
 
 impl Answer {
