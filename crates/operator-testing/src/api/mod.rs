@@ -125,6 +125,7 @@ impl State {
         };
         state.found_namespaces();
         state.found_roles();
+        state.store.begin();
         state
     }
 

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::kind::Kind;
 use super::selector::Selector;
-use super::status::{Failure, Result};
+use super::status::{Cause, Failure, Result};
 use super::store::Key;
 use super::{Reply, Request, State, event};
 
@@ -43,7 +43,7 @@ impl State {
         if version < self.store.horizon() {
             return Err(Failure::expired(match token {
                 Some(_) => "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.".to_owned(),
-                None => format!("The resourceVersion for the provided list is too old: {version}"),
+                None => "The resourceVersion for the provided list is too old.".to_owned(),
             }));
         }
         let after = token.map(|token| (token.namespace, token.name));
@@ -148,10 +148,14 @@ pub(crate) fn bad_version(wrong: String) -> Failure {
     Failure::bad_request(format!("invalid resource version: {wrong}"))
 }
 
-pub(crate) fn too_large(wanted: u64, newest: u64) -> Failure {
-    Failure::timeout(format!(
-        "Too large resource version: {wanted}, current: {newest}"
-    ))
+fn too_large(wanted: u64, newest: u64) -> Failure {
+    let cause = Cause {
+        reason: "ResourceVersionTooLarge",
+        message: "Too large resource version".into(),
+        field: String::new(),
+    };
+    let text = format!("Timeout: Too large resource version: {wanted}, current: {newest}");
+    Failure::timeout(text, 1).with_causes(vec![cause])
 }
 
 /// Where a page ended.

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::builtin::builtin;
 use super::crd;
 use super::defaults;
-use super::kind::{Kind, group_version};
+use super::kind::{Custom, Kind, group_version};
 use super::metadata::{name, text};
 use super::status::Cause;
 use super::store::Key;
@@ -53,28 +53,45 @@ impl State {
     /// A stored object as a version of its kind shows it.
     pub(crate) fn present(&self, kind: &Kind, stored: &Value) -> Value {
         let mut object = event::from_storage(kind, stored.clone());
-        if let (Some(custom), Some(fields)) = (&kind.custom, object.as_object_mut()) {
+        let Some(custom) = &kind.custom else {
+            return object;
+        };
+        if let Some(fields) = object.as_object_mut() {
             fields.insert("apiVersion".into(), kind.api_version().into());
-            let version = text(stored, "resourceVersion").parse();
-            let is_current = version.is_ok_and(|version: u64| version > custom.since);
-            if !custom.is_stored || !is_current {
+        }
+        let version = text(stored, "resourceVersion").parse().unwrap_or(u64::MAX);
+        if custom.is_stored {
+            if version <= custom.since {
                 decode::conform(custom, &mut object);
             }
+            return object;
         }
+        if let Some(storage) = self
+            .storage_of(kind)
+            .filter(|storage| version <= storage.since)
+        {
+            decode::conform(&storage, &mut object);
+        }
+        // Another version takes fields away, and adds no defaults.
+        operator_schema::prune(&custom.schema, &mut object);
         object
     }
 
     /// A custom object in its version of storage, which has the last word on what is kept.
     pub(crate) fn to_stored_version(&self, kind: &Kind, object: &mut Value) {
-        let is_stored = |other: &Kind| other.custom.as_ref().is_some_and(|c| c.is_stored);
-        if kind.custom.is_none() || is_stored(kind) {
-            return;
+        let is_stored = kind.custom.as_ref().is_none_or(|custom| custom.is_stored);
+        if !is_stored && let Some(storage) = self.storage_of(kind) {
+            decode::conform(&storage, object);
         }
-        let mut kinds = self.registry.all();
-        let stored = kinds.find(|other| other.is(&kind.group, &kind.plural) && is_stored(other));
-        if let Some(custom) = stored.and_then(|stored| stored.custom.as_ref()) {
-            decode::conform(custom, object);
-        }
+    }
+
+    /// The version in which objects of a custom kind are stored.
+    fn storage_of(&self, kind: &Kind) -> Option<Arc<Custom>> {
+        let mut versions = self
+            .registry
+            .all()
+            .filter(|other| other.is(&kind.group, &kind.plural));
+        versions.find_map(|version| version.custom.clone().filter(|custom| custom.is_stored))
     }
 
     pub(crate) fn before_create(&mut self, kind: &Kind, object: &mut Value) -> Result<()> {

@@ -268,8 +268,13 @@ impl Failure {
         failure
     }
 
-    pub fn timeout(message: impl Into<String>) -> Self {
-        Self::new(504, "Timeout", message)
+    /// It may be tried again after so many seconds.
+    pub fn timeout(message: impl Into<String>, seconds: u32) -> Self {
+        let mut failure = Self::new(504, "Timeout", message);
+        failure
+            .details()
+            .insert("retryAfterSeconds".into(), seconds.into());
+        failure
     }
 
     /// This server lacks it; the real one has it.

@@ -152,6 +152,12 @@ impl Store {
         Some(last)
     }
 
+    /// What was found at the start has no history.
+    pub fn begin(&mut self) {
+        self.horizon = self.version;
+        self.log.clear();
+    }
+
     /// Forgets the log, so that no watch can go on from what it has seen.
     pub fn compact(&mut self) {
         self.version += 1;

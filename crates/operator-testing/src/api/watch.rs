@@ -12,7 +12,7 @@ use tokio::sync::watch::Receiver;
 use tokio::time::{Instant, sleep_until};
 
 use super::kind::Kind;
-use super::read::{parse_version, too_large};
+use super::read::parse_version;
 use super::selector::Selector;
 use super::service::{ApiServer, Form};
 use super::status::{Failure, Result};
@@ -76,8 +76,6 @@ impl State {
             }
         } else if from == 0 {
             subscription.first = self.present_all(&subscription);
-        } else if from > newest {
-            return Err(too_large(from, newest));
         } else {
             subscription.version = from;
         }

@@ -62,6 +62,7 @@ impl Writer<'_> {
             };
             managers.0.insert(self.id.clone(), owned);
         }
+        managers.cap();
         managers
     }
 
