@@ -31,7 +31,8 @@ pub(crate) fn update(object: &mut Value, applied: &Value) {
     object["metadata"]["annotations"][ANNOTATION] = json!(format!("{applied}\n"));
 }
 
-fn sorted(value: &Value) -> Value {
+/// The value with its fields in the order of their names.
+pub(crate) fn sorted(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {
             let mut names: Vec<&String> = fields.keys().collect();

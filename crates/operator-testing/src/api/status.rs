@@ -261,6 +261,13 @@ impl Failure {
         failure
     }
 
+    /// A patch that makes an object which is refused; the server names no kind here.
+    pub fn invalid_patch(object: &str, wrong: &str) -> Self {
+        let cause = Cause::invalid("patch", format!("Invalid value: {object:?}: {wrong}"));
+        let message = format!(" \"\" is invalid: patch: {}", cause.message);
+        Self::new(422, "Invalid", message).with_causes(vec![cause])
+    }
+
     /// A patch that cannot be carried out on the object.
     pub fn unprocessable(message: impl Into<String>) -> Self {
         let mut failure = Self::new(422, "Invalid", message);

@@ -11,7 +11,7 @@ use super::metadata::{self, finalizers, is_deleting, name, text};
 use super::status::{Cause, Failure, Result};
 use super::store::Key;
 use super::strategy::{creates_on_update, desired, ignored, needs_version, restrict};
-use super::{Reply, Request, State, decode, scale, zero};
+use super::{Reply, Request, State, decode, last_applied, scale, zero};
 
 /// An object about to be stored, with its field managers.
 pub(crate) struct Draft {
@@ -271,9 +271,14 @@ impl<'a> Request<'a> {
             return Ok(());
         }
         let Kind { kind, version, .. } = self.kind;
+        let wrong = format!("strict decoding error: {}", unknown.join(", "));
+        if self.call.method == http::Method::PATCH {
+            // A patch is refused with the whole object that it makes.
+            let shown = last_applied::sorted(&sent).to_string();
+            return Err(Failure::invalid_patch(&shown, &wrong));
+        }
         Err(Failure::bad_request(format!(
-            "{kind} in version {version:?} cannot be handled as a {kind}: strict decoding error: {}",
-            unknown.join(", ")
+            "{kind} in version {version:?} cannot be handled as a {kind}: {wrong}"
         )))
     }
 

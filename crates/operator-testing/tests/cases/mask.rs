@@ -179,6 +179,7 @@ impl Masks {
             true => masks.without_numbers(text),
             false => text.to_owned(),
         };
+        text = self.without_stamps(text);
         let mut hidden = String::new();
         while let Some((start, uid)) = find_uid(&text) {
             hidden += &shown(self, &text[..start]);
@@ -190,6 +191,24 @@ impl Masks {
             text = text.split_off(start + 36);
         }
         hidden + &shown(self, &text)
+    }
+
+    /// A message that quotes an object, without its times and its version.
+    fn without_stamps(&self, mut text: String) -> String {
+        const VERSION: &str = "\\\"resourceVersion\\\":\\\"";
+        if let Some(at) = text.find(VERSION) {
+            let start = at + VERSION.len();
+            let digits = text[start..].find('\\').unwrap_or_default();
+            text.replace_range(start..start + digits, "<version>");
+        }
+        while let Some(at) = text.as_bytes().windows(20).position(|window| {
+            window.is_ascii()
+                && is_time(&String::from_utf8_lossy(window))
+                && !self.sends(&String::from_utf8_lossy(window))
+        }) {
+            text.replace_range(at..at + 20, "<time>");
+        }
+        text
     }
 
     /// A message about versions, without those that the case does not send.
