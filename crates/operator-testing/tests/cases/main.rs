@@ -40,7 +40,7 @@ async fn every_answer_is_that_of_the_real_server() {
         return;
     }
     let server = Server::start().await.unwrap();
-    let writes = std::env::var("RECORD").is_ok_and(|word| word == "write");
+    let writes = recorded::writes();
     assert!(
         server.is_real() || !writes,
         "only the real server's answers are recorded"
@@ -132,8 +132,8 @@ async fn run(
     let mut values = BTreeMap::from([("ns".to_owned(), namespace.clone())]);
     let mut masks = Masks::new(namespace, serde_yaml::to_string(&case.sent()).unwrap());
     let mut answers = Vec::new();
-    let writes = std::env::var_os("RECORD").is_some();
-    if recorded.is_none_or(|recorded| recorded.len() != case.steps.len()) && !writes {
+    let is_recorded = recorded.is_some_and(|recorded| recorded.len() == case.steps.len());
+    if !is_recorded && !recorded::writes() {
         return Err("not recorded: RECORD=write, on the real server".to_owned());
     }
     for (at, step) in case.steps.iter().enumerate() {
