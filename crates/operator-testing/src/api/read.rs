@@ -1,6 +1,5 @@
 //! `GET` of one object and of lists.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -50,12 +49,23 @@ impl State {
         let mut items = Vec::new();
         let mut next = None;
         let mut remaining = 0;
-        for (key, stored) in self.objects_at(request, version) {
-            let place = (key.namespace.clone(), key.name.clone());
-            if after.as_ref().is_some_and(|after| place <= *after) {
+        let (group, namespace) = (event::storage_group(kind), request.path.namespace.as_str());
+        let past;
+        let objects: Vec<(&Key, &Arc<Value>)> = if version == self.store.version() {
+            self.store.of_kind(group, &kind.plural, namespace).collect()
+        } else {
+            past = self.store.at_version(version, group, &kind.plural);
+            let is_meant = |key: &Key| namespace.is_empty() || key.namespace == namespace;
+            past.iter().filter(|(key, _)| is_meant(key)).collect()
+        };
+        for (key, stored) in objects {
+            let is_before = |(namespace, name): &(String, String)| {
+                (&key.namespace, &key.name) <= (namespace, name)
+            };
+            if after.as_ref().is_some_and(is_before) {
                 continue;
             }
-            let object = self.present(kind, &stored);
+            let object = self.present(kind, stored);
             if !selector.matches(&object) {
                 continue;
             }
@@ -66,8 +76,8 @@ impl State {
             if limit > 0 && items.len() as i64 + 1 == limit {
                 next = Some(Continue {
                     version,
-                    namespace: place.0,
-                    name: place.1,
+                    namespace: key.namespace.clone(),
+                    name: key.name.clone(),
                 });
             }
             items.push(object);
@@ -82,20 +92,6 @@ impl State {
             }
         }
         Ok(Reply::ok(list(kind, metadata, items)))
-    }
-
-    fn objects_at(&self, request: &Request<'_>, version: u64) -> BTreeMap<Key, Arc<Value>> {
-        let group = event::storage_group(request.kind);
-        let (plural, namespace) = (&request.kind.plural, &request.path.namespace);
-        if version == self.store.version() {
-            let objects = self.store.of_kind(group, plural, namespace);
-            return objects
-                .map(|(key, object)| (key.clone(), object.clone()))
-                .collect();
-        }
-        let mut objects = self.store.at_version(version, group, plural);
-        objects.retain(|key, _| namespace.is_empty() || key.namespace == *namespace);
-        objects
     }
 
     fn version_to_list(&self, request: &Request<'_>) -> Result<u64> {
