@@ -215,20 +215,17 @@ fn slim(schema: &Value) -> Value {
         let kept = match key.as_str() {
             "type"
             | "required"
+            | "enum"
             | "x-kubernetes-list-type"
             | "x-kubernetes-list-map-keys"
             | "x-kubernetes-map-type"
             | "x-kubernetes-patch-merge-key"
             | "x-kubernetes-patch-strategy" => value.clone(),
-            // An empty default is Go's zero value, which the server leaves out.
-            "default"
-                if !matches!(value, Value::Object(map) if map.is_empty())
-                    && *value != json!("")
-                    && *value != json!(0) =>
-            {
+            // That of Go's zero value says that the field is always there.
+            "default" => value.clone(),
+            "format" if ["int-or-string", "int64", "byte"].contains(&text(value).as_str()) => {
                 value.clone()
             }
-            "format" if *value == "int-or-string" => value.clone(),
             "$ref" => json!(text(value).trim_start_matches("#/components/schemas/")),
             "properties" => value
                 .as_object()
@@ -237,7 +234,13 @@ fn slim(schema: &Value) -> Value {
                 .map(|(name, property)| (name.clone(), slim(property)))
                 .collect::<Map<_, _>>()
                 .into(),
-            "items" | "additionalProperties" => slim(value),
+            "items" | "additionalProperties" => {
+                let mut slimmed = slim(value);
+                if let Some(slimmed) = slimmed.as_object_mut() {
+                    slimmed.remove("default");
+                }
+                slimmed
+            }
             "oneOf" => value
                 .as_array()
                 .into_iter()

@@ -18,7 +18,7 @@ pub(crate) struct Own {
 }
 
 impl Own {
-    /// Starts what is in `KUBEBUILDER_ASSETS`.
+    /// Starts what is in `KUBEBUILDER_ASSETS`, with the controllers that `OPERATOR_TEST_CONTROLLERS` lists, or all.
     pub async fn start_from_environment() -> Result<(Self, Config)> {
         let assets = std::env::var_os("KUBEBUILDER_ASSETS").ok_or(Error::NoAssets)?;
         let assets = PathBuf::from(assets);
@@ -56,6 +56,7 @@ impl Own {
         let key = key.display().to_string();
         let certificates = certificates.display().to_string();
         let port_text = port.to_string();
+        let controllers = std::env::var("OPERATOR_TEST_CONTROLLERS").unwrap_or("*".into());
         self.spawn(
             assets,
             "etcd",
@@ -104,6 +105,7 @@ impl Own {
                 ("secure-port", "0"),
                 ("leader-elect", "false"),
                 ("cert-dir", &certificates),
+                ("controllers", &controllers),
             ],
         )?;
         let account = "/api/v1/namespaces/default/serviceaccounts/default";

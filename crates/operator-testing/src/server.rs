@@ -16,6 +16,7 @@ use crate::record::{Record, Request};
 ///
 /// In memory by default. The environment variable `OPERATOR_TEST_SERVER` takes the same test to a real server:
 /// - `assets` starts etcd, kube-apiserver and kube-controller-manager from the folder `KUBEBUILDER_ASSETS`, for this test alone;
+///   `OPERATOR_TEST_CONTROLLERS` may name the controllers to run, as the flag `--controllers` of kube-controller-manager does;
 /// - `kubeconfig` uses the current context (and prints it), works in a fresh namespace, and deletes what it made.
 ///
 /// `KUBECONFIG` alone changes nothing.

@@ -37,6 +37,12 @@ pub(crate) fn builtin() -> &'static Builtin {
     })
 }
 
+/// Whether the server has that version of a group built in.
+pub(crate) fn has_group(group: &str, version: &str) -> bool {
+    let mut kinds = builtin().kinds.iter();
+    group.is_empty() || kinds.any(|kind| kind.group == group && kind.version == version)
+}
+
 /// The schema itself, or the built-in type that it refers to.
 pub(crate) fn resolve(schema: &Schema) -> &Schema {
     match schema.unknown.get("$ref").and_then(|name| name.as_str()) {
@@ -49,6 +55,7 @@ pub(crate) fn resolve(schema: &Schema) -> &Schema {
 pub(crate) fn has_generation(kind: &Kind) -> bool {
     const COUNTED: &[(&str, &str)] = &[
         ("", "pods"),
+        ("", "podtemplates"),
         ("", "replicationcontrollers"),
         ("admissionregistration.k8s.io", "mutatingadmissionpolicies"),
         (

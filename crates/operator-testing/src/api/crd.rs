@@ -5,15 +5,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use operator_schema::{Effect, Schema};
+use operator_schema::Schema;
 use serde_json::{Value, json};
 
 use super::State;
 use super::builtin::OBJECT_META;
 use super::delete::Options;
-use super::gc::unfinalize;
+use super::gc::{Actor, unfinalize};
 use super::kind::{Custom, Kind};
-use super::metadata::{self, finalizers, is_deleting, name};
+use super::metadata::{self, finalizers, is_deleting};
 use super::scale;
 use super::status::Cause;
 use super::store::Key;
@@ -38,13 +38,13 @@ pub(crate) fn is_definition(kind: &Kind) -> bool {
     kind.is(GROUP, PLURAL)
 }
 
-/// Fills in names and conversion, and accepts the definition at once.
-pub(crate) fn prepare(object: &mut Value, live: Option<&Value>) {
+/// Fills in names and conversion.
+pub(crate) fn fill_names(object: &mut Value) {
     let kind = object["spec"]["names"]["kind"]
         .as_str()
         .unwrap_or_default()
         .to_owned();
-    if !object["spec"].is_object() || !object["spec"]["names"].is_object() {
+    if kind.is_empty() {
         return;
     }
     let names = &mut object["spec"]["names"];
@@ -59,22 +59,41 @@ pub(crate) fn prepare(object: &mut Value, live: Option<&Value>) {
     if object["spec"]["conversion"].is_null() {
         object["spec"]["conversion"] = json!({"strategy": "None"});
     }
+}
+
+/// What a new definition says of itself, before it is accepted.
+pub(crate) fn prepare(object: &mut Value) {
+    let storage = storage_version(object);
+    object["status"] = json!({
+        "acceptedNames": {"plural": "", "kind": ""},
+        "conditions": null,
+        "storedVersions": [storage],
+    });
+}
+
+fn storage_version(object: &Value) -> Value {
     let storage = versions(object)
         .iter()
         .find(|version| version["storage"] == true);
-    let storage = storage
+    storage
         .map(|version| version["name"].clone())
-        .unwrap_or_default();
-    let since = live.map_or_else(metadata::now, |live| {
-        let since = live["status"]["conditions"][0]["lastTransitionTime"].as_str();
-        since.map_or_else(metadata::now, str::to_owned)
-    });
-    let mut stored: Vec<Value> = live
-        .and_then(|live| live["status"]["storedVersions"].as_array().cloned())
-        .unwrap_or_default();
-    if !stored.contains(&storage) {
+        .unwrap_or_default()
+}
+
+/// Remembers that there may be objects of the storage version.
+pub(crate) fn note_storage(object: &mut Value) {
+    let storage = storage_version(object);
+    if let Some(stored) = object["status"]["storedVersions"].as_array_mut()
+        && !stored.contains(&storage)
+    {
         stored.push(storage);
     }
+}
+
+/// Accepts the names, and establishes the kind.
+fn accept(object: &mut Value) {
+    let since = object["status"]["conditions"][0]["lastTransitionTime"].as_str();
+    let since = since.map_or_else(metadata::now, str::to_owned);
     let condition = |type_: &str, reason: &str, message: &str| {
         json!({
             "type": type_,
@@ -84,125 +103,21 @@ pub(crate) fn prepare(object: &mut Value, live: Option<&Value>) {
             "message": message,
         })
     };
-    let mut conditions = vec![
+    object["status"]["conditions"] = json!([
         condition("NamesAccepted", "NoConflicts", "no conflicts found"),
         condition(
             "Established",
             "InitialNamesAccepted",
             "the initial names have been accepted",
         ),
-    ];
-    if is_deleting(object) {
-        conditions.push(condition(
-            "Terminating",
-            "InstanceDeletionInProgress",
-            "CustomResource deletion is in progress",
-        ));
-    }
-    object["status"] = json!({
-        "acceptedNames": object["spec"]["names"],
-        "conditions": conditions,
-        "storedVersions": stored,
-    });
+    ]);
+    object["status"]["acceptedNames"] = object["spec"]["names"].clone();
 }
 
-fn versions(definition: &Value) -> &[Value] {
+pub(crate) fn versions(definition: &Value) -> &[Value] {
     definition["spec"]["versions"]
         .as_array()
         .map_or(&[], Vec::as_slice)
-}
-
-/// What is wrong with a definition.
-pub(crate) fn definition_violations(object: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let spec = &object["spec"];
-    let (group, plural) = (text(&spec["group"]), text(&spec["names"]["plural"]));
-    for (field, value) in [
-        ("spec.group", &group),
-        ("spec.names.plural", &plural),
-        ("spec.names.kind", &text(&spec["names"]["kind"])),
-        ("spec.scope", &text(&spec["scope"])),
-    ] {
-        if value.is_empty() {
-            causes.push(Cause::required(field, ""));
-        }
-    }
-    let expected = format!("{plural}.{group}");
-    if name(object) != expected {
-        let text = format!(
-            "Invalid value: {:?}: must be spec.names.plural+\".\"+spec.group",
-            name(object)
-        );
-        causes.push(Cause::invalid("metadata.name", text));
-    }
-    let versions = versions(object);
-    if versions
-        .iter()
-        .filter(|version| version["storage"] == true)
-        .count()
-        != 1
-    {
-        let text = "Invalid value: must have exactly one version marked as storage version";
-        causes.push(Cause::invalid("spec.versions", text));
-    }
-    for (at, version) in versions.iter().enumerate() {
-        let field = format!("spec.versions[{at}].schema.openAPIV3Schema");
-        let schema = &version["schema"]["openAPIV3Schema"];
-        if schema.is_null() {
-            causes.push(Cause::required(field, ""));
-            continue;
-        }
-        match serde_json::from_value::<Schema>(schema.clone()) {
-            Err(error) => causes.push(Cause::invalid(field, format!("Invalid value: {error}"))),
-            Ok(read) => {
-                // One schema for all versions is named as the field of older definitions.
-                let same = versions
-                    .iter()
-                    .all(|other| other["schema"] == version["schema"]);
-                let field = if same {
-                    "spec.validation.openAPIV3Schema".to_owned()
-                } else {
-                    field
-                };
-                if !same || at == 0 {
-                    causes.extend(structural_violations(&read, schema, &field));
-                }
-            }
-        }
-    }
-    causes
-}
-
-/// What keeps a schema from being [structural].
-///
-/// [structural]: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema
-fn structural_violations(schema: &Schema, text: &Value, field: &str) -> Vec<Cause> {
-    let problems = operator_schema::structural(schema).into_iter();
-    let refused = problems.filter(|problem| problem.effect == Effect::Refused);
-    refused
-        .map(|problem| {
-            let mut place = field.to_owned();
-            let mut in_map = false;
-            for part in problem.pointer.split('/').skip(1) {
-                let part = part.replace("~1", "/").replace("~0", "~");
-                match in_map || part.parse::<usize>().is_ok() {
-                    true => place += &format!("[{part}]"),
-                    false => place += &format!(".{part}"),
-                }
-                in_map = !in_map && part == "properties";
-            }
-            let (reason, word) = match text.pointer(&problem.pointer) {
-                None => ("FieldValueRequired", "Required value"),
-                Some(_) => ("FieldValueForbidden", "Forbidden"),
-            };
-            Cause {
-                reason,
-                message: format!("{word}: {}", problem.message),
-                field: place,
-            }
-        })
-        .collect()
 }
 
 /// What in a new custom object, or in one that replaces `live`, breaks its schema; its rules are asked with the feature `cel`.
@@ -214,6 +129,21 @@ pub(crate) fn violations(custom: &Custom, live: Option<&Value>, object: &Value) 
         }
     }
     causes
+}
+
+/// Those of a write of the status alone, whose schema knows nothing of what is around it.
+pub(crate) fn status_violations(causes: Vec<Cause>) -> Vec<Cause> {
+    let causes = causes
+        .into_iter()
+        .filter(|cause| cause.field.trim_start_matches('.').starts_with("status"));
+    let causes = causes.map(|cause| Cause {
+        message: cause
+            .message
+            .replace(": status.", ": ")
+            .replace(": status in body", ":  in body"),
+        ..cause
+    });
+    causes.collect()
 }
 
 #[cfg(not(feature = "cel"))]
@@ -249,14 +179,29 @@ fn cause(violation: operator_schema::Violation) -> Cause {
     }
 }
 
-/// The kinds that a definition registers: one a served version.
-pub(crate) fn kinds(definition: &Value) -> Vec<Arc<Kind>> {
+/// The kinds that a definition registers: one a served version. What was stored under a schema that is not that of `before` gets its
+/// new form when it is read, if it is not younger than `now`.
+pub(crate) fn kinds(definition: &Value, before: &[Arc<Kind>], now: u64) -> Vec<Arc<Kind>> {
+    let since = |kind: &Kind| {
+        let same = before.iter().find(|other| other.version == kind.version);
+        match (same.and_then(|same| same.custom.as_ref()), &kind.custom) {
+            (Some(before), Some(custom)) if before.schema == custom.schema => before.since,
+            (None, _) if before.is_empty() => 0,
+            _ => now,
+        }
+    };
     let served = versions(definition)
         .iter()
         .filter(|version| version["served"] == true);
     served
         .filter_map(|version| kind(definition, version))
-        .map(Arc::new)
+        .map(|mut kind| {
+            let since = since(&kind);
+            if let Some(custom) = kind.custom.as_mut().and_then(Arc::get_mut) {
+                custom.since = since;
+            }
+            Arc::new(kind)
+        })
         .collect()
 }
 
@@ -282,6 +227,8 @@ fn kind(definition: &Value, version: &Value) -> Option<Kind> {
         .collect();
     let custom = Custom {
         list_kind: text(&names["listKind"]),
+        is_stored: version["storage"] == true,
+        since: 0,
         shape: shape(&schema),
         scale: subresource("scale").and_then(|scale| serde_json::from_value(scale.clone()).ok()),
         selectable_fields: list_of(&version["selectableFields"], "jsonPath"),
@@ -347,17 +294,27 @@ fn identify(schema: &mut Schema) {
     schema.properties.insert("metadata".into(), metadata);
 }
 
-impl State {
-    /// What a `DELETE` adds to a definition that still has objects.
-    pub(crate) fn terminate_definition(&mut self, object: &mut Value) {
-        let has_objects = !self.objects_of(object).is_empty();
-        if has_objects && !finalizers(object).contains(&CLEANUP) {
-            let mut names: Vec<Value> = finalizers(object).into_iter().map(Value::from).collect();
-            names.push(CLEANUP.into());
-            metadata::set(object, "finalizers", names);
-        }
+/// What a `DELETE` adds to a definition.
+pub(crate) fn terminate(object: &mut Value) {
+    if is_deleting(object) {
+        return;
     }
+    let mut names: Vec<Value> = finalizers(object).into_iter().map(Value::from).collect();
+    names.push(CLEANUP.into());
+    metadata::set(object, "finalizers", names);
+    let condition = json!({
+        "type": "Terminating",
+        "status": "True",
+        "lastTransitionTime": metadata::now(),
+        "reason": "InstanceDeletionPending",
+        "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+    });
+    if let Some(conditions) = object["status"]["conditions"].as_array_mut() {
+        conditions.push(condition);
+    }
+}
 
+impl State {
     fn objects_of(&self, definition: &Value) -> Vec<Key> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let spec = &definition["spec"];
@@ -368,8 +325,17 @@ impl State {
             .collect()
     }
 
-    /// Deletes the objects of the definitions that are being deleted, and ends those that have none left.
+    /// Accepts new definitions, deletes the objects of those that are being deleted, and ends those that have none left.
     pub(crate) fn sweep_definitions(&mut self) {
+        let new: Vec<Key> = self
+            .store
+            .of_kind(GROUP, PLURAL, "")
+            .filter(|(_, object)| object["status"]["acceptedNames"] != object["spec"]["names"])
+            .map(|(key, _)| key.clone())
+            .collect();
+        for key in new {
+            self.edit(&key, Actor::ApiServer, accept);
+        }
         let ending: Vec<(Key, Arc<Value>)> = self
             .store
             .of_kind(GROUP, PLURAL, "")
@@ -388,7 +354,9 @@ impl State {
                 }
             }
             if self.objects_of(&object).is_empty() {
-                self.edit(&definition, |object| unfinalize(object, CLEANUP));
+                self.edit(&definition, Actor::ApiServer, |object| {
+                    unfinalize(object, CLEANUP);
+                });
             }
         }
     }

@@ -4,10 +4,12 @@ use serde_json::{Value, json};
 
 use super::kind::Kind;
 use super::metadata::{self, finalizers, is_deleting, name, text};
+use super::read::list;
+use super::request::Call;
 use super::selector::Selector;
-use super::status::{Failure, Result};
+use super::status::{Cause, Failure, Result};
 use super::store::Key;
-use super::{Reply, Request, State, crd, namespace, request};
+use super::{Reply, Request, State, crd, json, namespace};
 
 /// [DeleteOptions], from the body or the query.
 ///
@@ -51,7 +53,7 @@ impl Options {
         let call = request.call;
         let body = match call.body.is_empty() {
             true => Value::Null,
-            false => request::json(&call.body)?,
+            false => json::options(&call.body)?,
         };
         let text = |name: &str| {
             let value = body[name].as_str().unwrap_or_default();
@@ -61,6 +63,7 @@ impl Options {
                 value.to_owned()
             }
         };
+        check_options(call, &body)?;
         let propagation = match text("propagationPolicy").as_str() {
             "" if body["orphanDependents"] == true => Some(Propagation::Orphan),
             "" => None,
@@ -71,7 +74,7 @@ impl Options {
                 let cause = super::status::Cause {
                     reason: "FieldValueNotSupported",
                     message: format!(
-                        "Unsupported value: {other:?}: supported values: \"Background\", \"Foreground\", \"Orphan\""
+                        "Unsupported value: {other:?}: supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\""
                     ),
                     field: "propagationPolicy".into(),
                 };
@@ -128,15 +131,14 @@ impl State {
             .collect();
         let mut items = Vec::new();
         for key in keys {
-            let deleted = self.delete_one(kind, &key, &options)?;
-            items.push(self.present(kind, &deleted.object));
+            // Those of a collection are shown as they were.
+            let live = self.store.find(&key);
+            let shown = live.map(|live| self.present(kind, &live));
+            self.delete_one(kind, &key, &options)?;
+            items.extend(shown);
         }
-        Ok(Reply::ok(json!({
-            "kind": kind.list_kind(),
-            "apiVersion": kind.api_version(),
-            "metadata": {"resourceVersion": self.store.version().to_string()},
-            "items": items,
-        })))
+        let metadata = json!({"resourceVersion": self.store.version().to_string()});
+        Ok(Reply::ok(list(kind, metadata, items)))
     }
 
     /// Removes an object, or marks it as being deleted when something holds it.
@@ -150,19 +152,31 @@ impl State {
             return Err(Failure::not_found(kind, &key.name));
         };
         check_preconditions(kind, &live, options)?;
+        if kind.is("", "namespaces") && namespace::is_immortal(&key.name) {
+            let text = format!(
+                "namespaces {:?} is forbidden: this namespace may not be deleted",
+                key.name
+            );
+            return Err(Failure::forbidden(kind, &key.name, text));
+        }
         let mut object = Value::clone(&live);
         propagate(&mut object, options.propagation);
         if kind.is("", "namespaces") {
             namespace::terminate(&mut object);
         }
         if crd::is_definition(kind) {
-            self.terminate_definition(&mut object);
+            crd::terminate(&mut object);
         }
         let grace = grace(kind, &object, options);
         let is_held = !finalizers(&object).is_empty() || self.holds(kind, &object);
         if !is_held && grace == 0 {
-            if !options.dry_run {
-                self.remove(key);
+            if kind.is("", "pods") {
+                mark(&mut object, grace);
+            }
+            if !options.dry_run
+                && let Some(last) = self.remove(key)
+            {
+                object["metadata"]["resourceVersion"] = last["metadata"]["resourceVersion"].clone();
             }
             return Ok(Deleted {
                 object,
@@ -170,10 +184,9 @@ impl State {
             });
         }
         if !is_deleting(&object) {
-            metadata::set(&mut object, "deletionTimestamp", metadata::after(grace));
-            metadata::set(&mut object, "deletionGracePeriodSeconds", grace);
-            if let Some(generation) = object["metadata"]["generation"].as_i64() {
-                metadata::set(&mut object, "generation", generation + 1);
+            match kind.is("", "namespaces") || crd::is_definition(kind) {
+                true => metadata::set(&mut object, "deletionTimestamp", metadata::now()),
+                false => mark(&mut object, grace),
             }
         }
         if object != *live && !options.dry_run {
@@ -193,6 +206,17 @@ impl State {
                 .as_array()
                 .is_some_and(|list| !list.is_empty())
     }
+}
+
+/// Marks an object as being deleted in so many seconds.
+fn mark(object: &mut Value, grace: i64) {
+    if !is_deleting(object)
+        && let Some(generation) = object["metadata"]["generation"].as_i64()
+    {
+        metadata::set(object, "generation", generation + 1);
+    }
+    metadata::set(object, "deletionTimestamp", metadata::after(grace));
+    metadata::set(object, "deletionGracePeriodSeconds", grace);
 }
 
 /// Writes the choice of propagation into the finalizers, where the garbage collector finds it.
@@ -233,6 +257,36 @@ fn grace(kind: &Kind, object: &Value, options: &Options) -> i64 {
     }
     let own = object["spec"]["terminationGracePeriodSeconds"].as_i64();
     options.grace.or(own).unwrap_or(30).max(0)
+}
+
+fn check_options(call: &Call, body: &Value) -> Result<()> {
+    let kind = body["kind"].as_str().unwrap_or_default();
+    if !matches!(kind, "" | "DeleteOptions") {
+        let version = body["apiVersion"].as_str().unwrap_or_default();
+        return Err(Failure::bad_request(format!(
+            "no kind {kind:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\""
+        )));
+    }
+    let grace = call.param("gracePeriodSeconds");
+    if !grace.is_empty() && grace.parse::<i64>().is_err() {
+        let text = format!("strconv.ParseInt: parsing {grace:?}: invalid syntax");
+        return Err(Failure::bad_request(text));
+    }
+    let dry_run = &body["dryRun"];
+    if !dry_run.is_null() && *dry_run != json!(["All"]) && *dry_run != json!([]) {
+        let text = format!("Unsupported value: {dry_run}: supported values: \"All\"");
+        let cause = Cause::unsupported("dryRun", text);
+        return Err(Failure::invalid_options("DeleteOptions", vec![cause]));
+    }
+    let policy = &body["propagationPolicy"];
+    if policy.is_string() && body["orphanDependents"].is_boolean() {
+        let text = format!(
+            "Invalid value: {policy}: orphanDependents and deletionPropagation cannot be both set"
+        );
+        let cause = Cause::invalid("propagationPolicy", text);
+        return Err(Failure::invalid_options("DeleteOptions", vec![cause]));
+    }
+    Ok(())
 }
 
 fn check_preconditions(kind: &Kind, live: &Value, options: &Options) -> Result<()> {

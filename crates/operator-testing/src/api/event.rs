@@ -49,12 +49,18 @@ pub(crate) fn old_form(event: Value) -> Value {
 pub(crate) fn from_storage(kind: &Kind, object: Value) -> Value {
     match object {
         Value::Object(fields) if is_new_event(kind) => {
-            renamed(fields, "events.k8s.io/v1", |name| {
+            let mut event = renamed(fields, "events.k8s.io/v1", |name| {
                 NAMES
                     .iter()
                     .find(|(_, old)| *old == name)
                     .map(|(new, _)| *new)
-            })
+            });
+            if let Some(fields) = event.as_object_mut() {
+                // Only the old form shows these when they are empty.
+                const SHOWN: [&str; 2] = ["reportingController", "reportingInstance"];
+                fields.retain(|name, value| *value != "" || !SHOWN.contains(&name.as_str()));
+            }
+            event
         }
         other => other,
     }

@@ -86,7 +86,7 @@ impl Form {
                 _ => refused = refused.or(Some(range)),
             }
         }
-        refused.map_or(Ok(Self::Whole), |range| Err(Failure::not_acceptable(range)))
+        refused.map_or(Ok(Self::Whole), |_| Err(Failure::not_acceptable()))
     }
 }
 
@@ -133,12 +133,19 @@ impl View {
             return object;
         }
         match items(&object) {
-            Some(items) => json!({
-                "kind": "PartialObjectMetadataList",
-                "apiVersion": "meta.k8s.io/v1",
-                "metadata": object["metadata"],
-                "items": items.iter().map(partial).collect::<Vec<_>>(),
-            }),
+            Some(items) => {
+                let mut metadata = object["metadata"].clone();
+                if let (true, Some(fields)) = (metadata["continue"] == "", metadata.as_object_mut())
+                {
+                    fields.shift_remove("continue");
+                }
+                json!({
+                    "kind": "PartialObjectMetadataList",
+                    "apiVersion": "meta.k8s.io/v1",
+                    "metadata": metadata,
+                    "items": items.iter().map(partial).collect::<Vec<_>>(),
+                })
+            }
             None => partial(&object),
         }
     }

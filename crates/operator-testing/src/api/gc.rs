@@ -9,9 +9,29 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::State;
+use super::apply::{Managers, Operation};
 use super::delete::{FOREGROUND, ORPHAN, Options, Propagation};
 use super::metadata::{self, finalizers, is_deleting, text};
 use super::store::Key;
+use super::write::{without_managers, writer};
+
+/// A part of the real cluster that changes objects.
+#[derive(Clone, Copy)]
+pub(crate) enum Actor {
+    Controllers,
+    /// It writes the status of definitions.
+    ApiServer,
+}
+
+impl Actor {
+    /// The field manager's name, and the subresource that it writes.
+    pub fn names(self) -> (&'static str, Option<&'static str>) {
+        match self {
+            Self::Controllers => ("kube-controller-manager", None),
+            Self::ApiServer => ("kube-apiserver", Some("status")),
+        }
+    }
+}
 
 /// How an object's owner fares.
 #[derive(Clone, Copy, PartialEq)]
@@ -79,13 +99,15 @@ impl State {
                 .collect();
             if has(ORPHAN) {
                 for dependent in dependents {
-                    self.edit(&dependent, |other| {
+                    self.edit(&dependent, Actor::Controllers, |other| {
                         disown(other, |owner| owner["uid"] == object["metadata"]["uid"]);
                     });
                 }
-                self.edit(key, |object| unfinalize(object, ORPHAN));
+                self.edit(key, Actor::Controllers, |object| unfinalize(object, ORPHAN));
             } else if has(FOREGROUND) && !dependents.iter().any(|d| self.blocks(d, object)) {
-                self.edit(key, |object| unfinalize(object, FOREGROUND));
+                self.edit(key, Actor::Controllers, |object| {
+                    unfinalize(object, FOREGROUND)
+                });
             }
         }
     }
@@ -104,7 +126,7 @@ impl State {
         if fates.contains(&Owner::Alive) {
             if fates.iter().any(|fate| *fate != Owner::Alive) {
                 let mut fates = fates.into_iter();
-                self.edit(key, |object| {
+                self.edit(key, Actor::Controllers, |object| {
                     disown(object, |_| fates.next() != Some(Owner::Alive))
                 });
             }
@@ -168,14 +190,27 @@ impl State {
     }
 
     /// Changes an object in place, and removes it when that was all that held it.
-    pub(crate) fn edit(&mut self, key: &Key, change: impl FnOnce(&mut Value)) {
+    pub(crate) fn edit(&mut self, key: &Key, actor: Actor, change: impl FnOnce(&mut Value)) {
         let Some(live) = self.store.find(key) else {
             return;
         };
         let mut object = Value::clone(&live);
         change(&mut object);
-        let kind = self.registry.by_key(key);
-        let is_held = kind.is_some_and(|kind| self.holds(&kind, &object));
+        let Some(kind) = self.registry.by_key(key) else {
+            return;
+        };
+        let is_held = self.holds(&kind, &object);
+        let before = Managers::read(&live["metadata"]["managedFields"]).unwrap_or_default();
+        if !before.0.is_empty() {
+            let (manager, subresource) = actor.names();
+            let writer = writer(&kind, manager.to_owned(), Operation::Update, subresource);
+            let managers = writer.update(
+                &without_managers(&live),
+                &without_managers(&object),
+                &before,
+            );
+            metadata::set(&mut object, "managedFields", managers.write_or_null());
+        }
         if is_deleting(&object) && finalizers(&object).is_empty() && !is_held {
             self.remove(key);
         } else if object != *live {

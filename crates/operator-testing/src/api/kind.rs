@@ -6,6 +6,8 @@ use std::sync::Arc;
 use operator_schema::Schema;
 use serde::Deserialize;
 
+use super::request::ResourcePath;
+use super::status::{Failure, Result};
 #[cfg(feature = "http")]
 use super::table::PrinterColumn;
 
@@ -36,6 +38,10 @@ pub(crate) struct Kind {
 #[derive(Clone, Debug)]
 pub(crate) struct Custom {
     pub list_kind: String,
+    /// Whether objects are stored in this version.
+    pub is_stored: bool,
+    /// Objects up to this version of the store were written under another schema.
+    pub since: u64,
     /// As written, for validation, defaults and pruning.
     pub schema: Schema,
     /// With the types of `apiVersion`, `kind` and `metadata` filled in, for field ownership.
@@ -91,6 +97,27 @@ impl Kind {
 
     pub fn is(&self, group: &str, plural: &str) -> bool {
         self.group == group && self.plural == plural
+    }
+
+    /// Refuses a method that the path does not have.
+    pub fn check_method(&self, verb: &str, path: &ResourcePath) -> Result<()> {
+        let subresource = path.subresource.as_deref();
+        let is_known = subresource.is_none_or(|name| self.subresources.contains_key(name));
+        let needs_name = matches!(verb, "update" | "patch");
+        let has_place = match verb {
+            "create" => path.name.is_empty() || self.custom.is_some() || subresource.is_some(),
+            _ => !needs_name || !path.name.is_empty(),
+        };
+        if !is_known || self.allows(subresource, verb) && has_place {
+            return Ok(());
+        }
+        if self.custom.is_none() {
+            return Err(Failure::method_not_allowed());
+        }
+        Err(match has_place {
+            true => Failure::not_supported(self, verb),
+            false => Failure::bad_request("name must be provided"),
+        })
     }
 
     /// Whether `status` is written through its own path only.

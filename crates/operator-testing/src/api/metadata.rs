@@ -6,6 +6,7 @@ use k8s_openapi::jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use super::kind::Kind;
+use super::name;
 use super::status::Cause;
 
 /// A field of `metadata` as text; empty when it is absent.
@@ -102,37 +103,62 @@ fn random() -> u64 {
 /// What is wrong with the `metadata` of an object to be stored.
 pub(crate) fn violations(kind: &Kind, object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
-    let name = name(object);
+    let name = text(object, "name");
     if name.is_empty() {
         causes.push(Cause::required(
             "metadata.name",
             "name or generateName is required",
         ));
-    } else if let Some(message) = bad_name(kind, name) {
-        causes.push(Cause::invalid(
-            "metadata.name",
-            format!("Invalid value: {name:?}: {message}"),
-        ));
+    }
+    for message in name::bad_object_name(kind, name, false) {
+        let is_given = !name.is_empty();
+        causes.extend(is_given.then(|| {
+            Cause::invalid(
+                "metadata.name",
+                format!("Invalid value: {name:?}: {message}"),
+            )
+        }));
+    }
+    for (key, value) in entries(object, "labels") {
+        let wrong = name::bad_label_key(key)
+            .into_iter()
+            .map(|wrong| (key.as_str(), wrong));
+        let value = value.as_str().unwrap_or_default();
+        let bad_value = name::bad_label_value(value)
+            .into_iter()
+            .map(|wrong| (value, wrong));
+        for (what, wrong) in wrong.chain(bad_value) {
+            let text = format!("Invalid value: {what:?}: {wrong}");
+            causes.push(Cause::invalid("metadata.labels", text));
+        }
+    }
+    for (key, _) in entries(object, "annotations") {
+        for wrong in name::bad_label_key(&key.to_lowercase()) {
+            let text = format!("Invalid value: {key:?}: {wrong}");
+            causes.push(Cause::invalid("metadata.annotations", text));
+        }
     }
     for (at, finalizer) in finalizers(object).into_iter().enumerate() {
-        if kind.group.is_empty() || finalizer.contains('/') || is_standard_finalizer(finalizer) {
+        for wrong in name::bad_label_key(finalizer) {
+            let text = format!("Invalid value: {finalizer:?}: {wrong}");
+            causes.push(Cause::invalid("metadata.finalizers", text));
+        }
+        // Kinds of groups with a domain only warn.
+        let may_be_short = !kind.group.is_empty();
+        if may_be_short || finalizer.contains('/') || is_standard_finalizer(finalizer) {
             continue;
         }
-        if !finalizer.contains('.') {
-            let text = "name is neither a standard finalizer name nor is it fully qualified";
-            let field = format!("metadata.finalizers[{at}]");
-            causes.push(Cause::invalid(
-                field,
-                format!("Invalid value: {finalizer:?}: {text}"),
-            ));
-        }
+        let text = "name is neither a standard finalizer name nor is it fully qualified";
+        let field = format!("metadata.finalizers[{at}]");
+        let text = format!("Invalid value: {finalizer:?}: {text}");
+        causes.push(Cause::invalid(field, text));
     }
     let owners = object["metadata"]["ownerReferences"].as_array();
     let owners: Vec<&Value> = owners.into_iter().flatten().collect();
-    for (at, owner) in owners.iter().enumerate() {
+    for owner in &owners {
         for field in ["apiVersion", "kind", "name", "uid"] {
             if owner[field].as_str().unwrap_or_default().is_empty() {
-                let place = format!("metadata.ownerReferences[{at}].{field}");
+                let place = format!("metadata.ownerReferences.{field}");
                 let value = owner[field].as_str().unwrap_or_default();
                 let text = match field {
                     "apiVersion" => "version must not be empty",
@@ -145,48 +171,72 @@ pub(crate) fn violations(kind: &Kind, object: &Value) -> Vec<Cause> {
             }
         }
     }
+    for owner in &owners {
+        if owner["apiVersion"] == "v1" && owner["kind"] == "Event" {
+            let shown = in_go_order(&[owner])[0].to_string();
+            let text = "/v1, Kind=Event is disallowed from being an owner";
+            let text = format!("Invalid value: {shown}: {text}");
+            causes.push(Cause::invalid("metadata.ownerReferences", text));
+        }
+    }
     let controllers = owners.iter().filter(|owner| owner["controller"] == true);
     let controllers: Vec<&&Value> = controllers.collect();
     if let [first, second, ..] = controllers.as_slice() {
+        let shown = |owner: &Value| {
+            let part = |name: &str| owner[name].as_str().unwrap_or_default().to_owned();
+            format!("{}/{}", part("kind"), part("name"))
+        };
         let text = format!(
-            "Only one reference can have Controller set to true. Found \"true\" in references for {} and {}",
-            first["kind"].as_str().unwrap_or_default(),
-            second["kind"].as_str().unwrap_or_default(),
+            "Invalid value: {}: Only one reference can have Controller set to true. Found \"true\" in references for {} and {}",
+            in_go_order(&owners),
+            shown(first),
+            shown(second),
         );
-        causes.push(Cause::invalid(
-            "metadata.ownerReferences",
-            format!("Invalid value: {text}"),
-        ));
+        causes.push(Cause::invalid("metadata.ownerReferences", text));
     }
     causes
 }
 
-fn is_standard_finalizer(name: &str) -> bool {
-    matches!(name, "kubernetes" | "orphan" | "foregroundDeletion")
+fn entries<'a>(object: &'a Value, field: &str) -> impl Iterator<Item = (&'a String, &'a Value)> {
+    object["metadata"][field].as_object().into_iter().flatten()
 }
 
-fn bad_name(kind: &Kind, name: &str) -> Option<String> {
-    const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
-    const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
-    let fits_label = |part: &str| {
-        let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
-        !part.is_empty()
-            && part.chars().all(inner)
-            && !part.starts_with('-')
-            && !part.ends_with('-')
-    };
-    if kind.group == "rbac.authorization.k8s.io" {
-        let bad = matches!(name, "." | "..") || name.contains(['/', '%']);
-        return bad.then(|| "may not contain '/' or '%'".to_owned());
-    }
-    if kind.is("", "namespaces") || kind.is("", "services") {
-        return match name.len() {
-            64.. => Some("must be no more than 63 characters".to_owned()),
-            _ => (!fits_label(name)).then(|| LABEL.to_owned()),
+/// What a client is warned of.
+pub(crate) fn warnings(kind: &Kind, object: &Value) -> Vec<String> {
+    let all = finalizers(object).into_iter();
+    let short = all.filter(|name| !name.contains('/') && !is_standard_finalizer(name));
+    let short = short.filter(|_| kind.custom.is_some());
+    let text = |name: &str| {
+        let how = if name.contains('.') {
+            " including a path (/)"
+        } else {
+            ""
         };
-    }
-    match name.len() {
-        254.. => Some("must be no more than 253 characters".to_owned()),
-        _ => (!name.split('.').all(fits_label)).then(|| SUBDOMAIN.to_owned()),
-    }
+        format!(
+            "metadata.finalizers: {name:?}: prefer a domain-qualified finalizer name{how} to avoid accidental conflicts with other finalizer writers"
+        )
+    };
+    short.map(text).collect()
+}
+
+/// Owner references as Go prints them.
+fn in_go_order(owners: &[&Value]) -> Value {
+    const FIELDS: [&str; 6] = [
+        "apiVersion",
+        "kind",
+        "name",
+        "uid",
+        "controller",
+        "blockOwnerDeletion",
+    ];
+    let owners = owners.iter().map(|owner| {
+        let fields = FIELDS.iter().filter(|field| !owner[**field].is_null());
+        let fields = fields.map(|field| ((*field).to_owned(), owner[*field].clone()));
+        Value::Object(fields.collect())
+    });
+    owners.collect()
+}
+
+fn is_standard_finalizer(name: &str) -> bool {
+    matches!(name, "kubernetes" | "orphan" | "foregroundDeletion")
 }

@@ -1,22 +1,32 @@
 //! The API server in memory: a tower service over one locked state. Requests are answered one at a time, and what follows from a
 //! write (garbage collection, the end of a namespace) is done before its answer.
 
+mod address;
+mod admit;
 mod apply;
 mod builtin;
 mod crd;
 mod decode;
 mod defaults;
+mod definition;
 mod delete;
 mod discovery;
+mod duplicate;
 mod event;
 mod form;
 mod gc;
+mod json;
 mod kind;
+mod label;
+mod last_applied;
 mod metadata;
+mod name;
 mod namespace;
 #[cfg(feature = "http")]
 mod openapi;
+mod options;
 mod patch;
+mod quantity;
 mod rbac;
 mod read;
 mod registry;
@@ -31,10 +41,12 @@ mod strategic;
 mod strategy;
 #[cfg(feature = "http")]
 mod table;
+mod validate;
 mod watch;
 #[cfg(feature = "http")]
 mod wire;
 mod write;
+mod zero;
 
 use serde_json::Value;
 
@@ -68,6 +80,8 @@ pub(crate) struct State {
     store: Store,
     /// Whether owners or namespaces may have something to be cleaned up after.
     unsettled: bool,
+    /// How many addresses and ports Services were given.
+    allocated: u32,
 }
 
 /// A call to a resource of a known kind.
@@ -117,9 +131,11 @@ impl State {
             registry: Registry::default(),
             store: Store::default(),
             unsettled: false,
+            allocated: 0,
         };
         state.found_namespaces();
         state.found_roles();
+        state.store.begin();
         state
     }
 
@@ -138,13 +154,22 @@ impl State {
         let verb = call.verb(path);
         self.authorize(call, verb, path)?;
         let Some(kind) = self.registry.kind(&path.group, &path.version, &path.plural) else {
-            return Err(Failure::no_such_path());
+            return Err(match builtin::has_group(&path.group, &path.version) {
+                true => Failure::no_such_resource(),
+                false => Failure::no_such_path(),
+            });
         };
         if kind.namespaced && path.namespace.is_empty() && !matches!(verb, "list" | "watch")
             || !kind.namespaced && !path.namespace.is_empty()
         {
-            return Err(Failure::no_such_path());
+            return Err(match (path.name.as_str(), &kind.custom) {
+                ("", None) => Failure::method_not_allowed(),
+                (_, None) => Failure::no_such_resource(),
+                _ => Failure::no_such_path(),
+            });
         }
+        kind.check_method(verb, path)?;
+        options::check(call, verb)?;
         let request = Request {
             call,
             path,
@@ -152,12 +177,12 @@ impl State {
         };
         if let Some(subresource) = path.subresource.as_deref() {
             if !kind.subresources.contains_key(subresource) {
-                return Err(Failure::no_such_path());
+                return Err(match kind.custom {
+                    Some(_) => Failure::not_found(&kind, &path.name),
+                    None => Failure::no_such_resource(),
+                });
             }
             return match (subresource, verb) {
-                (_, verb) if !kind.allows(Some(subresource), verb) => {
-                    Err(Failure::method_not_allowed(&kind))
-                }
                 ("scale", _) => self.serve_scale(&request, verb),
                 ("status", _) | ("finalize", "update") => self.serve_object(&request, verb),
                 _ => Err(Failure::not_implemented(format!(
@@ -165,9 +190,6 @@ impl State {
                     kind.qualified()
                 ))),
             };
-        }
-        if !kind.allows(None, verb) {
-            return Err(Failure::method_not_allowed(&kind));
         }
         match review::answer(self, &request) {
             Some(answer) => answer,
@@ -185,7 +207,7 @@ impl State {
             "patch" => self.patch(request),
             "delete" => self.delete(request),
             "deletecollection" => self.delete_collection(request),
-            _ => Err(Failure::method_not_allowed(request.kind)),
+            _ => Err(Failure::method_not_allowed()),
         }
     }
 
@@ -198,10 +220,10 @@ impl State {
     }
 
     /// Removes an object, and does what follows at once.
-    fn remove(&mut self, key: &Key) {
-        if self.store.remove(key).is_some() {
-            self.unsettled = true;
-            self.after_remove(key);
-        }
+    fn remove(&mut self, key: &Key) -> Option<std::sync::Arc<Value>> {
+        let last = self.store.remove(key)?;
+        self.unsettled = true;
+        self.after_remove(key);
+        Some(last)
     }
 }

@@ -4,15 +4,28 @@ use serde_json::{Value, json};
 
 use super::State;
 use super::delete::Options;
+use super::gc::Actor;
 use super::kind::Kind;
 use super::metadata::{self, is_deleting, name};
 use super::status::{Cause, Failure, Result};
 use super::store::Key;
 
+const CA_DESCRIPTION: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
+
 /// What the server adds to a new namespace.
 pub(crate) fn prepare(object: &mut Value) {
-    object["spec"]["finalizers"] = json!(["kubernetes"]);
+    let own = &mut object["spec"]["finalizers"];
+    let mut finalizers: Vec<Value> = own.as_array().cloned().unwrap_or_default();
+    if !finalizers.contains(&json!("kubernetes")) {
+        finalizers.push("kubernetes".into());
+    }
+    *own = finalizers.into();
     object["status"] = json!({"phase": "Active"});
+}
+
+/// Whether the server never lets go of the namespace.
+pub(crate) fn is_immortal(name: &str) -> bool {
+    matches!(name, "default" | "kube-public" | "kube-system")
 }
 
 /// What a `DELETE` adds to a namespace.
@@ -77,6 +90,19 @@ impl State {
             let mut object = json!({"kind": kind, "apiVersion": "v1", "metadata": metadata});
             if let Some(data) = data {
                 object["data"] = data;
+                object["metadata"]["annotations"] =
+                    json!({"kubernetes.io/description": CA_DESCRIPTION});
+                object["metadata"]["managedFields"] = json!([{
+                    "manager": Actor::Controllers.names().0,
+                    "operation": "Update",
+                    "apiVersion": "v1",
+                    "time": metadata::now(),
+                    "fieldsType": "FieldsV1",
+                    "fieldsV1": {
+                        "f:data": {".": {}, "f:ca.crt": {}},
+                        "f:metadata": {"f:annotations": {".": {}, "f:kubernetes.io/description": {}}},
+                    },
+                }]);
             }
             self.found(key, object);
         }
@@ -133,7 +159,7 @@ impl State {
                 }
             }
             if inside(self).is_empty() {
-                self.edit(&key(&namespace), |object| {
+                self.edit(&key(&namespace), Actor::Controllers, |object| {
                     if let Some(Value::Object(spec)) = object.get_mut("spec") {
                         spec.shift_remove("finalizers");
                     }

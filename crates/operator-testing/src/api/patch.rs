@@ -2,16 +2,19 @@
 //!
 //! [JSON patch, merge patch, strategic merge patch and apply]: https://kubernetes.io/docs/reference/using-api/api-concepts/#patch-and-apply
 
-use json_patch::{Patch, PatchOperation};
+use json_patch::{AddOperation, Patch, PatchOperation};
 use serde_json::Value;
 
 use super::apply::{Conflict, Managers, Operation, undeclared};
+use super::json;
+use super::kind::group_version;
 use super::metadata::{self, name, text};
-use super::request;
 use super::status::{Cause, Failure, Result};
-use super::write::{Draft, node, without_managers};
-use super::{Reply, Request, State, decode, strategic};
+use super::write::{Draft, node, without_managers, writer};
+use super::{Reply, Request, State, decode, last_applied, strategic};
 
+/// The manager of what was there before the first apply.
+const FIRST: &str = "before-first-apply";
 const JSON: &str = "application/json-patch+json";
 const MERGE: &str = "application/merge-patch+json";
 const STRATEGIC: &str = "application/strategic-merge-patch+json";
@@ -35,29 +38,50 @@ impl State {
         if content_type == STRATEGIC && kind.custom.is_some()
             || ![JSON, MERGE, STRATEGIC].contains(&content_type)
         {
-            let accepted: &[&str] = match kind.custom {
-                Some(_) => &[JSON, MERGE, APPLY],
-                None => &[JSON, MERGE, STRATEGIC, APPLY],
-            };
-            return Err(Failure::unsupported_media_type(content_type, accepted));
+            let accepted = &[JSON, MERGE, APPLY];
+            return Err(match kind.custom {
+                Some(_) => Failure::unsupported_media_type(accepted),
+                None => Failure::unsupported_patch(),
+            });
         }
         let live = self
             .live(request)
             .ok_or_else(|| Failure::not_found(kind, &request.path.name))?;
-        let patch = request::json(&request.call.body)?;
+        let patch = json::patch(&request.call.body)?;
         let mut object = match content_type {
             JSON => json_patched(&live, patch)?,
             STRATEGIC => strategic::merge(&live, &patch, node(kind))?,
+            _ if !patch.is_object() => {
+                return Err(Failure::bad_request(format!(
+                    "error decoding patch: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+                    json::go_type(&patch)
+                )));
+            }
             _ => {
                 let mut object = live.clone();
                 json_patch::merge(&mut object, &patch);
                 object
             }
         };
-        decode::identify(kind, &mut object)?;
-        if name(&object) != request.path.name
-            || text(&object, "namespace") != text(&live, "namespace")
+        if let (Some(_), version) = (
+            &kind.custom,
+            object["apiVersion"].as_str().unwrap_or_default(),
+        ) && version != kind.api_version()
         {
+            let text = format!("Invalid value: {version:?}: must be {}", kind.api_version());
+            let cause = Cause::invalid("apiVersion", text);
+            return Err(Failure::invalid(kind, name(&object), vec![cause]));
+        }
+        decode::identify(kind, &mut object)?;
+        if name(&object).is_empty() {
+            return Err(Failure::nameless(&request.path.name));
+        }
+        if text(&object, "namespace") != text(&live, "namespace") {
+            return Err(Failure::bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request",
+            ));
+        }
+        if name(&object) != request.path.name {
             return Err(Failure::bad_request(format!(
                 "the name of the object ({}) does not match the name on the URL ({})",
                 name(&object),
@@ -75,7 +99,8 @@ impl State {
             let cause = Cause::required("fieldManager", "is required for apply patch");
             return Err(Failure::invalid_options("PatchOptions", vec![cause]));
         }
-        let mut applied = request::yaml(&request.call.body)?;
+        let mut applied = json::yaml(&request.call.body)?;
+        let sent = applied.clone();
         let sent_namespace = text(&applied, "namespace").to_owned();
         self.check_applied(request, &mut applied)?;
         let live = self.live(request);
@@ -99,12 +124,28 @@ impl State {
             )));
         }
         let base = live.clone().unwrap_or_else(|| request.blank());
-        let before = Managers::read(&base["metadata"]["managedFields"]).unwrap_or_default();
+        let bare = without_managers(&base);
+        let mut before = Managers::read(&base["metadata"]["managedFields"]).unwrap_or_default();
+        let subresource = request.path.subresource.as_deref();
+        if live.is_some() && before.0.is_empty() {
+            // What was never tracked is from now on.
+            let first = writer(kind, FIRST.to_owned(), Operation::Update, subresource);
+            before = first.update(&request.blank(), &bare, &before);
+        }
         let writer = request.writer(Operation::Apply);
+        let minds_last = last_applied::is_minded(&writer.id.name, &base);
         let force = request.call.flag("force");
-        let (mut object, managers) = writer
-            .apply(&without_managers(&base), &applied, &before, force)
-            .map_err(conflict)?;
+        let applied_to = writer.apply(&bare, &applied, &before, force);
+        let (mut object, managers) = match applied_to {
+            Err(found) if minds_last && last_applied::allows(&base, &found, node(kind)) => {
+                writer.apply(&bare, &applied, &before, true)
+            }
+            other => other,
+        }
+        .map_err(conflict)?;
+        if minds_last {
+            last_applied::update(&mut object, &sent);
+        }
         request.settle(&mut object)?;
         let draft = Draft { object, managers };
         match live {
@@ -114,18 +155,28 @@ impl State {
     }
 
     fn check_applied(&self, request: &Request<'_>, applied: &mut Value) -> Result<()> {
-        for field in ["apiVersion", "kind"] {
-            if applied[field].as_str().unwrap_or_default().is_empty() {
-                let text = format!("error decoding the applied object: {field} must be set");
-                return Err(Failure::bad_request(text));
-            }
+        if !applied.is_object() && !applied.is_null() {
+            let text = format!(
+                "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+                json::go_type(applied)
+            );
+            return Err(Failure::bad_request(text));
         }
-        decode::identify(request.kind, applied)?;
+        let found = |field: &str| applied[field].as_str().unwrap_or_default().to_owned();
+        let (api_version, kind) = (found("apiVersion"), found("kind"));
+        if api_version != request.kind.api_version() || kind != request.kind.kind {
+            let (group, version) = group_version(&api_version);
+            let text = format!("invalid object type: {group}/{version}, Kind={kind}");
+            return Err(Failure::bad_request(text));
+        }
         if !applied["metadata"]["managedFields"].is_null() {
             return Err(Failure::bad_request("metadata.managedFields must be nil"));
         }
         let (expected, found) = (&request.path.name, name(applied));
-        if !found.is_empty() && found != expected {
+        if found.is_empty() {
+            return Err(Failure::nameless(expected));
+        }
+        if found != expected {
             return Err(Failure::bad_request(format!(
                 "the name of the object ({found}) does not match the name on the URL ({expected})"
             )));
@@ -147,9 +198,16 @@ impl State {
     }
 }
 
-fn json_patched(live: &Value, patch: Value) -> Result<Value> {
-    let mut patch: Patch = serde_json::from_value(patch)
-        .map_err(|error| Failure::bad_request(format!("error decoding patch: {error}")))?;
+pub(crate) fn json_patched(live: &Value, patch: Value) -> Result<Value> {
+    if !patch.is_array() {
+        return Err(Failure::bad_request(format!(
+            "error decoding patch: json: cannot unmarshal {} into Go value of type []handlers.jsonPatchOp",
+            json::go_type(&patch)
+        )));
+    }
+    let refused =
+        || Failure::unprocessable("the server rejected our request due to an error in our request");
+    let mut patch: Patch = serde_json::from_value(patch).map_err(|_| refused())?;
     let mut object = live.clone();
     for operation in patch.0.drain(..) {
         // To the API server, a path that is absent has the value null.
@@ -159,11 +217,24 @@ fn json_patched(live: &Value, patch: Value) -> Result<Value> {
         {
             continue;
         }
-        json_patch::patch(&mut object, &[operation]).map_err(|error| {
-            Failure::unprocessable(format!(
-                "the server rejected our request due to an error in our request: {error}"
-            ))
-        })?;
+        // To it, replacing a field that is absent adds it.
+        let operation = match operation {
+            PatchOperation::Replace(replace)
+                if object.pointer(replace.path.as_str()).is_none()
+                    && replace.path.parent().is_some_and(|parent| {
+                        object
+                            .pointer(parent.as_str())
+                            .is_some_and(Value::is_object)
+                    }) =>
+            {
+                PatchOperation::Add(AddOperation {
+                    path: replace.path,
+                    value: replace.value,
+                })
+            }
+            other => other,
+        };
+        json_patch::patch(&mut object, &[operation]).map_err(|_| refused())?;
     }
     Ok(object)
 }

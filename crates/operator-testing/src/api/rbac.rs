@@ -69,9 +69,18 @@ impl State {
         let Some(user) = &call.user else {
             return Ok(());
         };
-        match self.allows(user, &Attempt::Resource { verb, path }) {
+        let mut path = path.clone();
+        if path.name.is_empty() && verb != "create" {
+            // Who asks for one name may have the right to it.
+            let mut terms = call.param("fieldSelector").split(',');
+            let name = terms.find_map(|term| term.strip_prefix("metadata.name="));
+            name.unwrap_or_default()
+                .trim_start_matches('=')
+                .clone_into(&mut path.name);
+        }
+        match self.allows(user, &Attempt::Resource { verb, path: &path }) {
             true => Ok(()),
-            false => Err(refusal(user, verb, path)),
+            false => Err(refusal(user, verb, &path)),
         }
     }
 
@@ -118,8 +127,13 @@ impl State {
 
     /// Whether any rule that is bound to the user covers the attempt.
     pub(crate) fn allows(&self, user: &User, attempt: &Attempt<'_>) -> bool {
+        self.reason(user, attempt).is_some()
+    }
+
+    /// Why the user may do it; empty for an administrator.
+    pub(crate) fn reason(&self, user: &User, attempt: &Attempt<'_>) -> Option<String> {
         if user.groups.iter().any(|group| group == "system:masters") {
-            return true;
+            return Some(String::new());
         }
         let namespace = match attempt {
             Attempt::Resource { path, .. } => path.namespace.as_str(),
@@ -132,14 +146,13 @@ impl State {
             let local = self.store.of_kind(GROUP, "rolebindings", namespace);
             bindings.extend(local.map(|(_, binding)| (&**binding, namespace)));
         }
-        bindings.into_iter().any(|(binding, namespace)| {
+        bindings.into_iter().find_map(|(binding, namespace)| {
             let subjects = binding["subjects"].as_array().into_iter().flatten();
             let mut subjects = subjects.filter(|subject| is_subject(subject, user, namespace));
-            subjects.next().is_some()
-                && self
-                    .rules(binding, namespace)
-                    .iter()
-                    .any(|rule| covers(rule, attempt))
+            let subject = subjects.next()?;
+            let rules = self.rules(binding, namespace);
+            let covers = rules.iter().any(|rule| covers(rule, attempt));
+            covers.then(|| describe(binding, subject, namespace))
         })
     }
 
@@ -172,6 +185,32 @@ impl State {
         }
         rules
     }
+}
+
+/// The binding that allows something, in the words of the real server.
+fn describe(binding: &Value, subject: &Value, namespace: &str) -> String {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let in_namespace = |name: String, namespace: &str| match namespace {
+        "" => name,
+        namespace => format!("{name}/{namespace}"),
+    };
+    let kind = if namespace.is_empty() {
+        "ClusterRoleBinding"
+    } else {
+        "RoleBinding"
+    };
+    let name = in_namespace(text(&binding["metadata"]["name"]), namespace);
+    let role = &binding["roleRef"];
+    let subject_name = match text(&subject["namespace"]).as_str() {
+        "" => text(&subject["name"]),
+        namespace => format!("{}/{namespace}", text(&subject["name"])),
+    };
+    format!(
+        "RBAC: allowed by {kind} {name:?} of {} {:?} to {} {subject_name:?}",
+        text(&role["kind"]),
+        text(&role["name"]),
+        text(&subject["kind"]),
+    )
 }
 
 fn is_subject(subject: &Value, user: &User, binding_namespace: &str) -> bool {

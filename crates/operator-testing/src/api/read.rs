@@ -1,17 +1,21 @@
 //! `GET` of one object and of lists.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
+use super::kind::Kind;
 use super::selector::Selector;
-use super::status::{Failure, Result};
+use super::status::{Cause, Failure, Result};
 use super::store::Key;
 use super::{Reply, Request, State, event};
 
 impl State {
     pub(crate) fn get(&self, request: &Request<'_>) -> Result<Reply> {
+        let version = request.call.param("resourceVersion");
+        if let Err(wrong) = parse_version(version) {
+            return Err(Failure::internal(wrong));
+        }
         let object = self.live(request);
         object
             .map(Reply::ok)
@@ -22,8 +26,8 @@ impl State {
     pub(crate) fn list(&self, request: &Request<'_>) -> Result<Reply> {
         let (kind, call) = (request.kind, request.call);
         let selector = Selector::read(call, kind)?;
-        let limit: usize = match call.param("limit") {
-            "" => 0,
+        let limit: i64 = match call.param("limit") {
+            "" if !call.query.contains_key("limit") => 0,
             text => text.parse().map_err(|_| {
                 Failure::bad_request(format!(
                     "strconv.ParseInt: parsing {text:?}: invalid syntax"
@@ -38,31 +42,42 @@ impl State {
         if version < self.store.horizon() {
             return Err(Failure::expired(match token {
                 Some(_) => "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.".to_owned(),
-                None => format!("The resourceVersion for the provided list is too old: {version}"),
+                None => "The resourceVersion for the provided list is too old.".to_owned(),
             }));
         }
         let after = token.map(|token| (token.namespace, token.name));
         let mut items = Vec::new();
         let mut next = None;
         let mut remaining = 0;
-        for (key, stored) in self.objects_at(request, version) {
-            let place = (key.namespace.clone(), key.name.clone());
-            if after.as_ref().is_some_and(|after| place <= *after) {
+        let (group, namespace) = (event::storage_group(kind), request.path.namespace.as_str());
+        let past;
+        let objects: Vec<(&Key, &Arc<Value>)> = if version == self.store.version() {
+            self.store.of_kind(group, &kind.plural, namespace).collect()
+        } else {
+            past = self.store.at_version(version, group, &kind.plural);
+            let is_meant = |key: &Key| namespace.is_empty() || key.namespace == namespace;
+            past.iter().filter(|(key, _)| is_meant(key)).collect()
+        };
+        for (key, stored) in objects {
+            let is_before = |(namespace, name): &(String, String)| {
+                (&key.namespace, &key.name) <= (namespace, name)
+            };
+            if after.as_ref().is_some_and(is_before) {
                 continue;
             }
-            let object = self.present(kind, &stored);
+            let object = self.present(kind, stored);
             if !selector.matches(&object) {
                 continue;
             }
-            if limit > 0 && items.len() == limit {
+            if limit > 0 && items.len() as i64 == limit {
                 remaining += 1;
                 continue;
             }
-            if limit > 0 && items.len() + 1 == limit {
+            if limit > 0 && items.len() as i64 + 1 == limit {
                 next = Some(Continue {
                     version,
-                    namespace: place.0,
-                    name: place.1,
+                    namespace: key.namespace.clone(),
+                    name: key.name.clone(),
                 });
             }
             items.push(object);
@@ -76,33 +91,14 @@ impl State {
                 metadata["remainingItemCount"] = remaining.into();
             }
         }
-        Ok(Reply::ok(json!({
-            "kind": kind.list_kind(),
-            "apiVersion": kind.api_version(),
-            "metadata": metadata,
-            "items": items,
-        })))
-    }
-
-    fn objects_at(&self, request: &Request<'_>, version: u64) -> BTreeMap<Key, Arc<Value>> {
-        let group = event::storage_group(request.kind);
-        let (plural, namespace) = (&request.kind.plural, &request.path.namespace);
-        if version == self.store.version() {
-            let objects = self.store.of_kind(group, plural, namespace);
-            return objects
-                .map(|(key, object)| (key.clone(), object.clone()))
-                .collect();
-        }
-        let mut objects = self.store.at_version(version, group, plural);
-        objects.retain(|key, _| namespace.is_empty() || key.namespace == *namespace);
-        objects
+        Ok(Reply::ok(list(kind, metadata, items)))
     }
 
     fn version_to_list(&self, request: &Request<'_>) -> Result<u64> {
         let newest = self.store.version();
         let wanted = match request.call.param("resourceVersion") {
             "" | "0" => return Ok(newest),
-            text => parse_version(text)?,
+            text => parse_version(text).map_err(bad_version)?,
         };
         if wanted > newest {
             return Err(too_large(wanted, newest));
@@ -114,18 +110,48 @@ impl State {
     }
 }
 
-pub(crate) fn parse_version(text: &str) -> Result<u64> {
-    text.parse().map_err(|_| {
-        Failure::bad_request(format!(
-            "Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax"
-        ))
+/// A list; only the items of custom kinds say what they are.
+pub(crate) fn list(kind: &Kind, mut metadata: Value, mut items: Vec<Value>) -> Value {
+    if kind.custom.is_some() {
+        if metadata["continue"].is_null() {
+            metadata["continue"] = "".into();
+        }
+    } else {
+        for item in items.iter_mut().filter_map(Value::as_object_mut) {
+            item.shift_remove("apiVersion");
+            item.shift_remove("kind");
+        }
+    }
+    json!({
+        "kind": kind.list_kind(),
+        "apiVersion": kind.api_version(),
+        "metadata": metadata,
+        "items": items,
     })
 }
 
-pub(crate) fn too_large(wanted: u64, newest: u64) -> Failure {
-    Failure::timeout(format!(
-        "Too large resource version: {wanted}, current: {newest}"
-    ))
+/// A version in a query, or what is wrong with it.
+pub(crate) fn parse_version(text: &str) -> Result<u64, String> {
+    if text.is_empty() {
+        return Ok(0);
+    }
+    text.parse().map_err(|_| {
+        format!("resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax")
+    })
+}
+
+pub(crate) fn bad_version(wrong: String) -> Failure {
+    Failure::bad_request(format!("invalid resource version: {wrong}"))
+}
+
+fn too_large(wanted: u64, newest: u64) -> Failure {
+    let cause = Cause {
+        reason: "ResourceVersionTooLarge",
+        message: "Too large resource version".into(),
+        field: String::new(),
+    };
+    let text = format!("Timeout: Too large resource version: {wanted}, current: {newest}");
+    Failure::timeout(text, 1).with_causes(vec![cause])
 }
 
 /// Where a page ended.
@@ -146,6 +172,10 @@ impl Continue {
         if text.is_empty() {
             return Ok(None);
         }
+        let wrong = |why: &str| {
+            let text = format!("invalid continue token: continue key is not valid: {why}");
+            Failure::bad_request(text)
+        };
         let bytes = (0..text.len()).step_by(2).map(|at| {
             text.get(at..at + 2)
                 .and_then(|digits| u8::from_str_radix(digits, 16).ok())
@@ -159,9 +189,7 @@ impl Continue {
                 namespace,
                 name,
             })),
-            None => Err(Failure::bad_request(
-                "continue key is not valid: it was not made by this server",
-            )),
+            None => Err(wrong("illegal base64 data at input byte 0")),
         }
     }
 }

@@ -7,11 +7,13 @@ use serde_json::Value;
 
 use super::builtin::builtin;
 use super::crd;
-use super::kind::{Kind, group_version};
-use super::metadata::name;
+use super::defaults;
+use super::kind::{Custom, Kind, group_version};
+use super::metadata::{name, text};
 use super::status::Cause;
 use super::store::Key;
-use super::{State, event, namespace, status::Result};
+use super::validate;
+use super::{State, decode, definition, event, namespace, status::Result};
 
 /// All served kinds.
 #[derive(Clone, Default)]
@@ -51,12 +53,45 @@ impl State {
     /// A stored object as a version of its kind shows it.
     pub(crate) fn present(&self, kind: &Kind, stored: &Value) -> Value {
         let mut object = event::from_storage(kind, stored.clone());
-        if kind.custom.is_some()
-            && let Some(fields) = object.as_object_mut()
-        {
+        let Some(custom) = &kind.custom else {
+            return object;
+        };
+        if let Some(fields) = object.as_object_mut() {
             fields.insert("apiVersion".into(), kind.api_version().into());
         }
+        let version = text(stored, "resourceVersion").parse().unwrap_or(u64::MAX);
+        if custom.is_stored {
+            if version <= custom.since {
+                decode::conform(custom, &mut object);
+            }
+            return object;
+        }
+        if let Some(storage) = self
+            .storage_of(kind)
+            .filter(|storage| version <= storage.since)
+        {
+            decode::conform(&storage, &mut object);
+        }
+        // Another version takes fields away, and adds no defaults.
+        operator_schema::prune(&custom.schema, &mut object);
         object
+    }
+
+    /// A custom object in its version of storage, which has the last word on what is kept.
+    pub(crate) fn to_stored_version(&self, kind: &Kind, object: &mut Value) {
+        let is_stored = kind.custom.as_ref().is_none_or(|custom| custom.is_stored);
+        if !is_stored && let Some(storage) = self.storage_of(kind) {
+            decode::conform(&storage, object);
+        }
+    }
+
+    /// The version in which objects of a custom kind are stored.
+    fn storage_of(&self, kind: &Kind) -> Option<Arc<Custom>> {
+        let mut versions = self
+            .registry
+            .all()
+            .filter(|other| other.is(&kind.group, &kind.plural));
+        versions.find_map(|version| version.custom.clone().filter(|custom| custom.is_stored))
     }
 
     pub(crate) fn before_create(&mut self, kind: &Kind, object: &mut Value) -> Result<()> {
@@ -64,21 +99,27 @@ impl State {
             namespace::prepare(object);
         }
         if crd::is_definition(kind) {
-            crd::prepare(object, None);
+            crd::prepare(object);
+        }
+        if kind.is("", "services") {
+            self.allocate(None, object);
+        }
+        if kind.is("", "persistentvolumeclaims") {
+            defaults::admit_claim(object);
+        }
+        if kind.is("", "pods") {
+            defaults::admit_pod(object);
         }
         Ok(())
     }
 
-    pub(crate) fn before_update(
-        &mut self,
-        kind: &Kind,
-        live: &Value,
-        object: &mut Value,
-    ) -> Result<()> {
+    pub(crate) fn before_update(&mut self, kind: &Kind, live: &Value, object: &mut Value) {
         if crd::is_definition(kind) {
-            crd::prepare(object, Some(live));
+            crd::note_storage(object);
         }
-        Ok(())
+        if kind.is("", "services") {
+            self.allocate(Some(live), object);
+        }
     }
 
     pub(crate) fn kind_violations(
@@ -89,17 +130,22 @@ impl State {
     ) -> Vec<Cause> {
         match &kind.custom {
             Some(custom) => crd::violations(custom, live, object),
-            None if crd::is_definition(kind) => crd::definition_violations(object),
-            None => Vec::new(),
+            None if crd::is_definition(kind) => definition::violations(live, object),
+            None => validate::violations(kind, live, object),
         }
     }
 
     pub(crate) fn after_put(&mut self, key: &Key, object: &Value) {
         if key.plural == crd::PLURAL && key.group == crd::GROUP {
-            self.registry
+            let before = self
+                .registry
                 .custom
-                .insert(name(object).to_owned(), crd::kinds(object));
+                .remove(name(object))
+                .unwrap_or_default();
+            let kinds = crd::kinds(object, &before, self.store.version());
+            self.registry.custom.insert(name(object).to_owned(), kinds);
         }
+        self.unsettled |= key.plural == crd::PLURAL;
         if key.plural == "namespaces" && key.group.is_empty() {
             self.furnish_namespace(object);
         }

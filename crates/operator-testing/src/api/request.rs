@@ -1,11 +1,14 @@
 //! A request taken apart: what its path, query, headers and body say.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use http::request::Parts;
 use serde_json::Value;
 
+use super::json;
+use super::kind::Kind;
 use super::status::{Failure, Result};
 
 /// One request.
@@ -20,6 +23,8 @@ pub(crate) struct Call {
     /// Whom the client speaks for; `None` is the administrator.
     pub user: Option<User>,
     pub body: Bytes,
+    /// What the answer warns of, in its headers.
+    pub warnings: RefCell<Vec<String>>,
 }
 
 /// An [impersonated] user.
@@ -73,6 +78,14 @@ impl Call {
             agent: header("user-agent"),
             user: User::read(&parts.headers),
             body,
+            warnings: RefCell::default(),
+        }
+    }
+
+    pub fn warn(&self, text: &str) {
+        let mut warnings = self.warnings.borrow_mut();
+        if !warnings.iter().any(|known| known == text) {
+            warnings.push(text.to_owned());
         }
     }
 
@@ -93,12 +106,19 @@ impl Call {
     }
 
     /// The body of a create or update.
-    pub fn object(&self) -> Result<Value> {
-        const ACCEPTED: &[&str] = &["application/json", "application/yaml"];
+    pub fn object(&self, kind: &Kind) -> Result<Value> {
+        const ACCEPTED: [&str; 3] = [
+            "application/json",
+            "application/yaml",
+            "application/vnd.kubernetes.protobuf",
+        ];
         match self.content_type.as_str() {
-            "" | "application/json" => json(&self.body),
-            "application/yaml" => yaml(&self.body),
-            other => Err(Failure::unsupported_media_type(other, ACCEPTED)),
+            "" | "application/json" => json::object(kind, &self.body),
+            "application/yaml" => json::yaml(&self.body),
+            _ => Err(Failure::unsupported_media_type(match kind.custom {
+                Some(_) => &ACCEPTED[..2],
+                None => &ACCEPTED,
+            })),
         }
     }
 
@@ -117,7 +137,7 @@ impl Call {
 /// The verb that rules and records know.
 pub(crate) fn verb(method: &http::Method, is_watch: bool, path: &ResourcePath) -> &'static str {
     match method.as_str() {
-        "GET" | "HEAD" if is_watch => "watch",
+        "GET" | "HEAD" if is_watch && path.name.is_empty() => "watch",
         "GET" | "HEAD" if path.name.is_empty() => "list",
         "GET" | "HEAD" => "get",
         "POST" => "create",
@@ -183,17 +203,4 @@ impl Target {
             subresource,
         })
     }
-}
-
-pub(crate) fn json(body: &[u8]) -> Result<Value> {
-    serde_json::from_slice(body)
-        .map_err(|error| Failure::bad_request(format!("error decoding the body as JSON: {error}")))
-}
-
-/// YAML, of which JSON is a part.
-pub(crate) fn yaml(body: &[u8]) -> Result<Value> {
-    serde_json::from_slice(body).or_else(|_| {
-        serde_yaml::from_slice(body)
-            .map_err(|error| Failure::bad_request(format!("error decoding YAML: {error}")))
-    })
 }

@@ -4,6 +4,8 @@
 
 use serde_json::{Value, json};
 
+use super::apply::{Managers, Operation};
+use super::metadata;
 use super::rbac::Attempt;
 use super::request::{ResourcePath, User};
 use super::status::{Failure, Result};
@@ -25,7 +27,7 @@ pub(crate) fn answer(state: &State, request: &Request<'_>) -> Option<Result<Repl
 }
 
 fn access(state: &State, request: &Request<'_>) -> Result<Reply> {
-    let mut review = request.call.object()?;
+    let mut review = request.call.object(request.kind)?;
     decode::identify(request.kind, &mut review)?;
     let spec = &review["spec"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -43,10 +45,10 @@ fn access(state: &State, request: &Request<'_>) -> Result<Reply> {
     };
     let resource = &spec["resourceAttributes"];
     let path = &spec["nonResourceAttributes"];
-    let allowed = user.is_none_or(|user| {
+    let reason = user.map_or(Some(String::new()), |user| {
         if resource.is_null() {
             let (verb, path) = (text(&path["verb"]), text(&path["path"]));
-            return state.allows(
+            return state.reason(
                 &user,
                 &Attempt::Path {
                     verb: &verb,
@@ -62,7 +64,7 @@ fn access(state: &State, request: &Request<'_>) -> Result<Reply> {
             name: text(&resource["name"]),
             subresource: Some(text(&resource["subresource"])).filter(|name| !name.is_empty()),
         };
-        state.allows(
+        state.reason(
             &user,
             &Attempt::Resource {
                 verb: &text(&resource["verb"]),
@@ -70,6 +72,12 @@ fn access(state: &State, request: &Request<'_>) -> Result<Reply> {
             },
         )
     });
-    review["status"] = json!({"allowed": allowed});
+    let writer = request.writer(Operation::Update);
+    let managers = writer.update(&request.blank(), &review, &Managers::default());
+    metadata::set(&mut review, "managedFields", managers.write_or_null());
+    review["status"] = json!({"allowed": reason.is_some()});
+    if let Some(reason) = reason.filter(|reason| !reason.is_empty()) {
+        review["status"]["reason"] = reason.into();
+    }
     Ok(Reply::created(review))
 }

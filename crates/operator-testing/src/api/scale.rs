@@ -4,9 +4,10 @@
 
 use serde_json::{Value, json};
 
+use super::apply::{Managers, Step};
+use super::json;
 use super::kind::{Kind, Scale};
 use super::metadata::{self, text};
-use super::request;
 use super::status::{Cause, Failure, Result};
 use super::{Reply, Request, State};
 
@@ -18,14 +19,22 @@ impl State {
             .live(request)
             .ok_or_else(|| Failure::not_found(kind, &request.path.name))?;
         let scale = show(&live, &paths);
+        if verb == "get" && kind.custom.is_some() && scale["spec"]["replicas"].is_null() {
+            let path = &paths.spec_replicas_path;
+            let text = format!("the spec replicas field {path:?} does not exist");
+            return Err(Failure::broken(&text));
+        }
         let wanted = match verb {
             "get" => return Ok(Reply::ok(scale)),
-            "update" => request.call.object()?,
+            "update" => request.call.object(request.kind)?,
             _ => match request.call.content_type.as_str() {
                 "application/merge-patch+json" | "application/strategic-merge-patch+json" => {
                     let mut wanted = scale;
-                    json_patch::merge(&mut wanted, &request::json(&request.call.body)?);
+                    json_patch::merge(&mut wanted, &json::patch(&request.call.body)?);
                     wanted
+                }
+                "application/json-patch+json" => {
+                    super::patch::json_patched(&scale, json::patch(&request.call.body)?)?
                 }
                 other => return Err(Failure::not_implemented(format!("{other} of scale"))),
             },
@@ -45,7 +54,17 @@ impl State {
                 return Err(Failure::bad_request(text));
             }
         };
+        if kind.custom.is_none() && replicas.as_i64().is_some_and(|replicas| replicas < 0) {
+            let named = Kind {
+                kind: "Scale".into(),
+                ..Kind::named("autoscaling", "Scale")
+            };
+            let text = format!("Invalid value: {replicas}: must be greater than or equal to 0");
+            let cause = Cause::invalid("spec.replicas", text);
+            return Err(Failure::invalid(&named, &request.path.name, vec![cause]));
+        }
         write(&mut object, &paths.spec_replicas_path, replicas);
+        request.settle(&mut object)?;
         match self.update(request, live, object)? {
             Reply::Object { code, object } => Ok(Reply::Object {
                 code,
@@ -56,6 +75,16 @@ impl State {
     }
 }
 
+/// Whether anyone owns the replicas; else a scale makes nobody their owner.
+pub(crate) fn is_owned(kind: &Kind, managers: &Managers) -> bool {
+    paths(kind).is_ok_and(|paths| {
+        let parts = paths.spec_replicas_path.trim_start_matches('.').split('.');
+        let path: Vec<Step> = parts.map(Step::field).collect();
+        let mut all = managers.0.values();
+        all.any(|owned| owned.fields.has_path(&path))
+    })
+}
+
 fn paths(kind: &Kind) -> Result<Scale> {
     if let Some(scale) = kind.custom.as_ref().and_then(|custom| custom.scale.clone()) {
         return Ok(scale);
@@ -64,7 +93,7 @@ fn paths(kind: &Kind) -> Result<Scale> {
         ("apps", "deployments" | "replicasets" | "statefulsets") => Ok(Scale {
             spec_replicas_path: ".spec.replicas".into(),
             status_replicas_path: ".status.replicas".into(),
-            label_selector_path: Some(".spec.selector.matchLabels".into()),
+            label_selector_path: Some(".spec.selector".into()),
         }),
         _ => Err(Failure::not_implemented(format!(
             "{}/scale",
@@ -90,19 +119,16 @@ fn show(object: &Value, paths: &Scale) -> Value {
     ] {
         metadata::set(&mut scale, field, object["metadata"][field].clone());
     }
-    if let Some(replicas) = read(object, &paths.spec_replicas_path).as_i64() {
+    let replicas = read(object, &paths.spec_replicas_path).as_i64();
+    let is_shown = |replicas: &i64| *replicas != 0;
+    if let Some(replicas) = replicas.filter(is_shown) {
         scale["spec"]["replicas"] = replicas.into();
     }
     if let Some(path) = &paths.label_selector_path {
         match read(object, path) {
             Value::String(selector) => scale["status"]["selector"] = selector.as_str().into(),
-            Value::Object(labels) => {
-                let mut terms: Vec<String> = labels
-                    .iter()
-                    .map(|(name, value)| format!("{name}={}", value.as_str().unwrap_or_default()))
-                    .collect();
-                terms.sort();
-                scale["status"]["selector"] = terms.join(",").into();
+            selector if selector.is_object() => {
+                scale["status"]["selector"] = terms(selector).join(",").into();
             }
             _ => {}
         }
@@ -110,10 +136,38 @@ fn show(object: &Value, paths: &Scale) -> Value {
     scale
 }
 
+/// A selector of a workload as text.
+fn terms(selector: &Value) -> Vec<String> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let labels = selector["matchLabels"].as_object().into_iter().flatten();
+    let labels = labels.map(|(name, value)| format!("{name}={}", text(value)));
+    let expressions = selector["matchExpressions"]
+        .as_array()
+        .into_iter()
+        .flatten();
+    let expressions = expressions.map(|expression| {
+        let key = text(&expression["key"]);
+        let values = expression["values"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(text);
+        let values = values.collect::<Vec<_>>().join(",");
+        match expression["operator"].as_str() {
+            Some("In") => format!("{key} in ({values})"),
+            Some("NotIn") => format!("{key} notin ({values})"),
+            Some("DoesNotExist") => format!("!{key}"),
+            _ => key,
+        }
+    });
+    let mut terms: Vec<String> = labels.chain(expressions).collect();
+    terms.sort();
+    terms
+}
+
 /// What is wrong with the number that a scale path of a custom kind points at.
 pub(crate) fn violation(object: &Value, path: &str) -> Option<Cause> {
-    let (shown, text) = match read(object, path) {
-        Value::Null => return None,
+    let (shown, text) = match find(object, path)? {
         Value::Number(number) => match number.as_i64() {
             Some(number) if number < 0 => (number, "should be a non-negative integer".to_owned()),
             _ => return None,
@@ -121,6 +175,7 @@ pub(crate) fn violation(object: &Value, path: &str) -> Option<Cause> {
         other => {
             let (shown, sort) = match other {
                 Value::String(text) => (text.clone(), "string"),
+                Value::Null => ("<nil>".to_owned(), "<nil>"),
                 Value::Bool(value) => (value.to_string(), "bool"),
                 Value::Array(_) => (other.to_string(), "[]interface {}"),
                 _ => (other.to_string(), "map[string]interface {}"),
@@ -135,6 +190,11 @@ pub(crate) fn violation(object: &Value, path: &str) -> Option<Cause> {
         path,
         format!("Invalid value: {shown}: {text}"),
     ))
+}
+
+fn find<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
+    let mut parts = path.trim_start_matches('.').split('.');
+    parts.try_fold(object, |value, part| value.get(part))
 }
 
 /// The value at a path such as `.spec.replicas`.

@@ -5,6 +5,7 @@
 use serde_json::Value;
 
 use super::kind::Kind;
+use super::label::{self, Test};
 use super::request::Call;
 use super::status::{Failure, Result};
 
@@ -15,22 +16,9 @@ pub(crate) struct Selector {
     fields: Vec<(String, Test)>,
 }
 
-#[derive(Clone, Debug)]
-enum Test {
-    In(Vec<String>),
-    NotIn(Vec<String>),
-    Exists,
-    Absent,
-    GreaterThan(i64),
-    LessThan(i64),
-}
-
 impl Selector {
     pub fn read(call: &Call, kind: &Kind) -> Result<Self> {
-        let labels = call.param("labelSelector");
-        let labels = parse_labels(labels).ok_or_else(|| {
-            Failure::bad_request(format!("unable to parse requirement: {labels:?}"))
-        })?;
+        let labels = label::parse(call.param("labelSelector")).map_err(Failure::bad_request)?;
         let mut fields = Vec::new();
         for term in call
             .param("fieldSelector")
@@ -38,12 +26,18 @@ impl Selector {
             .filter(|term| !term.is_empty())
         {
             let (name, test) = parse_field(term).ok_or_else(|| {
+                let whole = call.param("fieldSelector");
                 Failure::bad_request(format!(
-                    "invalid selector: {term:?}; can't understand {term:?}"
+                    "invalid selector: '{whole}'; can't understand '{term}'"
                 ))
             })?;
             if !selectable(kind, &name) {
-                let text = format!("field label not supported: {name}");
+                let text = match has_own_fields(kind) {
+                    true => format!("field label not supported: {name}"),
+                    false => format!(
+                        "{name:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
+                    ),
+                };
                 return Err(Failure::bad_request(text));
             }
             fields.push((name, test));
@@ -75,76 +69,72 @@ impl Selector {
     }
 }
 
-impl Test {
-    fn holds(&self, value: Option<&str>) -> bool {
-        let number = || value.and_then(|value| value.parse::<i64>().ok());
-        match self {
-            Self::In(values) => value.is_some_and(|value| values.iter().any(|v| v == value)),
-            Self::NotIn(values) => value.is_none_or(|value| values.iter().all(|v| v != value)),
-            Self::Exists => value.is_some(),
-            Self::Absent => value.is_none(),
-            Self::GreaterThan(bound) => number().is_some_and(|number| number > *bound),
-            Self::LessThan(bound) => number().is_some_and(|number| number < *bound),
-        }
-    }
+/// The fields of a kind, beside name and namespace.
+type Fields = (&'static str, &'static str, &'static [&'static str]);
+
+const MORE: &[Fields] = &[
+    (
+        "",
+        "pods",
+        &[
+            "spec.nodeName",
+            "spec.restartPolicy",
+            "spec.schedulerName",
+            "spec.serviceAccountName",
+            "spec.hostNetwork",
+            "status.phase",
+            "status.podIP",
+            "status.nominatedNodeName",
+        ],
+    ),
+    (
+        "",
+        "events",
+        &[
+            "involvedObject.kind",
+            "involvedObject.namespace",
+            "involvedObject.name",
+            "involvedObject.uid",
+            "involvedObject.apiVersion",
+            "involvedObject.resourceVersion",
+            "involvedObject.fieldPath",
+            "reason",
+            "reportingComponent",
+            "source",
+            "type",
+        ],
+    ),
+    ("", "secrets", &["type"]),
+    ("", "namespaces", &["status.phase"]),
+    ("", "nodes", &["spec.unschedulable"]),
+    ("", "services", &["spec.clusterIP", "spec.type"]),
+    ("batch", "jobs", &["status.successful"]),
+    ("", "replicationcontrollers", &["status.replicas"]),
+    (
+        "events.k8s.io",
+        "events",
+        &[
+            "reason",
+            "regarding.kind",
+            "regarding.namespace",
+            "regarding.name",
+            "regarding.uid",
+            "regarding.apiVersion",
+            "regarding.resourceVersion",
+            "regarding.fieldPath",
+            "reportingController",
+            "type",
+        ],
+    ),
+];
+/// Whether the kind says itself what of it may be selected.
+fn has_own_fields(kind: &Kind) -> bool {
+    let mut kinds = MORE.iter();
+    kind.custom.is_some() || kinds.any(|(group, plural, _)| kind.is(group, plural))
 }
 
 /// Every object may be selected by name and namespace; some kinds by more.
 fn selectable(kind: &Kind, field: &str) -> bool {
-    const MORE: &[(&str, &str, &[&str])] = &[
-        (
-            "",
-            "pods",
-            &[
-                "spec.nodeName",
-                "spec.restartPolicy",
-                "spec.schedulerName",
-                "spec.serviceAccountName",
-                "spec.hostNetwork",
-                "status.phase",
-                "status.podIP",
-                "status.nominatedNodeName",
-            ],
-        ),
-        (
-            "",
-            "events",
-            &[
-                "involvedObject.kind",
-                "involvedObject.namespace",
-                "involvedObject.name",
-                "involvedObject.uid",
-                "involvedObject.apiVersion",
-                "involvedObject.resourceVersion",
-                "involvedObject.fieldPath",
-                "reason",
-                "reportingComponent",
-                "source",
-                "type",
-            ],
-        ),
-        ("", "secrets", &["type"]),
-        ("", "namespaces", &["status.phase"]),
-        ("", "nodes", &["spec.unschedulable"]),
-        ("", "services", &["spec.clusterIP", "spec.type"]),
-        ("batch", "jobs", &["status.successful"]),
-        (
-            "events.k8s.io",
-            "events",
-            &[
-                "reason",
-                "regarding.kind",
-                "regarding.namespace",
-                "regarding.name",
-                "regarding.uid",
-                "regarding.apiVersion",
-                "regarding.resourceVersion",
-                "regarding.fieldPath",
-                "reportingController",
-                "type",
-            ],
-        ),
-    ];
     let more = MORE
         .iter()
         .find(|(group, plural, _)| kind.is(group, plural));
@@ -168,63 +158,4 @@ fn parse_field(term: &str) -> Option<(String, Test)> {
         }
     };
     Some((name.trim().to_owned(), test))
-}
-
-/// Requirements separated by commas that are not inside parentheses.
-fn parse_labels(text: &str) -> Option<Vec<(String, Test)>> {
-    let mut terms = vec![String::new()];
-    let mut depth = 0;
-    for letter in text.chars() {
-        match letter {
-            '(' => depth += 1,
-            ')' => depth -= 1,
-            ',' if depth == 0 => {
-                terms.push(String::new());
-                continue;
-            }
-            _ => {}
-        }
-        terms.last_mut()?.push(letter);
-    }
-    if text.trim().is_empty() {
-        return Some(Vec::new());
-    }
-    terms.iter().map(|term| parse_label(term.trim())).collect()
-}
-
-fn parse_label(term: &str) -> Option<(String, Test)> {
-    if let Some(name) = term.strip_prefix('!') {
-        return Some((valid(name)?, Test::Absent));
-    }
-    if let Some((head, values)) = term.split_once('(') {
-        let values = values.strip_suffix(')')?.split(',');
-        let values = values.map(|value| value.trim().to_owned()).collect();
-        let mut words = head.split_whitespace();
-        let (name, operator) = (words.next()?, words.next()?);
-        let test = match operator {
-            "in" => Test::In(values),
-            "notin" => Test::NotIn(values),
-            _ => return None,
-        };
-        return Some((valid(name)?, test));
-    }
-    let one = |value: &str| vec![value.trim().to_owned()];
-    let (name, test) = if let Some((name, value)) = term.split_once("!=") {
-        (name, Test::NotIn(one(value)))
-    } else if let Some((name, value)) = term.split_once("==").or_else(|| term.split_once('=')) {
-        (name, Test::In(one(value)))
-    } else if let Some((name, value)) = term.split_once('>') {
-        (name, Test::GreaterThan(value.trim().parse().ok()?))
-    } else if let Some((name, value)) = term.split_once('<') {
-        (name, Test::LessThan(value.trim().parse().ok()?))
-    } else {
-        (term, Test::Exists)
-    };
-    Some((valid(name)?, test))
-}
-
-fn valid(name: &str) -> Option<String> {
-    let name = name.trim();
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '/');
-    (!name.is_empty() && name.chars().all(fits)).then(|| name.to_owned())
 }

@@ -132,18 +132,25 @@ impl ApiServer {
             tick.version = version;
             is_new
         });
-        match reply {
+        let mut response = match reply {
             Ok(Reply::Object { code, object }) => {
                 let object = view.show(object);
                 respond(code, &object, view.media(&object))
             }
-            Ok(Reply::Text(text)) => text_response(text, view.text_media()),
+            Ok(Reply::Text(text)) => text_response(text, 200, view.text_media()),
             Ok(Reply::Watch(subscription)) => {
                 let lines = subscription.stream(self, view);
                 stream_response(lines)
             }
             Err(failure) => failed(&failure),
+        };
+        for warning in call.warnings.take() {
+            let quoted = warning.replace('\\', "\\\\").replace('"', "\\\"");
+            if let Ok(value) = HeaderValue::try_from(format!("299 - \"{quoted}\"")) {
+                response.headers_mut().append(header::WARNING, value);
+            }
         }
+        response
     }
 }
 
@@ -186,7 +193,10 @@ pub(crate) fn unauthorized() -> Response<Body> {
 }
 
 fn failed(failure: &Failure) -> Response<Body> {
-    respond(failure.code, &failure.to_json(), JSON)
+    match failure.is_text {
+        true => text_response(failure.message.clone(), failure.code, "text/plain"),
+        false => respond(failure.code, &failure.to_json(), JSON),
+    }
 }
 
 fn respond(code: u16, value: &Value, media: &'static str) -> Response<Body> {
@@ -194,12 +204,8 @@ fn respond(code: u16, value: &Value, media: &'static str) -> Response<Body> {
     with_type(body, code, media)
 }
 
-fn text_response(text: &'static str, media: &'static str) -> Response<Body> {
-    with_type(
-        Full::new(Bytes::from_static(text.as_bytes())).boxed_unsync(),
-        200,
-        media,
-    )
+fn text_response(text: impl Into<Bytes>, code: u16, media: &'static str) -> Response<Body> {
+    with_type(Full::new(text.into()).boxed_unsync(), code, media)
 }
 
 fn stream_response(lines: impl Stream<Item = Bytes> + Send + 'static) -> Response<Body> {

@@ -11,8 +11,11 @@ use super::kind::Kind;
 pub(crate) struct Failure {
     pub code: u16,
     reason: &'static str,
-    message: String,
-    details: Map<String, Value>,
+    pub message: String,
+    /// `None` where the server has no details, not even empty ones.
+    details: Option<Map<String, Value>>,
+    /// Whether the answer is the message as text, and no Status.
+    pub is_text: bool,
 }
 
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
@@ -31,19 +34,24 @@ impl Failure {
             code,
             reason,
             message: message.into(),
-            details: Map::new(),
+            details: None,
+            is_text: false,
         }
+    }
+
+    fn details(&mut self) -> &mut Map<String, Value> {
+        self.details.get_or_insert_default()
     }
 
     fn about(mut self, kind: &Kind, name: &str) -> Self {
         if !name.is_empty() {
-            self.details.insert("name".into(), name.into());
+            self.details().insert("name".into(), name.into());
         }
         if !kind.group.is_empty() {
-            self.details
+            self.details()
                 .insert("group".into(), kind.group.as_str().into());
         }
-        self.details
+        self.details()
             .insert("kind".into(), kind.plural.as_str().into());
         self
     }
@@ -62,7 +70,9 @@ impl Failure {
     }
 
     pub fn forbidden_path(message: impl Into<String>) -> Self {
-        Self::new(403, "Forbidden", message)
+        let mut failure = Self::new(403, "Forbidden", message);
+        failure.details();
+        failure
     }
 
     /// The object is not there.
@@ -78,28 +88,53 @@ impl Failure {
 
     /// The path leads nowhere, as for a kind that is not registered.
     pub fn no_such_path() -> Self {
-        Self::new(
-            404,
-            "NotFound",
-            "the server could not find the requested resource",
-        )
+        Self {
+            is_text: true,
+            ..Self::new(404, "NotFound", "404 page not found\n")
+        }
     }
 
-    pub fn method_not_allowed(kind: &Kind) -> Self {
+    /// As [`Self::no_such_path`], below a group that is built in.
+    pub fn no_such_resource() -> Self {
+        let message = "the server could not find the requested resource";
+        let mut failure = Self::new(404, "NotFound", message);
+        failure.details();
+        failure
+    }
+
+    pub fn method_not_allowed() -> Self {
         let message = "the server does not allow this method on the requested resource";
+        let mut failure = Self::new(405, "MethodNotAllowed", message);
+        failure.details();
+        failure
+    }
+
+    /// As [`Self::method_not_allowed`], of custom kinds.
+    pub fn not_supported(kind: &Kind, verb: &str) -> Self {
+        let message = format!(
+            "{verb} is not supported on resources of kind {:?}",
+            kind.qualified()
+        );
         Self::new(405, "MethodNotAllowed", message).about(kind, "")
     }
 
-    pub fn not_acceptable(accept: &str) -> Self {
-        let message = format!(
-            "only the following media types are accepted: application/json (operator-testing has no {accept})"
-        );
-        Self::new(406, "NotAcceptable", message)
+    pub fn not_acceptable() -> Self {
+        let message = "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf";
+        let mut failure = Self::new(406, "NotAcceptable", message);
+        failure.details();
+        failure
     }
 
     pub fn already_exists(kind: &Kind, name: &str) -> Self {
         let message = format!("{} {name:?} already exists", kind.qualified());
         Self::new(409, "AlreadyExists", message).about(kind, name)
+    }
+
+    /// As [`Self::already_exists`], but not for long.
+    pub fn still_exists(kind: &Kind, name: &str) -> Self {
+        let mut failure = Self::already_exists(kind, name);
+        failure.message = format!("object is being deleted: {}", failure.message);
+        failure
     }
 
     /// The object was changed since the version that the request builds on.
@@ -138,25 +173,37 @@ impl Failure {
         Self::new(410, "Expired", message)
     }
 
-    pub fn unsupported_media_type(found: &str, accepted: &[&str]) -> Self {
+    /// A patch of a media type that built-in kinds do not know.
+    pub fn unsupported_patch() -> Self {
+        let mut failure = Self::new(415, "UnsupportedMediaType", "415: Unsupported Media Type");
+        failure.details();
+        failure
+    }
+
+    /// The object has no name, where the path has one.
+    pub fn nameless(name: &str) -> Self {
+        Self::bad_request(format!(
+            "the name of the object ({name} based on URL) was undeterminable: name must be provided"
+        ))
+    }
+
+    pub fn unsupported_media_type(accepted: &[&str]) -> Self {
         let message = format!(
             "the body of the request was in an unknown format - accepted media types include: {}",
             accepted.join(", ")
         );
-        let message = if found.is_empty() {
-            message
-        } else {
-            format!("{message} (it is {found})")
-        };
         Self::new(415, "UnsupportedMediaType", message)
     }
 
     /// The object breaks rules of its kind; one cause each.
     pub fn invalid(kind: &Kind, name: &str, causes: Vec<Cause>) -> Self {
-        let texts: Vec<String> = causes
-            .iter()
-            .map(|cause| format!("{}: {}", cause.field, cause.message))
-            .collect();
+        let mut texts: Vec<String> = Vec::new();
+        for cause in &causes {
+            let text = format!("{}: {}", cause.field, cause.message);
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
         let list = match texts.as_slice() {
             [one] => one.clone(),
             many => format!("[{}]", many.join(", ")),
@@ -168,7 +215,7 @@ impl Failure {
         let mut failure = Self::new(422, "Invalid", format!("{of} {name:?} is invalid: {list}"))
             .about(kind, name);
         failure
-            .details
+            .details()
             .insert("kind".into(), kind.kind.as_str().into());
         failure.with_causes(causes)
     }
@@ -187,11 +234,16 @@ impl Failure {
         let texts = causes
             .iter()
             .map(|cause| format!("{}: {}", cause.field, cause.message));
-        let list = texts.collect::<Vec<_>>().join(", ");
+        let list = match texts.collect::<Vec<_>>().as_slice() {
+            [one] => one.clone(),
+            many => format!("[{}]", many.join(", ")),
+        };
         let message = format!("{options}.meta.k8s.io \"\" is invalid: {list}");
         let mut failure = Self::new(422, "Invalid", message);
-        failure.details.insert("group".into(), "meta.k8s.io".into());
-        failure.details.insert("kind".into(), options.into());
+        failure
+            .details()
+            .insert("group".into(), "meta.k8s.io".into());
+        failure.details().insert("kind".into(), options.into());
         failure.with_causes(causes)
     }
 
@@ -200,13 +252,41 @@ impl Failure {
         Self::new(500, "", message)
     }
 
-    /// A patch that cannot be carried out on the object.
-    pub fn unprocessable(message: impl Into<String>) -> Self {
-        Self::new(422, "Invalid", message)
+    /// What the real server calls its own error.
+    pub fn broken(what: &str) -> Self {
+        let cause = serde_json::json!({"message": what});
+        let mut failure = Self::new(
+            500,
+            "InternalError",
+            format!("Internal error occurred: {what}"),
+        );
+        failure
+            .details()
+            .insert("causes".into(), vec![cause].into());
+        failure
     }
 
-    pub fn timeout(message: impl Into<String>) -> Self {
-        Self::new(504, "Timeout", message)
+    /// A patch that makes an object which is refused; the server names no kind here.
+    pub fn invalid_patch(object: &str, wrong: &str) -> Self {
+        let cause = Cause::invalid("patch", format!("Invalid value: {object:?}: {wrong}"));
+        let message = format!(" \"\" is invalid: patch: {}", cause.message);
+        Self::new(422, "Invalid", message).with_causes(vec![cause])
+    }
+
+    /// A patch that cannot be carried out on the object.
+    pub fn unprocessable(message: impl Into<String>) -> Self {
+        let mut failure = Self::new(422, "Invalid", message);
+        failure.details();
+        failure
+    }
+
+    /// It may be tried again after so many seconds.
+    pub fn timeout(message: impl Into<String>, seconds: u32) -> Self {
+        let mut failure = Self::new(504, "Timeout", message);
+        failure
+            .details()
+            .insert("retryAfterSeconds".into(), seconds.into());
+        failure
     }
 
     /// This server lacks it; the real one has it.
@@ -228,7 +308,7 @@ impl Failure {
                 Value::Object(entry)
             })
             .collect();
-        self.details.insert("causes".into(), causes.into());
+        self.details().insert("causes".into(), causes.into());
         self
     }
 
@@ -243,8 +323,8 @@ impl Failure {
         if !self.reason.is_empty() {
             status["reason"] = self.reason.into();
         }
-        if !self.details.is_empty() {
-            status["details"] = Value::Object(self.details.clone());
+        if let Some(details) = &self.details {
+            status["details"] = Value::Object(details.clone());
         }
         status["code"] = self.code.into();
         status
@@ -255,6 +335,30 @@ impl Cause {
     pub fn invalid(field: impl Into<String>, message: impl Into<String>) -> Self {
         Self {
             reason: "FieldValueInvalid",
+            message: message.into(),
+            field: field.into(),
+        }
+    }
+
+    pub fn forbidden(field: impl Into<String>, message: &str) -> Self {
+        Self {
+            reason: "FieldValueForbidden",
+            message: format!("Forbidden: {message}"),
+            field: field.into(),
+        }
+    }
+
+    pub fn duplicate(field: impl Into<String>, value: &str) -> Self {
+        Self {
+            reason: "FieldValueDuplicate",
+            message: format!("Duplicate value: {value:?}"),
+            field: field.into(),
+        }
+    }
+
+    pub fn unsupported(field: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            reason: "FieldValueNotSupported",
             message: message.into(),
             field: field.into(),
         }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::kind::Kind;
+
 /// Where an object is stored; its version is not part of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
@@ -13,6 +15,21 @@ pub(crate) struct Key {
     /// Empty for cluster-scoped objects.
     pub namespace: String,
     pub name: String,
+}
+
+impl Key {
+    /// The key under which the real server stores it.
+    pub fn in_etcd(&self, kind: &Kind) -> String {
+        let group = match kind.custom {
+            Some(_) => format!("{}/", self.group),
+            None => String::new(),
+        };
+        let namespace = match self.namespace.as_str() {
+            "" => String::new(),
+            namespace => format!("{namespace}/"),
+        };
+        format!("/registry/{group}{}/{namespace}{}", self.plural, self.name)
+    }
 }
 
 /// What happened to an object.
@@ -133,6 +150,12 @@ impl Store {
         let last = Arc::new(last);
         self.remember(Change::Deleted, key.clone(), last.clone(), Some(previous));
         Some(last)
+    }
+
+    /// What was found at the start has no history.
+    pub fn begin(&mut self) {
+        self.horizon = self.version;
+        self.log.clear();
     }
 
     /// Forgets the log, so that no watch can go on from what it has seen.

@@ -32,8 +32,8 @@ fn merge_fields(
         Some("delete") => return Ok(Value::Object(Map::new())),
         Some("merge") | None => {}
         Some(other) => {
-            let text = format!("Unknown patch type found: {other}");
-            return Err(Failure::bad_request(text));
+            let text = format!("unknown patch type: {other} in map: map[$patch:{other}]");
+            return Err(Failure::internal(text));
         }
     }
     if let Some(kept) = patch.get("$retainKeys").and_then(Value::as_array) {
@@ -59,7 +59,10 @@ fn merge_fields(
             }
             (_, Value::Array(items)) if below.merges_lists() => {
                 let live = live.as_array().map_or(&[][..], Vec::as_slice);
-                merge_items(live, items, below)?
+                let order = patch.get(&format!("$setElementOrder/{name}"));
+                let merged = merge_items(live, items, below)?;
+                let order = order.and_then(Value::as_array).unwrap_or(items);
+                ordered(live, merged, order, below.merge_key())
             }
             (live, value) => merge(live, value, below)?,
         };
@@ -68,7 +71,51 @@ fn merge_fields(
     Ok(Value::Object(merged))
 }
 
-fn merge_items(live: &[Value], patch: &[Value], node: Node<'_>) -> Result<Value> {
+/// A value as Go prints it.
+fn in_go(value: &Value) -> String {
+    match value {
+        Value::Object(fields) => {
+            let mut fields: Vec<String> = fields
+                .iter()
+                .map(|(name, value)| format!("{name}:{}", in_go(value)))
+                .collect();
+            fields.sort();
+            format!("map[{}]", fields.join(" "))
+        }
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(in_go).collect();
+            format!("[{}]", items.join(" "))
+        }
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// The items in the order of the patch, those that it does not name where the live list has them.
+fn ordered(live: &[Value], merged: Vec<Value>, order: &[Value], key: Option<&str>) -> Value {
+    let id = |item: &Value| key.map_or_else(|| item.clone(), |key| item[key].clone());
+    let place = |list: &[Value], item: &Value| list.iter().position(|other| id(other) == id(item));
+    let (mut named, others): (Vec<Value>, Vec<Value>) = merged
+        .into_iter()
+        .partition(|item| place(order, item).is_some());
+    named.sort_by_key(|item| place(order, item));
+    let mut others = others.into_iter().peekable();
+    let mut sorted = Vec::new();
+    for item in named {
+        let is_before = |other: &Value| {
+            let places = place(live, other).zip(place(live, &item));
+            places.is_some_and(|(other, item)| other < item)
+        };
+        while let Some(other) = others.next_if(is_before) {
+            sorted.push(other);
+        }
+        sorted.push(item);
+    }
+    sorted.extend(others);
+    sorted.into()
+}
+
+fn merge_items(live: &[Value], patch: &[Value], node: Node<'_>) -> Result<Vec<Value>> {
     let mut merged = live.to_vec();
     let Some(key) = node.merge_key() else {
         for item in patch {
@@ -76,17 +123,20 @@ fn merge_items(live: &[Value], patch: &[Value], node: Node<'_>) -> Result<Value>
                 merged.push(item.clone());
             }
         }
-        return Ok(Value::Array(merged));
+        return Ok(merged);
     };
     let directive = |item: &Value| item["$patch"].as_str().unwrap_or_default().to_owned();
     if patch.iter().any(|item| directive(item) == "replace") {
         let kept = patch.iter().filter(|item| directive(item) != "replace");
-        return Ok(Value::Array(kept.cloned().collect()));
+        return Ok(kept.cloned().collect());
     }
     for item in patch {
         let Some(id) = item.get(key) else {
-            let text = format!("map: {item} does not contain declared merge key: {key}");
-            return Err(Failure::bad_request(text));
+            let text = format!(
+                "map: {} does not contain declared merge key: {key}",
+                in_go(item)
+            );
+            return Err(Failure::internal(text));
         };
         let place = merged.iter().position(|other| other.get(key) == Some(id));
         match (place, directive(item).as_str()) {
@@ -96,5 +146,5 @@ fn merge_items(live: &[Value], patch: &[Value], node: Node<'_>) -> Result<Value>
             (None, _) => merged.push(merge(&Value::Null, item, node.item())?),
         }
     }
-    Ok(Value::Array(merged))
+    Ok(merged)
 }

@@ -18,6 +18,11 @@ pub(crate) fn ignored(kind: &Kind, subresource: Option<&str>) -> FieldSet {
     for field in fields {
         set.insert(&[Step::field(field)]);
     }
+    if subresource == Some("status") && kind.custom.is_none() {
+        for field in kept_by_status(kind) {
+            set.insert(&[Step::field("metadata"), Step::field(field)]);
+        }
+    }
     set
 }
 

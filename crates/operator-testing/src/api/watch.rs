@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::form::View;
 use super::kind::Kind;
-use super::read::{parse_version, too_large};
+use super::read::parse_version;
 use super::selector::Selector;
 use super::service::ApiServer;
 use super::status::{Failure, Result};
@@ -33,8 +33,6 @@ pub(crate) struct Tick {
 pub(crate) struct Subscription {
     kind: Arc<Kind>,
     namespace: String,
-    /// One object only; empty for all.
-    name: String,
     selector: Selector,
     /// What was seen.
     version: u64,
@@ -59,7 +57,6 @@ impl State {
         let mut subscription = Subscription {
             kind,
             namespace: request.path.namespace.clone(),
-            name: request.path.name.clone(),
             selector,
             version: newest,
             first: Vec::new(),
@@ -68,17 +65,9 @@ impl State {
         };
         let from = match call.param("resourceVersion") {
             "" => 0,
-            text => parse_version(text)?,
+            text => parse_version(text).map_err(Failure::internal)?,
         };
         if call.flag("sendInitialEvents") {
-            if call.param("resourceVersionMatch") != "NotOlderThan" {
-                let cause = super::status::Cause {
-                    reason: "FieldValueForbidden",
-                    message: "Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan".into(),
-                    field: "resourceVersionMatch".into(),
-                };
-                return Err(Failure::invalid_options("ListOptions", vec![cause]));
-            }
             subscription.first = self.present_all(&subscription);
             if subscription.bookmarks {
                 let annotations = json!({"k8s.io/initial-events-end": "true"});
@@ -88,8 +77,6 @@ impl State {
             }
         } else if from == 0 {
             subscription.first = self.present_all(&subscription);
-        } else if from > newest {
-            return Err(too_large(from, newest));
         } else {
             subscription.version = from;
         }
@@ -104,7 +91,6 @@ impl State {
                 &kind.plural,
                 &subscription.namespace,
             )
-            .filter(|(key, _)| subscription.name.is_empty() || key.name == subscription.name)
             .map(|(_, stored)| self.present(kind, stored))
             .filter(|object| subscription.selector.matches(object))
             .map(|object| json!({"type": "ADDED", "object": object}))
@@ -138,8 +124,7 @@ impl State {
         let (kind, key) = (&subscription.kind, &event.key);
         let is_meant = key.plural == kind.plural
             && key.group == event::storage_group(kind)
-            && (subscription.namespace.is_empty() || key.namespace == subscription.namespace)
-            && (subscription.name.is_empty() || key.name == subscription.name);
+            && (subscription.namespace.is_empty() || key.namespace == subscription.namespace);
         if !is_meant {
             return None;
         }

@@ -2,14 +2,16 @@
 
 use serde_json::{Value, json};
 
+use super::admit::{check_place, check_version, immutable};
 use super::apply::{ManagerId, Managers, Node, Operation, Writer};
 use super::builtin::{builtin, has_generation};
+use super::duplicate::duplicates;
 use super::kind::Kind;
 use super::metadata::{self, finalizers, is_deleting, name, text};
 use super::status::{Cause, Failure, Result};
 use super::store::Key;
 use super::strategy::{creates_on_update, desired, ignored, needs_version, restrict};
-use super::{Reply, Request, State, decode};
+use super::{Reply, Request, State, decode, last_applied, scale, zero};
 
 /// An object about to be stored, with its field managers.
 pub(crate) struct Draft {
@@ -21,7 +23,7 @@ impl State {
     /// `POST`.
     pub(crate) fn create(&mut self, request: &Request<'_>) -> Result<Reply> {
         let kind = request.kind;
-        let mut object = request.call.object()?;
+        let mut object = request.call.object(request.kind)?;
         decode::identify(kind, &mut object)?;
         check_place(request, &mut object)?;
         if name(&object).is_empty() {
@@ -32,13 +34,23 @@ impl State {
             }
         }
         if !text(&object, "resourceVersion").is_empty() {
-            return Err(Failure::bad_request(
+            return Err(Failure::internal(
                 "resourceVersion should not be set on objects to be created",
             ));
         }
         request.settle(&mut object)?;
+        for field in [
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
+            "selfLink",
+        ] {
+            metadata::set(&mut object, field, Value::Null);
+        }
         let writer = request.writer(Operation::Update);
-        let managers = writer.update(&request.blank(), &object, &Managers::default());
+        let managers = match Managers::read(&object["metadata"]["managedFields"]) {
+            Some(given) => writer.update(&request.blank(), &without_managers(&object), &given),
+            None => Managers::default(),
+        };
         self.admit_new(request, Draft { object, managers })
     }
 
@@ -53,14 +65,6 @@ impl State {
         let key = request.key(&name);
         self.check_namespace(kind, &key)?;
         let meta = &mut object;
-        for field in [
-            "deletionTimestamp",
-            "deletionGracePeriodSeconds",
-            "selfLink",
-            "generation",
-        ] {
-            metadata::set(meta, field, Value::Null);
-        }
         metadata::set(meta, "uid", metadata::uid());
         metadata::set(meta, "creationTimestamp", metadata::now());
         if has_generation(kind) {
@@ -71,11 +75,19 @@ impl State {
             && let Some(fields) = object.as_object_mut()
         {
             fields.shift_remove("status");
+            if let Some(status) = request.blank().get("status") {
+                fields.insert("status".into(), status.clone());
+            }
         }
         self.before_create(kind, &mut object)?;
-        self.check(kind, None, &object)?;
-        if self.store.find(&key).is_some() {
-            return Err(Failure::already_exists(kind, &name));
+        self.check(kind, &object)?;
+        let warnings = metadata::warnings(kind, &object);
+        warnings.iter().for_each(|text| request.call.warn(text));
+        if let Some(live) = self.store.find(&key) {
+            return Err(match is_deleting(&live) {
+                true => Failure::still_exists(kind, &name),
+                false => Failure::already_exists(kind, &name),
+            });
         }
         let object = self.keep(request, key, object)?;
         Ok(Reply::created(object))
@@ -84,14 +96,12 @@ impl State {
     /// `PUT`.
     pub(crate) fn replace(&mut self, request: &Request<'_>) -> Result<Reply> {
         let kind = request.kind;
-        let mut object = request.call.object()?;
+        let mut object = request.call.object(request.kind)?;
         decode::identify(kind, &mut object)?;
         check_place(request, &mut object)?;
         match name(&object) {
             "" => {
-                return Err(Failure::bad_request(
-                    "name must be provided: the name of the object is empty",
-                ));
+                return Err(Failure::nameless(&request.path.name));
             }
             found if found != request.path.name => {
                 return Err(Failure::bad_request(format!(
@@ -114,11 +124,12 @@ impl State {
         let (uid, live_uid) = (text(&object, "uid"), text(&live, "uid"));
         if !uid.is_empty() && uid != live_uid {
             let why = format!(
-                "Precondition failed: UID in precondition: {uid}, UID in object meta: {live_uid}"
+                "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {live_uid}",
+                request.key(name(&live)).in_etcd(kind),
             );
             return Err(Failure::conflict(kind, name(&live), &why));
         }
-        if text(&object, "resourceVersion").is_empty() && needs_version(kind) {
+        if matches!(text(&object, "resourceVersion"), "" | "0") && needs_version(kind) {
             let cause = Cause::invalid(
                 "metadata.resourceVersion",
                 "Invalid value: 0: must be specified for an update",
@@ -143,7 +154,14 @@ impl State {
         };
         let writer = request.writer(Operation::Update);
         let (bare_live, bare) = (without_managers(&live), without_managers(&object));
-        let managers = writer.update(&bare_live, &bare, &before);
+        // What nobody owns stays so until the first apply.
+        let is_untracked = before.0.is_empty()
+            || request.path.subresource.as_deref() == Some("scale")
+                && !scale::is_owned(request.kind, &before);
+        let managers = match is_untracked {
+            true => before,
+            false => writer.update(&bare_live, &bare, &before),
+        };
         self.admit_changed(request, live, Draft { object, managers })
     }
 
@@ -166,7 +184,7 @@ impl State {
             &live,
             &mut object,
         );
-        check_uid(kind, &live, &object)?;
+        let causes = immutable(&live, &object);
         for field in [
             "uid",
             "creationTimestamp",
@@ -180,7 +198,7 @@ impl State {
         for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
             metadata::set(&mut object, field, live["metadata"][field].clone());
         }
-        self.before_update(kind, &live, &mut object)?;
+        self.before_update(kind, &live, &mut object);
         if has_generation(kind) && desired(kind, &live) != desired(kind, &object) {
             let generation = live["metadata"]["generation"].as_i64().unwrap_or_default() + 1;
             metadata::set(&mut object, "generation", generation);
@@ -191,8 +209,8 @@ impl State {
             managers = before;
         }
         metadata::set(&mut object, "managedFields", managers.write_or_null());
-        self.check(kind, Some(&live), &object)?;
-        check_finalizers(kind, &live, &object)?;
+        let subresource = request.path.subresource.as_deref();
+        self.check_changed(kind, subresource, &live, &object, causes)?;
         let key = request.key(name(&live));
         if is_deleting(&live) && finalizers(&object).is_empty() && !self.holds(kind, &object) {
             if !request.call.is_dry_run() {
@@ -211,7 +229,13 @@ impl State {
         if request.call.is_dry_run() {
             return Ok(object);
         }
-        let stored = self.put(key, request.stored(object))?;
+        let mut object = request.stored(object);
+        self.to_stored_version(request.kind, &mut object);
+        if request.kind.group == "rbac.authorization.k8s.io" && object["rules"] == json!([]) {
+            // The store knows no empty lists.
+            object["rules"] = Value::Null;
+        }
+        let stored = self.put(key, object)?;
         Ok(self.present(request.kind, &stored))
     }
 
@@ -220,16 +244,6 @@ impl State {
         let stored = self.store.find(&request.key(&request.path.name))?;
         Some(self.present(request.kind, &stored))
     }
-
-    /// Refuses an object that breaks a rule of its kind.
-    fn check(&self, kind: &Kind, live: Option<&Value>, object: &Value) -> Result<()> {
-        let mut causes = metadata::violations(kind, object);
-        causes.extend(self.kind_violations(kind, live, object));
-        match causes.is_empty() {
-            true => Ok(()),
-            false => Err(Failure::invalid(kind, name(object), causes)),
-        }
-    }
 }
 
 impl<'a> Request<'a> {
@@ -237,44 +251,78 @@ impl<'a> Request<'a> {
     ///
     /// [`fieldValidation=Strict`]: https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation
     pub(crate) fn settle(&self, object: &mut Value) -> Result<()> {
+        let sent = object.clone();
         let dropped = decode::settle(self.kind, object)?;
-        if dropped.is_empty() || self.call.param("fieldValidation") != "Strict" {
+        if self.kind.custom.is_some() && self.call.method == http::Method::PATCH {
+            decode::keep_nulls(&sent, object);
+        }
+        let is_whole = matches!(self.call.method, http::Method::POST | http::Method::PUT);
+        let twice = match is_whole {
+            true => duplicates(&self.call.body),
+            false => Vec::new(),
+        };
+        let twice = twice.iter().map(|path| format!("duplicate field {path:?}"));
+        let mut unknown: Vec<String> = twice.collect();
+        unknown.extend(dropped.iter().map(|path| format!("unknown field {path:?}")));
+        if unknown.is_empty() || self.call.param("fieldValidation") != "Strict" {
+            if self.call.param("fieldValidation") != "Ignore" {
+                unknown.iter().for_each(|text| self.call.warn(text));
+            }
             return Ok(());
         }
         let Kind { kind, version, .. } = self.kind;
-        let unknown: Vec<String> = dropped
-            .iter()
-            .map(|path| format!("unknown field {path:?}"))
-            .collect();
+        let wrong = format!("strict decoding error: {}", unknown.join(", "));
+        if self.call.method == http::Method::PATCH {
+            // A patch is refused with the whole object that it makes.
+            let shown = last_applied::sorted(&sent).to_string();
+            return Err(Failure::invalid_patch(&shown, &wrong));
+        }
         Err(Failure::bad_request(format!(
-            "{kind} in version {version:?} cannot be handled as a {kind}: strict decoding error: {}",
-            unknown.join(", ")
+            "{kind} in version {version:?} cannot be handled as a {kind}: {wrong}"
         )))
     }
 
     /// An object of the kind with nothing in it.
     pub(crate) fn blank(&self) -> Value {
-        json!({"apiVersion": self.kind.api_version(), "kind": self.kind.kind})
+        let mut object = match (&self.kind.custom, &self.kind.type_name) {
+            (None, Some(type_name)) => zero::object(type_name),
+            _ => json!({}),
+        };
+        object["apiVersion"] = self.kind.api_version().into();
+        object["kind"] = self.kind.kind.as_str().into();
+        object
     }
 
     pub(crate) fn writer(&self, operation: Operation) -> Writer<'a> {
-        let api_version = self.kind.api_version();
-        let id = ManagerId {
-            name: self.call.manager(),
-            operation,
-            api_version: match operation {
-                Operation::Apply => String::new(),
-                Operation::Update => api_version.clone(),
-            },
-            subresource: self.path.subresource.clone().unwrap_or_default(),
-        };
-        Writer {
-            id,
-            api_version,
-            node: node(self.kind),
-            ignored: ignored(self.kind, self.path.subresource.as_deref()),
-            now: metadata::now(),
-        }
+        let subresource = self.path.subresource.as_deref();
+        writer(self.kind, self.call.manager(), operation, subresource)
+    }
+}
+
+/// Someone who writes objects of a kind.
+pub(crate) fn writer<'a>(
+    kind: &'a Kind,
+    manager: String,
+    operation: Operation,
+    subresource: Option<&str>,
+) -> Writer<'a> {
+    let api_version = kind.api_version();
+    let id = ManagerId {
+        name: manager,
+        operation,
+        api_version: match operation {
+            Operation::Apply => String::new(),
+            Operation::Update => api_version.clone(),
+        },
+        subresource: subresource.unwrap_or_default().to_owned(),
+    };
+    Writer {
+        id,
+        api_version,
+        node: node(kind),
+        ignored: ignored(kind, subresource),
+        // What comes through a scale is kept without its time.
+        time: (subresource != Some("scale")).then(metadata::now),
     }
 }
 
@@ -296,64 +344,7 @@ pub(crate) fn without_managers(object: &Value) -> Value {
     object
 }
 
-/// `[{}]` gives up all ownership.
+/// `[{}]` and `[]` give up all ownership.
 fn is_reset(entries: &Value) -> bool {
-    *entries == json!([{}])
-}
-
-/// The namespace in the body is that of the path.
-fn check_place(request: &Request<'_>, object: &mut Value) -> Result<()> {
-    let namespace = text(object, "namespace").to_owned();
-    let expected = &request.path.namespace;
-    if !namespace.is_empty() && namespace != *expected {
-        return Err(Failure::bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request",
-        ));
-    }
-    if request.kind.namespaced {
-        metadata::set(object, "namespace", expected.as_str());
-    }
-    Ok(())
-}
-
-fn check_version(kind: &Kind, live: &Value, object: &Value) -> Result<()> {
-    let version = text(object, "resourceVersion");
-    if !version.is_empty() && version != "0" && version != text(live, "resourceVersion") {
-        return Err(Failure::modified(kind, name(live)));
-    }
-    Ok(())
-}
-
-fn check_uid(kind: &Kind, live: &Value, object: &Value) -> Result<()> {
-    let uid = text(object, "uid");
-    if uid.is_empty() || uid == text(live, "uid") {
-        return Ok(());
-    }
-    let message = format!("Invalid value: {uid:?}: field is immutable");
-    let cause = Cause::invalid("metadata.uid", message);
-    Err(Failure::invalid(kind, name(live), vec![cause]))
-}
-
-fn check_finalizers(kind: &Kind, live: &Value, object: &Value) -> Result<()> {
-    if !is_deleting(live) {
-        return Ok(());
-    }
-    let before = finalizers(live);
-    let added: Vec<String> = finalizers(object)
-        .into_iter()
-        .filter(|finalizer| !before.contains(finalizer))
-        .map(|finalizer| format!("{finalizer:?}"))
-        .collect();
-    if added.is_empty() {
-        return Ok(());
-    }
-    let cause = Cause {
-        reason: "FieldValueForbidden",
-        message: format!(
-            "Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
-            added.join(", ")
-        ),
-        field: "metadata.finalizers".into(),
-    };
-    Err(Failure::invalid(kind, name(live), vec![cause]))
+    *entries == json!([{}]) || *entries == json!([])
 }

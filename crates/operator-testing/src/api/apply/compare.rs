@@ -32,6 +32,10 @@ impl Comparison {
         }
     }
 
+    pub fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.modified.is_empty() && self.removed.is_empty()
+    }
+
     fn compare(
         &mut self,
         old: Option<&Value>,

@@ -61,6 +61,9 @@ fn walk(value: &Value, node: Node<'_>, path: &mut Vec<Step>, set: &mut FieldSet)
 /// What in an applied object is not described by its schema, as the server says it: `.spec.x: field not declared in schema`.
 pub(crate) fn undeclared(value: &Value, node: Node<'_>) -> Option<String> {
     fn walk(value: &Value, node: Node<'_>, path: &str) -> Option<String> {
+        if let Some(expected) = node.mismatch(value) {
+            return Some(format!("{path}: expected {expected}"));
+        }
         match (node.form(value), value) {
             (Form::Fields, Value::Object(fields)) => fields.iter().find_map(|(name, field)| {
                 let path = format!("{path}.{name}");

@@ -101,6 +101,41 @@ impl Managers {
             })
     }
 
+    /// Sums up the oldest updates of a version when there are too many.
+    pub fn cap(&mut self) {
+        const MOST: usize = 10;
+        let is_update = |id: &&ManagerId| id.operation == Operation::Update;
+        let mut updaters: Vec<ManagerId> = self.0.keys().filter(is_update).cloned().collect();
+        let mut excess = updaters.len().saturating_sub(MOST);
+        updaters.sort_by_key(|id| {
+            (
+                self.0.get(id).and_then(|owned| owned.time.clone()),
+                id.clone(),
+            )
+        });
+        let mut first: BTreeMap<String, ManagerId> = BTreeMap::new();
+        for id in updaters {
+            if excess == 0 {
+                break;
+            }
+            let bucket = ManagerId {
+                name: "ancient-changes".to_owned(),
+                subresource: String::new(),
+                ..id.clone()
+            };
+            let Some(first) = first.get(&id.api_version) else {
+                first.insert(id.api_version.clone(), id);
+                continue;
+            };
+            let older = self.0.remove(&bucket).or_else(|| self.0.remove(first));
+            if let (Some(older), Some(mut owned)) = (older, self.0.remove(&id)) {
+                owned.fields = owned.fields.union(&older.fields);
+                self.0.insert(bucket, owned);
+                excess -= 1;
+            }
+        }
+    }
+
     /// The value of `managedFields`, which is absent when nobody owns anything.
     pub fn write_or_null(&self) -> Value {
         match self.0.is_empty() {

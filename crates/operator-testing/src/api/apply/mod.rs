@@ -15,14 +15,13 @@ mod shape;
 
 use serde_json::Value;
 
-pub(crate) use self::fields::undeclared;
+pub(crate) use self::fields::{fields_of, undeclared};
 pub(crate) use self::managers::{ManagerId, Managers, Operation, Owned};
 pub(crate) use self::path::Step;
 pub(crate) use self::set::FieldSet;
 pub(crate) use self::shape::Node;
 
 use self::compare::Comparison;
-use self::fields::fields_of;
 use self::merge::merge;
 use self::remove::remove;
 
@@ -34,7 +33,8 @@ pub(crate) struct Writer<'a> {
     pub node: Node<'a>,
     /// The fields that writes through this path leave alone, such as `status`.
     pub ignored: FieldSet,
-    pub now: String,
+    /// When it is, if that is kept.
+    pub time: Option<String>,
 }
 
 /// A field that another manager owns, and that an apply would change.
@@ -58,10 +58,11 @@ impl Writer<'_> {
             let owned = Owned {
                 fields: taken.union(&held),
                 api_version: self.api_version.clone(),
-                time: Some(self.now.clone()),
+                time: self.time.clone(),
             };
             managers.0.insert(self.id.clone(), owned);
         }
+        managers.cap();
         managers
     }
 
@@ -77,7 +78,7 @@ impl Writer<'_> {
         let mut managers = before.clone();
         let last = managers.0.get(&self.id).cloned();
         let fields = fields_of(applied, self.node).recursive_difference(&self.ignored);
-        let time = Some(self.now.clone());
+        let time = self.time.clone();
         let owned = Owned {
             fields,
             api_version: self.api_version.clone(),
@@ -107,6 +108,10 @@ impl Writer<'_> {
         }
         take(&mut managers, Some(&self.id), &taken, &changes.removed);
         if let Some(mine) = managers.0.get_mut(&self.id) {
+            if changes.is_empty() {
+                // An apply without effect leaves no time.
+                mine.time = last.and_then(|last| last.time);
+            }
             mine.fields = mine.fields.difference(&never_owned());
             if mine.fields.is_empty() {
                 managers.0.remove(&self.id);

@@ -34,6 +34,15 @@ impl FieldSet {
         self.members.contains(step)
     }
 
+    /// Whether the path leads to a member.
+    pub fn has_path(&self, path: &[Step]) -> bool {
+        match path {
+            [] => false,
+            [last] => self.has(last),
+            [first, rest @ ..] => self.below(first).is_some_and(|set| set.has_path(rest)),
+        }
+    }
+
     /// The members below a step, if there are any.
     pub fn below(&self, step: &Step) -> Option<&FieldSet> {
         self.children.get(step).filter(|set| !set.is_empty())

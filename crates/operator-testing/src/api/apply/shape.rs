@@ -112,6 +112,47 @@ impl<'a> Node<'a> {
             || schema.preserve_unknown_fields == Some(true)
     }
 
+    /// What the schema expects in place of a value of another type, and what was got.
+    pub fn mismatch(self, value: &Value) -> Option<String> {
+        let Self::Schema(schema) = self else {
+            return None;
+        };
+        let type_ = resolve(schema).type_.as_deref()?;
+        let shown = |value: &Value| match value {
+            Value::Object(_) => "map".to_owned(),
+            Value::String(text) => text.clone(),
+            Value::Array(items) => {
+                let items = items.iter().map(|item| {
+                    item.as_str()
+                        .map_or_else(|| item.to_string(), str::to_owned)
+                });
+                format!("[{}]", items.collect::<Vec<_>>().join(" "))
+            }
+            other => other.to_string(),
+        };
+        let sort = match value {
+            Value::String(_) => "string",
+            Value::Bool(_) => "bool",
+            Value::Array(_) => "[]interface {}",
+            _ => "map[string]interface {}",
+        };
+        match (type_, value) {
+            (_, Value::Null) | ("object", Value::Object(_)) | ("array", Value::Array(_)) => None,
+            ("object", value) => Some(format!("map, got &{{{}}}", shown(value))),
+            ("array", value) => Some(format!("list, got &{{{}}}", shown(value))),
+            ("string", value) if !value.is_string() => Some(format!(
+                "string, got &value.valueUnstructured{{Value:{value}}}"
+            )),
+            ("boolean", value) if !value.is_boolean() => Some(format!(
+                "boolean, got &value.valueUnstructured{{Value:{value}}}"
+            )),
+            ("integer" | "number", value) if !value.is_number() => {
+                Some(format!("numeric (int or float), got {sort}"))
+            }
+            _ => None,
+        }
+    }
+
     /// Whether a strategic merge patch merges the list here, rather than replacing it.
     pub fn merges_lists(self) -> bool {
         let strategy = self

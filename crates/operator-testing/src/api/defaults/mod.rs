@@ -1,0 +1,138 @@
+//! The defaults of built-in kinds, after the API server's own [`defaults.go`] of each group.
+//!
+//! What the OpenAPI document says of defaults is the least of it, so they are written down here, for the kinds that operators make.
+//!
+//! [`defaults.go`]: https://github.com/kubernetes/kubernetes/blob/master/pkg/apis/core/v1/defaults.go
+
+mod pod;
+mod service;
+mod workload;
+
+pub(crate) use self::pod::admit as admit_pod;
+
+use serde_json::{Value, json};
+
+use super::kind::Kind;
+use super::metadata;
+
+/// Fills in what the kind has a default for.
+pub(crate) fn fill(kind: &Kind, object: &mut Value) {
+    match (kind.group.as_str(), kind.plural.as_str()) {
+        ("", "namespaces") => {
+            let name = metadata::name(object).to_owned();
+            object["metadata"]["labels"]["kubernetes.io/metadata.name"] = name.into();
+        }
+        ("", "secrets") => secret(object),
+        ("", "pods") => pod::fill_pod(object),
+        ("", "podtemplates") => pod::fill_template(&mut object["template"]),
+        ("", "services") => service::fill(object),
+        ("", "persistentvolumeclaims") => claim(object),
+        ("apps" | "batch", _) => workload::fill(kind, object),
+        ("networking.k8s.io", "networkpolicies") => network_policy(object),
+        ("rbac.authorization.k8s.io", "rolebindings" | "clusterrolebindings") => binding(object),
+        ("apiextensions.k8s.io", "customresourcedefinitions") => {
+            super::crd::fill_names(object);
+        }
+        _ => {}
+    }
+}
+
+/// Sets a value that is null.
+fn absent(place: &mut Value, value: impl Into<Value>) {
+    if place.is_null() {
+        *place = value.into();
+    }
+}
+
+/// Sets fields that are null or empty.
+fn fields(object: &mut Value, defaults: &[(&str, Value)]) {
+    for (name, default) in defaults {
+        let is_empty = object[*name].is_null() || object[*name] == "";
+        if is_empty {
+            object[*name] = default.clone();
+        }
+    }
+}
+
+fn items<'a>(object: &'a mut Value, list: &str) -> impl Iterator<Item = &'a mut Value> {
+    let items = object.get_mut(list).and_then(Value::as_array_mut);
+    items.into_iter().flatten()
+}
+
+fn secret(object: &mut Value) {
+    fields(object, &[("type", json!("Opaque"))]);
+    let texts = object
+        .as_object_mut()
+        .and_then(|secret| secret.shift_remove("stringData"));
+    let texts = texts.as_ref().and_then(Value::as_object);
+    for (key, text) in texts.into_iter().flatten() {
+        let text = text.as_str().unwrap_or_default();
+        object["data"][key.as_str()] = base64(text.as_bytes()).into();
+    }
+}
+
+fn claim(object: &mut Value) {
+    fields(&mut object["spec"], &[("volumeMode", json!("Filesystem"))]);
+    fields(&mut object["status"], &[("phase", json!("Pending"))]);
+}
+
+/// What the admission of a claim adds, and how it begins.
+pub(crate) fn admit_claim(object: &mut Value) {
+    let finalizers = &mut object["metadata"]["finalizers"];
+    absent(finalizers, json!([]));
+    if let Some(finalizers) = finalizers.as_array_mut() {
+        finalizers.push("kubernetes.io/pvc-protection".into());
+    }
+    object["status"] = json!({"phase": "Pending"});
+}
+
+fn network_policy(object: &mut Value) {
+    let spec = &mut object["spec"];
+    for (rules, _) in [("ingress", "from"), ("egress", "to")] {
+        for rule in items(spec, rules) {
+            for port in items(rule, "ports") {
+                fields(port, &[("protocol", json!("TCP"))]);
+            }
+        }
+    }
+    let has_egress = spec["egress"]
+        .as_array()
+        .is_some_and(|rules| !rules.is_empty());
+    absent(
+        &mut spec["policyTypes"],
+        if has_egress {
+            json!(["Ingress", "Egress"])
+        } else {
+            json!(["Ingress"])
+        },
+    );
+}
+
+fn binding(object: &mut Value) {
+    const GROUP: &str = "rbac.authorization.k8s.io";
+    fields(&mut object["roleRef"], &[("apiGroup", json!(GROUP))]);
+    for subject in items(object, "subjects") {
+        if subject["kind"] != "ServiceAccount" {
+            fields(subject, &[("apiGroup", json!(GROUP))]);
+        }
+    }
+}
+
+/// Standard base64 with padding.
+pub(crate) fn base64(bytes: &[u8]) -> String {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::new();
+    for chunk in bytes.chunks(3) {
+        let at = |index: usize| u32::from(chunk.get(index).copied().unwrap_or_default());
+        let bits = at(0) << 16 | at(1) << 8 | at(2);
+        for place in 0..4 {
+            let letter = LETTERS[(bits >> (18 - 6 * place) & 63) as usize];
+            text.push(if place <= chunk.len() {
+                char::from(letter)
+            } else {
+                '='
+            });
+        }
+    }
+    text
+}

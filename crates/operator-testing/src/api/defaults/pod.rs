@@ -1,0 +1,224 @@
+//! Pods and their templates.
+
+use serde_json::{Value, json};
+
+use super::{absent, fields, items};
+
+/// A pod of its own, which gets more than a template.
+pub(super) fn fill_pod(pod: &mut Value) {
+    fill_spec(&mut pod["spec"]);
+    fill_host_ports(&mut pod["spec"]);
+    let spec = &mut pod["spec"];
+    fields(spec, &[("enableServiceLinks", json!(true))]);
+    for list in ["initContainers", "containers"] {
+        for container in items(spec, list) {
+            let Some(limits) = container["resources"]["limits"].as_object().cloned() else {
+                continue;
+            };
+            for (resource, limit) in limits {
+                absent(&mut container["resources"]["requests"][resource], limit);
+            }
+        }
+    }
+}
+
+/// What the admission of a pod fills in, and how it begins.
+pub(crate) fn admit(pod: &mut Value) {
+    let spec = &mut pod["spec"];
+    let priority = [
+        ("priority", json!(0)),
+        ("preemptionPolicy", json!("PreemptLowerPriority")),
+    ];
+    fields(spec, &priority);
+    fields(spec, &[("serviceAccountName", json!("default"))]);
+    let account = spec["serviceAccountName"].clone();
+    spec["serviceAccount"] = account;
+    absent(&mut spec["tolerations"], json!([]));
+    for key in [
+        "node.kubernetes.io/not-ready",
+        "node.kubernetes.io/unreachable",
+    ] {
+        if let Some(tolerations) = spec["tolerations"].as_array_mut()
+            && !tolerations
+                .iter()
+                .any(|toleration| toleration["key"] == key)
+        {
+            tolerations.push(json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}));
+        }
+    }
+    pod["status"] = json!({"phase": "Pending", "qosClass": quality(&pod["spec"])});
+}
+
+/// The class of a pod by what it asks for.
+fn quality(spec: &Value) -> &'static str {
+    let containers = ["initContainers", "containers"].into_iter();
+    let containers = containers.flat_map(|list| spec[list].as_array().into_iter().flatten());
+    let resources: Vec<&Value> = containers
+        .map(|container| &container["resources"])
+        .collect();
+    let asks = |list: &str| {
+        resources
+            .iter()
+            .any(|resources| resources[list].is_object())
+    };
+    let is_bound = |resources: &&Value| {
+        let (limits, requests) = (&resources["limits"], &resources["requests"]);
+        limits["cpu"].is_string() && limits["memory"].is_string() && limits == requests
+    };
+    if !asks("limits") && !asks("requests") {
+        "BestEffort"
+    } else if resources.iter().all(is_bound) {
+        "Guaranteed"
+    } else {
+        "Burstable"
+    }
+}
+
+/// The template of a workload.
+pub(super) fn fill_template(template: &mut Value) {
+    if template.is_object() {
+        fill_spec(&mut template["spec"]);
+    }
+}
+
+fn fill_spec(spec: &mut Value) {
+    if !spec.is_object() {
+        return;
+    }
+    fields(
+        spec,
+        &[
+            ("dnsPolicy", json!("ClusterFirst")),
+            ("restartPolicy", json!("Always")),
+            ("securityContext", json!({})),
+            ("terminationGracePeriodSeconds", json!(30)),
+            ("schedulerName", json!("default-scheduler")),
+        ],
+    );
+    // The one is the older name of the other.
+    let (old, new) = (&spec["serviceAccount"], &spec["serviceAccountName"]);
+    let account = if new.is_null() { old } else { new }.clone();
+    if !account.is_null() {
+        spec["serviceAccount"] = account.clone();
+        spec["serviceAccountName"] = account;
+    }
+    for list in ["initContainers", "containers"] {
+        for container in items(spec, list) {
+            fill_container(container);
+        }
+    }
+    for volume in items(spec, "volumes") {
+        fill_volume(volume);
+    }
+}
+
+/// The ports of a pod on its node's network are the node's.
+fn fill_host_ports(spec: &mut Value) {
+    if spec["hostNetwork"] != true {
+        return;
+    }
+    for container in items(spec, "containers") {
+        for port in items(container, "ports") {
+            let number = port["containerPort"].clone();
+            absent(&mut port["hostPort"], number);
+        }
+    }
+}
+
+fn fill_container(container: &mut Value) {
+    let image = container["image"].as_str().unwrap_or_default();
+    let name = image.rsplit('/').next().unwrap_or_default();
+    let is_pinned =
+        name.contains('@') || name.split_once(':').is_some_and(|(_, tag)| tag != "latest");
+    let policy = if is_pinned { "IfNotPresent" } else { "Always" };
+    fields(
+        container,
+        &[
+            ("imagePullPolicy", json!(policy)),
+            ("terminationMessagePath", json!("/dev/termination-log")),
+            ("terminationMessagePolicy", json!("File")),
+        ],
+    );
+    for port in items(container, "ports") {
+        fields(port, &[("protocol", json!("TCP"))]);
+    }
+    for variable in items(container, "env") {
+        if variable["valueFrom"]["fieldRef"].is_object() {
+            fields(
+                &mut variable["valueFrom"]["fieldRef"],
+                &[("apiVersion", json!("v1"))],
+            );
+        }
+    }
+    for probe in ["livenessProbe", "readinessProbe", "startupProbe"] {
+        if let Some(probe) = container.get_mut(probe).filter(|probe| probe.is_object()) {
+            fill_probe(probe);
+        }
+    }
+    for hook in ["postStart", "preStop"] {
+        if container["lifecycle"][hook]["httpGet"].is_object() {
+            fill_http(&mut container["lifecycle"][hook]["httpGet"]);
+        }
+    }
+}
+
+fn fill_probe(probe: &mut Value) {
+    for (field, default) in [
+        ("timeoutSeconds", 1),
+        ("periodSeconds", 10),
+        ("successThreshold", 1),
+        ("failureThreshold", 3),
+    ] {
+        if probe[field].is_null() || probe[field] == 0 {
+            probe[field] = default.into();
+        }
+    }
+    if probe["httpGet"].is_object() {
+        fill_http(&mut probe["httpGet"]);
+    }
+    if probe["grpc"].is_object() {
+        absent(&mut probe["grpc"]["service"], "");
+    }
+}
+
+fn fill_http(get: &mut Value) {
+    fields(get, &[("path", json!("/")), ("scheme", json!("HTTP"))]);
+}
+
+fn fill_volume(volume: &mut Value) {
+    let has_source = volume.as_object().is_some_and(|volume| volume.len() > 1);
+    if !has_source {
+        volume["emptyDir"] = json!({});
+    }
+    for source in ["secret", "configMap", "downwardAPI", "projected"] {
+        if volume[source].is_object() {
+            absent(&mut volume[source]["defaultMode"], 420);
+        }
+    }
+    if volume["hostPath"].is_object() {
+        absent(&mut volume["hostPath"]["type"], "");
+    }
+    if let Some(projected) = volume.get_mut("projected") {
+        for source in items(projected, "sources") {
+            if source["serviceAccountToken"].is_object() {
+                absent(
+                    &mut source["serviceAccountToken"]["expirationSeconds"],
+                    3600,
+                );
+            }
+            fill_field_refs(source);
+        }
+    }
+    fill_field_refs(volume);
+}
+
+fn fill_field_refs(source: &mut Value) {
+    let Some(volume) = source.get_mut("downwardAPI") else {
+        return;
+    };
+    for item in items(volume, "items") {
+        if item["fieldRef"].is_object() {
+            fields(&mut item["fieldRef"], &[("apiVersion", json!("v1"))]);
+        }
+    }
+}

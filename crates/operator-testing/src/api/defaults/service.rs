@@ -1,0 +1,38 @@
+//! Services. Their addresses are handed out when one is made, not here.
+
+use serde_json::{Value, json};
+
+use super::{absent, fields, items};
+
+pub(super) fn fill(object: &mut Value) {
+    let spec = &mut object["spec"];
+    fields(
+        spec,
+        &[
+            ("sessionAffinity", json!("None")),
+            ("type", json!("ClusterIP")),
+        ],
+    );
+    let type_ = spec["type"].as_str().unwrap_or_default().to_owned();
+    if spec["sessionAffinity"] == "ClientIP" {
+        absent(
+            &mut spec["sessionAffinityConfig"]["clientIP"]["timeoutSeconds"],
+            10800,
+        );
+    }
+    for port in items(spec, "ports") {
+        fields(port, &[("protocol", json!("TCP"))]);
+        if port["targetPort"].is_null() || port["targetPort"] == 0 || port["targetPort"] == "" {
+            port["targetPort"] = port["port"].clone();
+        }
+    }
+    if type_ != "ExternalName" {
+        absent(&mut spec["internalTrafficPolicy"], "Cluster");
+    }
+    if matches!(type_.as_str(), "NodePort" | "LoadBalancer") {
+        absent(&mut spec["externalTrafficPolicy"], "Cluster");
+    }
+    if type_ == "LoadBalancer" {
+        absent(&mut spec["allocateLoadBalancerNodePorts"], true);
+    }
+}

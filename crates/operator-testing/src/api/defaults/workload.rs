@@ -1,0 +1,117 @@
+//! Deployments and the like, jobs.
+
+use serde_json::{Value, json};
+
+use super::super::kind::Kind;
+use super::pod::fill_template;
+use super::{absent, fields, items};
+
+pub(super) fn fill(kind: &Kind, object: &mut Value) {
+    if !object["spec"].is_object() {
+        return;
+    }
+    if kind.plural == "daemonsets" {
+        let annotations = &mut object["metadata"]["annotations"];
+        absent(
+            &mut annotations["deprecated.daemonset.template.generation"],
+            "1",
+        );
+    }
+    let spec = &mut object["spec"];
+    fill_template(&mut spec["template"]);
+    match kind.plural.as_str() {
+        "deployments" => deployment(spec),
+        "replicasets" => absent(&mut spec["replicas"], 1),
+        "statefulsets" => stateful_set(spec),
+        "daemonsets" => {
+            fields(spec, &[("revisionHistoryLimit", json!(10))]);
+            let strategy = &mut spec["updateStrategy"];
+            fields(strategy, &[("type", json!("RollingUpdate"))]);
+            if strategy["type"] == "RollingUpdate" {
+                let rolling = [("maxSurge", json!(0)), ("maxUnavailable", json!(1))];
+                fields(&mut strategy["rollingUpdate"], &rolling);
+            }
+        }
+        "jobs" => job(spec),
+        "cronjobs" => {
+            job_template(&mut spec["jobTemplate"]["spec"]);
+            let defaults = [
+                ("concurrencyPolicy", json!("Allow")),
+                ("suspend", json!(false)),
+                ("successfulJobsHistoryLimit", json!(3)),
+                ("failedJobsHistoryLimit", json!(1)),
+            ];
+            fields(spec, &defaults);
+        }
+        _ => {}
+    }
+    if kind.plural == "cronjobs"
+        && let Some(spec) = spec.as_object_mut()
+    {
+        spec.shift_remove("template");
+    }
+}
+
+fn deployment(spec: &mut Value) {
+    let defaults = [
+        ("replicas", json!(1)),
+        ("revisionHistoryLimit", json!(10)),
+        ("progressDeadlineSeconds", json!(600)),
+    ];
+    fields(spec, &defaults);
+    let strategy = &mut spec["strategy"];
+    fields(strategy, &[("type", json!("RollingUpdate"))]);
+    if strategy["type"] == "RollingUpdate" {
+        let rolling = [("maxSurge", json!("25%")), ("maxUnavailable", json!("25%"))];
+        fields(&mut strategy["rollingUpdate"], &rolling);
+    }
+}
+
+fn stateful_set(spec: &mut Value) {
+    let defaults = [
+        ("podManagementPolicy", json!("OrderedReady")),
+        ("replicas", json!(1)),
+        ("revisionHistoryLimit", json!(10)),
+    ];
+    fields(spec, &defaults);
+    let retention = [
+        ("whenDeleted", json!("Retain")),
+        ("whenScaled", json!("Retain")),
+    ];
+    fields(
+        &mut spec["persistentVolumeClaimRetentionPolicy"],
+        &retention,
+    );
+    let strategy = &mut spec["updateStrategy"];
+    fields(strategy, &[("type", json!("RollingUpdate"))]);
+    if strategy["type"] == "RollingUpdate" {
+        absent(&mut strategy["rollingUpdate"]["partition"], 0);
+    }
+    for claim in items(spec, "volumeClaimTemplates") {
+        claim["apiVersion"] = "v1".into();
+        claim["kind"] = "PersistentVolumeClaim".into();
+        super::claim(claim);
+    }
+}
+
+fn job(spec: &mut Value) {
+    if spec["completions"].is_null() && spec["parallelism"].is_null() {
+        spec["completions"] = 1.into();
+    }
+    let defaults = [
+        ("parallelism", json!(1)),
+        ("backoffLimit", json!(6)),
+        ("completionMode", json!("NonIndexed")),
+        ("suspend", json!(false)),
+        ("manualSelector", json!(false)),
+        ("podReplacementPolicy", json!("TerminatingOrFailed")),
+    ];
+    fields(spec, &defaults);
+}
+
+/// The jobs of a CronJob get their defaults when they are made, but for those of their pods.
+fn job_template(spec: &mut Value) {
+    if spec.is_object() {
+        fill_template(&mut spec["template"]);
+    }
+}

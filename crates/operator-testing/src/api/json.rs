@@ -1,0 +1,127 @@
+//! Bodies as JSON or YAML, refused in the words of Go's decoder.
+
+use serde_json::Value;
+
+use super::kind::Kind;
+use super::status::{Failure, Result};
+
+/// The options of a deletion.
+pub(crate) fn options(body: &[u8]) -> Result<Value> {
+    serde_json::from_slice(body).map_err(|error| {
+        let text = format!(
+            "couldn't get version/kind; json parse error: {}",
+            in_go(body, &error)
+        );
+        Failure::bad_request(text)
+    })
+}
+
+/// The body of a patch that is JSON.
+pub(crate) fn patch(body: &[u8]) -> Result<Value> {
+    serde_json::from_slice(body).map_err(|error| {
+        Failure::bad_request(format!("error decoding patch: {}", in_go(body, &error)))
+    })
+}
+
+/// YAML, of which JSON is a part.
+pub(crate) fn yaml(body: &[u8]) -> Result<Value> {
+    serde_json::from_slice(body).or_else(|_| {
+        serde_yaml::from_slice(body)
+            .map_err(|error| Failure::bad_request(format!("error decoding YAML: {error}")))
+    })
+}
+
+const TYPE_META: &str = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
+
+/// The body of a create or update.
+pub(crate) fn object(kind: &Kind, body: &[u8]) -> Result<Value> {
+    let wrong = match serde_json::from_slice::<Value>(body) {
+        Ok(object) if object.is_object() => {
+            let has_kind = object["kind"].as_str().is_some_and(|kind| !kind.is_empty());
+            if has_kind || kind.custom.is_none() {
+                return Ok(object);
+            }
+            return Err(unrecognized(
+                kind,
+                body,
+                &format!(
+                    "Object 'Kind' is missing in '{}'",
+                    String::from_utf8_lossy(body)
+                ),
+            ));
+        }
+        Ok(other) => format!(
+            "json: cannot unmarshal {} into Go value of type {TYPE_META}",
+            go_type(&other)
+        ),
+        Err(error) => in_go(body, &error),
+    };
+    let wrong = format!("couldn't get version/kind; json parse error: {wrong}");
+    Err(unrecognized(kind, body, &wrong))
+}
+
+fn unrecognized(kind: &Kind, body: &[u8], wrong: &str) -> Failure {
+    Failure::bad_request(format!(
+        "the object provided is unrecognized (must be of type {}): {wrong} ({})",
+        kind.kind,
+        summary(body)
+    ))
+}
+
+/// What of a body is shown.
+fn summary(body: &[u8]) -> String {
+    let (shown, rest) = body.split_at(body.len().min(30));
+    let mut text = match shown {
+        [] => "<empty>".to_owned(),
+        [b'{', ..] => String::from_utf8_lossy(shown).into_owned(),
+        other => other.iter().map(|byte| format!("{byte:02x}")).collect(),
+    };
+    if !rest.is_empty() {
+        text += " ...";
+    }
+    text
+}
+
+fn in_go(body: &[u8], error: &serde_json::Error) -> String {
+    if error.is_eof() {
+        return "unexpected end of JSON input".to_owned();
+    }
+    let line = body
+        .split(|byte| *byte == b'\n')
+        .nth(error.line().saturating_sub(1));
+    let found = line.and_then(|line| line.get(error.column().saturating_sub(1)));
+    let found = char::from(found.copied().unwrap_or_default());
+    let text = error.to_string();
+    let place = [
+        (
+            "trailing comma",
+            match found {
+                '}' => "looking for beginning of object key string",
+                _ => "looking for beginning of value",
+            },
+        ),
+        (
+            "key must be a string",
+            "looking for beginning of object key string",
+        ),
+        ("expected `:`", "after object key"),
+        ("expected `,` or `}`", "after object key:value pair"),
+        ("expected `,` or `]`", "after array element"),
+        ("trailing characters", "after top-level value"),
+    ];
+    let place = place.iter().find(|(ours, _)| text.starts_with(ours));
+    let place = place.map_or("looking for beginning of value", |(_, theirs)| theirs);
+    format!("invalid character {found:?} {place}")
+}
+
+/// The name that Go gives the sort of a JSON value.
+pub(crate) fn go_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "bool",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}

@@ -1,0 +1,129 @@
+//! [Quantities] in the one form that the API server gives them: `1000m` is `1`.
+//!
+//! [Quantities]: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
+
+const DECIMAL: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
+const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
+const NANO: i128 = 1_000_000_000;
+
+/// The canonical form; `None` for what is no quantity, or too exact or too large for this.
+pub(crate) fn canonical(text: &str) -> Option<String> {
+    let at = text.find(|c: char| !c.is_ascii_digit() && !"+-.".contains(c));
+    let (number, suffix) = text.split_at(at.unwrap_or(text.len()));
+    let nanos = nanos(number)?;
+    if let Some(exponent) = suffix
+        .strip_prefix(['e', 'E'])
+        .filter(|rest| !rest.is_empty())
+    {
+        return exponential(nanos, exponent.parse().ok()?);
+    }
+    if let Some(power) = BINARY
+        .iter()
+        .position(|known| *known == suffix && power_of(suffix))
+    {
+        let nanos = nanos.checked_mul(1i128.checked_shl(10 * u32::try_from(power).ok()?)?)?;
+        return Some(binary(nanos).unwrap_or_else(|| decimal(nanos)));
+    }
+    let power = DECIMAL.iter().position(|known| *known == suffix)?;
+    let scaled = nanos.checked_mul(10i128.checked_pow(3 * u32::try_from(power).ok()?)?)?;
+    // What is below a billionth is rounded up.
+    let rounded = scaled.checked_add(NANO - 1)?.div_euclid(NANO);
+    Some(decimal(rounded))
+}
+
+fn power_of(suffix: &str) -> bool {
+    suffix.ends_with('i')
+}
+
+fn nanos(number: &str) -> Option<i128> {
+    let (sign, digits) = match number.strip_prefix('-') {
+        Some(digits) => (-1, digits),
+        None => (1, number.strip_prefix('+').unwrap_or(number)),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let is_number = !(whole.is_empty() && fraction.is_empty()) && fraction.len() <= 9;
+    let digits: String = whole
+        .chars()
+        .chain(format!("{fraction:0<9}").chars())
+        .collect();
+    let value: i128 = is_number.then(|| digits.parse().ok())??;
+    Some(sign * value)
+}
+
+fn decimal(nanos: i128) -> String {
+    let (mut value, mut power) = (nanos, 0);
+    while value != 0 && value % 1000 == 0 && power + 1 < DECIMAL.len() {
+        value /= 1000;
+        power += 1;
+    }
+    match value {
+        0 => "0".to_owned(),
+        value => format!("{value}{}", DECIMAL[power]),
+    }
+}
+
+/// `None` for what is small or has a fraction, and is written in powers of ten.
+fn binary(nanos: i128) -> Option<String> {
+    let mut value = (nanos % NANO == 0).then_some(nanos / NANO)?;
+    if value.abs() < 1024 {
+        return None;
+    }
+    let mut power = 0;
+    while value % 1024 == 0 && power + 1 < BINARY.len() {
+        value /= 1024;
+        power += 1;
+    }
+    Some(format!("{value}{}", BINARY[power]))
+}
+
+fn exponential(nanos: i128, exponent: i32) -> Option<String> {
+    let (mut value, mut power) = (nanos, exponent - 9);
+    while value != 0 && (value % 10 == 0 || power % 3 != 0) {
+        if value % 10 != 0 {
+            value = value.checked_mul(10)?;
+            power -= 1;
+            if power % 3 == 0 {
+                break;
+            }
+        } else {
+            value /= 10;
+            power += 1;
+        }
+    }
+    while power % 3 != 0 {
+        value = value.checked_mul(10)?;
+        power -= 1;
+    }
+    Some(match (value, power) {
+        (0, _) => "0".to_owned(),
+        (value, 0) => value.to_string(),
+        (value, power) => format!("{value}e{power}"),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::canonical;
+
+    #[test]
+    fn a_quantity_has_one_form() {
+        for (text, form) in [
+            ("1000m", "1"),
+            ("0.1", "100m"),
+            ("1.5", "1500m"),
+            ("1024Mi", "1Gi"),
+            ("1.5Gi", "1536Mi"),
+            ("512", "512"),
+            ("0.5Mi", "512Ki"),
+            ("1Ki", "1Ki"),
+            ("0.5Ki", "512"),
+            ("1000k", "1M"),
+            ("0", "0"),
+            ("1e3", "1e3"),
+            ("100", "100"),
+        ] {
+            assert_eq!(canonical(text).as_deref(), Some(form), "{text}");
+        }
+        assert_eq!(canonical("x"), None);
+    }
+}

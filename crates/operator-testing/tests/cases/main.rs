@@ -1,0 +1,193 @@
+//! Conformance: the cases of this folder on whichever server `OPERATOR_TEST_SERVER` names, compared with what the real one answered.
+//!
+//! A case is a list of requests in a namespace of its own; see [`case`] for its form. `recorded/` holds the whole answers of the real
+//! server but for what [`mask`] hides; `RECORD=write` writes them, on the real server only. Where the server in memory is known to
+//! differ, `differences.yaml` says so and why. `CASE=words` runs only the cases whose name has these words; `SHOW=1` prints all answers.
+
+mod ask;
+mod case;
+mod mask;
+mod recorded;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use futures::{StreamExt, stream};
+use operator_testing::Server;
+
+use self::ask::{Answer, ask};
+use self::case::{Case, Step};
+use self::mask::Masks;
+use self::recorded::{Difference, Recording};
+
+/// At least so many, and at most so many known differences, of which none in what operators use every day.
+const CASES: usize = 300;
+const DIFFERENCES: usize = 20;
+const EXACT: [&str; 6] = [
+    "crud",
+    "watch",
+    "apply",
+    "status",
+    "finalizers",
+    "collection",
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_answer_is_that_of_the_real_server() {
+    if std::env::var("OPERATOR_TEST_SERVER").is_ok_and(|mode| mode == "kubeconfig") {
+        eprintln!("the cases make definitions and namespaces: not on someone's cluster");
+        return;
+    }
+    let server = Server::start().await.unwrap();
+    let writes = recorded::writes();
+    assert!(
+        server.is_real() || !writes,
+        "only the real server's answers are recorded"
+    );
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
+    for file in files(&folder, ".crd.yaml") {
+        server.install(&text(&file)).await.unwrap();
+    }
+    let wanted = std::env::var("CASE").unwrap_or_default();
+    let known: Vec<Difference> =
+        serde_yaml::from_str(&text(&folder.join("differences.yaml"))).unwrap();
+    let mut groups: BTreeMap<String, Recording> = BTreeMap::new();
+    let mut cases = Vec::new();
+    for file in files(&folder.join("requests"), ".yaml") {
+        let group = file.file_stem().unwrap().to_string_lossy().into_owned();
+        let read: Vec<Case> = serde_yaml::from_str(&text(&file))
+            .unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        let names = read.iter().map(|case| case.case.clone()).collect();
+        groups.insert(group.clone(), Recording::read(&folder, &group, names));
+        cases.extend(read.into_iter().map(|case| (group.clone(), case)));
+    }
+    let total = cases.len();
+    let mut failures = check_differences(&known, &cases);
+    cases.retain(|(_, case)| case.case.contains(&wanted));
+    let ran = cases.len();
+    let mut running = stream::iter(cases.into_iter().enumerate())
+        .map(|(number, (group, case))| {
+            let recorded = groups[&group].answers(&case.case).filter(|_| !writes);
+            let (server, known) = (&server, &known);
+            async move {
+                let known: Vec<&Difference> =
+                    known.iter().filter(|d| d.case == case.case).collect();
+                let outcome = run(server, number, &case, recorded, &known).await;
+                (group, case.case, outcome)
+            }
+        })
+        .buffer_unordered(24);
+    let mut answers = Vec::new();
+    while let Some((group, case, outcome)) = running.next().await {
+        match outcome {
+            Ok(found) => answers.push((group, case, found)),
+            Err(wrong) => failures.push(format!("{group}: {case}: {wrong}")),
+        }
+    }
+    drop(running);
+    println!("{} of {ran} cases hold ({total} in all)", answers.len());
+    if writes {
+        for (group, case, found) in answers {
+            groups.get_mut(&group).unwrap().set(case, found);
+        }
+        groups.values().for_each(Recording::write);
+    }
+    assert!(
+        failures.is_empty(),
+        "{} failures:\n\n{}",
+        failures.len(),
+        failures.join("\n\n")
+    );
+    assert!(total >= CASES, "only {total} cases");
+}
+
+/// What is wrong with the list of known differences.
+fn check_differences(known: &[Difference], cases: &[(String, Case)]) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if known.len() > DIFFERENCES {
+        wrong.push(format!("{} differences are listed", known.len()));
+    }
+    for difference in known {
+        match cases.iter().find(|(_, case)| case.case == difference.case) {
+            Some((group, _)) if !EXACT.contains(&group.as_str()) => {}
+            Some((group, case)) => wrong.push(format!("{group}: {}: may not differ", case.case)),
+            None => wrong.push(format!("differences.yaml: no case {:?}", difference.case)),
+        }
+    }
+    wrong
+}
+
+/// The masked answers, or what is wrong with one of them.
+async fn run(
+    server: &Server,
+    number: usize,
+    case: &Case,
+    recorded: Option<&[Answer]>,
+    known: &[&Difference],
+) -> Result<Vec<Answer>, String> {
+    let namespace = format!("case-{number:04}");
+    let body = format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: {namespace}}}}}");
+    server.install(&body).await.unwrap();
+    let mut values = BTreeMap::from([("ns".to_owned(), namespace.clone())]);
+    let mut masks = Masks::new(namespace, serde_yaml::to_string(&case.sent()).unwrap());
+    let mut answers = Vec::new();
+    let is_recorded = recorded.is_some_and(|recorded| recorded.len() == case.steps.len());
+    if !is_recorded && !recorded::writes() {
+        return Err("not recorded: RECORD=write, on the real server".to_owned());
+    }
+    for (at, step) in case.steps.iter().enumerate() {
+        let expected = recorded.map(|recorded| &recorded[at]);
+        let differs = !server.is_real() && known.iter().any(|known| known.step == at + 1);
+        let said = |wrong: String| format!("step {}: {}: {wrong}", at + 1, step.name());
+        // The real collector looks for new kinds every half minute.
+        let deadline = Instant::now() + Duration::from_secs(90);
+        loop {
+            let mut tried = masks.clone();
+            let raw = ask(server, step, &values).await.map_err(said)?;
+            let answer = tried.hide(step, &raw);
+            let outcome = judge(step, &raw, &answer, expected);
+            let may_wait =
+                step.eventually.is_some() && server.is_real() && Instant::now() < deadline;
+            match outcome {
+                Err(_) if may_wait => tokio::time::sleep(Duration::from_millis(100)).await,
+                Err(wrong) if !differs => return Err(said(wrong)),
+                Ok(()) if differs => return Err(said("does not differ any more".to_owned())),
+                _ => {
+                    step.save(&raw, &mut values).map_err(said)?;
+                    masks = tried;
+                    answers.push(answer);
+                    break;
+                }
+            }
+        }
+    }
+    Ok(answers)
+}
+
+fn judge(
+    step: &Step,
+    raw: &Answer,
+    found: &Answer,
+    expected: Option<&Answer>,
+) -> Result<(), String> {
+    if !step.is_reached(raw) {
+        return Err(format!(
+            "not {} but {found}",
+            step.eventually.as_deref().unwrap_or_default()
+        ));
+    }
+    expected.map_or(Ok(()), |expected| found.compare(expected))
+}
+
+fn files(folder: &Path, end: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap();
+    let mut files: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    files.retain(|file| file.to_string_lossy().ends_with(end));
+    files.sort();
+    files
+}
+
+fn text(file: &Path) -> String {
+    std::fs::read_to_string(file).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
+}
