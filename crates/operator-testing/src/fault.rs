@@ -14,7 +14,7 @@ use futures::{StreamExt, stream};
 use http::{Response, StatusCode, header};
 use http_body::Frame;
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full, StreamBody};
+use http_body_util::{BodyExt, BodyStream, Full, StreamBody};
 use kube::client::Body;
 use serde_json::json;
 use tower::{Layer, Service};
@@ -49,11 +49,13 @@ pub(crate) enum Fault {
     Torn,
     /// The watch stays open, and no event comes.
     Stall,
+    /// The watch stays open, and no event comes after the first.
+    Hush,
     /// The watch tells that its version has expired (`410 Gone`).
     Expire,
 }
 
-const ALL: [(Fault, &str); 12] = [
+const ALL: [(Fault, &str); 13] = [
     (Fault::TooManyRequests, "429"),
     (Fault::Conflict, "409"),
     (Fault::ServerError, "500"),
@@ -65,10 +67,16 @@ const ALL: [(Fault, &str); 12] = [
     (Fault::Cut, "cut"),
     (Fault::Torn, "torn"),
     (Fault::Stall, "stall"),
+    (Fault::Hush, "hush"),
     (Fault::Expire, "410"),
 ];
 
 impl Fault {
+    /// Whether the client only learns in time that nothing comes any more.
+    pub fn is_silence(self) -> bool {
+        matches!(self, Self::Stall | Self::Hush)
+    }
+
     /// Those that can befall a request.
     pub fn of(request: &Request) -> &'static [Self] {
         match request.verb {
@@ -80,6 +88,7 @@ impl Fault {
                 Self::Cut,
                 Self::Torn,
                 Self::Stall,
+                Self::Hush,
                 Self::Expire,
             ],
             _ if request.is_write() => &[
@@ -322,6 +331,12 @@ where
         Fault::Stall => {
             let silence = stream::pending::<Result<Frame<Bytes>, BoxError>>();
             Ok(Response::new(StreamBody::new(silence).boxed_unsync()))
+        }
+        Fault::Hush => {
+            let (parts, body) = ask(server, request).await?.into_parts();
+            let first = BodyStream::new(body).take(1);
+            let body = StreamBody::new(first.chain(stream::pending()));
+            Ok(Response::from_parts(parts, body.boxed_unsync()))
         }
         Fault::Expire => {
             let status = status(410, "Expired", "the version is too old");

@@ -43,12 +43,14 @@ const MOST: usize = 600;
 /// Times are those of the test's clock, which leaps when nothing is to be done: an operator that waits for something outside of the
 /// test sees its timeouts pass at once.
 ///
+/// Faults befall what is asked until the operator rests; watches that are renewed later are left alone.
+///
 /// A value that is another in two runs without faults, as a generated password is, is not compared.
 ///
 /// `FAULTS="12:504 17:cut"` runs one schedule alone, as a failing test names it: by the number of the request, from 0, or of the next that
 /// it can befall. `429`, `409` and `500` come in place of the server's answer, `504` after the server did what was asked, `reset-before`
 /// and `reset-after` end the connection, `delay` is five seconds, `duplicate` lets the server have the request twice; a watch is `cut` in
-/// good order or `torn`, falls silent (`stall`), or has expired (`410`). `FAULT_SEED` chooses other pairs, and others of too many.
+/// good order or `torn`, falls silent at once (`stall`) or after its first event (`hush`), or has expired (`410`). `FAULT_SEED` chooses other pairs, and others of too many.
 #[derive(Clone, Debug)]
 pub struct Trial {
     manifests: PathBuf,
@@ -115,15 +117,33 @@ impl Trial {
             !calm.asked.is_empty(),
             "without a fault: it asks nothing of the server"
         );
-        let again = self.run(&installed, &operator, Schedule::default());
+        // what is done at intervals is done, and watches are renewed
+        let again = self.run_for(
+            &installed,
+            &operator,
+            Schedule::default(),
+            LONG_REST.max(self.rest),
+        );
+        if let Some(why) = &again.restless {
+            panic!("without a fault, for long: {why}");
+        }
         let unsteady = differences(&calm, &again);
-        let schedules = match std::env::var("FAULTS") {
-            Ok(text) => vec![
-                text.parse()
-                    .unwrap_or_else(|error| panic!("FAULTS: {error}")),
-            ],
-            Err(_) => schedules(&calm.asked, seed()),
-        };
+        if let Ok(text) = std::env::var("FAULTS") {
+            let schedule: Schedule = text
+                .parse()
+                .unwrap_or_else(|error| panic!("FAULTS: {error}"));
+            let run = self.run(&installed, &operator, schedule.clone());
+            assert_eq!(
+                run.left,
+                Schedule::default(),
+                "FAULTS: these befell no request"
+            );
+            if let Some(why) = wrong(&calm, &run, &unsteady) {
+                panic!("{}", told(&schedule, &run, &why));
+            }
+            return;
+        }
+        let schedules = schedules(&calm.asked, seed());
         let next = AtomicUsize::new(0);
         let failures = Mutex::new(BTreeSet::new());
         let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
@@ -186,10 +206,25 @@ impl Trial {
         E: Display + Send + 'static,
         R: Future<Output = Result<(), E>> + Send + 'static,
     {
-        let rest = match schedule.0.values().any(|fault| *fault == Fault::Stall) {
+        let is_silent = schedule.0.values().any(|fault| fault.is_silence());
+        let rest = match is_silent {
             true => LONG_REST.max(self.rest),
             false => self.rest,
         };
+        self.run_for(installed, operator, schedule, rest)
+    }
+
+    fn run_for<E, R>(
+        &self,
+        installed: &ApiServer,
+        operator: &impl Fn(Client) -> R,
+        schedule: Schedule,
+        rest: Duration,
+    ) -> Run
+    where
+        E: Display + Send + 'static,
+        R: Future<Output = Result<(), E>> + Send + 'static,
+    {
         runtime().block_on(async {
             let before = installed.objects();
             let server = self.server(installed.fork());
@@ -358,8 +393,7 @@ fn wrong(calm: &Run, run: &Run, unsteady: &BTreeMap<String, String>) -> Option<S
     let mut places = differences(calm, run);
     places.retain(|place, _| !unsteady.contains_key(place));
     if places.is_empty() {
-        let left = (run.left != Schedule::default()).then(|| run.left.to_string());
-        return left.map(|left| format!("{left} befell no request"));
+        return None;
     }
     let shown: Vec<String> = places.into_values().take(6).collect();
     Some(format!("the cluster is another:\n  {}", shown.join("\n  ")))
@@ -404,8 +438,8 @@ fn told(schedule: &Schedule, run: &Run, why: &str) -> String {
         .0
         .iter()
         .map(|(number, fault)| match run.asked.get(*number) {
-            Some(request) => format!("{fault} befalls request {number}, {request}"),
-            None => format!("{fault} befalls no request {number}"),
+            Some(request) => format!("{fault} at request {number}, {request}"),
+            None => format!("{fault} at request {number}, which is not made"),
         });
     let befallen: Vec<String> = befallen.collect();
     format!("FAULTS=\"{schedule}\": {}\n  {why}", befallen.join("; "))

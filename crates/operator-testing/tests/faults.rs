@@ -61,7 +61,7 @@ fn one_that_gives_up_is_found() {
 
 #[test]
 #[should_panic(
-    expected = "befalls request 0, patch configmaps default/a\n  the operator ended: no luck"
+    expected = "at request 0, patch configmaps default/a\n  the operator ended: no luck"
 )]
 fn one_that_ends_is_found() {
     trial("ends").assert_converges(async |client: Client| {
