@@ -118,6 +118,8 @@ impl<R: Reconciler> Turns<R> {
     pub fn forget(&self, key: &ObjectRef<R::Resource>) {
         self.backoffs.reset(key);
         self.own_writes.forget(key);
+        let owner = (key.namespace.clone(), key.name.clone());
+        self.controlling.bereft().remove(&owner);
         self.wakes.forget(key);
         self.metrics.failing.set(self.backoffs.len() as i64);
     }
@@ -146,6 +148,7 @@ impl<R: Reconciler> Turns<R> {
                 self.note_writes(key, &cx);
                 if cx.found_gone() {
                     self.own_writes.found_gone(key.clone(), object);
+                    return Ok(Done::Reconciled(Action::await_change()));
                 }
                 done.map(Done::Reconciled)
             }

@@ -207,9 +207,14 @@ where
 {
     let resource = kind.resource.clone();
     let events = source.events::<Related>(&kind.resource, namespace.as_deref());
+    let owners = cache.clone();
     let events = events.inspect(move |event| {
         if let Event::Delete(child) = event {
             controlling.forget_child(&resource, &child.metadata);
+            let owner = controller_of::<K>(&child.metadata);
+            if let Some(owner) = owner.filter(|owner| owners.get(owner).is_some()) {
+                controlling.bereft().insert((owner.namespace, owner.name));
+            }
         }
     });
     woken(events, cache, |child| {

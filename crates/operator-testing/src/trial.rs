@@ -22,8 +22,9 @@ use crate::server::Server;
 /// How long nothing may be written before an operator counts as being at rest, on the test's clock.
 const REST: Duration = Duration::from_secs(60);
 
-/// The same where a watch fell silent: as long as it takes to be given up, and more.
-const LONG_REST: Duration = Duration::from_secs(900);
+/// The same where a watch may fall silent, with the sample and without: first until watches were renewed once, then until the silence is
+/// known for what it is.
+const LONG_RESTS: [Duration; 2] = [Duration::from_secs(160), Duration::from_secs(450)];
 
 /// How often it may begin anew to be at rest.
 const PATIENCE: usize = 8;
@@ -43,7 +44,7 @@ const MOST: usize = 600;
 /// Times are those of the test's clock, which leaps when nothing is to be done: an operator that waits for something outside of the
 /// test sees its timeouts pass at once.
 ///
-/// Faults befall what is asked until the operator rests; watches that are renewed later are left alone.
+/// Faults befall what is asked until the operator rests; silence also befalls the watches as they are renewed.
 ///
 /// A value that is another in two runs without faults, as a generated password is, is not compared.
 ///
@@ -68,6 +69,8 @@ struct Run {
     restless: Option<String>,
     /// What befell no request.
     left: Schedule,
+    /// How much was asked before the sample was deleted.
+    before_end: usize,
 }
 
 impl Trial {
@@ -117,12 +120,12 @@ impl Trial {
             !calm.asked.is_empty(),
             "without a fault: it asks nothing of the server"
         );
-        // what is done at intervals is done, and watches are renewed
+        // what is done at intervals is done, and watches are renewed, each of which may fall silent
         let again = self.run_for(
             &installed,
             &operator,
             Schedule::default(),
-            LONG_REST.max(self.rest),
+            self.long_rests(),
         );
         if let Some(why) = &again.restless {
             panic!("without a fault, for long: {why}");
@@ -143,7 +146,7 @@ impl Trial {
             }
             return;
         }
-        let schedules = schedules(&calm.asked, seed());
+        let schedules = schedules(&calm.asked, &again.asked[..again.before_end], seed());
         let next = AtomicUsize::new(0);
         let failures = Mutex::new(BTreeSet::new());
         let threads = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
@@ -207,11 +210,15 @@ impl Trial {
         R: Future<Output = Result<(), E>> + Send + 'static,
     {
         let is_silent = schedule.0.values().any(|fault| fault.is_silence());
-        let rest = match is_silent {
-            true => LONG_REST.max(self.rest),
-            false => self.rest,
+        let rests = match is_silent {
+            true => self.long_rests(),
+            false => [self.rest; 2],
         };
-        self.run_for(installed, operator, schedule, rest)
+        self.run_for(installed, operator, schedule, rests)
+    }
+
+    fn long_rests(&self) -> [Duration; 2] {
+        LONG_RESTS.map(|rest| rest.max(self.rest))
     }
 
     fn run_for<E, R>(
@@ -219,7 +226,7 @@ impl Trial {
         installed: &ApiServer,
         operator: &impl Fn(Client) -> R,
         schedule: Schedule,
-        rest: Duration,
+        [with, without]: [Duration; 2],
     ) -> Run
     where
         E: Display + Send + 'static,
@@ -232,13 +239,14 @@ impl Trial {
             server.run(operator(server.disturbed(&self.user, &faults)));
             let sample = server.install(&self.sample).await;
             sample.unwrap_or_else(|error| panic!("the sample: {error}"));
-            let mut states = vec![];
-            let mut restless = come_to_rest(&server, &faults, rest).await;
+            let (mut states, mut before_end) = (vec![], 0);
+            let mut restless = come_to_rest(&server, &faults, with).await;
             if restless.is_none() {
                 states.push(settled(&server, &before));
+                before_end = faults.asked().len();
                 let sample = server.uninstall(&self.sample).await;
                 sample.unwrap_or_else(|error| panic!("the sample: {error}"));
-                restless = come_to_rest(&server, &faults, rest).await;
+                restless = come_to_rest(&server, &faults, without).await;
                 states.push(settled(&server, &before));
             }
             let answered = server.requests();
@@ -251,6 +259,7 @@ impl Trial {
                 states,
                 restless: forbidden.or(restless),
                 left: faults.left(),
+                before_end,
             }
         })
     }
@@ -347,12 +356,19 @@ fn mask_times(value: &mut Value) {
     }
 }
 
-/// Each fault of each request, and some pairs; of too many, some.
-fn schedules(asked: &[Request], seed: u64) -> Vec<Schedule> {
-    let numbered = asked.iter().enumerate();
-    let single = numbered
-        .flat_map(|(number, request)| Fault::of(request).iter().map(move |fault| (number, *fault)));
-    let mut single: Vec<(usize, Fault)> = single.collect();
+/// Each fault of each request, and some pairs; of too many, some. Silence befalls what is asked in a longer time.
+fn schedules(asked: &[Request], for_long: &[Request], seed: u64) -> Vec<Schedule> {
+    let faults = |asked: &[Request]| -> Vec<(usize, Fault)> {
+        let numbered = asked.iter().enumerate();
+        let faults = numbered.flat_map(|(number, request)| {
+            Fault::of(request).iter().map(move |fault| (number, *fault))
+        });
+        faults.collect()
+    };
+    let mut single = faults(asked);
+    single.retain(|(_, fault)| !fault.is_silence());
+    let silence = faults(for_long).into_iter();
+    single.extend(silence.filter(|(_, fault)| fault.is_silence()));
     let mut random = seed;
     let mut below = |bound: usize| {
         // xorshift: what is chosen is to be the same everywhere

@@ -1,9 +1,9 @@
 //! Children: applied when they differ from what is wanted, and never taken from another owner.
 
 use std::{
-    collections::HashMap,
+    collections::{HashMap, HashSet},
     hash::{DefaultHasher, Hash, Hasher},
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
 use kube::{
@@ -123,10 +123,24 @@ impl Context {
                 let parameters = PatchParams::apply(self.operator()).force();
                 self.send::<K>(&place, &desired, &parameters).await?
             }
-            None => self.make::<K>(kind, &place, &desired, uncontrolled).await?,
+            None => {
+                self.check_bereft().await?;
+                self.make::<K>(kind, &place, &desired, uncontrolled).await?
+            }
         };
         self.remember(&place, &desired, &live);
         Ok(serde_json::from_value(live)?)
+    }
+
+    /// Where a child has gone, the object may have gone before it, and its watch, fallen silent, not have told: the garbage collector
+    /// would take what is made now, which would wake the object, for as long as that lasts.
+    async fn check_bereft(&self) -> Result<()> {
+        let key = (self.owner.namespace.clone(), self.owner.name.clone());
+        let is_bereft = self.controller.bereft().remove(&key);
+        if is_bereft && !self.is_there().await? {
+            return Err(anyhow::anyhow!("the object is gone").into());
+        }
+        Ok(())
     }
 
     /// Applies a child that was not there a moment ago. There is no apply that only creates, so this one seizes
@@ -379,6 +393,10 @@ fn child_key(group: &str, kind: &str, namespace: Option<&str>, name: &str) -> St
 }
 
 impl Controlling {
+    pub fn bereft(&self) -> MutexGuard<'_, HashSet<(Option<String>, String)>> {
+        self.bereft.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// A child is gone, and with it what is remembered of it.
     pub fn forget_child(&self, resource: &ApiResource, child: &ObjectMeta) {
         let name = child.name.as_deref().unwrap_or_default();

@@ -5,21 +5,28 @@ mod event;
 mod ownership;
 mod status;
 
-use std::sync::{
-    Arc, Mutex, MutexGuard, PoisonError,
-    atomic::{AtomicBool, Ordering::Relaxed},
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering::Relaxed},
+    },
 };
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{
     Client, Resource, ResourceExt,
-    api::ObjectMeta,
+    api::{GetParams, ObjectMeta},
     core::Request,
     runtime::{events::Reporter, reflector::ObjectRef},
 };
 use serde_json::Value;
 
-use crate::kind::{GroupKind, Kind};
+use crate::{
+    Result,
+    error::is_gone,
+    kind::{GroupKind, Kind},
+};
 
 pub(crate) use apply::Applied;
 pub(crate) use event::Recorders;
@@ -44,6 +51,10 @@ pub(crate) struct Controlling {
     pub kind: GroupKind,
     pub owns: Vec<Kind>,
     pub applied: Applied,
+    /// The reconciled objects of which a child has gone since they made one, by namespace and name.
+    pub bereft: Mutex<HashSet<(Option<String>, String)>>,
+    /// Where the kind's objects are, in a namespace or in none.
+    path: fn(Option<&str>) -> String,
 }
 
 /// The reconciled object as its children refer to it.
@@ -73,6 +84,8 @@ impl Controlling {
             kind: GroupKind::of::<K>(),
             owns,
             applied: Applied::default(),
+            bereft: Mutex::default(),
+            path: |namespace| K::url_path(&(), namespace),
         })
     }
 }
@@ -148,6 +161,28 @@ impl Context {
 
     pub(crate) fn found_gone(&self) -> bool {
         self.is_gone.load(Relaxed)
+    }
+
+    /// Asks the API server whether it has the reconciled object, and notes if it has not.
+    pub(crate) async fn is_there(&self) -> Result<bool> {
+        let Owner {
+            namespace, name, ..
+        } = &self.owner;
+        let request = Request::new((self.controller.path)(namespace.as_deref()))
+            .get(name, &GetParams::default())
+            .map_err(kube::Error::BuildRequest)?;
+        let uid = self
+            .owner
+            .reference
+            .as_ref()
+            .map(|owner| owner.uid.as_str());
+        let is_there = match self.controller.client.request::<Value>(request).await {
+            Ok(found) => found["metadata"]["uid"].as_str() == uid,
+            Err(error) if is_gone(&error) => false,
+            Err(error) => return Err(error.into()),
+        };
+        self.is_gone.fetch_or(!is_there, Relaxed);
+        Ok(is_there)
     }
 }
 

@@ -1,10 +1,8 @@
 //! The status of the reconciled object, written when it changed.
 
-use std::sync::atomic::Ordering::Relaxed;
-
 use kube::{
     Resource, ResourceExt,
-    api::{GetParams, Patch, PatchParams},
+    api::{Patch, PatchParams},
 };
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -73,26 +71,13 @@ impl Context {
                 Ok(())
             }
             Err(error) if is_gone(&error) && is_owner => {
-                if self.is_there(object).await? {
+                match self.is_there().await? {
                     // what is not there is the subresource
-                    return Err(error.into());
+                    true => Err(error.into()),
+                    false => Ok(()),
                 }
-                self.is_gone.store(true, Relaxed);
-                Ok(())
             }
             Err(error) if is_gone(&error) => Ok(()),
-            Err(error) => Err(error.into()),
-        }
-    }
-
-    /// Whether the API server has this very object.
-    async fn is_there<K: Resource<DynamicType = ()>>(&self, object: &K) -> Result<bool> {
-        let request = requests::<K>(object.namespace().as_deref())
-            .get(&object.name_any(), &GetParams::default())
-            .map_err(kube::Error::BuildRequest)?;
-        match self.controller.client.request::<Value>(request).await {
-            Ok(found) => Ok(found["metadata"]["uid"].as_str() == object.meta().uid.as_deref()),
-            Err(error) if is_gone(&error) => Ok(false),
             Err(error) => Err(error.into()),
         }
     }
