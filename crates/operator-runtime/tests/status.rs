@@ -110,7 +110,7 @@ async fn a_condition_that_another_writes_meanwhile_stays() {
     let server = server().await;
     let api: Api<Widget> = Api::default_namespaced(server.client());
     let others = json!({
-        "apiVersion": "test.example.com/v1", "kind": "Widget",
+        "apiVersion": "test.example.com/v1", "kind": "Widget", "metadata": { "name": "a" },
         "status": { "conditions": [{
             "type": "Backup", "status": "True", "reason": "Done", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z",
         }] },
