@@ -52,7 +52,6 @@ spec:
         openAPIV3Schema:
           type: object
           properties:
-            items: {type: array, items: {type: string}}
             spec:
               type: object
               properties:
@@ -66,7 +65,6 @@ const WIDGET: &str = r#"
 apiVersion: forms.example.com/v1
 kind: Widget
 metadata: {name: one}
-items: ["not", list]
 spec: {color: red, size: 3, replicas: 2}
 "#;
 
