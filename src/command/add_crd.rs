@@ -42,7 +42,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let names = kinds::list(specs.iter().map(|api| api.names.kind.as_str()));
     let added = open.add(specs, &args.chosen)?;
     let rendered = open.render()?;
-    let (plan, _) = open.plan(rendered.tree)?;
+    let plan = open.plan_for(rendered.tree, |_| true)?;
     let mut reports = open.reports(rendered.diagnostics, &plan);
     let evolution = Evolution::of(&open, &plan, args.allow);
     reports.extend(evolution.warnings());

@@ -32,7 +32,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     open.resolution = args.resolve.into();
     let api = open.remove(&args.kind)?;
     let rendered = open.render()?;
-    let (plan, _) = open.plan(rendered.tree)?;
+    let plan = open.plan_for(rendered.tree, |_| true)?;
     let mut reports = open.reports(rendered.diagnostics, &plan);
     let evolution = Evolution::default();
     if !args.view.is_check() {
