@@ -34,6 +34,13 @@ impl Terminal {
         }
     }
 
+    /// A line of a session, to standard output, without its colours where nobody would see them.
+    pub fn show(&self, line: &str) {
+        let mut out = AutoStream::auto(io::stdout().lock());
+        // the session is ended by the user, not by a pipe that is closed
+        let _ = writeln!(out, "{line}");
+    }
+
     /// What is not the result, to standard error.
     pub fn tell(&self, line: &str) {
         let _ = writeln!(io::stderr().lock(), "{line}");

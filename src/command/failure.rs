@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::{
     crd::ReadError,
+    dev::DevError,
     diagnostic::{Place, Report},
     disk::DiskError,
     plan::ResolutionError,
@@ -70,6 +71,7 @@ macro_rules! from {
 }
 
 from!(
+    DevError,
     KindError,
     LockError,
     RenderError,

@@ -76,6 +76,11 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let warnings = rendered.warnings();
     let (plan, settled) = open.plan(rendered.tree)?;
     let kinds = open.apis.len();
+    let mut controlled = open.state.state.kinds.iter();
+    let next = match controlled.any(|kind| kind.scaffold.is_some()) {
+        true => "operator dev",
+        false => "test",
+    };
     let outcome = Outcome {
         root: &open.root,
         evolution: Evolution::default(),
@@ -88,7 +93,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
                 kinds::list(open.apis.iter().map(|api| api.names.kind.as_str()))
             ),
         },
-        next: format!("cd {} && cargo test", open.root.display()),
+        next: format!("cd {} && cargo {next}", open.root.display()),
         cure: Cure::SameCommand,
         settled,
         warnings,

@@ -80,6 +80,8 @@ pub enum KindError {
         version: String,
         known: String,
     },
+    #[error("no kind of {0} has a controller, so that there is nothing to run")]
+    NoController(String),
     #[error("the version `{version}` of {kind} is not served, so no controller can watch it")]
     NotServed { kind: String, version: String },
     #[error("{0} is defined twice in the input: in {1} and in {2}")]
@@ -144,6 +146,7 @@ impl KindError {
             Self::Twice(..) => "name one of the two".into(),
             Self::Taken(..) => "choose another with --as NAME".into(),
             Self::ManyNames(_) => "add the kinds one after the other, or choose one with --kind".into(),
+            Self::NoController(_) => "`cargo operator add-crd FILE` adds a kind with one; or set `scaffold = \"reconciler\"` of a kind in operator.toml".into(),
             Self::NoSpec { .. } => "put it back, or take the kind's [[kind]] table out of operator.toml".into(),
             Self::OtherKind { .. } => "mend `kind` and `group` in operator.toml, or the spec".into(),
             Self::Unknown(..) | Self::Several(..) => {

@@ -2,10 +2,12 @@
 
 mod add_crd;
 mod completions;
+mod dev;
 mod evolve;
 mod explain;
 mod failure;
 mod gen_manifests;
+mod happened;
 mod init;
 mod inspect;
 mod kinds;
@@ -66,6 +68,7 @@ enum Command {
     GenManifests(gen_manifests::Args),
     Inspect(inspect::Args),
     Explain(explain::Args),
+    Dev(dev::Args),
     Completions(completions::Args),
 }
 
@@ -96,6 +99,7 @@ fn run(command: Command, terminal: &Terminal) -> Result<Exit, Failure> {
         Command::GenManifests(args) => gen_manifests::exec(args, terminal),
         Command::Inspect(args) => inspect::exec(args, terminal),
         Command::Explain(args) => explain::exec(args, terminal),
+        Command::Dev(args) => dev::exec(args, terminal),
         Command::Completions(args) => completions::exec(args, terminal),
     }
 }

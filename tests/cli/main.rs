@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod branches;
+mod dev;
 mod diagnostics;
 mod evolves;
 mod explained;

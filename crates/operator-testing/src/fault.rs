@@ -19,7 +19,7 @@ use kube::client::Body;
 use serde_json::json;
 use tower::{Layer, Service};
 
-use crate::record::{Request, describe};
+use crate::record::Request;
 
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 type Answer = Response<UnsyncBoxBody<Bytes, BoxError>>;
@@ -264,7 +264,7 @@ where
     }
 
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
-        let next = self.faults.next(describe(&request));
+        let next = self.faults.next(Request::of(&request));
         // the one that is ready answers, and its copy takes its place
         let copy = self.inner.clone();
         let server = std::mem::replace(&mut self.inner, copy);
@@ -407,7 +407,7 @@ mod tests {
         let faults = Faults::new(Schedule([(0, Fault::Cut), (1, Fault::Conflict)].into()));
         let befallen = |method: &str, uri: &str| {
             let request = http::Request::builder().method(method).uri(uri);
-            match faults.next(describe(&request.body(()).unwrap())) {
+            match faults.next(Request::of(&request.body(()).unwrap())) {
                 Next::Fault(fault) => Some(fault),
                 Next::Server | Next::Silence => None,
             }

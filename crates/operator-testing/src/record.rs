@@ -38,6 +38,34 @@ pub struct Request {
 }
 
 impl Request {
+    /// What a request asks, for programs that put a layer of their own before a server; its code is 0, as there is no answer yet.
+    pub fn of<B>(request: &http::Request<B>) -> Self {
+        let header = |name: &str| {
+            let value = request
+                .headers()
+                .get(name)
+                .and_then(|value| value.to_str().ok());
+            value.unwrap_or_default().to_owned()
+        };
+        let (verb, path) = target(request.method(), request.uri());
+        let resource = if path.plural.is_empty() {
+            request.uri().path().to_owned()
+        } else {
+            path.plural
+        };
+        Self {
+            agent: header("user-agent"),
+            user: header("impersonate-user"),
+            verb,
+            group: path.group,
+            resource,
+            subresource: path.subresource.unwrap_or_default(),
+            namespace: path.namespace,
+            name: path.name,
+            code: 0,
+        }
+    }
+
     /// Whether it was to change something.
     pub fn is_write(&self) -> bool {
         !matches!(self.verb, "get" | "list" | "watch" | "")
@@ -139,7 +167,7 @@ where
         {
             headers.insert("impersonate-user", user);
         }
-        let mut noted = describe(&request);
+        let mut noted = Request::of(&request);
         let record = self.layer.record.clone();
         let answer = self.inner.call(request);
         Box::pin(async move {
@@ -150,33 +178,5 @@ where
             }
             Ok(response)
         })
-    }
-}
-
-/// What is asked; the answer's code is not known yet.
-pub(crate) fn describe<B>(request: &http::Request<B>) -> Request {
-    let header = |name: &str| {
-        let value = request
-            .headers()
-            .get(name)
-            .and_then(|value| value.to_str().ok());
-        value.unwrap_or_default().to_owned()
-    };
-    let (verb, path) = target(request.method(), request.uri());
-    let resource = if path.plural.is_empty() {
-        request.uri().path().to_owned()
-    } else {
-        path.plural
-    };
-    Request {
-        agent: header("user-agent"),
-        user: header("impersonate-user"),
-        verb,
-        group: path.group,
-        resource,
-        subresource: path.subresource.unwrap_or_default(),
-        namespace: path.namespace,
-        name: path.name,
-        code: 0,
     }
 }

@@ -105,10 +105,7 @@ impl Server {
     }
 
     fn namespace_of<'a>(&'a self, user: &'a str) -> &'a str {
-        let account = user
-            .strip_prefix("system:serviceaccount:")
-            .and_then(|account| account.split_once(':'));
-        account.map_or(self.namespace(), |(namespace, _)| namespace)
+        account_namespace(user).unwrap_or(self.namespace())
     }
 
     /// A client of a user whose requests faults befall.
@@ -180,6 +177,12 @@ impl Server {
             Backend::Real(real) => Some(real),
         }
     }
+}
+
+/// The namespace of a user that is a service account.
+pub(crate) fn account_namespace(user: &str) -> Option<&str> {
+    let account = user.strip_prefix("system:serviceaccount:")?;
+    Some(account.split_once(':')?.0)
 }
 
 impl std::fmt::Debug for Server {

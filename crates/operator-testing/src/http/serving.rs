@@ -23,6 +23,7 @@ use super::Error;
 use super::connection::accept;
 use super::identity::Identity;
 use crate::Body;
+use crate::server::account_namespace;
 
 /// A server that other programs of this host reach. Dropping it cuts all connections; [`shutdown`](Self::shutdown) lets answers end.
 pub struct Serving {
@@ -86,20 +87,29 @@ impl Serving {
 
     /// How an administrator reaches it.
     pub fn kubeconfig(&self) -> Kubeconfig {
+        self.kubeconfig_as("")
+    }
+
+    /// How a user reaches it, such as `system:serviceaccount:NAMESPACE:NAME`, with the rights that the roles on the server give; by
+    /// [impersonation]. A service account's own namespace is the default one, as it is in its pods.
+    ///
+    /// [impersonation]: https://kubernetes.io/docs/reference/access-authn-authz/user-impersonation/
+    pub fn kubeconfig_as(&self, user: &str) -> Kubeconfig {
         let name = || env!("CARGO_PKG_NAME").to_owned();
         let cluster = Cluster {
             server: Some(self.url()),
             certificate_authority_data: Some(STANDARD.encode(&self.identity.authority)),
             ..Cluster::default()
         };
-        let user = AuthInfo {
+        let auth_info = AuthInfo {
             token: Some(self.identity.token.clone().into()),
+            impersonate: (!user.is_empty()).then(|| user.to_owned()),
             ..AuthInfo::default()
         };
         let context = Context {
             cluster: name(),
             user: Some(name()),
-            namespace: Some("default".to_owned()),
+            namespace: Some(account_namespace(user).unwrap_or("default").to_owned()),
             ..Context::default()
         };
         Kubeconfig {
@@ -112,7 +122,7 @@ impl Serving {
             }],
             auth_infos: vec![NamedAuthInfo {
                 name: name(),
-                auth_info: Some(user),
+                auth_info: Some(auth_info),
                 ..NamedAuthInfo::default()
             }],
             contexts: vec![NamedContext {
@@ -125,14 +135,19 @@ impl Serving {
         }
     }
 
-    /// Writes the kubeconfig, readable by this user alone.
+    /// Writes the administrator's kubeconfig, readable by the owner of this process alone.
     pub fn write_kubeconfig(&self, path: impl AsRef<Path>) -> Result<(), Error> {
+        self.write_kubeconfig_as("", path)
+    }
+
+    /// Writes the kubeconfig of a [user](Self::kubeconfig_as), readable by the owner of this process alone.
+    pub fn write_kubeconfig_as(&self, user: &str, path: impl AsRef<Path>) -> Result<(), Error> {
         let path = path.as_ref();
         let failed = |source| Error::File {
             path: path.to_owned(),
             source,
         };
-        let text = serde_yaml::to_string(&self.kubeconfig())
+        let text = serde_yaml::to_string(&self.kubeconfig_as(user))
             .map_err(|error| failed(io::Error::other(error)))?;
         write_private(path, &text).map_err(failed)
     }

@@ -1,0 +1,154 @@
+//! `dev`: the operator at work, on one machine.
+
+use std::{ffi::OsString, path::PathBuf};
+
+use clap::ValueEnum;
+
+use super::{
+    Exit,
+    failure::Failure,
+    happened,
+    kinds::KindError,
+    open::{Open, Where},
+};
+use crate::{
+    dev::{self, Happening, Place, Project},
+    disk::Mend,
+    project::{Namespaces, ResourceType, resolve},
+    terminal::Terminal,
+};
+
+/// Builds the operator and runs it on an API server in memory, with the definitions, roles and samples of the project, and shows what
+/// happens; code that changes is built anew. Ctrl-C ends it
+///
+/// The server needs nothing but this program, and forgets everything when it ends. kubectl works beside it, with the kubeconfig that is
+/// told first. The operator has the rights of its service account, as it has them in a cluster.
+///
+/// It gets LEADER_ELECTION=false, HTTP_ADDRESS=127.0.0.1:0, SHUTDOWN_TIMEOUT=2s, and a log as JSON at `info`, where these are not set.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Uses the current context of your kubeconfig, and its rights, instead of a server in memory
+    #[arg(long)]
+    cluster: bool,
+    /// Applies no samples
+    #[arg(long)]
+    no_samples: bool,
+    /// Applies the objects of a file or folder too, such as definitions of kinds that the operator works with
+    #[arg(long, value_name = "PATH")]
+    apply: Vec<PathBuf>,
+    /// Leaves out what does not interest you
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT")]
+    hide: Vec<What>,
+    /// The binary that is the operator, if the package has more than one
+    #[arg(long, value_name = "NAME")]
+    bin: Option<String>,
+    /// Builds in release mode
+    #[arg(long)]
+    release: bool,
+    #[command(flatten)]
+    project: Where,
+    /// For the operator itself, as in `-- --concurrency 1`
+    #[arg(last = true, value_name = "ARGUMENTS")]
+    arguments: Vec<OsString>,
+}
+
+/// What a session shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum What {
+    /// What the operator asks, and what it is answered
+    Requests,
+    /// Objects that come, change and go
+    Objects,
+    /// Conditions of objects
+    Conditions,
+    /// Kubernetes events
+    Events,
+    /// Reconciliations that end well
+    Reconciles,
+    /// The operator's own log
+    Logs,
+}
+
+pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
+    let open = Open::at(&args.project, Mend::Tell, terminal)?;
+    let found = of(&open)?;
+    // other commands are to work beside the session
+    drop(open);
+    let place = Place {
+        cluster: args.cluster,
+        samples: !args.no_samples,
+        apply: args.apply,
+        binary: args.bin,
+        release: args.release,
+        arguments: args.arguments,
+    };
+    let read = || of(&Open::at(&args.project, Mend::Tell, terminal).ok()?).ok();
+    dev::run(found, &place, read, |happening| {
+        if !args.hide.iter().any(|what| what.has(&happening)) {
+            happened::lines(&happening)
+                .iter()
+                .for_each(|line| terminal.show(line));
+        }
+    })?;
+    Ok(Exit::Clean)
+}
+
+impl What {
+    fn has(self, happening: &Happening) -> bool {
+        let is_condition = |change: &dev::Change| matches!(change, dev::Change::Condition { .. });
+        match happening {
+            Happening::Asked { .. } => self == Self::Requests,
+            Happening::Object { change, .. } if is_condition(change) => self == Self::Conditions,
+            Happening::Object { .. } => self == Self::Objects,
+            Happening::Event { .. } => self == Self::Events,
+            Happening::Reconciled { .. } => self == Self::Reconciles,
+            Happening::Logged { .. } => self == Self::Logs,
+            _ => false,
+        }
+    }
+}
+
+/// What the session needs of the project.
+fn of(open: &Open) -> Result<Project, Failure> {
+    let state = &open.state.state;
+    if !state.kinds.iter().any(|kind| kind.scaffold.is_some()) {
+        return Err(KindError::NoController(state.name.clone()).into());
+    }
+    let mut kinds: Vec<ResourceType> = vec![];
+    for (kind, api) in state.kinds.iter().zip(&open.apis) {
+        let version = kind.versions.first().map_or("", String::as_str);
+        kinds.push(resolve(
+            &format!("{}/{version}/{}", kind.group, kind.kind),
+            std::slice::from_ref(api),
+        )?);
+    }
+    let own = kinds.len();
+    for name in state
+        .kinds
+        .iter()
+        .flat_map(|kind| kind.owns.iter().chain(&kind.watches))
+    {
+        let other = resolve(name, &open.apis)?;
+        if !kinds.contains(&other) {
+            kinds.push(other);
+        }
+    }
+    let mut specs: Vec<String> = state.kinds.iter().map(|kind| kind.spec.clone()).collect();
+    specs.dedup();
+    Ok(Project {
+        root: open.root.clone(),
+        name: state.name.clone(),
+        specs,
+        kinds,
+        own,
+        namespaces: match &state.namespaces {
+            Namespaces::All => vec![],
+            Namespaces::Own => vec![state.name.clone()],
+            Namespaces::Listed(names) => names.clone(),
+        },
+        is_stale: {
+            let (plan, _seen) = open.plan(open.render()?.tree)?;
+            !plan.changes.is_empty() || !plan.conflicts.is_empty()
+        },
+    })
+}

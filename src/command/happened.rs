@@ -1,0 +1,156 @@
+//! The words of a session: a line for each thing that happens, with the time, what it is, and about which object.
+
+use anstyle::{AnsiColor, Style};
+
+use crate::dev::{Change, Happening};
+
+/// The lines of a happening, with colours.
+pub fn lines(happening: &Happening) -> Vec<String> {
+    let now = jiff::Zoned::now().strftime("%H:%M:%S%.3f").to_string();
+    let (word, style, texts) = told(happening);
+    let grey = AnsiColor::BrightBlack.on_default();
+    let line = |text: String| format!("{grey}{now}{grey:#} {style}{word:<9}{style:#} {text}");
+    texts.into_iter().map(line).collect()
+}
+
+/// What a happening is, in a word, how it looks, and the rest.
+fn told(happening: &Happening) -> (&'static str, Style, Vec<String>) {
+    let colour = |colour: AnsiColor| colour.on_default();
+    let bold = Style::new().bold();
+    let (good, bad) = (colour(AnsiColor::Green), colour(AnsiColor::Red).bold());
+    let one = |text: String| vec![text];
+    match happening {
+        Happening::Serving {
+            url,
+            context: Some(context),
+            ..
+        } => (
+            "cluster",
+            bold,
+            one(format!(
+                "{url}, the context {context} of your kubeconfig, with your rights"
+            )),
+        ),
+        Happening::Serving {
+            url, kubeconfig, ..
+        } => {
+            let mut texts = one(format!("an API server in memory, at {url}"));
+            let path = kubeconfig.iter().map(|path| path.display().to_string());
+            texts.extend(path.map(|path| format!("kubectl --kubeconfig {path} get events")));
+            ("cluster", bold, texts)
+        }
+        Happening::Building => ("build", bold, one("cargo build".into())),
+        Happening::Built(took) => (
+            "build",
+            good,
+            one(format!("done in {:.1} s", took.as_secs_f64())),
+        ),
+        Happening::NotBuilt => (
+            "build",
+            bad,
+            one("failed; the next change starts another".into()),
+        ),
+        Happening::Unchanged => (
+            "build",
+            bold,
+            one("nothing has changed for the operator".into()),
+        ),
+        Happening::Started(id) => ("operator", good, one(format!("started, process {id}"))),
+        Happening::Ended(how) => (
+            "operator",
+            bad,
+            one(format!("ended, {how}; the next build starts it again")),
+        ),
+        Happening::Applied(path) => ("applied", bold, one(path.clone())),
+        Happening::Refused(path, why) => ("refused", bad, one(format!("{path}: {why}"))),
+        Happening::Stale => (
+            "stale",
+            colour(AnsiColor::Yellow).bold(),
+            one(
+                "the code is not what operator.toml and crds/ say: cargo operator regenerate"
+                    .into(),
+            ),
+        ),
+        Happening::Asked { request, refusal } => {
+            let mut texts = one(match refusal {
+                Some(refusal) => format!("{request} {}: {refusal}", request.code),
+                None => format!("{request} {}", request.code),
+            });
+            if request.code == 403 {
+                texts.push("its role lacks this: declare it in operator.toml (owns, watches, reads or rules), then cargo operator regenerate".into());
+            }
+            let style = match request.code {
+                ..400 => colour(AnsiColor::Blue),
+                404 | 409 => colour(AnsiColor::Yellow),
+                _ => bad,
+            };
+            ("request", style, texts)
+        }
+        Happening::Object { object, change } => changed(object, change),
+        Happening::Event { object, kind, text } => {
+            let style = if kind == "Normal" {
+                colour(AnsiColor::Cyan)
+            } else {
+                colour(AnsiColor::Yellow).bold()
+            };
+            ("event", style, one(format!("{object} {kind} {text}")))
+        }
+        Happening::Reconciled { object, took } => {
+            ("reconcile", good, one(format!("{object} in {took}")))
+        }
+        Happening::Logged {
+            level,
+            object,
+            text,
+        } => {
+            let style = match level.as_str() {
+                "ERROR" => bad,
+                "WARN" => colour(AnsiColor::Yellow).bold(),
+                _ => Style::new(),
+            };
+            let parts = [level.as_str(), object.as_str(), text.as_str()];
+            let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+            ("log", style, one(parts.join(" ")))
+        }
+    }
+}
+
+fn changed(object: &str, change: &Change) -> (&'static str, Style, Vec<String>) {
+    let magenta = AnsiColor::Magenta.on_default();
+    let text = |what: String| vec![format!("{object} {what}")];
+    match change {
+        Change::Created => ("object", magenta, text("created".into())),
+        Change::Fields(fields) => ("object", magenta, text(fields.join(", "))),
+        Change::Deleting(finalizers) if finalizers.is_empty() => {
+            ("object", magenta, text("is to be deleted".into()))
+        }
+        Change::Deleting(finalizers) => (
+            "object",
+            magenta,
+            text(format!(
+                "is to be deleted, and waits for {}",
+                finalizers.join(", ")
+            )),
+        ),
+        Change::Deleted => ("object", magenta, text("deleted".into())),
+        Change::Condition {
+            kind,
+            status,
+            reason,
+            message,
+        } => {
+            let style = match status.as_str() {
+                "True" => AnsiColor::Green.on_default(),
+                _ => AnsiColor::Yellow.on_default(),
+            };
+            let why = [reason.as_str(), message.as_str()];
+            let why: Vec<&str> = why.into_iter().filter(|it| !it.is_empty()).collect();
+            let why = why.join(": ");
+            (
+                "condition",
+                style,
+                text(format!("{kind}={status} {why}").trim_end().to_owned()),
+            )
+        }
+    }
+}

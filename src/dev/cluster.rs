@@ -1,0 +1,269 @@
+//! The cluster that the operator runs on: an API server in memory, or the user's.
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use http::Request;
+use k8s_openapi::{
+    api::core::v1::Namespace,
+    apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+};
+use kube::{
+    Api, Client, Config,
+    api::{ApiResource, DynamicObject, Patch, PatchParams, PostParams},
+    config::{KubeConfigOptions, Kubeconfig},
+    core::GroupVersionKind,
+    discovery,
+    runtime::{conditions, wait::await_condition},
+};
+use operator_testing::{ApiServer, http::Serving};
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::time::{sleep, timeout};
+use tower::service_fn;
+
+use super::{
+    DevError,
+    happening::{Happening, Tell},
+    requests,
+};
+
+/// Whose fields the session's objects are, on any server.
+const MANAGER: &str = "cargo-operator";
+
+/// How long a definition may take to be served.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A cluster with a client of all rights, or of the user's.
+pub struct Cluster {
+    pub client: Client,
+    /// How the operator finds it.
+    pub environment: Vec<(&'static str, OsString)>,
+    /// Whether it is the session's alone, so that what stands in its way is overwritten.
+    pub is_own: bool,
+    serving: Option<Serving>,
+}
+
+impl Cluster {
+    /// An API server in memory, on which the operator has the rights of its service account. The kubeconfigs go into `folder`.
+    /// `namespace` is the one of objects that name none.
+    pub async fn in_memory(
+        name: &str,
+        namespace: &str,
+        folder: &Path,
+        tell: &Tell,
+    ) -> Result<Self, DevError> {
+        let failed = |source| DevError::File {
+            path: folder.to_owned(),
+            source,
+        };
+        std::fs::create_dir_all(folder).map_err(failed)?;
+        let server = ApiServer::new();
+        let account = format!("system:serviceaccount:{name}:{name}");
+        let (service, user, listener) = (server.clone(), account.clone(), tell.clone());
+        let service = service_fn(move |request: Request<_>| {
+            let (server, user, tell) = (service.clone(), user.clone(), listener.clone());
+            async move { requests::answer(server, request, &user, &tell).await }
+        });
+        let serving = Serving::start(service).await?;
+        let (admin, operator) = (
+            folder.join("kubeconfig"),
+            folder.join("operator.kubeconfig"),
+        );
+        serving.write_kubeconfig(&admin)?;
+        serving.write_kubeconfig_as(&account, &operator)?;
+        let _unheard = tell.send(Happening::Serving {
+            url: serving.url(),
+            context: None,
+            kubeconfig: Some(admin),
+        });
+        Ok(Self {
+            client: Client::new(server, namespace),
+            environment: vec![("KUBECONFIG", operator.into())],
+            is_own: true,
+            serving: Some(serving),
+        })
+    }
+
+    /// The cluster of the current kubeconfig, which is told before anything is done there.
+    pub async fn current(tell: &Tell) -> Result<Self, DevError> {
+        let failed = |error: &dyn std::fmt::Display| DevError::Kubeconfig(error.to_string());
+        let kubeconfig = Kubeconfig::read().map_err(|error| failed(&error))?;
+        let context = kubeconfig.current_context.clone();
+        let options = KubeConfigOptions::default();
+        let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
+        let config = config.map_err(|error| failed(&error))?;
+        let _unheard = tell.send(Happening::Serving {
+            url: config
+                .cluster_url
+                .to_string()
+                .trim_end_matches('/')
+                .to_owned(),
+            context: Some(context.unwrap_or_default()),
+            kubeconfig: None,
+        });
+        let client = Client::try_from(config).map_err(|error| failed(&error))?;
+        let version = client.apiserver_version().await;
+        version.map_err(|error| failed(&error))?;
+        Ok(Self {
+            client,
+            environment: vec![],
+            is_own: false,
+            serving: None,
+        })
+    }
+
+    /// Brings the objects of a file onto the cluster, definitions first; what is refused is told.
+    pub async fn apply(&self, shown: &str, path: &Path, tell: &Tell) {
+        let applied = match read(path) {
+            Ok(objects) => self.apply_all(objects).await,
+            Err(why) => Err(why),
+        };
+        let _unheard = tell.send(match applied {
+            Ok(()) => Happening::Applied(shown.to_owned()),
+            Err(why) => Happening::Refused(shown.to_owned(), why),
+        });
+    }
+
+    /// Makes those namespaces that are not there.
+    pub async fn make_namespaces(&self, names: &[String], tell: &Tell) {
+        for name in names {
+            let mut namespace = DynamicObject::new(name, &ApiResource::erase::<Namespace>(&()));
+            namespace.metadata.name = Some(name.clone());
+            if let Err(error) = self.apply_one(&namespace).await {
+                let _unheard = tell.send(Happening::Refused(
+                    format!("the namespace {name}"),
+                    words(&error),
+                ));
+            }
+        }
+    }
+
+    async fn apply_all(&self, mut objects: Vec<DynamicObject>) -> Result<(), String> {
+        let kind = |object: &DynamicObject| {
+            object
+                .types
+                .as_ref()
+                .map(|it| it.kind.clone())
+                .unwrap_or_default()
+        };
+        objects.sort_by_key(|object| match kind(object).as_str() {
+            "CustomResourceDefinition" | "Namespace" => 0,
+            _ => 1,
+        });
+        for object in &objects {
+            let applied = self.apply_one(object).await;
+            let name = object.metadata.name.as_deref().unwrap_or("without a name");
+            applied.map_err(|error| format!("{} {name}: {}", kind(object), words(&error)))?;
+        }
+        Ok(())
+    }
+
+    async fn apply_one(&self, object: &DynamicObject) -> Result<(), kube::Error> {
+        let types = object.types.clone().unwrap_or_default();
+        let gvk = GroupVersionKind::try_from(&types)
+            .map_err(|error| kube::Error::Service(error.into()))?;
+        let (resource, capabilities) = self.resource(&gvk).await?;
+        let is_namespaced = capabilities.scope == discovery::Scope::Namespaced;
+        let client = self.client.clone();
+        let api: Api<DynamicObject> = match (is_namespaced, &object.metadata.namespace) {
+            (false, _) => Api::all_with(client, &resource),
+            (true, Some(namespace)) => Api::namespaced_with(client, namespace, &resource),
+            (true, None) => Api::default_namespaced_with(client, &resource),
+        };
+        let Some(name) = &object.metadata.name else {
+            return api.create(&PostParams::default(), object).await.map(drop);
+        };
+        let params = PatchParams::apply(MANAGER);
+        let params = if self.is_own { params.force() } else { params };
+        api.patch(name, &params, &Patch::Apply(object)).await?;
+        if gvk.kind == "CustomResourceDefinition" {
+            let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
+            let established = await_condition(definitions, name, conditions::is_crd_established());
+            // what is not served yet is told with the first of its objects
+            let _late = timeout(PATIENCE, established).await;
+        }
+        Ok(())
+    }
+
+    /// How a kind is served; that of a new definition may come a little later.
+    async fn resource(
+        &self,
+        gvk: &GroupVersionKind,
+    ) -> Result<(ApiResource, discovery::ApiCapabilities), kube::Error> {
+        const PAUSE: Duration = Duration::from_millis(100);
+        let mut tries = if self.is_own { 1 } else { 20 };
+        loop {
+            tries -= 1;
+            match discovery::pinned_kind(&self.client, gvk).await {
+                Err(error) if tries > 0 && is_unknown(&error) => sleep(PAUSE).await,
+                found => return found,
+            }
+        }
+    }
+
+    /// Ends a server in memory; watches end, and so does what it knew.
+    pub async fn shutdown(self) {
+        if let Some(serving) = self.serving {
+            serving.shutdown().await;
+        }
+    }
+}
+
+fn is_unknown(error: &kube::Error) -> bool {
+    match error {
+        kube::Error::Api(status) => status.code == 404,
+        kube::Error::Discovery(_) => true,
+        _ => false,
+    }
+}
+
+/// The server's own words, where it has answered.
+fn words(error: &kube::Error) -> String {
+    match error {
+        kube::Error::Api(status) => status.message.clone(),
+        error => error.to_string(),
+    }
+}
+
+/// The objects of a file of YAML or JSON; lists are taken apart.
+fn read(path: &Path) -> Result<Vec<DynamicObject>, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
+    let mut objects = vec![];
+    for document in serde_yaml::Deserializer::from_str(&text) {
+        let mut document = Value::deserialize(document).map_err(|error| error.to_string())?;
+        let items = match document["kind"].as_str() {
+            Some("List") => document["items"].take(),
+            _ => Value::Null,
+        };
+        match items {
+            Value::Array(items) => objects.extend(items),
+            _ if document.is_null() => {}
+            _ => objects.push(document),
+        }
+    }
+    let typed = |object| serde_json::from_value(object).map_err(|error| error.to_string());
+    objects.into_iter().map(typed).collect()
+}
+
+/// The files of a folder of manifests, in the order of their names.
+pub fn manifests(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_manifest = |path: &PathBuf| {
+        let has = |ends: &[&str]| {
+            path.extension()
+                .is_some_and(|it| ends.iter().any(|end| it == *end))
+        };
+        let is_kustomization = path.file_stem().is_some_and(|it| it == "kustomization");
+        has(&["yaml", "yml", "json"]) && !is_kustomization
+    };
+    let mut paths: Vec<PathBuf> = entries
+        .map(|entry| entry.path())
+        .filter(is_manifest)
+        .collect();
+    paths.sort();
+    paths
+}

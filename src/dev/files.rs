@@ -1,0 +1,170 @@
+//! The files of the project that a session follows.
+
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use notify::{
+    EventKind, RecommendedWatcher, RecursiveMode, Watcher,
+    event::{Event, ModifyKind},
+};
+use tokio::{sync::mpsc, time::timeout};
+
+use super::{DevError, build::Build};
+
+/// Editors write a file in several steps, and branches change many files.
+const QUIET: Duration = Duration::from_millis(30);
+
+/// What a changed file is to a session.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// Of what cargo builds.
+    Code,
+    /// The state: code and manifests are generated from it.
+    State,
+    /// A file whose objects are on the server, by its path in the project: a spec, a sample, a role.
+    Objects(String),
+}
+
+/// Tells what changes, as long as it lives.
+pub struct Files {
+    root: PathBuf,
+    target: PathBuf,
+    packages: Vec<PathBuf>,
+    watcher: RecommendedWatcher,
+    events: mpsc::UnboundedReceiver<notify::Result<Event>>,
+    /// What has changed and was not handed out yet.
+    parts: BTreeSet<Part>,
+}
+
+impl Files {
+    pub fn watch(root: &Path, build: &Build) -> Result<Self, DevError> {
+        let root = std::path::absolute(root)?;
+        let (sender, events) = mpsc::unbounded_channel();
+        let handler = move |event| drop(sender.send(event));
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            |source| DevError::Watch { path, source }
+        };
+        let mut files = Self {
+            watcher: notify::recommended_watcher(handler).map_err(failed(&root))?,
+            target: build.target.clone(),
+            packages: build.packages.clone(),
+            root,
+            events,
+            parts: BTreeSet::new(),
+        };
+        let mut folders = files.packages.clone();
+        folders.push(files.root.clone());
+        for folder in folders {
+            // what is built, and git's objects, would be thousands of folders
+            let watch = files.watcher.watch(&folder, RecursiveMode::NonRecursive);
+            watch.map_err(failed(&folder))?;
+            let entries = folder.read_dir();
+            let entries = entries.map_err(|source| DevError::File {
+                path: folder.clone(),
+                source,
+            })?;
+            for path in entries.flatten().map(|entry| entry.path()) {
+                if path.is_dir() && files.is_followed(&path) {
+                    let watch = files.watcher.watch(&path, RecursiveMode::Recursive);
+                    watch.map_err(failed(&path))?;
+                }
+            }
+        }
+        Ok(files)
+    }
+
+    /// Waits until something changes, and then for a moment of quiet. Nothing is lost where the wait is given up.
+    pub async fn changed(&mut self) -> BTreeSet<Part> {
+        while self.parts.is_empty() {
+            match self.events.recv().await {
+                Some(event) => self.note(event),
+                // the watcher lives as long as this does
+                None => std::future::pending().await,
+            }
+        }
+        while let Ok(Some(event)) = timeout(QUIET, self.events.recv()).await {
+            self.note(event);
+        }
+        std::mem::take(&mut self.parts)
+    }
+
+    fn note(&mut self, event: notify::Result<Event>) {
+        let Ok(event) = event else {
+            // too many at once, of which some are lost: cargo knows best
+            self.parts.insert(Part::Code);
+            return;
+        };
+        let is_change = match event.kind {
+            EventKind::Access(_) => false,
+            EventKind::Modify(ModifyKind::Metadata(_)) => false,
+            EventKind::Any | EventKind::Create(_) | EventKind::Modify(_) => true,
+            EventKind::Remove(_) | EventKind::Other => true,
+        };
+        for path in event.paths.iter().filter(|_| is_change) {
+            let is_new = matches!(event.kind, EventKind::Create(_)) && path.is_dir();
+            if is_new && self.is_followed(path) {
+                // a new folder beside src/; if it is gone again, so is what was in it
+                let _watched = self.watcher.watch(path, RecursiveMode::Recursive);
+            }
+            self.parts.extend(self.part(path));
+        }
+    }
+
+    /// Nothing that is built, hidden, or a trace of an editor.
+    fn is_followed(&self, path: &Path) -> bool {
+        let inner = self.packages.iter().chain([&self.root]);
+        let inner = inner.filter_map(|folder| path.strip_prefix(folder).ok());
+        let Some(path_inside) = inner.min_by_key(|path| path.as_os_str().len()) else {
+            return false;
+        };
+        let is_plain = |name: &str| {
+            let is_trace = name.ends_with('~') || name.ends_with(".swp") || name.ends_with(".tmp");
+            !name.starts_with('.') && !name.starts_with('#') && !is_trace && name != "4913"
+        };
+        let mut names = path_inside
+            .components()
+            .map(|it| it.as_os_str().to_string_lossy());
+        !path.starts_with(&self.target)
+            && path_inside
+                .components()
+                .next()
+                .is_none_or(|it| it.as_os_str() != "target")
+            && names.all(|name| is_plain(&name))
+    }
+
+    /// What a file is to the session; `None` for what is nothing to it.
+    fn part(&self, path: &Path) -> Option<Part> {
+        if !self.is_followed(path) {
+            return None;
+        }
+        let Ok(inside) = path.strip_prefix(&self.root) else {
+            return Some(Part::Code);
+        };
+        let is_below = |folder: &str| inside.starts_with(folder);
+        let is_yaml = inside
+            .extension()
+            .is_some_and(|it| it == "yaml" || it == "yml" || it == "json");
+        let is_kustomization = inside.file_stem().is_some_and(|it| it == "kustomization");
+        if inside == Path::new("operator.toml") {
+            Some(Part::State)
+        } else if is_below("crds") || is_below("manifests/samples") || is_below("manifests/rbac") {
+            let is_objects = is_yaml && !is_kustomization;
+            let shown = inside.to_string_lossy().replace('\\', "/");
+            is_objects.then_some(Part::Objects(shown))
+        } else if ["manifests", "tests", "docs", "benches", "examples"]
+            .iter()
+            .any(|it| is_below(it))
+            || inside
+                .extension()
+                .is_some_and(|it| it == "md" || it == "lock" && inside != Path::new("Cargo.lock"))
+        {
+            None
+        } else {
+            Some(Part::Code)
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! What a session tells, as values; `command` has the words.
+
+use std::{path::PathBuf, time::Duration};
+
+use operator_testing::Request;
+use tokio::sync::mpsc;
+
+/// Where the parts of a session tell what they notice.
+pub type Tell = mpsc::UnboundedSender<Happening>;
+
+/// Something that a person who develops an operator wants to see.
+#[derive(Clone, Debug)]
+pub enum Happening {
+    /// The API server answers.
+    Serving {
+        /// `https://HOST:PORT`.
+        url: String,
+        /// The context of the user's kubeconfig; `None` for the server in memory.
+        context: Option<String>,
+        /// For kubectl, beside the session.
+        kubeconfig: Option<PathBuf>,
+    },
+    /// Cargo begins.
+    Building,
+    /// Cargo has made the operator.
+    Built(Duration),
+    /// Cargo has told why it could not; what runs goes on.
+    NotBuilt,
+    /// Cargo found nothing to do.
+    Unchanged,
+    /// A new process of the operator.
+    Started(u32),
+    /// The operator ended by itself, as in `exit status: 1`.
+    Ended(String),
+    /// A file of the project went onto the server.
+    Applied(String),
+    /// A file of the project could not: the file, and why.
+    Refused(String, String),
+    /// The specs or the state of the project are not what the code was generated from.
+    Stale,
+    /// The operator asked; with the server's words where it refused.
+    Asked {
+        request: Request,
+        refusal: Option<String>,
+    },
+    /// An object is another than it was.
+    Object { object: String, change: Change },
+    /// A line of an event, with its type (`Normal`, `Warning`).
+    Event {
+        object: String,
+        kind: String,
+        text: String,
+    },
+    /// A reconciliation that ended well.
+    Reconciled { object: String, took: String },
+    /// A line of the operator's log; the level is empty for what is no log.
+    Logged {
+        level: String,
+        object: String,
+        text: String,
+    },
+}
+
+/// What became of an object.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Change {
+    Created,
+    /// Its fields, as in `spec.replicas 1 → 2`.
+    Fields(Vec<String>),
+    /// A condition has another status, reason or message.
+    Condition {
+        kind: String,
+        status: String,
+        reason: String,
+        message: String,
+    },
+    /// It waits for these finalizers.
+    Deleting(Vec<String>),
+    Deleted,
+}

@@ -1,0 +1,23 @@
+//! `cargo operator dev`: the project's operator on an API server, built anew as its code changes, and what happens meanwhile.
+//!
+//! In: a [`Project`] and [`Where`](Place) it is to run. Out: [`Happening`]s in the order in which they are noticed, until the user ends it.
+//! A session reads the project and runs programs, but writes no file of the project.
+
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a session lives with the clock, files and programs"
+)]
+
+mod build;
+mod cluster;
+mod error;
+mod files;
+mod happening;
+mod objects;
+mod process;
+mod requests;
+mod session;
+
+pub use error::DevError;
+pub use happening::{Change, Happening};
+pub use session::{Place, Project, run};

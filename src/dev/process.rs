@@ -1,0 +1,219 @@
+//! The operator as a process of its own, whose output is told line by line.
+
+use std::{
+    env,
+    ffi::OsString,
+    path::Path,
+    process::{ExitStatus, Stdio},
+    time::Duration,
+};
+
+use serde_json::Value;
+use tokio::{
+    io::{AsyncBufReadExt, AsyncRead, BufReader},
+    process::{Child, Command},
+    time::timeout,
+};
+
+use super::{
+    DevError,
+    happening::{Happening, Tell},
+};
+
+/// How long the operator may take to end what it is at.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// What the operator gets where the user's environment says nothing else: it works alone and at once, ends quickly, takes no port that is
+/// needed elsewhere, and tells its reconciliations in a form that is read here.
+const DEFAULTS: [(&str, &str); 5] = [
+    ("LEADER_ELECTION", "false"),
+    ("HTTP_ADDRESS", "127.0.0.1:0"),
+    ("SHUTDOWN_TIMEOUT", "2s"),
+    ("LOG_FORMAT", "json"),
+    (
+        "RUST_LOG",
+        "info,operator_runtime=debug,kube_client=error,kube_client::client::builder=off,kube_runtime=error,kube_runtime::watcher=off",
+    ),
+];
+
+/// A running operator. Dropped, it is killed.
+pub struct Operator {
+    child: Child,
+}
+
+impl Operator {
+    /// Starts it in a group of processes of its own, so that Ctrl-C is the session's.
+    pub fn start(
+        program: &Path,
+        arguments: &[OsString],
+        environment: &[(&'static str, OsString)],
+        root: &Path,
+        tell: &Tell,
+    ) -> Result<Self, DevError> {
+        let mut command = Command::new(program);
+        command
+            .args(arguments)
+            .envs(
+                DEFAULTS
+                    .into_iter()
+                    .filter(|(name, _)| env::var_os(name).is_none()),
+            )
+            .envs(
+                environment
+                    .iter()
+                    .map(|(name, value)| (name, value.as_os_str())),
+            )
+            .current_dir(root)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true);
+        #[cfg(unix)]
+        command.process_group(0);
+        let mut child = command.spawn().map_err(|source| DevError::Program {
+            program: program.display().to_string(),
+            source,
+        })?;
+        // it has ended already where there is no number
+        let _unheard = tell.send(Happening::Started(child.id().unwrap_or_default()));
+        if let Some(output) = child.stdout.take() {
+            tokio::spawn(read(output, tell.clone()));
+        }
+        if let Some(output) = child.stderr.take() {
+            tokio::spawn(read(output, tell.clone()));
+        }
+        Ok(Self { child })
+    }
+
+    /// Waits for its end; how it ended, as in `exit status: 1`.
+    pub async fn ended(&mut self) -> String {
+        let ended = self.child.wait().await;
+        ended.map_or_else(
+            |error| error.to_string(),
+            |status: ExitStatus| status.to_string(),
+        )
+    }
+
+    /// Asks it to end as Kubernetes does, and kills it if it does not.
+    pub async fn stop(mut self) {
+        #[cfg(unix)]
+        if let Some(id) = self.child.id()
+            && let Ok(id) = i32::try_from(id)
+            && let Some(id) = rustix::process::Pid::from_raw(id)
+        {
+            // it may have ended meanwhile
+            let _gone = rustix::process::kill_process(id, rustix::process::Signal::TERM);
+            if timeout(PATIENCE, self.child.wait()).await.is_ok() {
+                return;
+            }
+        }
+        let _gone = self.child.kill().await;
+    }
+}
+
+async fn read(output: impl AsyncRead + Unpin, tell: Tell) {
+    let mut lines = BufReader::new(output).split(b'\n');
+    while let Ok(Some(line)) = lines.next_segment().await {
+        let line = String::from_utf8_lossy(&line);
+        if tell.send(told(line.trim_end_matches('\r'))).is_err() {
+            return;
+        }
+    }
+}
+
+/// A line of the operator's output, which is JSON where the runtime's settings are as the session wants them.
+fn told(line: &str) -> Happening {
+    let parsed: Option<Value> = line
+        .starts_with('{')
+        .then(|| serde_json::from_str(line).ok())
+        .flatten();
+    let parsed = parsed.filter(|parsed| parsed["level"].is_string());
+    let Some(Value::Object(mut fields)) = parsed else {
+        return Happening::Logged {
+            level: String::new(),
+            object: String::new(),
+            text: line.to_owned(),
+        };
+    };
+    let mut take = |name: &str| fields.shift_remove(name).unwrap_or_default();
+    let (level, text, target) = (take("level"), take("message"), take("target"));
+    let (_time, span) = (take("timestamp"), take("span"));
+    let word = |value: &Value| {
+        value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned)
+    };
+    let object = match (&span["kind"], &span["object"]) {
+        (Value::String(kind), Value::String(object)) => {
+            // the runtime names a kind by KIND.GROUP
+            let kind = kind.split('.').next().unwrap_or_default();
+            format!("{kind} {object}")
+        }
+        _ => String::new(),
+    };
+    let is_runtime = target
+        .as_str()
+        .is_some_and(|it| it.starts_with("operator_runtime"));
+    if is_runtime && text == "reconciled" {
+        let took = rounded(&word(&fields.shift_remove("took").unwrap_or_default()));
+        return Happening::Reconciled { object, took };
+    }
+    let fields = fields
+        .iter()
+        .map(|(name, value)| format!(" {name}={}", word(value)));
+    Happening::Logged {
+        level: word(&level),
+        object,
+        text: match text {
+            Value::Null => fields.collect::<String>().trim_start().to_owned(),
+            text => word(&text) + &fields.collect::<String>(),
+        },
+    }
+}
+
+/// `11.530207ms` as `11.5 ms`.
+fn rounded(took: &str) -> String {
+    let unit = took.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    let number = took
+        .strip_suffix(unit)
+        .and_then(|number| number.parse::<f64>().ok());
+    number.map_or_else(|| took.to_owned(), |number| format!("{number:.1} {unit}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_the_runtimes_log_is_read() {
+        let line = r#"{"timestamp":"2026-01-01T00:00:00Z","level":"DEBUG","took":"11.530207ms","message":"reconciled","target":"operator_runtime::turn","span":{"kind":"Widget.example.com","object":"default/a","name":"reconcile"}}"#;
+        let Happening::Reconciled { object, took } = told(line) else {
+            panic!("{:?}", told(line));
+        };
+        assert_eq!(
+            (object.as_str(), took.as_str()),
+            ("Widget default/a", "11.5 ms")
+        );
+        let line = r#"{"timestamp":"2026-01-01T00:00:00Z","level":"WARN","message":"no such thing","retry_in":"1s","target":"operator_runtime::turn","span":{"kind":"Widget.example.com","object":"a"}}"#;
+        let Happening::Logged {
+            level,
+            object,
+            text,
+        } = told(line)
+        else {
+            panic!("{:?}", told(line));
+        };
+        assert_eq!((level.as_str(), object.as_str()), ("WARN", "Widget a"));
+        assert_eq!(text, "no such thing retry_in=1s");
+    }
+
+    #[test]
+    fn what_is_no_log_is_told_as_it_is() {
+        for line in ["hello", "{", r#"{"a": 1}"#, ""] {
+            let Happening::Logged { level, text, .. } = told(line) else {
+                panic!("{:?}", told(line));
+            };
+            assert_eq!((level.as_str(), text.as_str()), ("", line));
+        }
+    }
+}

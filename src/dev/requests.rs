@@ -1,0 +1,55 @@
+//! A layer before the server in memory that tells what the operator asks, and what it is answered with.
+
+use std::convert::Infallible;
+
+use http::{Request, Response};
+use http_body_util::{BodyExt, Full};
+use operator_testing::{ApiServer, Body};
+use tower::ServiceExt;
+
+use super::happening::{Happening, Tell};
+
+/// Answers a request, and tells it if it is of that user.
+pub async fn answer<B>(
+    server: ApiServer,
+    request: Request<B>,
+    user: &str,
+    tell: &Tell,
+) -> Result<Response<Body>, Infallible>
+where
+    B: http_body_util::BodyExt + Send + 'static,
+    B::Data: Send,
+    B::Error: std::fmt::Display + Send,
+{
+    let mut asked = operator_testing::Request::of(&request);
+    let response = server.oneshot(request).await?;
+    if asked.user != user {
+        return Ok(response);
+    }
+    asked.code = response.status().as_u16();
+    let (response, refusal) = match asked.code {
+        ..400 => (response, None),
+        _ => {
+            let (parts, body) = response.into_parts();
+            let bytes = body.collect().await?.to_bytes();
+            let refusal = message(&bytes);
+            let body = Full::new(bytes).boxed_unsync();
+            (Response::from_parts(parts, body), Some(refusal))
+        }
+    };
+    // the session has ended if nobody listens
+    let _unheard = tell.send(Happening::Asked {
+        request: asked,
+        refusal,
+    });
+    Ok(response)
+}
+
+/// The words of a `Status`, or of what is none.
+fn message(body: &[u8]) -> String {
+    let status: Option<serde_json::Value> = serde_json::from_slice(body).ok();
+    let message = status
+        .as_ref()
+        .and_then(|status| status["message"].as_str());
+    message.map_or_else(|| String::from_utf8_lossy(body).into_owned(), str::to_owned)
+}

@@ -1,0 +1,236 @@
+//! `dev`, with an operator that has no dependencies, so that cargo builds it at once.
+
+#![cfg(unix)]
+
+use std::{
+    cell::RefCell,
+    fs,
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::mpsc::{Receiver, channel},
+    thread,
+    time::Duration,
+};
+
+use tempfile::TempDir;
+
+use crate::support::{edit, project};
+
+/// Long enough for cargo beside other tests.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// It says who it is, and runs until it is told to end.
+const OPERATOR: &str = r###"fn main() {
+    let kubeconfig = std::fs::read_to_string(std::env::var("KUBECONFIG").unwrap()).unwrap();
+    let user = kubeconfig.lines().find(|line| line.contains(" as: ")).unwrap().trim();
+    eprintln!(r##"{{"level":"INFO","message":"first","user":"{user}"}}"##);
+    std::thread::park();
+}
+"###;
+
+/// A project `p` whose operator is the one above.
+fn small() -> (TempDir, PathBuf) {
+    let folder = project();
+    let p = folder.path().join("p");
+    let manifest = "[package]\nname = \"p\"\nversion = \"0.1.0\"\nedition = \"2024\"\n";
+    fs::write(p.join("Cargo.toml"), manifest).unwrap();
+    fs::write(p.join("src/lib.rs"), "").unwrap();
+    fs::write(p.join("src/main.rs"), OPERATOR).unwrap();
+    fs::remove_dir_all(p.join("tests")).unwrap();
+    (folder, p)
+}
+
+struct Session {
+    child: Child,
+    lines: Receiver<String>,
+    /// Lines that `until` passed over.
+    passed: RefCell<Vec<String>>,
+}
+
+impl Session {
+    fn start(root: &Path, args: &[&str]) -> Self {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_cargo-operator"))
+            .args(["operator", "dev"])
+            .args(args)
+            .current_dir(root)
+            .env_remove("CARGO_TARGET_DIR")
+            .env("XDG_CACHE_HOME", "/dev/null")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let (sender, lines) = channel();
+        thread::spawn(move || {
+            output
+                .lines()
+                .map_while(Result::ok)
+                .all(|line| sender.send(line).is_ok())
+        });
+        Self {
+            child,
+            lines,
+            passed: RefCell::default(),
+        }
+    }
+
+    /// The next line that has the text; those before it are passed over.
+    fn until(&self, text: &str) -> String {
+        let mut passed = self.passed.borrow_mut();
+        while let Ok(line) = self.lines.recv_timeout(PATIENCE) {
+            if line.contains(text) {
+                return line;
+            }
+            passed.push(line);
+        }
+        panic!("no line has {text:?}:\n{}", passed.join("\n"));
+    }
+
+    /// A line that has the text, also if it was passed over.
+    fn some(&self, text: &str) -> String {
+        let passed = self
+            .passed
+            .borrow()
+            .iter()
+            .find(|line| line.contains(text))
+            .cloned();
+        passed.unwrap_or_else(|| self.until(text))
+    }
+
+    /// Ctrl-C; the exit code.
+    fn end(mut self) -> Option<i32> {
+        signal("-INT", &self.child.id().to_string());
+        self.child.wait().unwrap().code()
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // it has ended, if its test went well
+        let _ended = self.child.kill();
+    }
+}
+
+fn signal(signal: &str, process: &str) -> bool {
+    let sent = Command::new("kill")
+        .args([signal, process])
+        .stderr(Stdio::null())
+        .status();
+    sent.unwrap().success()
+}
+
+fn change(path: &Path, from: &str, to: &str) {
+    edit(path, |text| {
+        assert!(text.contains(from), "{from:?} in {text}");
+        text.replace(from, to)
+    });
+}
+
+#[test]
+fn the_operator_runs_beside_what_it_needs_and_ends_with_the_session() {
+    let (_folder, p) = small();
+    let session = Session::start(&p, &[]);
+    let kubectl = session.until("kubectl --kubeconfig ");
+    let kubeconfig = kubectl
+        .split(' ')
+        .skip_while(|word| *word != "--kubeconfig")
+        .nth(1)
+        .unwrap();
+    assert!(
+        fs::read_to_string(kubeconfig)
+            .unwrap()
+            .contains("https://127.0.0.1:")
+    );
+    session.until("applied   crds/widgets.example.com.yaml");
+    session.until("applied   manifests/rbac/service-account.yaml");
+    session.until("applied   manifests/samples/widgets.example.com.yaml");
+    session.some("object    Widget default/widget-sample created");
+    let started = session.some("started, process ");
+    session.some("log       INFO first user=as: system:serviceaccount:p:p");
+    let process = started.rsplit(' ').next().unwrap();
+    assert!(signal("-0", process), "it runs");
+    assert_eq!(session.end(), Some(0));
+    assert!(!signal("-0", process), "it is gone");
+}
+
+#[test]
+fn code_that_changes_is_built_and_run_anew() {
+    let (_folder, p) = small();
+    let session = Session::start(&p, &["--hide", "objects"]);
+    session.until("INFO first");
+    change(&p.join("src/main.rs"), "first", "second");
+    session.until("build     done");
+    session.until("INFO second");
+    change(&p.join("src/main.rs"), "second", "second}");
+    session.until("build     failed");
+    change(&p.join("src/main.rs"), "second}", "third");
+    session.until("INFO third");
+    change(
+        &p.join("src/main.rs"),
+        "std::thread::park()",
+        "std::process::exit(7)",
+    );
+    session.until("operator  ended, exit status: 7");
+    change(
+        &p.join("src/main.rs"),
+        "std::process::exit(7)",
+        "std::thread::park()",
+    );
+    session.until("operator  started");
+    assert_eq!(session.end(), Some(0));
+}
+
+#[test]
+fn what_the_server_has_follows_the_projects_files() {
+    let (_folder, p) = small();
+    let session = Session::start(&p, &["--hide", "requests,logs"]);
+    session.until("Widget default/widget-sample created");
+    let sample = p.join("manifests/samples/widgets.example.com.yaml");
+    let text = fs::read_to_string(&sample).unwrap();
+    let (head, _) = text.split_once("spec:").unwrap();
+    fs::write(&sample, format!("{head}spec: 3\n")).unwrap();
+    let refused = session.until("refused   manifests/samples/widgets.example.com.yaml");
+    assert!(refused.contains("widget-sample"), "{refused}");
+    fs::write(
+        &sample,
+        text.replace("metadata:\n", "metadata:\n  labels: {a: b}\n"),
+    )
+    .unwrap();
+    session.until("Widget default/widget-sample metadata.labels.a = b");
+    change(
+        &p.join("crds/widgets.example.com.yaml"),
+        "description: ",
+        "description: New. ",
+    );
+    session.until("applied   crds/widgets.example.com.yaml");
+    session.until("stale     the code is not what");
+    assert_eq!(session.end(), Some(0));
+}
+
+#[test]
+fn what_cannot_be_run_is_an_error_with_a_cure() {
+    let (_folder, p) = small();
+    let run = |args: &str| crate::support::run(&p, args);
+    fs::create_dir(p.join("src/bin")).unwrap();
+    fs::write(p.join("src/bin/other.rs"), "fn main() {}\n").unwrap();
+    let several = run("dev");
+    assert_eq!(several.code, 2);
+    assert!(
+        several
+            .stderr
+            .contains("the package p has several binaries: "),
+        "{}",
+        several.stderr
+    );
+    assert!(several.stderr.contains("--bin NAME"), "{}", several.stderr);
+    change(&p.join("operator.toml"), "scaffold = \"reconciler\"\n", "");
+    let nothing = run("dev");
+    assert_eq!(nothing.code, 2);
+    assert!(
+        nothing.stderr.contains("no kind of p has a controller"),
+        "{}",
+        nothing.stderr
+    );
+}
