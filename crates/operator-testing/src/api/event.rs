@@ -17,7 +17,7 @@ const NAMES: &[(&str, &str)] = &[
     ("deprecatedCount", "count"),
 ];
 
-fn is_new_event(kind: &Kind) -> bool {
+pub(crate) fn is_new_event(kind: &Kind) -> bool {
     kind.is("events.k8s.io", "events")
 }
 

@@ -150,6 +150,11 @@ impl View {
         }
     }
 
+    /// Whether an answer is shown as it is.
+    pub fn is_whole(&self) -> bool {
+        self.form == Form::Whole
+    }
+
     /// The media type of an answer.
     pub fn media(&self, object: &Value) -> &'static str {
         match self.form {

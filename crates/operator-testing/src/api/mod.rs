@@ -19,6 +19,7 @@ mod json;
 mod kind;
 mod label;
 mod last_applied;
+mod list;
 mod metadata;
 mod name;
 mod namespace;
@@ -55,6 +56,7 @@ pub(crate) use self::service::unauthorized;
 pub use self::service::{ApiServer, Body};
 
 use self::kind::Kind;
+use self::list::List;
 use self::registry::Registry;
 use self::request::{Call, ResourcePath, Target};
 use self::status::{Failure, Result};
@@ -94,6 +96,7 @@ pub(crate) struct Request<'a> {
 /// What a call is answered with, other than a [`Failure`].
 pub(crate) enum Reply {
     Object { code: u16, object: Value },
+    List(Box<List>),
     Text(&'static str),
     Watch(Box<Subscription>),
 }

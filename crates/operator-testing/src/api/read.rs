@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::kind::Kind;
+use super::list::List;
 use super::selector::Selector;
 use super::status::{Cause, Failure, Result};
 use super::store::Key;
@@ -65,8 +66,8 @@ impl State {
             if after.as_ref().is_some_and(is_before) {
                 continue;
             }
-            let object = self.present(kind, stored);
-            if !selector.matches(&object) {
+            let item = self.item(kind, stored);
+            if !selector.matches(item.object()) {
                 continue;
             }
             if limit > 0 && items.len() as i64 == limit {
@@ -80,7 +81,7 @@ impl State {
                     name: key.name.clone(),
                 });
             }
-            items.push(object);
+            items.push(item);
         }
         let mut metadata = json!({"resourceVersion": version.to_string()});
         if remaining > 0
@@ -91,7 +92,7 @@ impl State {
                 metadata["remainingItemCount"] = remaining.into();
             }
         }
-        Ok(Reply::ok(list(kind, metadata, items)))
+        Ok(Reply::List(Box::new(List::new(kind, metadata, items))))
     }
 
     fn version_to_list(&self, request: &Request<'_>) -> Result<u64> {

@@ -14,6 +14,7 @@ use http::{HeaderValue, Request, Response, StatusCode, header};
 use http_body::Frame;
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, StreamBody};
+use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::watch;
 
@@ -137,6 +138,11 @@ impl ApiServer {
                 let object = view.show(object);
                 respond(code, &object, view.media(&object))
             }
+            Ok(Reply::List(list)) if view.is_whole() => respond(200, &list, JSON),
+            Ok(Reply::List(list)) => {
+                let object = view.show(list.into_value());
+                respond(200, &object, view.media(&object))
+            }
             Ok(Reply::Text(text)) => text_response(text, 200, view.text_media()),
             Ok(Reply::Watch(subscription)) => {
                 let lines = subscription.stream(self, view);
@@ -199,9 +205,11 @@ fn failed(failure: &Failure) -> Response<Body> {
     }
 }
 
-fn respond(code: u16, value: &Value, media: &'static str) -> Response<Body> {
-    let body = Full::new(Bytes::from(format!("{value}\n"))).boxed_unsync();
-    with_type(body, code, media)
+fn respond(code: u16, value: &impl Serialize, media: &'static str) -> Response<Body> {
+    // a value has no key that is no text
+    let mut text = serde_json::to_vec(value).unwrap_or_default();
+    text.push(b'\n');
+    with_type(Full::new(text.into()).boxed_unsync(), code, media)
 }
 
 fn text_response(text: impl Into<Bytes>, code: u16, media: &'static str) -> Response<Body> {

@@ -1,0 +1,142 @@
+//! A list as an answer: items that are shown as they are stored are written without a copy.
+
+use std::sync::Arc;
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use serde_json::Value;
+
+use super::kind::Kind;
+use super::read::list;
+use super::{State, event, metadata};
+
+/// The answer to a list.
+pub(crate) struct List {
+    kind: Kind,
+    metadata: Value,
+    items: Vec<Item>,
+}
+
+/// An object of a list.
+pub(crate) enum Item {
+    /// As it is stored.
+    Stored(Arc<Value>),
+    /// In another form.
+    Made(Value),
+}
+
+impl Item {
+    pub fn object(&self) -> &Value {
+        match self {
+            Self::Stored(object) => object,
+            Self::Made(object) => object,
+        }
+    }
+}
+
+impl State {
+    /// A stored object as a version of its kind shows it.
+    pub(crate) fn item(&self, kind: &Kind, stored: &Arc<Value>) -> Item {
+        let is_shown_so = match &kind.custom {
+            None => !event::is_new_event(kind),
+            Some(custom) => {
+                let version = metadata::text(stored, "resourceVersion").parse();
+                custom.is_stored
+                    && version.is_ok_and(|version: u64| version > custom.since)
+                    && stored["apiVersion"] == kind.api_version()
+            }
+        };
+        match is_shown_so {
+            true => Item::Stored(stored.clone()),
+            false => Item::Made(self.present(kind, stored)),
+        }
+    }
+}
+
+impl List {
+    pub fn new(kind: &Kind, metadata: Value, items: Vec<Item>) -> Self {
+        Self {
+            kind: kind.clone(),
+            metadata,
+            items,
+        }
+    }
+
+    /// As a value, for other forms than the whole of it.
+    pub fn into_value(self) -> Value {
+        let items = self.items.into_iter().map(|item| match item {
+            Item::Stored(object) => Value::clone(&object),
+            Item::Made(object) => object,
+        });
+        list(&self.kind, self.metadata, items.collect())
+    }
+}
+
+impl Serialize for List {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let head = list(&self.kind, self.metadata.clone(), vec![]);
+        let mut fields = serializer.serialize_map(None)?;
+        for (name, value) in head.as_object().into_iter().flatten() {
+            match name.as_str() {
+                "items" => fields.serialize_entry(name, &Items(self))?,
+                _ => fields.serialize_entry(name, value)?,
+            }
+        }
+        fields.end()
+    }
+}
+
+struct Items<'a>(&'a List);
+
+impl Serialize for Items<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let says_its_kind = self.0.kind.custom.is_some();
+        serializer.collect_seq(self.0.items.iter().map(|item| Listed {
+            object: item.object(),
+            says_its_kind,
+        }))
+    }
+}
+
+struct Listed<'a> {
+    object: &'a Value,
+    says_its_kind: bool,
+}
+
+impl Serialize for Listed<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.object.as_object() {
+            Some(fields) if !self.says_its_kind => {
+                let is_kept =
+                    |(name, _): &(&String, &Value)| !matches!(name.as_str(), "apiVersion" | "kind");
+                serializer.collect_map(fields.iter().filter(is_kept))
+            }
+            _ => self.object.serialize(serializer),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_list_is_written_as_its_value_is() {
+        let state = State::new();
+        for (group, plural) in [
+            ("", "namespaces"),
+            ("rbac.authorization.k8s.io", "clusterroles"),
+        ] {
+            let kind = state.registry.kind(group, "v1", plural).unwrap();
+            let objects = state.store.of_kind(group, plural, "");
+            let items: Vec<Item> = objects
+                .map(|(_, stored)| state.item(&kind, stored))
+                .collect();
+            assert!(items.len() > 2 && items.iter().all(|item| matches!(item, Item::Stored(_))));
+            let list = List::new(&kind, json!({"resourceVersion": "1"}), items);
+            let written: Value = serde_json::to_value(&list).unwrap();
+            assert_eq!(written.to_string(), list.into_value().to_string());
+        }
+    }
+}
