@@ -83,9 +83,9 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         arguments: args.arguments,
     };
     let read = || of(&Open::at(&args.project, Mend::Tell, terminal).ok()?).ok();
-    dev::run(found, &place, read, |happening| {
+    dev::run(found, &place, read, |at, happening| {
         if !args.hide.iter().any(|what| what.has(&happening)) {
-            happened::lines(&happening)
+            happened::lines(at, &happening)
                 .iter()
                 .for_each(|line| terminal.show(line));
         }

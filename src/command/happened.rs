@@ -4,12 +4,12 @@ use anstyle::{AnsiColor, Style};
 
 use crate::dev::{Change, Happening};
 
-/// The lines of a happening, with colours.
-pub fn lines(happening: &Happening) -> Vec<String> {
-    let now = jiff::Zoned::now().strftime("%H:%M:%S%.3f").to_string();
+/// The lines of what happened at a time, with colours.
+pub fn lines(at: &jiff::Zoned, happening: &Happening) -> Vec<String> {
+    let time = at.strftime("%H:%M:%S%.3f").to_string();
     let (word, style, texts) = told(happening);
     let grey = AnsiColor::BrightBlack.on_default();
-    let line = |text: String| format!("{grey}{now}{grey:#} {style}{word:<9}{style:#} {text}");
+    let line = |text: String| format!("{grey}{time}{grey:#} {style}{word:<9}{style:#} {text}");
     texts.into_iter().map(line).collect()
 }
 

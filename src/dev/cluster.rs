@@ -75,7 +75,7 @@ impl Cluster {
         );
         serving.write_kubeconfig(&admin)?;
         serving.write_kubeconfig_as(&account, &operator)?;
-        let _unheard = tell.send(Happening::Serving {
+        tell.tell(Happening::Serving {
             url: serving.url(),
             context: None,
             kubeconfig: Some(admin),
@@ -96,7 +96,7 @@ impl Cluster {
         let options = KubeConfigOptions::default();
         let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
         let config = config.map_err(|error| failed(&error))?;
-        let _unheard = tell.send(Happening::Serving {
+        tell.tell(Happening::Serving {
             url: config
                 .cluster_url
                 .to_string()
@@ -122,7 +122,7 @@ impl Cluster {
             Ok(objects) => self.apply_all(objects).await,
             Err(why) => Err(why),
         };
-        let _unheard = tell.send(match applied {
+        tell.tell(match applied {
             Ok(()) => Happening::Applied(shown.to_owned()),
             Err(why) => Happening::Refused(shown.to_owned(), why),
         });
@@ -134,7 +134,7 @@ impl Cluster {
             let mut namespace = DynamicObject::new(name, &ApiResource::erase::<Namespace>(&()));
             namespace.metadata.name = Some(name.clone());
             if let Err(error) = self.apply_one(&namespace).await {
-                let _unheard = tell.send(Happening::Refused(
+                tell.tell(Happening::Refused(
                     format!("the namespace {name}"),
                     words(&error),
                 ));

@@ -2,11 +2,31 @@
 
 use std::{path::PathBuf, time::Duration};
 
+use jiff::Zoned;
 use operator_testing::Request;
 use tokio::sync::mpsc;
 
-/// Where the parts of a session tell what they notice.
-pub type Tell = mpsc::UnboundedSender<Happening>;
+/// Where the parts of a session tell what they notice, and when.
+#[derive(Clone, Debug)]
+pub struct Tell(mpsc::UnboundedSender<(Zoned, Happening)>);
+
+impl Tell {
+    /// With the end at which it is told.
+    pub fn new() -> (Self, mpsc::UnboundedReceiver<(Zoned, Happening)>) {
+        let (sender, told) = mpsc::unbounded_channel();
+        (Self(sender), told)
+    }
+
+    pub fn tell(&self, happening: Happening) {
+        // the session has ended if nobody listens
+        let _unheard = self.0.send((Zoned::now(), happening));
+    }
+
+    /// Whether the session has ended.
+    pub fn is_closed(&self) -> bool {
+        self.0.is_closed()
+    }
+}
 
 /// Something that a person who develops an operator wants to see.
 #[derive(Clone, Debug)]

@@ -77,7 +77,7 @@ pub async fn follow(client: Client, resource: ResourceType, scope: Scope, tell: 
         }
         for object in gone.iter().filter(|object| !is_event && scope.has(object)) {
             let (object, change) = (named(object), Change::Deleted);
-            let _unheard = tell.send(Happening::Object { object, change });
+            tell.tell(Happening::Object { object, change });
         }
         if tell.is_closed() {
             return;
@@ -147,7 +147,7 @@ fn told(before: Option<&Value>, after: &Value, is_event: bool, tell: &Tell) {
         }
     };
     for happening in happenings {
-        let _unheard = tell.send(happening);
+        tell.tell(happening);
     }
 }
 

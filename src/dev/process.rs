@@ -75,7 +75,7 @@ impl Operator {
             source,
         })?;
         // it has ended already where there is no number
-        let _unheard = tell.send(Happening::Started(child.id().unwrap_or_default()));
+        tell.tell(Happening::Started(child.id().unwrap_or_default()));
         if let Some(output) = child.stdout.take() {
             tokio::spawn(read(output, tell.clone()));
         }
@@ -115,9 +115,7 @@ async fn read(output: impl AsyncRead + Unpin, tell: Tell) {
     let mut lines = BufReader::new(output).split(b'\n');
     while let Ok(Some(line)) = lines.next_segment().await {
         let line = String::from_utf8_lossy(&line);
-        if tell.send(told(line.trim_end_matches('\r'))).is_err() {
-            return;
-        }
+        tell.tell(told(line.trim_end_matches('\r')));
     }
 }
 

@@ -37,8 +37,7 @@ where
             (Response::from_parts(parts, body), Some(refusal))
         }
     };
-    // the session has ended if nobody listens
-    let _unheard = tell.send(Happening::Asked {
+    tell.tell(Happening::Asked {
         request: asked,
         refusal,
     });

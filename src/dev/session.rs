@@ -8,7 +8,8 @@ use std::{
     time::Instant,
 };
 
-use tokio::{sync::mpsc, task::JoinHandle};
+use jiff::Zoned;
+use tokio::task::JoinHandle;
 
 use super::{
     DevError,
@@ -60,7 +61,7 @@ pub fn run(
     project: Project,
     place: &Place,
     read: impl Fn() -> Option<Project>,
-    on: impl FnMut(Happening),
+    on: impl FnMut(&Zoned, Happening),
 ) -> Result<(), DevError> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
@@ -89,10 +90,10 @@ impl<'a> Session<'a> {
         project: Project,
         place: &'a Place,
         read: impl Fn() -> Option<Project>,
-        mut on: impl FnMut(Happening),
+        mut on: impl FnMut(&Zoned, Happening),
     ) -> Result<(), DevError> {
         let mut end = std::pin::pin!(end());
-        let (tell, mut told) = mpsc::unbounded_channel();
+        let (tell, mut told) = Tell::new();
         let build = Build::of(&project.root, place.binary.as_deref(), place.release)?;
         let mut files = Files::watch(&project.root, &build)?;
         let cluster = match place.cluster {
@@ -104,8 +105,8 @@ impl<'a> Session<'a> {
             }
         };
         // which cluster it is, is to be seen also where it does not answer
-        while let Ok(happening) = told.try_recv() {
-            on(happening);
+        while let Ok((at, happening)) = told.try_recv() {
+            on(&at, happening);
         }
         let mut session = Session {
             project,
@@ -119,9 +120,15 @@ impl<'a> Session<'a> {
             is_first: true,
             operator: None,
         };
-        tokio::select! {
-            () = session.begin() => {}
-            () = &mut end => return Ok(()),
+        {
+            let mut begun = std::pin::pin!(session.begin());
+            loop {
+                tokio::select! {
+                    () = &mut end => return Ok(()),
+                    Some((at, happening)) = told.recv() => on(&at, happening),
+                    () = &mut begun => break,
+                }
+            }
         }
         if session.project.is_stale {
             session.tell(Happening::Stale);
@@ -130,7 +137,7 @@ impl<'a> Session<'a> {
         loop {
             tokio::select! {
                 () = &mut end => break,
-                Some(happening) = told.recv() => on(happening),
+                Some((at, happening)) = told.recv() => on(&at, happening),
                 built = built(&mut session.building) => session.restart(built).await?,
                 how = ended(&mut session.operator) => session.tell(Happening::Ended(how)),
                 parts = files.changed() => session.changed(parts, &read).await,
@@ -140,15 +147,14 @@ impl<'a> Session<'a> {
             operator.stop().await;
         }
         session.cluster.shutdown().await;
-        while let Ok(happening) = told.try_recv() {
-            on(happening);
+        while let Ok((at, happening)) = told.try_recv() {
+            on(&at, happening);
         }
         Ok(())
     }
 
     fn tell(&self, happening: Happening) {
-        // it is the session itself that listens
-        let _unheard = self.tell.send(happening);
+        self.tell.tell(happening);
     }
 
     /// Follows the project's kinds, what they own and watch, and events, as far as that is not done yet.

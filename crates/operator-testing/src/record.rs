@@ -73,7 +73,7 @@ impl Request {
 }
 
 impl fmt::Display for Request {
-    /// As in `patch memcacheds/status default/sample`.
+    /// As in `patch memcacheds/status default/sample`, or `list memcacheds in default`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { verb, resource, .. } = self;
         write!(f, "{verb} {resource}")?;
@@ -83,6 +83,7 @@ impl fmt::Display for Request {
         match (self.namespace.as_str(), self.name.as_str()) {
             ("", "") => Ok(()),
             ("", name) => write!(f, " {name}"),
+            (namespace, "") => write!(f, " in {namespace}"),
             (namespace, name) => write!(f, " {namespace}/{name}"),
         }
     }
