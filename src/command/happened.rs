@@ -79,6 +79,11 @@ fn told(happening: &Happening) -> (&'static str, Style, Vec<String>) {
             if request.code == 403 {
                 texts.push("its role lacks this: declare it in operator.toml (owns, watches, reads or rules), then cargo operator regenerate".into());
             }
+            if request.code == 404 && matches!(request.verb, "list" | "watch") {
+                texts.push(
+                    "the server knows no such kind: `--apply FILE` brings its definition".into(),
+                );
+            }
             let style = match request.code {
                 ..400 => colour(AnsiColor::Blue),
                 404 | 409 => colour(AnsiColor::Yellow),

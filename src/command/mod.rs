@@ -15,6 +15,7 @@ mod left;
 mod lines;
 mod mend;
 mod open;
+mod planning;
 mod regenerate;
 mod remove;
 mod resolve;

@@ -1,24 +1,20 @@
 //! Opens the project that a command works on: the state, the lock and the specs, as values.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    path::PathBuf,
-};
+use std::{collections::BTreeMap, path::PathBuf};
 
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::{
     failure::Failure,
     kinds::{self, Chosen, KindError, STARTER, find, is_named},
-    retype,
 };
 use crate::{
     crd::{self, Api},
-    diagnostic::{Code, Diagnostic, Place, Report, Severity},
-    disk::{self, DiskError, Guard, Mend, Seen},
-    plan::{self, LOCK, Note, Ours, Plan, Resolution, Tree},
-    project::{Kind, Lock, Owner, Project, StateFile, is_marked, version_module},
-    render::{self, RECORD, Rendered, SPECS},
+    diagnostic::Report,
+    disk::{self, DiskError, Guard, Mend},
+    plan::{LOCK, Resolution},
+    project::{Kind, Lock, StateFile, version_module},
+    render::{RECORD, SPECS},
     terminal::Terminal,
 };
 
@@ -258,170 +254,4 @@ impl Open {
         }
         Ok(self.apis.remove(index))
     }
-
-    /// Everything that the state and the specs imply.
-    pub fn render(&self) -> Result<Rendered, Failure> {
-        let project = Project {
-            state: self.state.state.clone(),
-            apis: self.apis.clone(),
-            removed: self.removed(),
-        };
-        Ok(render::render(&project)?)
-    }
-
-    /// The generated files that the user deleted and did not ask for again.
-    fn removed(&self) -> BTreeSet<String> {
-        let is_removed =
-            |path: &&String| !self.resolution.resets(path) && !disk::exists(&self.root, path);
-        self.lock.files.keys().filter(is_removed).cloned().collect()
-    }
-
-    /// The plan that makes the disk so, with the state and the specs themselves; and what the project is then, if nothing is left to say.
-    pub fn plan(&self, tree: Tree) -> Result<(Plan, Option<Seen>), Failure> {
-        let paths = self.paths(&tree);
-        let ours = disk::read_tree(&self.root, paths.iter().cloned())?;
-        let plan = self.plan_from(&ours, tree, |_| true)?;
-        let is_settled = plan.conflicts.is_empty() && plan.notes.is_empty();
-        let seen = (is_settled && self.resolution == Resolution::default()).then(|| {
-            let ours = paths.iter().map(|path| (path.as_str(), ours.get(path)));
-            let inputs = self.inputs.iter().map(|(path, text)| (path, Some(text)));
-            let changes = plan.changes.iter();
-            let changes = changes.map(|change| (&change.path, change.after.as_ref()));
-            let texts = inputs.chain(changes);
-            let texts = texts.map(|(path, text)| (path.as_str(), text.map(String::as_str)));
-            ours.chain(texts).collect()
-        });
-        Ok((plan, seen))
-    }
-
-    /// The plan for some of the files.
-    pub fn plan_for(&self, tree: Tree, only: impl Fn(&str) -> bool) -> Result<Plan, Failure> {
-        let ours = disk::read_tree(&self.root, self.paths(&tree))?;
-        self.plan_from(&ours, tree, only)
-    }
-
-    /// The files that a plan of the tree may touch.
-    fn paths(&self, tree: &Tree) -> Vec<String> {
-        let sources = self.sources().into_iter().map(|(path, _)| path);
-        let paths = plan::paths(tree, &self.lock).chain(sources);
-        paths.chain(self.old_specs.iter().cloned()).collect()
-    }
-
-    fn plan_from(
-        &self,
-        ours: &Ours,
-        tree: Tree,
-        only: impl Fn(&str) -> bool,
-    ) -> Result<Plan, Failure> {
-        if let Some(text) = ours.get("Cargo.toml")
-            && let Err(error) = text.parse::<toml_edit::DocumentMut>()
-            && only("Cargo.toml")
-            && !is_marked(text)
-            && !self.resolution.adopts("Cargo.toml")
-            && !self.resolution.resets("Cargo.toml")
-            && (self.lock.files.get("Cargo.toml")).is_none_or(|entry| entry.owner != Owner::User)
-        {
-            let message = error.message().lines().next().unwrap_or_default();
-            let help = "mend it first: keys of ours are merged into it";
-            let path = disk::shown(&self.root.join("Cargo.toml"));
-            let report = Report::error(message, help);
-            return Err(Failure::within(report, &path, text, error.span()));
-        }
-        self.resolution.check(&self.lock, ours, &tree)?;
-        let tree = self.seeds_formatted(tree, ours);
-        let mut plan = plan::plan(&self.lock, ours, tree, only, &self.resolution);
-        plan.add_sources(ours, self.sources(), &self.old_specs);
-        let kept = self.kept_specs.iter().cloned();
-        plan.notes.extend(kept.map(Note::Orphan));
-        Ok(plan)
-    }
-
-    /// Rust that will be the user's follows the user's rustfmt, before it is recorded.
-    fn seeds_formatted(&self, mut tree: Tree, ours: &Ours) -> Tree {
-        let is_seed = |path: &str| {
-            // of one that is there and unknown, it decides whether it is still as it was seeded
-            let is_asked = match ours.get(path) {
-                None => self.resolution.resets(path) || !self.lock.files.contains_key(path),
-                Some(_) => !self.lock.files.contains_key(path),
-            };
-            path.ends_with(".rs") && is_asked
-        };
-        let files = tree.0.iter_mut();
-        let seeds = files.filter(|(path, file)| file.owner == Owner::User && is_seed(path));
-        let mut seeds: Vec<&mut String> = seeds.map(|(_, file)| &mut file.text).collect();
-        let texts = seeds.iter_mut().map(|text| std::mem::take(*text)).collect();
-        for (text, formatted) in seeds.into_iter().zip(disk::format_rust(&self.root, texts)) {
-            *text = formatted;
-        }
-        tree
-    }
-
-    /// The files that the commands edit beside what is generated: the state and the specs.
-    fn sources(&self) -> Vec<(String, String)> {
-        let specs = self.state.state.kinds.iter().zip(&self.apis);
-        let specs = specs
-            .filter(|(_, api)| self.new_specs.contains(&api.name()))
-            .map(|(kind, api)| (kind.spec.clone(), api.text.clone()));
-        [(STATE.to_owned(), self.state.to_string())]
-            .into_iter()
-            .chain(specs)
-            .collect()
-    }
-
-    /// What the manifests lack, for commands that are about them.
-    pub fn no_image(&self) -> Option<(String, Diagnostic)> {
-        let state = &self.state.state;
-        let mut controlled = state.kinds.iter().filter(|kind| kind.scaffold.is_some());
-        (state.image.is_none() && controlled.next().is_some()).then(|| {
-            let found = Diagnostic {
-                code: Code::NoImage,
-                severity: Severity::Note,
-                pointer: String::new(),
-                message: "no image is set yet".into(),
-                instead: Some("manifests/ has no Deployment of the operator".into()),
-                help: Some("cargo operator gen-manifests --image NAME:TAG".into()),
-            };
-            (state.name.clone(), found)
-        })
-    }
-
-    /// What is to be said of the output, and of what the plan retypes, with its places in the specs.
-    pub fn reports(&self, found: Vec<(String, Diagnostic)>, plan: &Plan) -> Vec<Report> {
-        let mut reports = vec![];
-        let mut left = retype::diagnostics(self, plan);
-        left.extend(found);
-        for (kind, api) in self.state.state.kinds.iter().zip(&self.apis) {
-            let name = kind.full_name();
-            let (found, others) = left.into_iter().partition(|(about, _)| *about == name);
-            left = others;
-            let found: Vec<(String, Diagnostic)> = found;
-            reports.extend(placed(
-                api,
-                found.into_iter().map(|(_, found)| found).collect(),
-            ));
-        }
-        let whole = left
-            .into_iter()
-            .map(|(name, found)| Report::of(&name, found, None));
-        reports.extend(whole);
-        reports
-    }
-}
-
-/// The diagnostics of a definition, with their places.
-pub fn placed(api: &Api, diagnostics: Vec<Diagnostic>) -> Vec<Report> {
-    let pointers: Vec<&str> = diagnostics
-        .iter()
-        .map(|found| found.pointer.as_str())
-        .collect();
-    let places: Vec<Place> = match pointers.as_slice() {
-        [] => vec![],
-        pointers => api.places(pointers),
-    };
-    let name = format!("{}.{}", api.names.kind, api.group);
-    diagnostics
-        .into_iter()
-        .zip(places)
-        .map(|(found, place)| Report::of(&name, found, Some(place)))
-        .collect()
 }

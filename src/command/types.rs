@@ -11,7 +11,7 @@ use super::{
     failure::Failure,
     kinds::{self, KindError, Mode},
     mend::mend,
-    open::placed,
+    planning::placed,
     resolve::Resolve,
     view::{Cure, Outcome, View},
 };
