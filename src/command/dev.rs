@@ -1,6 +1,6 @@
 //! `dev`: the operator at work, on one machine.
 
-use std::{ffi::OsString, path::PathBuf};
+use std::{collections::BTreeSet, ffi::OsString, path::PathBuf};
 
 use clap::ValueEnum;
 
@@ -83,11 +83,16 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         arguments: args.arguments,
     };
     let read = || of(&Open::at(&args.project, Mend::Tell, terminal).ok()?).ok();
+    let mut helped = BTreeSet::new();
     dev::run(found, &place, read, |at, happening| {
-        if !args.hide.iter().any(|what| what.has(&happening)) {
-            happened::lines(at, &happening)
-                .iter()
-                .for_each(|line| terminal.show(line));
+        if args.hide.iter().any(|what| what.has(&happening)) {
+            return;
+        }
+        for line in happened::lines(at, &happening) {
+            terminal.show(&line);
+        }
+        if let Some(help) = happened::help(&happening).filter(|help| helped.insert(*help)) {
+            terminal.show(help);
         }
     })?;
     Ok(Exit::Clean)

@@ -13,6 +13,22 @@ pub fn lines(at: &jiff::Zoned, happening: &Happening) -> Vec<String> {
     texts.into_iter().map(line).collect()
 }
 
+/// What helps with a request that was refused; it is to be told once.
+pub fn help(happening: &Happening) -> Option<&'static str> {
+    let Happening::Asked { request, .. } = happening else {
+        return None;
+    };
+    match (request.code, request.verb) {
+        (403, _) => Some(
+            "help: its role lacks this; declare it in operator.toml (owns, watches, reads or rules), then cargo operator regenerate",
+        ),
+        (404, "list" | "watch") => {
+            Some("help: the server knows no such kind; --apply FILE brings its definition")
+        }
+        _ => None,
+    }
+}
+
 /// What a happening is, in a word, how it looks, and the rest.
 fn told(happening: &Happening) -> (&'static str, Style, Vec<String>) {
     let colour = |colour: AnsiColor| colour.on_default();
@@ -72,24 +88,16 @@ fn told(happening: &Happening) -> (&'static str, Style, Vec<String>) {
             ),
         ),
         Happening::Asked { request, refusal } => {
-            let mut texts = one(match refusal {
-                Some(refusal) => format!("{request} {}: {refusal}", request.code),
+            let text = match refusal {
+                Some(refusal) => format!("{request} {}: {}", request.code, refusal.trim_end()),
                 None => format!("{request} {}", request.code),
-            });
-            if request.code == 403 {
-                texts.push("its role lacks this: declare it in operator.toml (owns, watches, reads or rules), then cargo operator regenerate".into());
-            }
-            if request.code == 404 && matches!(request.verb, "list" | "watch") {
-                texts.push(
-                    "the server knows no such kind: `--apply FILE` brings its definition".into(),
-                );
-            }
+            };
             let style = match request.code {
                 ..400 => colour(AnsiColor::Blue),
                 404 | 409 => colour(AnsiColor::Yellow),
                 _ => bad,
             };
-            ("request", style, texts)
+            ("request", style, one(text))
         }
         Happening::Object { object, change } => changed(object, change),
         Happening::Event { object, kind, text } => {
