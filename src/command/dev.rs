@@ -13,7 +13,8 @@ use super::{
 };
 use crate::{
     dev::{self, Happening, Place, Project},
-    disk::Mend,
+    diagnostic::Report,
+    disk::{DiskError, Mend},
     project::{Namespaces, ResourceType, resolve},
     terminal::Terminal,
 };
@@ -24,6 +25,8 @@ use crate::{
 /// The server needs nothing but this program, and forgets everything when it ends. kubectl works beside it, with the kubeconfig that is
 /// told first. The operator has the rights of its service account, as it has them in a cluster.
 ///
+/// With --cluster it has your rights instead, and works beside an operator that is deployed there.
+///
 /// It gets LEADER_ELECTION=false, HTTP_ADDRESS=127.0.0.1:0, SHUTDOWN_TIMEOUT=2s, and a log as JSON at `info`, where these are not set.
 #[derive(clap::Args)]
 pub struct Args {
@@ -33,7 +36,7 @@ pub struct Args {
     /// Applies no samples
     #[arg(long)]
     no_samples: bool,
-    /// Applies the objects of a file or folder too, such as definitions of kinds that the operator works with
+    /// Applies the objects of a file or folder too, once, such as definitions of kinds that the operator works with
     #[arg(long, value_name = "PATH")]
     apply: Vec<PathBuf>,
     /// Leaves out what does not interest you
@@ -70,6 +73,10 @@ enum What {
 }
 
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
+    let missing = args.apply.iter().find(|path| !path.exists());
+    if let Some(path) = missing {
+        return Err(DiskError::Missing(path.display().to_string()).into());
+    }
     let open = Open::at(&args.project, Mend::Tell, terminal)?;
     let found = of(&open)?;
     // other commands are to work beside the session
@@ -82,7 +89,18 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         release: args.release,
         arguments: args.arguments,
     };
-    let read = || of(&Open::at(&args.project, Mend::Tell, terminal).ok()?).ok();
+    let at = args.project.clone();
+    let read = move || {
+        let open = Open::at(&at, Mend::Tell, &Terminal::default());
+        open.and_then(|open| of(&open)).map_err(|failure| {
+            let told = |report: &Report| match &report.place {
+                Some(place) => format!("{}:{}: {}", place.path, place.line, report.message),
+                None => report.message.clone(),
+            };
+            let told: Vec<String> = failure.reports.iter().map(told).collect();
+            told.join("; ")
+        })
+    };
     let mut helped = BTreeSet::new();
     dev::run(found, &place, read, |at, happening| {
         if args.hide.iter().any(|what| what.has(&happening)) {

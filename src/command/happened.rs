@@ -9,17 +9,33 @@ pub fn lines(at: &jiff::Zoned, happening: &Happening) -> Vec<String> {
     let time = at.strftime("%H:%M:%S%.3f").to_string();
     let (word, style, texts) = told(happening);
     let grey = AnsiColor::BrightBlack.on_default();
-    let line = |text: String| format!("{grey}{time}{grey:#} {style}{word:<9}{style:#} {text}");
+    let line = |text: String| {
+        let text = plain(&text);
+        format!("{grey}{time}{grey:#} {style}{word:<9}{style:#} {text}")
+    };
     texts.into_iter().map(line).collect()
+}
+
+/// A text in one line, of which no part is a command to the terminal.
+fn plain(text: &str) -> String {
+    let text = text.trim_end();
+    text.chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
 }
 
 /// What helps with a request that was refused; it is to be told once.
 pub fn help(happening: &Happening) -> Option<&'static str> {
-    let Happening::Asked { request, .. } = happening else {
+    let Happening::Asked {
+        request,
+        refusal: Some(refusal),
+    } = happening
+    else {
         return None;
     };
     match (request.code, request.verb) {
-        (403, _) => Some(
+        // another is that of a namespace that is going
+        (403, _) if refusal.contains(" cannot ") => Some(
             "help: its role lacks this; declare it in operator.toml (owns, watches, reads or rules), then cargo operator regenerate",
         ),
         (404, "list" | "watch") => {
@@ -33,6 +49,7 @@ pub fn help(happening: &Happening) -> Option<&'static str> {
 fn told(happening: &Happening) -> (&'static str, Style, Vec<String>) {
     let colour = |colour: AnsiColor| colour.on_default();
     let bold = Style::new().bold();
+    let warned = colour(AnsiColor::Yellow).bold();
     let (good, bad) = (colour(AnsiColor::Green), colour(AnsiColor::Red).bold());
     let one = |text: String| vec![text];
     match happening {
@@ -61,11 +78,18 @@ fn told(happening: &Happening) -> (&'static str, Style, Vec<String>) {
             good,
             one(format!("done in {:.1} s", took.as_secs_f64())),
         ),
-        Happening::NotBuilt => (
-            "build",
-            bad,
-            one("failed; the next change starts another".into()),
-        ),
+        Happening::NotBuilt(why) => {
+            let why = if why.is_empty() {
+                String::new()
+            } else {
+                format!(", {why}")
+            };
+            (
+                "build",
+                bad,
+                one(format!("failed{why}; the next change starts another")),
+            )
+        }
         Happening::Unchanged => (
             "build",
             bold,
@@ -81,15 +105,30 @@ fn told(happening: &Happening) -> (&'static str, Style, Vec<String>) {
         Happening::Refused(path, why) => ("refused", bad, one(format!("{path}: {why}"))),
         Happening::Stale => (
             "stale",
-            colour(AnsiColor::Yellow).bold(),
+            warned,
             one(
                 "the code is not what operator.toml and crds/ say: cargo operator regenerate"
                     .into(),
             ),
         ),
+        Happening::Rival(name) => (
+            "cluster",
+            warned,
+            one(format!(
+                "the Deployment {name}/{name} is there too: two operators work on the same objects"
+            )),
+        ),
+        Happening::Wrong(why) => ("wrong", bad, one(why.clone())),
+        Happening::Unseen(kind, why) => (
+            "unseen",
+            warned,
+            one(format!(
+                "objects of the kind {kind} can't be followed: {why}"
+            )),
+        ),
         Happening::Asked { request, refusal } => {
             let text = match refusal {
-                Some(refusal) => format!("{request} {}: {}", request.code, refusal.trim_end()),
+                Some(refusal) => format!("{request} {}: {refusal}", request.code),
                 None => format!("{request} {}", request.code),
             };
             let style = match request.code {
@@ -104,7 +143,7 @@ fn told(happening: &Happening) -> (&'static str, Style, Vec<String>) {
             let style = if kind == "Normal" {
                 colour(AnsiColor::Cyan)
             } else {
-                colour(AnsiColor::Yellow).bold()
+                warned
             };
             ("event", style, one(format!("{object} {kind} {text}")))
         }
@@ -118,7 +157,7 @@ fn told(happening: &Happening) -> (&'static str, Style, Vec<String>) {
         } => {
             let style = match level.as_str() {
                 "ERROR" => bad,
-                "WARN" => colour(AnsiColor::Yellow).bold(),
+                "WARN" => warned,
                 _ => Style::new(),
             };
             let parts = [level.as_str(), object.as_str(), text.as_str()];

@@ -3,14 +3,20 @@
 use std::{
     env,
     ffi::OsString,
-    io::BufReader,
+    io::{self, BufReader},
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Stdio,
+    time::{Duration, Instant},
 };
 
 use cargo_metadata::{Message, Metadata, MetadataCommand};
+use tokio::{
+    io::AsyncReadExt,
+    process::{Child, Command},
+    task::JoinHandle,
+};
 
-use super::DevError;
+use super::{DevError, process::end};
 
 /// How the operator is built.
 #[derive(Clone, Debug)]
@@ -29,8 +35,16 @@ pub struct Build {
 #[derive(Clone, Debug)]
 pub struct Built {
     pub program: PathBuf,
-    /// Whether it was there already.
-    pub is_fresh: bool,
+    /// How long it took.
+    pub took: Duration,
+}
+
+/// A cargo at work, in a group of processes of its own. Dropped, it is killed.
+pub struct Building {
+    child: Child,
+    output: JoinHandle<Vec<u8>>,
+    binary: String,
+    began: Instant,
 }
 
 impl Build {
@@ -58,8 +72,8 @@ impl Build {
         })
     }
 
-    /// The command, of which [`built`] reads the output. The first time cargo shows its progress; later only what is wrong.
-    pub fn command(&self, is_first: bool) -> Command {
+    /// Starts cargo. The first time it shows its progress; later only what is wrong.
+    pub fn start(&self, is_first: bool) -> io::Result<Building> {
         let mut command = Command::new(cargo());
         command
             .args(["build", "--message-format=json-render-diagnostics", "--bin"])
@@ -68,22 +82,52 @@ impl Build {
             .args((!is_first).then_some("--quiet"))
             .current_dir(&self.root)
             .stdin(Stdio::null())
-            .stdout(Stdio::piped());
-        command
+            .stdout(Stdio::piped())
+            .kill_on_drop(true);
+        #[cfg(unix)]
+        command.process_group(0);
+        let mut child = command.spawn()?;
+        let mut output = child.stdout.take();
+        Ok(Building {
+            child,
+            output: tokio::spawn(async move {
+                let mut text = vec![];
+                if let Some(output) = &mut output {
+                    // what was read until then may be enough
+                    let _cut = output.read_to_end(&mut text).await;
+                }
+                text
+            }),
+            binary: self.binary.clone(),
+            began: Instant::now(),
+        })
+    }
+}
+
+impl Building {
+    /// Waits for cargo; where it did not make the binary, why, if it has not said so itself.
+    pub async fn built(&mut self) -> Result<Built, String> {
+        let status = self.child.wait().await.map_err(|error| error.to_string())?;
+        let output = (&mut self.output).await.unwrap_or_default();
+        if !status.success() {
+            return Err(String::new());
+        }
+        let messages =
+            Message::parse_stream(BufReader::new(output.as_slice())).filter_map(Result::ok);
+        let programs = messages.filter_map(|message| match message {
+            Message::CompilerArtifact(made) if made.target.name == self.binary => made.executable,
+            _ => None,
+        });
+        let program = programs.last().ok_or("cargo names no binary")?;
+        Ok(Built {
+            program: program.into(),
+            took: self.began.elapsed(),
+        })
     }
 
-    /// Reads what cargo said; `None` where it did not make the binary.
-    pub fn built(&self, output: &[u8]) -> Option<Built> {
-        let messages = Message::parse_stream(BufReader::new(output)).filter_map(Result::ok);
-        messages
-            .filter_map(|message| match message {
-                Message::CompilerArtifact(made) if made.target.name == self.binary => Some(Built {
-                    program: made.executable?.into(),
-                    is_fresh: made.fresh,
-                }),
-                _ => None,
-            })
-            .last()
+    /// Ends cargo and the compilers that it has started.
+    pub async fn stop(mut self) {
+        end(&mut self.child).await;
     }
 }
 

@@ -1,14 +1,15 @@
 //! The cluster that the operator runs on: an API server in memory, or the user's.
 
 use std::{
-    ffi::OsString,
+    fs::File,
+    io,
     path::{Path, PathBuf},
     time::Duration,
 };
 
 use http::Request;
 use k8s_openapi::{
-    api::core::v1::Namespace,
+    api::{apps::v1::Deployment, core::v1::Namespace},
     apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
 };
 use kube::{
@@ -28,11 +29,15 @@ use tower::service_fn;
 use super::{
     DevError,
     happening::{Happening, Tell},
+    process::Settings,
     requests,
 };
 
 /// Whose fields the session's objects are, on any server.
 const MANAGER: &str = "cargo-operator";
+
+/// By these variables kube would look for a server of this host behind a proxy.
+const PROXIES: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"];
 
 /// How long a definition may take to be served.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -41,26 +46,21 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub struct Cluster {
     pub client: Client,
     /// How the operator finds it.
-    pub environment: Vec<(&'static str, OsString)>,
+    pub settings: Settings,
     /// Whether it is the session's alone, so that what stands in its way is overwritten.
     pub is_own: bool,
     serving: Option<Serving>,
 }
 
 impl Cluster {
-    /// An API server in memory, on which the operator has the rights of its service account. The kubeconfigs go into `folder`.
-    /// `namespace` is the one of objects that name none.
+    /// An API server in memory, on which the operator has the rights of its service account. The kubeconfigs go into `folder`;
+    /// objects that name no namespace go into that one.
     pub async fn in_memory(
         name: &str,
-        namespace: &str,
+        namespace: Option<&str>,
         folder: &Path,
         tell: &Tell,
     ) -> Result<Self, DevError> {
-        let failed = |source| DevError::File {
-            path: folder.to_owned(),
-            source,
-        };
-        std::fs::create_dir_all(folder).map_err(failed)?;
         let server = ApiServer::new();
         let account = format!("system:serviceaccount:{name}:{name}");
         let (service, user, listener) = (server.clone(), account.clone(), tell.clone());
@@ -81,21 +81,37 @@ impl Cluster {
             kubeconfig: Some(admin),
         });
         Ok(Self {
-            client: Client::new(server, namespace),
-            environment: vec![("KUBECONFIG", operator.into())],
+            client: Client::new(server, namespace.unwrap_or("default")),
+            settings: Settings {
+                set: vec![("KUBECONFIG", operator.into())],
+                unset: PROXIES.to_vec(),
+            },
             is_own: true,
             serving: Some(serving),
         })
     }
 
-    /// The cluster of the current kubeconfig, which is told before anything is done there.
-    pub async fn current(tell: &Tell) -> Result<Self, DevError> {
+    /// The cluster of the current context, which is told before anything is done there. The operator gets a copy of the kubeconfig, so
+    /// that it stays there when another context becomes the current one.
+    pub async fn current(
+        namespace: Option<&str>,
+        folder: &Path,
+        tell: &Tell,
+    ) -> Result<Self, DevError> {
         let failed = |error: &dyn std::fmt::Display| DevError::Kubeconfig(error.to_string());
         let kubeconfig = Kubeconfig::read().map_err(|error| failed(&error))?;
         let context = kubeconfig.current_context.clone();
+        let copy = folder.join("operator.kubeconfig");
+        write_private(&copy, &kubeconfig).map_err(|source| DevError::File {
+            path: copy.clone(),
+            source,
+        })?;
         let options = KubeConfigOptions::default();
         let config = Config::from_custom_kubeconfig(kubeconfig, &options).await;
-        let config = config.map_err(|error| failed(&error))?;
+        let mut config = config.map_err(|error| failed(&error))?;
+        if let Some(namespace) = namespace {
+            namespace.clone_into(&mut config.default_namespace);
+        }
         tell.tell(Happening::Serving {
             url: config
                 .cluster_url
@@ -110,10 +126,22 @@ impl Cluster {
         version.map_err(|error| failed(&error))?;
         Ok(Self {
             client,
-            environment: vec![],
+            settings: Settings {
+                set: vec![("KUBECONFIG", copy.into())],
+                unset: vec![],
+            },
             is_own: false,
             serving: None,
         })
+    }
+
+    /// Whether an operator of that name is there already.
+    pub async fn has_deployed(&self, name: &str) -> bool {
+        let deployments: Api<Deployment> = Api::namespaced(self.client.clone(), name);
+        deployments
+            .get_opt(name)
+            .await
+            .is_ok_and(|found| found.is_some())
     }
 
     /// Brings the objects of a file onto the cluster, definitions first; what is refused is told.
@@ -211,6 +239,17 @@ impl Cluster {
             serving.shutdown().await;
         }
     }
+}
+
+/// A kubeconfig for this user alone, as it may hold keys and tokens.
+fn write_private(path: &Path, kubeconfig: &Kubeconfig) -> io::Result<()> {
+    let mut options = File::options();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let file = options.open(path)?;
+    serde_json::to_writer(&file, kubeconfig)?;
+    file.sync_all()
 }
 
 fn is_unknown(error: &kube::Error) -> bool {

@@ -43,6 +43,9 @@ pub enum DevError {
         /// What the system says.
         source: io::Error,
     },
+    /// Another session has the folder in which this one would keep its kubeconfigs.
+    #[error("another session of this project is under way: {} is taken", .0.display())]
+    Busy(PathBuf),
     /// A file or folder.
     #[error("{path}: {source}")]
     File {
@@ -72,7 +75,8 @@ impl DevError {
             Self::Watch { .. } => {
                 "on Linux, `sysctl fs.inotify.max_user_watches` limits how many folders can be watched".into()
             }
-            Self::Program { .. } => "is it installed, and on the PATH?".into(),
+            Self::Program { .. } => "is it there, and may this user run it?".into(),
+            Self::Busy(_) => "end it with Ctrl-C; it follows the same files".into(),
             Self::File { .. } => "may this user write there?".into(),
         }
     }

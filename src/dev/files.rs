@@ -10,12 +10,18 @@ use notify::{
     EventKind, RecommendedWatcher, RecursiveMode, Watcher,
     event::{Event, ModifyKind},
 };
-use tokio::{sync::mpsc, time::timeout};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, timeout_at},
+};
 
 use super::{DevError, build::Build};
 
 /// Editors write a file in several steps, and branches change many files.
 const QUIET: Duration = Duration::from_millis(30);
+
+/// After that long they are told, quiet or not.
+const LONGEST: Duration = Duration::from_millis(500);
 
 /// What a changed file is to a session.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,11 +43,15 @@ pub struct Files {
     events: mpsc::UnboundedReceiver<notify::Result<Event>>,
     /// What has changed and was not handed out yet.
     parts: BTreeSet<Part>,
+    /// When the first and the last of them have changed.
+    times: Option<(Instant, Instant)>,
 }
 
 impl Files {
     pub fn watch(root: &Path, build: &Build) -> Result<Self, DevError> {
-        let root = std::path::absolute(root)?;
+        // some systems tell changes by the paths that links lead to
+        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
+        let root = real(root);
         let (sender, events) = mpsc::unbounded_channel();
         let handler = move |event| drop(sender.send(event));
         let failed = |path: &Path| {
@@ -50,11 +60,12 @@ impl Files {
         };
         let mut files = Self {
             watcher: notify::recommended_watcher(handler).map_err(failed(&root))?,
-            target: build.target.clone(),
-            packages: build.packages.clone(),
+            target: real(&build.target),
+            packages: build.packages.iter().map(|path| real(path)).collect(),
             root,
             events,
             parts: BTreeSet::new(),
+            times: None,
         };
         let mut folders = files.packages.clone();
         folders.push(files.root.clone());
@@ -79,23 +90,38 @@ impl Files {
 
     /// Waits until something changes, and then for a moment of quiet. Nothing is lost where the wait is given up.
     pub async fn changed(&mut self) -> BTreeSet<Part> {
-        while self.parts.is_empty() {
-            match self.events.recv().await {
-                Some(event) => self.note(event),
+        loop {
+            let event = match self.times {
+                Some((first, last)) => {
+                    let due = (last + QUIET).min(first + LONGEST);
+                    timeout_at(due, self.events.recv()).await
+                }
+                None => Ok(self.events.recv().await),
+            };
+            match event {
+                Ok(Some(event)) => self.note(event),
                 // the watcher lives as long as this does
-                None => std::future::pending().await,
+                Ok(None) => std::future::pending().await,
+                Err(_quiet) => {
+                    self.times = None;
+                    return std::mem::take(&mut self.parts);
+                }
             }
         }
-        while let Ok(Some(event)) = timeout(QUIET, self.events.recv()).await {
-            self.note(event);
-        }
-        std::mem::take(&mut self.parts)
+    }
+
+    fn changes(&mut self, part: Part) {
+        self.parts.insert(part);
+        let now = Instant::now();
+        let first = self.times.map_or(now, |(first, _)| first);
+        self.times = Some((first, now));
     }
 
     fn note(&mut self, event: notify::Result<Event>) {
-        let Ok(event) = event else {
-            // too many at once, of which some are lost: cargo knows best
-            self.parts.insert(Part::Code);
+        let Some(event) = event.ok().filter(|event| !event.need_rescan()) else {
+            // too many at once, of which some are lost
+            self.changes(Part::Code);
+            self.changes(Part::State);
             return;
         };
         let is_change = match event.kind {
@@ -110,7 +136,9 @@ impl Files {
                 // a new folder beside src/; if it is gone again, so is what was in it
                 let _watched = self.watcher.watch(path, RecursiveMode::Recursive);
             }
-            self.parts.extend(self.part(path));
+            if let Some(part) = self.part(path) {
+                self.changes(part);
+            }
         }
     }
 

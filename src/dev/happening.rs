@@ -44,9 +44,9 @@ pub enum Happening {
     Building,
     /// Cargo has made the operator.
     Built(Duration),
-    /// Cargo has told why it could not; what runs goes on.
-    NotBuilt,
-    /// Cargo found nothing to do.
+    /// Cargo could not, and why, where it has not told that itself; what runs goes on.
+    NotBuilt(String),
+    /// What cargo has made is what runs.
     Unchanged,
     /// A new process of the operator.
     Started(u32),
@@ -56,6 +56,10 @@ pub enum Happening {
     Applied(String),
     /// A file of the project could not: the file, and why.
     Refused(String, String),
+    /// An operator of that name is deployed on the cluster.
+    Rival(String),
+    /// The state or a spec can't be used, and why.
+    Wrong(String),
     /// The specs or the state of the project are not what the code was generated from.
     Stale,
     /// The operator asked; with the server's words where it refused.
@@ -65,6 +69,8 @@ pub enum Happening {
     },
     /// An object is another than it was.
     Object { object: String, change: Change },
+    /// The objects of a kind can't be followed, and why.
+    Unseen(String, String),
     /// A line of an event, with its type (`Normal`, `Warning`).
     Event {
         object: String,

@@ -38,51 +38,118 @@ pub async fn follow(client: Client, resource: ResourceType, scope: Scope, tell: 
         kind: resource.kind,
         plural: resource.plural,
     };
-    let is_event = is_core && api_resource.kind == "Event";
     let objects: Api<DynamicObject> = Api::all_with(client, &api_resource);
     let events = watcher(objects, watcher::Config::default()).default_backoff();
     pin_mut!(events);
-    let mut known: BTreeMap<String, Value> = BTreeMap::new();
-    // those that were there when a watch began anew, and not yet seen since
-    let mut unseen: BTreeMap<String, Value> = BTreeMap::new();
-    let mut is_first = true;
+    let mut known = Known {
+        scope,
+        resource: api_resource,
+        objects: BTreeMap::new(),
+        unseen: BTreeMap::new(),
+        is_first: true,
+    };
+    // as long as a trouble lasts, it is told once
+    let mut is_well = true;
     while let Some(event) = events.next().await {
-        // it is tried again: the kind may be unknown yet, or the cluster away
-        let Ok(event) = event else { continue };
-        let is_listed = matches!(event, watcher::Event::InitApply(_));
-        let mut gone = vec![];
         match event {
-            watcher::Event::Init => unseen = std::mem::take(&mut known),
-            watcher::Event::InitDone => {
-                is_first = false;
-                gone.extend(std::mem::take(&mut unseen).into_values());
+            Ok(event) => {
+                is_well = true;
+                known.step(event).into_iter().for_each(|it| tell.tell(it));
             }
-            watcher::Event::Delete(object) => {
-                let path = path(&object);
-                known.remove(&path);
-                gone.extend(serde_json::to_value(&object).ok());
-            }
-            watcher::Event::Apply(object) | watcher::Event::InitApply(object) => {
-                let Ok(after) = serde_json::to_value(&object) else {
-                    continue;
-                };
-                let path = path(&object);
-                let before = unseen.remove(&path).or_else(|| known.remove(&path));
-                let is_old = is_first && is_listed && matches!(scope, Scope::Of(_));
-                if !is_old && scope.has(&after) {
-                    told(before.as_ref(), &after, is_event, &tell);
+            Err(error) => {
+                if std::mem::replace(&mut is_well, false) {
+                    let kind = known.resource.kind.clone();
+                    tell.tell(Happening::Unseen(kind, error.to_string()));
                 }
-                known.insert(path, after);
             }
-        }
-        for object in gone.iter().filter(|object| !is_event && scope.has(object)) {
-            let (object, change) = (named(object), Change::Deleted);
-            tell.tell(Happening::Object { object, change });
         }
         if tell.is_closed() {
             return;
         }
     }
+}
+
+/// The objects of a kind as they were told.
+struct Known {
+    scope: Scope,
+    resource: ApiResource,
+    objects: BTreeMap<String, Value>,
+    /// Those that were there when the watch began anew, and were not listed since.
+    unseen: BTreeMap<String, Value>,
+    is_first: bool,
+}
+
+impl Known {
+    /// What is to be told of an event.
+    fn step(&mut self, event: watcher::Event<DynamicObject>) -> Vec<Happening> {
+        let is_event = self.resource.group.is_empty() && self.resource.kind == "Event";
+        let is_listed = matches!(event, watcher::Event::InitApply(_));
+        let mut gone = vec![];
+        match event {
+            watcher::Event::Init => {
+                self.unseen.append(&mut self.objects);
+                return vec![];
+            }
+            watcher::Event::InitDone => {
+                self.is_first = false;
+                gone.extend(std::mem::take(&mut self.unseen).into_values());
+            }
+            watcher::Event::Delete(object) => {
+                let path = path(&object);
+                gone.extend(self.objects.remove(&path));
+            }
+            watcher::Event::Apply(object) | watcher::Event::InitApply(object) => {
+                let path = path(&object);
+                let after = self.value(object);
+                if !self.scope.has(&after) {
+                    self.objects.remove(&path);
+                    return vec![];
+                }
+                let before = self.unseen.remove(&path);
+                let before = before.or_else(|| self.objects.remove(&path));
+                let is_old = self.is_first && is_listed && matches!(self.scope, Scope::Of(_));
+                let told = match is_old {
+                    true => vec![],
+                    false => told(before.as_ref(), &after, is_event),
+                };
+                self.objects.insert(path, after);
+                return told;
+            }
+        }
+        let deleted = |object: Value| Happening::Object {
+            object: named(&object),
+            change: Change::Deleted,
+        };
+        let gone = gone.into_iter().filter(|_| !is_event);
+        gone.map(deleted).collect()
+    }
+
+    /// The object with its kind, which those of a list do not say, and without what nobody else is to read.
+    fn value(&self, object: DynamicObject) -> Value {
+        let mut object = serde_json::to_value(&object).unwrap_or_default();
+        let Some(fields) = object.as_object_mut() else {
+            return object;
+        };
+        fields.insert("kind".into(), self.resource.kind.clone().into());
+        fields.insert(
+            "apiVersion".into(),
+            self.resource.api_version.clone().into(),
+        );
+        if self.resource.group.is_empty() && self.resource.kind == "Secret" {
+            let secrets = fields.get_mut("data").and_then(Value::as_object_mut);
+            for value in secrets.into_iter().flat_map(|it| it.values_mut()) {
+                *value = format!("#{:x}", hash(value)).into();
+            }
+        }
+        object
+    }
+}
+
+/// What tells a value from another for as long as the session lasts, and tells nothing else.
+fn hash(value: &Value) -> u32 {
+    use std::hash::{BuildHasher, RandomState};
+    static KEYS: std::sync::LazyLock<RandomState> = std::sync::LazyLock::new(RandomState::new);
+    (KEYS.hash_one(value.to_string()) >> 32) as u32
 }
 
 fn path(object: &DynamicObject) -> String {
@@ -135,20 +202,15 @@ fn place(kind: &str, namespace: &str, name: &str) -> String {
     }
 }
 
-fn told(before: Option<&Value>, after: &Value, is_event: bool, tell: &Tell) {
-    let happenings: Vec<Happening> = match is_event {
-        true => event(before, after).into_iter().collect(),
-        false => {
-            let object = |change| Happening::Object {
-                object: named(after),
-                change,
-            };
-            changes(before, after).into_iter().map(object).collect()
-        }
-    };
-    for happening in happenings {
-        tell.tell(happening);
+fn told(before: Option<&Value>, after: &Value, is_event: bool) -> Vec<Happening> {
+    if is_event {
+        return event(before, after).into_iter().collect();
     }
+    let object = |change| Happening::Object {
+        object: named(after),
+        change,
+    };
+    changes(before, after).into_iter().map(object).collect()
 }
 
 /// An event, or one more of what it tells.
@@ -209,6 +271,19 @@ fn changes(before: Option<&Value>, after: &Value) -> Vec<Change> {
                     &mut fields,
                 );
             }
+            let kinds = |object: &Value| -> Vec<String> {
+                let all = object["status"]["conditions"].as_array();
+                let kinds = all
+                    .into_iter()
+                    .flatten()
+                    .filter_map(|it| it["type"].as_str());
+                kinds.map(str::to_owned).collect()
+            };
+            let left = kinds(after);
+            let gone = kinds(before)
+                .into_iter()
+                .filter(|kind| !left.contains(kind));
+            fields.extend(gone.map(|kind| format!("the condition {kind} is gone")));
             if !fields.is_empty() {
                 changes.push(Change::Fields(shortened(fields)));
             }
@@ -383,6 +458,90 @@ mod tests {
             [Change::Deleting(vec!["a/b".into()])]
         );
         assert_eq!(changes(Some(&after), &after), []);
+    }
+
+    fn known(kind: &str, scope: Scope) -> Known {
+        Known {
+            scope,
+            resource: ApiResource {
+                group: String::new(),
+                version: "v1".into(),
+                api_version: "v1".into(),
+                kind: kind.into(),
+                plural: String::new(),
+            },
+            objects: BTreeMap::new(),
+            unseen: BTreeMap::new(),
+            is_first: true,
+        }
+    }
+
+    fn lines(happenings: Vec<Happening>) -> Vec<String> {
+        let line = |happening| match happening {
+            Happening::Object { object, change } => format!("{object} {change:?}"),
+            other => format!("{other:?}"),
+        };
+        happenings.into_iter().map(line).collect()
+    }
+
+    /// An object of a list, which does not say its kind.
+    fn listed(name: &str, data: &Value) -> DynamicObject {
+        serde_json::from_value(json!({"metadata": {"name": name}, "data": data})).unwrap()
+    }
+
+    #[test]
+    fn a_watch_that_begins_anew_more_than_once_tells_only_what_became_different() {
+        use watcher::Event::{Init, InitApply, InitDone};
+        let mut known = known("ConfigMap", Scope::All);
+        let (a, b) = (listed("a", &json!({"x": "1"})), listed("b", &json!({})));
+        assert!(known.step(Init).is_empty());
+        assert_eq!(
+            lines(known.step(InitApply(a.clone()))),
+            ["ConfigMap a Created"]
+        );
+        assert_eq!(lines(known.step(InitApply(b))), ["ConfigMap b Created"]);
+        assert!(known.step(InitDone).is_empty());
+        // the first list failed after its first object
+        assert!(known.step(Init).is_empty());
+        assert!(known.step(InitApply(a)).is_empty());
+        assert!(known.step(Init).is_empty());
+        let changed = known.step(InitApply(listed("a", &json!({"x": "2"}))));
+        assert_eq!(lines(changed), ["ConfigMap a Fields([\"data.x 1 → 2\"])"]);
+        assert_eq!(lines(known.step(InitDone)), ["ConfigMap b Deleted"]);
+    }
+
+    #[test]
+    fn a_shared_cluster_is_not_told_as_it_was_found() {
+        use watcher::Event::{Apply, Init, InitApply, InitDone};
+        let mut known = known("Widget", Scope::Of(vec!["/Widget".into()]));
+        let found = listed("a", &json!({"x": "1"}));
+        assert!(known.step(Init).is_empty());
+        assert!(known.step(InitApply(found)).is_empty());
+        assert!(known.step(InitDone).is_empty());
+        let changed = known.step(Apply(listed("a", &json!({"x": "2"}))));
+        assert_eq!(lines(changed), ["Widget a Fields([\"data.x 1 → 2\"])"]);
+    }
+
+    #[test]
+    fn what_is_in_a_secret_is_not_shown() {
+        use watcher::Event::Apply;
+        let mut known = known("Secret", Scope::All);
+        known.step(Apply(listed(
+            "a",
+            &json!({"password": "b2xk", "user": "bWU="}),
+        )));
+        let changed = lines(known.step(Apply(listed(
+            "a",
+            &json!({"password": "bmV3", "user": "bWU="}),
+        ))));
+        assert!(
+            changed[0].contains("data.password") && !changed[0].contains("user"),
+            "{changed:?}"
+        );
+        assert!(
+            !changed[0].contains("b2xk") && !changed[0].contains("bmV3"),
+            "{changed:?}"
+        );
     }
 
     #[test]

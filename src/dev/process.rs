@@ -3,15 +3,16 @@
 use std::{
     env,
     ffi::OsString,
-    path::Path,
+    path::{Path, PathBuf},
     process::{ExitStatus, Stdio},
-    time::Duration,
+    time::{Duration, SystemTime},
 };
 
 use serde_json::Value;
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, BufReader},
     process::{Child, Command},
+    task::JoinHandle,
     time::timeout,
 };
 
@@ -20,8 +21,12 @@ use super::{
     happening::{Happening, Tell},
 };
 
-/// How long the operator may take to end what it is at.
+/// How long a process may take to end what it is at.
+#[cfg(unix)]
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long after its end what a process has written may take to be read.
+const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// What the operator gets where the user's environment says nothing else: it works alone and at once, ends quickly, takes no port that is
 /// needed elsewhere, and tells its reconciliations in a form that is read here.
@@ -36,9 +41,31 @@ const DEFAULTS: [(&str, &str); 5] = [
     ),
 ];
 
+/// What the environment of the operator is to be.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    pub set: Vec<(&'static str, OsString)>,
+    pub unset: Vec<&'static str>,
+}
+
 /// A running operator. Dropped, it is killed.
 pub struct Operator {
     child: Child,
+    readers: Vec<JoinHandle<()>>,
+    /// The file that it was started from.
+    stamp: Option<Stamp>,
+}
+
+/// By which a file is told from the one that was at its place before.
+type Stamp = (PathBuf, SystemTime, u64);
+
+fn stamp(program: &Path) -> Option<Stamp> {
+    let metadata = program.metadata().ok()?;
+    Some((
+        program.to_owned(),
+        metadata.modified().ok()?,
+        metadata.len(),
+    ))
 }
 
 impl Operator {
@@ -46,7 +73,7 @@ impl Operator {
     pub fn start(
         program: &Path,
         arguments: &[OsString],
-        environment: &[(&'static str, OsString)],
+        settings: &Settings,
         root: &Path,
         tell: &Tell,
     ) -> Result<Self, DevError> {
@@ -59,7 +86,8 @@ impl Operator {
                     .filter(|(name, _)| env::var_os(name).is_none()),
             )
             .envs(
-                environment
+                settings
+                    .set
                     .iter()
                     .map(|(name, value)| (name, value.as_os_str())),
             )
@@ -68,26 +96,41 @@ impl Operator {
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .kill_on_drop(true);
+        for name in &settings.unset {
+            command.env_remove(name);
+        }
         #[cfg(unix)]
         command.process_group(0);
+        let stamp = stamp(program);
         let mut child = command.spawn().map_err(|source| DevError::Program {
             program: program.display().to_string(),
             source,
         })?;
         // it has ended already where there is no number
         tell.tell(Happening::Started(child.id().unwrap_or_default()));
+        let mut readers = vec![];
         if let Some(output) = child.stdout.take() {
-            tokio::spawn(read(output, tell.clone()));
+            readers.push(tokio::spawn(read(output, tell.clone())));
         }
         if let Some(output) = child.stderr.take() {
-            tokio::spawn(read(output, tell.clone()));
+            readers.push(tokio::spawn(read(output, tell.clone())));
         }
-        Ok(Self { child })
+        Ok(Self {
+            child,
+            readers,
+            stamp,
+        })
     }
 
-    /// Waits for its end; how it ended, as in `exit status: 1`.
+    /// Whether it is what the file is now.
+    pub fn is_of(&self, program: &Path) -> bool {
+        self.stamp.is_some() && self.stamp == stamp(program)
+    }
+
+    /// Waits for its end, and for its last words; how it ended, as in `exit status: 1`.
     pub async fn ended(&mut self) -> String {
         let ended = self.child.wait().await;
+        self.read_rest().await;
         ended.map_or_else(
             |error| error.to_string(),
             |status: ExitStatus| status.to_string(),
@@ -96,19 +139,37 @@ impl Operator {
 
     /// Asks it to end as Kubernetes does, and kills it if it does not.
     pub async fn stop(mut self) {
-        #[cfg(unix)]
-        if let Some(id) = self.child.id()
-            && let Ok(id) = i32::try_from(id)
-            && let Some(id) = rustix::process::Pid::from_raw(id)
-        {
-            // it may have ended meanwhile
-            let _gone = rustix::process::kill_process(id, rustix::process::Signal::TERM);
-            if timeout(PATIENCE, self.child.wait()).await.is_ok() {
-                return;
-            }
-        }
-        let _gone = self.child.kill().await;
+        end(&mut self.child).await;
+        self.read_rest().await;
     }
+
+    /// A child of its own may hold its output open.
+    async fn read_rest(&mut self) {
+        let rest = async {
+            while let Some(reader) = self.readers.last_mut() {
+                let _ended = reader.await;
+                self.readers.pop();
+            }
+        };
+        let _late = timeout(LAST_WORDS, rest).await;
+    }
+}
+
+/// Asks a process and those that it has started to end, as Kubernetes does, and kills those that do not.
+pub async fn end(child: &mut Child) {
+    #[cfg(unix)]
+    if let Some(group) = child.id().and_then(|id| i32::try_from(id).ok())
+        && let Some(group) = rustix::process::Pid::from_raw(group)
+    {
+        use rustix::process::{Signal, kill_process_group};
+        // it may have ended meanwhile
+        let _gone = kill_process_group(group, Signal::TERM);
+        if timeout(PATIENCE, child.wait()).await.is_ok() {
+            return;
+        }
+        let _gone = kill_process_group(group, Signal::KILL);
+    }
+    let _gone = child.kill().await;
 }
 
 async fn read(output: impl AsyncRead + Unpin, tell: Tell) {

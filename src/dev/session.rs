@@ -3,17 +3,18 @@
 use std::{
     collections::BTreeSet,
     ffi::OsString,
+    fs::{File, TryLockError},
     future::pending,
     path::{Path, PathBuf},
-    time::Instant,
+    pin::Pin,
 };
 
 use jiff::Zoned;
-use tokio::task::JoinHandle;
+use tokio::{sync::mpsc::UnboundedReceiver, task::AbortHandle};
 
 use super::{
     DevError,
-    build::{Build, Built},
+    build::{Build, Building, Built},
     cluster::{Cluster, manifests},
     files::{Files, Part},
     happening::{Happening, Tell},
@@ -56,18 +57,21 @@ pub struct Place {
 
 /// Runs a session until Ctrl-C, SIGTERM or the end of the terminal.
 ///
-/// `read` reads the project anew when its state or specs have changed; `None` where they are wrong.
-pub fn run(
+/// `read` reads the project anew when its state or specs have changed, or says what is wrong with them.
+pub fn run<R>(
     project: Project,
     place: &Place,
-    read: impl Fn() -> Option<Project>,
+    read: R,
     on: impl FnMut(&Zoned, Happening),
-) -> Result<(), DevError> {
+) -> Result<(), DevError>
+where
+    R: Fn() -> Result<Project, String> + Clone + Send + 'static,
+{
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
     let ended = runtime.block_on(Session::run(project, place, read, on));
-    // a build that goes on is killed with its task
+    // reading the project anew may wait for another command
     runtime.shutdown_background();
     ended
 }
@@ -77,37 +81,48 @@ struct Session<'a> {
     place: &'a Place,
     build: Build,
     cluster: Cluster,
-    followed: Vec<ResourceType>,
+    followed: Vec<(ResourceType, AbortHandle)>,
     tell: Tell,
-    building: Option<JoinHandle<Option<Built>>>,
-    began: Instant,
-    is_first: bool,
+    building: Option<Building>,
+    /// Whether cargo has made the operator at least once.
+    is_built: bool,
     operator: Option<Operator>,
 }
 
+/// What a session waits for.
+enum Next {
+    Built(Result<Built, String>),
+    Ended(String),
+    Changed(BTreeSet<Part>),
+}
+
 impl<'a> Session<'a> {
-    async fn run(
+    async fn run<R>(
         project: Project,
         place: &'a Place,
-        read: impl Fn() -> Option<Project>,
-        mut on: impl FnMut(&Zoned, Happening),
-    ) -> Result<(), DevError> {
-        let mut end = std::pin::pin!(end());
-        let (tell, mut told) = Tell::new();
+        read: R,
+        on: impl FnMut(&Zoned, Happening),
+    ) -> Result<(), DevError>
+    where
+        R: Fn() -> Result<Project, String> + Clone + Send + 'static,
+    {
+        let (tell, told) = Tell::new();
+        let mut listener = Listener {
+            told,
+            on,
+            end: Box::pin(end()),
+        };
         let build = Build::of(&project.root, place.binary.as_deref(), place.release)?;
+        let folder = build.target.join("cargo-operator").join(&project.name);
+        let _alone = alone(&folder)?;
         let mut files = Files::watch(&project.root, &build)?;
+        let namespace = project.namespaces.first().map(String::as_str);
         let cluster = match place.cluster {
-            true => Cluster::current(&tell).await,
-            false => {
-                let folder = build.target.join("cargo-operator").join(&project.name);
-                let namespace = project.namespaces.first().map_or("default", String::as_str);
-                Cluster::in_memory(&project.name, namespace, &folder, &tell).await
-            }
+            true => Cluster::current(namespace, &folder, &tell).await,
+            false => Cluster::in_memory(&project.name, namespace, &folder, &tell).await,
         };
         // which cluster it is, is to be seen also where it does not answer
-        while let Ok((at, happening)) = told.try_recv() {
-            on(&at, happening);
-        }
+        listener.tell_rest();
         let mut session = Session {
             project,
             place,
@@ -116,92 +131,45 @@ impl<'a> Session<'a> {
             followed: vec![],
             tell,
             building: None,
-            began: Instant::now(),
-            is_first: true,
+            is_built: false,
             operator: None,
         };
-        {
-            let mut begun = std::pin::pin!(session.begin());
-            loop {
-                tokio::select! {
-                    () = &mut end => return Ok(()),
-                    Some((at, happening)) = told.recv() => on(&at, happening),
-                    () = &mut begun => break,
-                }
-            }
+        let mut is_on = listener.meanwhile(session.begin()).await.is_some();
+        while is_on {
+            let next = next(&mut session.building, &mut session.operator, &mut files);
+            is_on = match listener.meanwhile(next).await {
+                Some(next) => listener
+                    .meanwhile(session.react(next, &read))
+                    .await
+                    .is_some(),
+                None => false,
+            };
         }
-        if session.project.is_stale {
-            session.tell(Happening::Stale);
-        }
-        session.start_build();
-        loop {
-            tokio::select! {
-                () = &mut end => break,
-                Some((at, happening)) = told.recv() => on(&at, happening),
-                built = built(&mut session.building) => session.restart(built).await?,
-                how = ended(&mut session.operator) => session.tell(Happening::Ended(how)),
-                parts = files.changed() => session.changed(parts, &read).await,
-            }
+        if let Some(building) = session.building.take() {
+            building.stop().await;
         }
         if let Some(operator) = session.operator.take() {
             operator.stop().await;
         }
         session.cluster.shutdown().await;
-        while let Ok((at, happening)) = told.try_recv() {
-            on(&at, happening);
-        }
+        listener.tell_rest();
         Ok(())
     }
 
-    fn tell(&self, happening: Happening) {
-        self.tell.tell(happening);
-    }
-
-    /// Follows the project's kinds, what they own and watch, and events, as far as that is not done yet.
-    fn follow(&mut self) {
-        let kinds = &self.project.kinds;
-        let scope = match self.cluster.is_own {
-            true => Scope::All,
-            false => {
-                let own = kinds.iter().take(self.project.own);
-                Scope::Of(
-                    own.map(|kind| format!("{}/{}", kind.group, kind.kind))
-                        .collect(),
-                )
-            }
-        };
-        let events = ResourceType {
-            group: String::new(),
-            version: "v1".into(),
-            kind: "Event".into(),
-            plural: "events".into(),
-            namespaced: true,
-        };
-        for kind in kinds.iter().chain([&events]) {
-            if !self.followed.contains(kind) {
-                let (client, tell) = (self.cluster.client.clone(), self.tell.clone());
-                tokio::spawn(follow(client, kind.clone(), scope.clone(), tell));
-                self.followed.push(kind.clone());
-            }
-        }
-    }
-
-    /// Brings onto the cluster what the operator needs, and its samples, whose creation is to be seen.
+    /// Brings onto the cluster what the operator needs, and its samples, whose creation is to be seen; and builds.
     async fn begin(&mut self) {
+        if !self.cluster.is_own && self.cluster.has_deployed(&self.project.name).await {
+            self.tell.tell(Happening::Rival(self.project.name.clone()));
+        }
         for spec in &self.project.specs {
             self.apply(spec, &self.project.root.join(spec)).await;
         }
         self.follow();
         let root = &self.project.root;
         if self.cluster.is_own {
-            self.cluster
-                .make_namespaces(&self.project.namespaces, &self.tell)
-                .await;
-            self.apply(
-                "manifests/namespace.yaml",
-                &root.join("manifests/namespace.yaml"),
-            )
-            .await;
+            self.make_namespaces().await;
+            let namespace = root.join("manifests/namespace.yaml");
+            self.apply_of_project(&namespace).await;
             for path in manifests(&root.join("manifests/rbac")) {
                 self.apply_of_project(&path).await;
             }
@@ -221,6 +189,51 @@ impl<'a> Session<'a> {
                 self.apply_of_project(&path).await;
             }
         }
+        if self.project.is_stale {
+            self.tell.tell(Happening::Stale);
+        }
+        self.start_build().await;
+    }
+
+    /// Follows the project's kinds, what they own and watch, and events; and nothing else any more.
+    fn follow(&mut self) {
+        let mut kinds = self.project.kinds.clone();
+        let scope = match self.cluster.is_own {
+            true => Scope::All,
+            false => {
+                let own = kinds.iter().take(self.project.own);
+                Scope::Of(
+                    own.map(|kind| format!("{}/{}", kind.group, kind.kind))
+                        .collect(),
+                )
+            }
+        };
+        kinds.push(ResourceType {
+            group: String::new(),
+            version: "v1".into(),
+            kind: "Event".into(),
+            plural: "events".into(),
+            namespaced: true,
+        });
+        self.followed.retain(|(kind, follower)| {
+            let is_wanted = kinds.contains(kind);
+            if !is_wanted {
+                follower.abort();
+            }
+            is_wanted
+        });
+        for kind in kinds {
+            if !self.followed.iter().any(|(known, _)| *known == kind) {
+                let (client, tell) = (self.cluster.client.clone(), self.tell.clone());
+                let follower = tokio::spawn(follow(client, kind.clone(), scope.clone(), tell));
+                self.followed.push((kind, follower.abort_handle()));
+            }
+        }
+    }
+
+    async fn make_namespaces(&self) {
+        let names = &self.project.namespaces;
+        self.cluster.make_namespaces(names, &self.tell).await;
     }
 
     async fn apply_of_project(&self, path: &Path) {
@@ -233,109 +246,177 @@ impl<'a> Session<'a> {
         self.cluster.apply(shown, path, &self.tell).await;
     }
 
-    /// Follows a change of the project's files.
-    async fn changed(&mut self, parts: BTreeSet<Part>, read: &impl Fn() -> Option<Project>) {
-        let mut is_source = false;
-        for part in &parts {
-            match part {
-                Part::Code => self.start_build(),
-                Part::State => is_source = true,
-                Part::Objects(path) => {
-                    let (is_spec, is_sample) = (
-                        path.starts_with("crds/"),
-                        path.starts_with("manifests/samples/"),
-                    );
-                    is_source |= is_spec;
-                    let file = self.project.root.join(path);
-                    let is_wanted = is_spec
-                        || is_sample && self.place.samples
-                        || !is_sample && self.cluster.is_own;
-                    if file.exists() && is_wanted {
-                        self.apply(path, &file).await;
+    async fn react<R>(&mut self, next: Next, read: &R)
+    where
+        R: Fn() -> Result<Project, String> + Clone + Send + 'static,
+    {
+        match next {
+            Next::Built(Ok(built)) => self.restart(&built).await,
+            Next::Built(Err(why)) => self.tell.tell(Happening::NotBuilt(why)),
+            Next::Ended(how) => self.tell.tell(Happening::Ended(how)),
+            Next::Changed(parts) => self.changed(parts, read).await,
+        }
+    }
+
+    /// Follows a change of the project's files. A cluster that is not the session's own gets nothing more.
+    async fn changed<R>(&mut self, parts: BTreeSet<Part>, read: &R)
+    where
+        R: Fn() -> Result<Project, String> + Clone + Send + 'static,
+    {
+        let is_source = |part: &Part| match part {
+            Part::State => true,
+            Part::Code => false,
+            Part::Objects(path) => path.starts_with("crds/"),
+        };
+        if parts.iter().any(is_source) {
+            let read = read.clone();
+            match tokio::task::spawn_blocking(read).await {
+                Ok(Ok(project)) => {
+                    self.project = project;
+                    if self.project.is_stale {
+                        self.tell.tell(Happening::Stale);
+                    }
+                    if self.cluster.is_own {
+                        self.make_namespaces().await;
                     }
                 }
+                Ok(Err(why)) => self.tell.tell(Happening::Wrong(why)),
+                // the session is at its end
+                Err(_) => {}
             }
         }
-        if !is_source {
-            return;
-        }
-        let is_stale = match read() {
-            Some(project) => {
-                self.project = project;
-                self.follow();
-                self.project.is_stale
+        for part in &parts {
+            if let Part::Objects(path) = part
+                && self.cluster.is_own
+                && self.is_applied(path)
+            {
+                let file = self.project.root.join(path);
+                self.apply(path, &file).await;
             }
-            None => true,
+        }
+        // once their definitions are there
+        self.follow();
+        if parts.contains(&Part::Code) {
+            self.start_build().await;
+        }
+    }
+
+    /// Whether the session brings that file onto the cluster.
+    fn is_applied(&self, path: &str) -> bool {
+        let is_wanted = match path.split_once('/') {
+            Some(("crds", _)) => self.project.specs.iter().any(|spec| spec == path),
+            _ => self.place.samples || !path.starts_with("manifests/samples/"),
         };
-        if is_stale {
-            self.tell(Happening::Stale);
-        }
+        is_wanted && self.project.root.join(path).exists()
     }
 
     /// Builds, anew if a build is under way.
-    fn start_build(&mut self) {
+    async fn start_build(&mut self) {
         if let Some(building) = self.building.take() {
-            building.abort();
+            building.stop().await;
         }
-        self.tell(Happening::Building);
-        self.began = Instant::now();
-        let build = self.build.clone();
-        let mut command = tokio::process::Command::from(build.command(self.is_first));
-        command.kill_on_drop(true);
-        self.building = Some(tokio::spawn(async move {
-            let output = command.spawn().ok()?.wait_with_output().await.ok()?;
-            build
-                .built(&output.stdout)
-                .filter(|_| output.status.success())
-        }));
+        self.tell.tell(Happening::Building);
+        match self.build.start(!self.is_built) {
+            Ok(building) => self.building = Some(building),
+            Err(error) => self.tell.tell(Happening::NotBuilt(error.to_string())),
+        }
     }
 
     /// Puts the new operator in the place of the old one.
-    async fn restart(&mut self, built: Option<Built>) -> Result<(), DevError> {
-        let Some(built) = built else {
-            self.tell(Happening::NotBuilt);
-            return Ok(());
-        };
-        self.is_first = false;
-        if built.is_fresh && self.operator.is_some() {
-            self.tell(Happening::Unchanged);
-            return Ok(());
+    async fn restart(&mut self, built: &Built) {
+        self.is_built = true;
+        let runs = self.operator.as_ref();
+        if runs.is_some_and(|operator| operator.is_of(&built.program)) {
+            self.tell.tell(Happening::Unchanged);
+            return;
         }
-        self.tell(Happening::Built(self.began.elapsed()));
+        self.tell.tell(Happening::Built(built.took));
         if let Some(operator) = self.operator.take() {
             operator.stop().await;
         }
-        let (arguments, environment) = (&self.place.arguments, &self.cluster.environment);
-        let root = &self.project.root;
-        let mut environment = environment.clone();
+        let (arguments, mut settings) = (&self.place.arguments, self.cluster.settings.clone());
         if !self.project.namespaces.is_empty() {
             let names = self.project.namespaces.join(",");
-            environment.push(("WATCH_NAMESPACE", names.into()));
+            settings.set.push(("WATCH_NAMESPACE", names.into()));
         }
-        let operator = Operator::start(&built.program, arguments, &environment, root, &self.tell)?;
-        self.operator = Some(operator);
-        Ok(())
+        let root = &self.project.root;
+        match Operator::start(&built.program, arguments, &settings, root, &self.tell) {
+            Ok(operator) => self.operator = Some(operator),
+            Err(error) => self.tell.tell(Happening::Ended(error.to_string())),
+        }
     }
 }
 
-/// Waits for the build under way, if there is one.
-async fn built(building: &mut Option<JoinHandle<Option<Built>>>) -> Option<Built> {
-    let Some(task) = building else {
-        return pending().await;
-    };
-    let built = task.await;
-    *building = None;
-    built.ok().flatten()
+/// Who hears what happens, and may end the session.
+struct Listener<F> {
+    told: UnboundedReceiver<(Zoned, Happening)>,
+    on: F,
+    end: Pin<Box<dyn Future<Output = ()>>>,
 }
 
-/// Waits until the operator ends by itself, if one runs; how it ended.
-async fn ended(operator: &mut Option<Operator>) -> String {
-    let Some(running) = operator else {
-        return pending().await;
+impl<F: FnMut(&Zoned, Happening)> Listener<F> {
+    /// Does the work, and shows what happens meanwhile; `None` where the user ends the session before it is done.
+    async fn meanwhile<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
+        let mut work = std::pin::pin!(work);
+        loop {
+            tokio::select! {
+                () = &mut self.end => return None,
+                done = &mut work => return Some(done),
+                Some((at, happening)) = self.told.recv() => (self.on)(&at, happening),
+            }
+        }
+    }
+
+    /// Shows what was told and not shown yet.
+    fn tell_rest(&mut self) {
+        while let Ok((at, happening)) = self.told.try_recv() {
+            (self.on)(&at, happening);
+        }
+    }
+}
+
+/// Waits for the end of a build or of the operator, or for a change of the files.
+async fn next(
+    building: &mut Option<Building>,
+    operator: &mut Option<Operator>,
+    files: &mut Files,
+) -> Next {
+    let built = async {
+        let Some(under_way) = building else {
+            return pending().await;
+        };
+        let built = under_way.built().await;
+        *building = None;
+        built
     };
-    let how = running.ended().await;
-    *operator = None;
-    how
+    let ended = async {
+        let Some(running) = operator else {
+            return pending().await;
+        };
+        let how = running.ended().await;
+        *operator = None;
+        how
+    };
+    tokio::select! {
+        built = built => Next::Built(built),
+        how = ended => Next::Ended(how),
+        parts = files.changed() => Next::Changed(parts),
+    }
+}
+
+/// The folder of the session's files, which is its own until the lock is dropped.
+fn alone(folder: &Path) -> Result<File, DevError> {
+    let failed = |source| DevError::File {
+        path: folder.to_owned(),
+        source,
+    };
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    let lock = File::create(folder.join("lock")).map_err(failed)?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(TryLockError::WouldBlock) => Err(DevError::Busy(folder.to_owned())),
+        Err(TryLockError::Error(source)) => Err(failed(source)),
+    }
 }
 
 /// Ctrl-C, SIGTERM, or the terminal's end.

@@ -1,6 +1,6 @@
 //! `dev`, with an operator that has no dependencies, so that cargo builds it at once.
 
-#![cfg(unix)]
+#![cfg(target_os = "linux")]
 
 use std::{
     cell::RefCell,
@@ -101,7 +101,14 @@ impl Session {
 
     /// Ctrl-C; the exit code.
     fn end(mut self) -> Option<i32> {
-        signal("-INT", &self.child.id().to_string());
+        let interrupt = format!("kill -INT {}", self.child.id());
+        assert!(
+            Command::new("sh")
+                .args(["-c", &interrupt])
+                .status()
+                .unwrap()
+                .success()
+        );
         self.child.wait().unwrap().code()
     }
 }
@@ -113,12 +120,15 @@ impl Drop for Session {
     }
 }
 
-fn signal(signal: &str, process: &str) -> bool {
-    let sent = Command::new("kill")
-        .args([signal, process])
-        .stderr(Stdio::null())
-        .status();
-    sent.unwrap().success()
+/// Whether a process is there; one whose end nobody has asked for yet (`Z`) is not.
+fn runs(process: &str) -> bool {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let mut states = status
+        .lines()
+        .filter_map(|line| line.strip_prefix("State:"));
+    states
+        .next()
+        .is_some_and(|state| !state.trim().starts_with('Z'))
 }
 
 fn change(path: &Path, from: &str, to: &str) {
@@ -150,9 +160,9 @@ fn the_operator_runs_beside_what_it_needs_and_ends_with_the_session() {
     let started = session.some("started, process ");
     session.some("log       INFO first user=as: system:serviceaccount:p:p");
     let process = started.rsplit(' ').next().unwrap();
-    assert!(signal("-0", process), "it runs");
+    assert!(runs(process), "it runs");
     assert_eq!(session.end(), Some(0));
-    assert!(!signal("-0", process), "it is gone");
+    assert!(!runs(process), "it is gone");
 }
 
 #[test]
@@ -204,8 +214,8 @@ fn what_the_server_has_follows_the_projects_files() {
         "description: ",
         "description: New. ",
     );
-    session.until("applied   crds/widgets.example.com.yaml");
     session.until("stale     the code is not what");
+    session.until("applied   crds/widgets.example.com.yaml");
     assert_eq!(session.end(), Some(0));
 }
 
@@ -233,4 +243,75 @@ fn what_cannot_be_run_is_an_error_with_a_cure() {
         "{}",
         nothing.stderr
     );
+}
+
+#[test]
+fn an_operator_that_never_stops_talking_can_be_edited() {
+    let (_folder, p) = small();
+    let endless =
+        "loop { eprintln!(\"again\"); std::thread::sleep(std::time::Duration::from_millis(5)) }";
+    change(&p.join("src/main.rs"), "std::thread::park()", endless);
+    let session = Session::start(&p, &[]);
+    session.until("log       again");
+    change(&p.join("src/main.rs"), "again", "another");
+    session.until("log       another");
+    assert_eq!(session.end(), Some(0));
+}
+
+#[test]
+fn one_session_of_a_project_is_enough() {
+    let (_folder, p) = small();
+    let session = Session::start(&p, &[]);
+    session.until("operator  started");
+    let second = crate::support::run(&p, "dev");
+    assert_eq!(second.code, 2);
+    assert!(
+        second
+            .stderr
+            .contains("another session of this project is under way"),
+        "{}",
+        second.stderr
+    );
+    assert_eq!(session.end(), Some(0));
+}
+
+#[test]
+fn a_build_ends_with_the_session() {
+    let (_folder, p) = small();
+    let slow = "fn main() {
+        std::fs::write(\"target/process\", std::process::id().to_string()).unwrap();
+        std::thread::sleep(std::time::Duration::from_secs(600));
+    }";
+    fs::write(p.join("build.rs"), slow).unwrap();
+    let session = Session::start(&p, &[]);
+    let process = (0..600).find_map(|_| {
+        thread::sleep(Duration::from_millis(100));
+        fs::read_to_string(p.join("target/process"))
+            .ok()
+            .filter(|it| !it.is_empty())
+    });
+    let process = process.expect("the build script runs");
+    assert!(runs(&process), "it runs");
+    assert_eq!(session.end(), Some(0));
+    assert!(!runs(&process), "it is gone");
+}
+
+#[test]
+fn what_is_wrong_with_the_state_is_told() {
+    let (_folder, p) = small();
+    let session = Session::start(&p, &["--hide", "requests,logs,objects"]);
+    session.until("operator  started");
+    change(
+        &p.join("operator.toml"),
+        "namespaces = \"all\"",
+        "namespaces = \"some\"",
+    );
+    session.until("wrong     operator.toml");
+    change(
+        &p.join("operator.toml"),
+        "namespaces = \"some\"",
+        "namespaces = \"own\"",
+    );
+    session.until("stale     the code is not what");
+    assert_eq!(session.end(), Some(0));
 }
