@@ -5,9 +5,10 @@ use futures::{StreamExt, stream};
 use http::{Response, StatusCode, header};
 use http_body::Frame;
 use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full, StreamBody};
+use http_body_util::{BodyExt, BodyStream, Full, StreamBody};
 use kube::client::Body;
 use serde_json::json;
+use tokio::sync::watch;
 
 pub(super) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 pub(super) type Answer = Response<UnsyncBoxBody<Bytes, BoxError>>;
@@ -28,7 +29,11 @@ pub(super) fn twice(request: http::Request<Body>) -> (http::Request<Body>, http:
 }
 
 pub(super) fn reset() -> BoxError {
-    std::io::Error::from(std::io::ErrorKind::ConnectionReset).into()
+    error(std::io::ErrorKind::ConnectionReset)
+}
+
+pub(super) fn error(kind: std::io::ErrorKind) -> BoxError {
+    std::io::Error::from(kind).into()
 }
 
 pub(super) fn status(code: u16, reason: &str, message: &str) -> serde_json::Value {
@@ -49,6 +54,22 @@ pub(super) fn refusal(code: u16, reason: &str, message: &str) -> Answer {
         headers.insert(header::RETRY_AFTER, header::HeaderValue::from_static("1"));
     }
     answer
+}
+
+/// A body that ends like its connection when that is cut.
+pub(super) fn until_cut(
+    body: UnsyncBoxBody<Bytes, BoxError>,
+    cut: watch::Receiver<u32>,
+) -> UnsyncBoxBody<Bytes, BoxError> {
+    let frames = stream::unfold(Some((BodyStream::new(body), cut)), async |open| {
+        let (mut frames, mut cut) = open?;
+        tokio::select! {
+            biased;
+            frame = frames.next() => frame.map(|frame| (frame, Some((frames, cut)))),
+            _ = cut.changed() => Some((Err(reset()), None)),
+        }
+    });
+    StreamBody::new(frames).boxed_unsync()
 }
 
 pub(super) fn watched(frames: Vec<Result<Frame<Bytes>, BoxError>>) -> Answer {

@@ -13,26 +13,62 @@ use http_body::Frame;
 use http_body_util::{BodyExt, BodyStream, StreamBody};
 use kube::client::Body;
 use serde_json::json;
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, sleep};
 use tower::{Layer, Service};
 
-use super::answer::{Answer, BoxError, refusal, reset, status, twice, watched, whole};
+use super::answer::{
+    Answer, BoxError, error, refusal, reset, status, twice, until_cut, watched, whole,
+};
 use super::{Fault, Schedule};
 use crate::record::{Request, describe};
+use crate::server::Server;
+
+/// How long the server takes no connections.
+const AWAY: Duration = Duration::from_secs(3);
+
+/// How long requests of one kind fail.
+const OUTAGE: Duration = Duration::from_secs(5);
 
 /// The faults of a client, and what it asked.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Faults(Arc<Mutex<State>>);
+#[derive(Clone)]
+pub(crate) struct Faults(Arc<Shared>);
 
-#[derive(Debug, Default)]
+struct Shared {
+    state: Mutex<State>,
+    /// Rises when all connections end.
+    cut: watch::Sender<u32>,
+    usurped: Notify,
+    user: String,
+    server: Server,
+}
+
+#[derive(Default)]
 struct State {
     schedule: Schedule,
     asked: Vec<Request>,
+    /// When the server is back.
+    away: Option<Instant>,
+    /// When the lease was lost.
+    lost: Option<Instant>,
+    /// What fails, and until when.
+    outage: Option<(Request, Instant)>,
 }
 
 impl Faults {
-    pub fn new(schedule: Schedule) -> Self {
-        let asked = Vec::new();
-        Self(Arc::new(Mutex::new(State { schedule, asked })))
+    /// Of the requests of a user to a server.
+    pub fn new(schedule: Schedule, user: &str, server: &Server) -> Self {
+        let state = State {
+            schedule,
+            ..State::default()
+        };
+        Self(Arc::new(Shared {
+            state: Mutex::new(state),
+            cut: watch::Sender::new(0),
+            usurped: Notify::new(),
+            user: user.to_owned(),
+            server: server.clone(),
+        }))
     }
 
     /// What was asked so far, whether it got to the server or not.
@@ -41,7 +77,7 @@ impl Faults {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What has befallen no request yet.
@@ -54,26 +90,79 @@ impl Faults {
         self.lock().asked.len() > MOST
     }
 
+    /// Whether another replica had the lease a short time ago.
+    pub fn was_usurped(&self) -> bool {
+        let lost = self.lock().lost;
+        lost.is_some_and(|lost| lost.elapsed() < 4 * LEASE)
+    }
+
+    /// Waits until another replica has taken the lease.
+    pub async fn usurped(&self) {
+        self.0.usurped.notified().await;
+    }
+
     fn next(&self, request: Request) -> Next {
         let mut state = self.lock();
         let number = state.asked.len();
-        let possible = Fault::of(&request);
-        state.asked.push(request);
+        state.asked.push(request.clone());
         if number >= MOST {
             return Next::Silence;
         }
+        let now = Instant::now();
+        if state.away.is_some_and(|back| now < back) {
+            return Next::Refusal;
+        }
+        if let Some((failing, end)) = &state.outage
+            && now < *end
+            && request.is_like(failing)
+        {
+            return Next::Fault(Fault::ServerError);
+        }
         // after an earlier fault the number may be that of another request: then it befalls the next that it can befall
         let mut due = state.schedule.0.range(..=number);
-        let due = due.find(|(_, fault)| possible.contains(fault));
-        match due.map(|(due, fault)| (*due, *fault)) {
-            Some((due, fault)) => {
-                state.schedule.0.remove(&due);
-                Next::Fault(fault)
+        let due = due.find(|(_, fault)| fault.befalls(&request));
+        let Some((due, fault)) = due.map(|(due, fault)| (*due, *fault)) else {
+            return Next::Server;
+        };
+        state.schedule.0.remove(&due);
+        match fault {
+            Fault::Outage => state.outage = Some((request, now + OUTAGE)),
+            Fault::Restart | Fault::Compact => {
+                state.away = Some(now + AWAY);
+                self.0.cut.send_modify(|cuts| *cuts += 1);
             }
-            None => Next::Server,
+            _ => {}
+        }
+        Next::Fault(fault)
+    }
+
+    fn forget_history(&self) {
+        if let Some(server) = self.0.server.service() {
+            server.expire_watches();
         }
     }
+
+    /// Another replica holds the lease of the operator, which is named after its account and lies beside it.
+    async fn usurp(&self) -> Result<(), BoxError> {
+        let account = self.0.user.strip_prefix("system:serviceaccount:");
+        let (namespace, name) = account
+            .and_then(|account| account.split_once(':'))
+            .ok_or("only a service account has a lease")?;
+        let lease = json!({
+            "apiVersion": "coordination.k8s.io/v1",
+            "kind": "Lease",
+            "metadata": {"namespace": namespace, "name": name},
+            "spec": {"holderIdentity": "another", "leaseDurationSeconds": LEASE.as_secs()},
+        });
+        self.0.server.install(&lease.to_string()).await?;
+        self.lock().lost = Some(Instant::now());
+        self.0.usurped.notify_one();
+        Ok(())
+    }
 }
+
+/// How long the lease is another's that is never renewed.
+pub(crate) const LEASE: Duration = Duration::from_secs(15);
 
 /// How many requests are answered. On a clock that leaps while nothing is done, whoever asks without end would stop it.
 const MOST: usize = 5_000;
@@ -81,6 +170,8 @@ const MOST: usize = 5_000;
 enum Next {
     Server,
     Fault(Fault),
+    /// The server is away.
+    Refusal,
     Silence,
 }
 
@@ -117,16 +208,32 @@ where
     }
 
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
-        let next = self.faults.next(describe(&request));
+        let noted = describe(&request);
+        let is_watch = noted.verb == "watch";
+        let next = self.faults.next(noted);
         // the one that is ready answers, and its copy takes its place
         let copy = self.inner.clone();
         let server = std::mem::replace(&mut self.inner, copy);
+        let faults = self.faults.clone();
+        let mut cut = faults.0.cut.subscribe();
         Box::pin(async move {
-            match next {
-                Next::Server => ask(server, request).await,
-                Next::Fault(fault) => befall(fault, server, request).await,
-                Next::Silence => std::future::pending().await,
-            }
+            let answer = async {
+                match next {
+                    Next::Server => ask(server, request).await,
+                    Next::Fault(fault) => befall(fault, server, request, &faults).await,
+                    Next::Refusal => Err(error(std::io::ErrorKind::ConnectionRefused)),
+                    Next::Silence => std::future::pending().await,
+                }
+            };
+            let answer = tokio::select! {
+                biased;
+                answer = answer => answer?,
+                _ = cut.changed() => return Err(reset()),
+            };
+            Ok(match is_watch {
+                true => answer.map(|body| until_cut(body, cut)),
+                false => answer,
+            })
         })
     }
 }
@@ -146,6 +253,7 @@ async fn befall<S, B>(
     fault: Fault,
     server: S,
     request: http::Request<Body>,
+    faults: &Faults,
 ) -> Result<Answer, BoxError>
 where
     S: Service<http::Request<Body>, Response = Response<B>> + Clone,
@@ -156,7 +264,9 @@ where
     match fault {
         Fault::TooManyRequests => Ok(refusal(429, "TooManyRequests", "the server is busy")),
         Fault::Conflict => Ok(refusal(409, "Conflict", "the object has been modified")),
-        Fault::ServerError => Ok(refusal(500, "InternalError", "the server has failed")),
+        Fault::ServerError | Fault::Outage => {
+            Ok(refusal(500, "InternalError", "the server has failed"))
+        }
         Fault::TimeoutAfter => {
             whole(ask(server, request).await?).await?;
             Ok(refusal(
@@ -165,13 +275,21 @@ where
                 "the server was not heard of in time",
             ))
         }
-        Fault::ResetBefore => Err(reset()),
+        Fault::ResetBefore | Fault::Restart => Err(reset()),
+        Fault::Compact => {
+            faults.forget_history();
+            Err(reset())
+        }
+        Fault::Usurp => {
+            faults.usurp().await?;
+            ask(server, request).await
+        }
         Fault::ResetAfter => {
             whole(ask(server, request).await?).await?;
             Err(reset())
         }
         Fault::Delay => {
-            tokio::time::sleep(Duration::from_secs(5)).await;
+            sleep(Duration::from_secs(5)).await;
             ask(server, request).await
         }
         Fault::Duplicate => {
@@ -205,12 +323,16 @@ mod tests {
 
     #[test]
     fn a_fault_befalls_what_it_can_befall() {
-        let faults = Faults::new(Schedule([(0, Fault::Cut), (1, Fault::Conflict)].into()));
+        let faults = Faults::new(
+            Schedule([(0, Fault::Cut), (1, Fault::Conflict)].into()),
+            "",
+            &Server::in_memory(),
+        );
         let befallen = |method: &str, uri: &str| {
             let request = http::Request::builder().method(method).uri(uri);
             match faults.next(describe(&request.body(()).unwrap())) {
                 Next::Fault(fault) => Some(fault),
-                Next::Server | Next::Silence => None,
+                _ => None,
             }
         };
         let (object, all) = (

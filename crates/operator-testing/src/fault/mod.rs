@@ -7,8 +7,8 @@ mod schedule;
 use std::fmt;
 use std::str::FromStr;
 
-pub(crate) use self::layer::Faults;
-pub(crate) use self::schedule::{Schedule, schedules, seed};
+pub(crate) use self::layer::{Faults, LEASE};
+pub(crate) use self::schedule::{Schedule, sampled, schedules, seed};
 use crate::record::Request;
 
 /// What befalls one request.
@@ -40,9 +40,17 @@ pub(crate) enum Fault {
     Hush,
     /// The watch tells that its version has expired (`410 Gone`).
     Expire,
+    /// `500` to this request and to all like it, for five seconds.
+    Outage,
+    /// The server goes away with all connections, and takes none for three seconds.
+    Restart,
+    /// The same, and it has forgotten all versions but the newest when it is back.
+    Compact,
+    /// Another replica takes the lease just before, and dies some time after. Of an operator that elects a leader.
+    Usurp,
 }
 
-const ALL: [(Fault, &str); 13] = [
+const ALL: [(Fault, &str); 17] = [
     (Fault::TooManyRequests, "429"),
     (Fault::Conflict, "409"),
     (Fault::ServerError, "500"),
@@ -56,6 +64,10 @@ const ALL: [(Fault, &str); 13] = [
     (Fault::Stall, "stall"),
     (Fault::Hush, "hush"),
     (Fault::Expire, "410"),
+    (Fault::Outage, "outage"),
+    (Fault::Restart, "restart"),
+    (Fault::Compact, "compact"),
+    (Fault::Usurp, "usurp"),
 ];
 
 impl Fault {
@@ -64,7 +76,12 @@ impl Fault {
         matches!(self, Self::Stall | Self::Hush)
     }
 
-    /// Those that can befall a request.
+    /// Whether it can befall a request.
+    pub fn befalls(self, request: &Request) -> bool {
+        self == Self::Usurp || Self::of(request).contains(&self)
+    }
+
+    /// Those that can befall a request, but for the loss of a lease.
     pub fn of(request: &Request) -> &'static [Self] {
         match request.verb {
             "watch" => &[
@@ -77,6 +94,7 @@ impl Fault {
                 Self::Stall,
                 Self::Hush,
                 Self::Expire,
+                Self::Restart,
             ],
             _ if request.is_write() => &[
                 Self::TooManyRequests,
@@ -87,6 +105,9 @@ impl Fault {
                 Self::ResetAfter,
                 Self::Delay,
                 Self::Duplicate,
+                Self::Outage,
+                Self::Restart,
+                Self::Compact,
             ],
             _ => &[
                 Self::TooManyRequests,
@@ -94,6 +115,7 @@ impl Fault {
                 Self::ResetBefore,
                 Self::ResetAfter,
                 Self::Delay,
+                Self::Restart,
             ],
         }
     }

@@ -62,14 +62,7 @@ pub(crate) fn schedules(asked: &[Request], for_long: &[Request], seed: u64) -> V
     single.retain(|(_, fault)| !fault.is_silence());
     let silence = faults(for_long).into_iter();
     single.extend(silence.filter(|(_, fault)| fault.is_silence()));
-    let mut random = seed;
-    let mut below = |bound: usize| {
-        // xorshift: what is chosen is to be the same everywhere
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        usize::try_from(random % bound.max(1) as u64).unwrap_or_default()
-    };
+    let mut below = random(seed);
     let mut pairs: BTreeSet<Schedule> = BTreeSet::new();
     if asked.len() > 1 {
         while pairs.len() < PAIRS {
@@ -84,6 +77,32 @@ pub(crate) fn schedules(asked: &[Request], for_long: &[Request], seed: u64) -> V
     }
     let single = single.into_iter().map(|fault| Schedule([fault].into()));
     single.chain(pairs).collect()
+}
+
+/// Numbers below a bound, the same everywhere: xorshift.
+fn random(mut state: u64) -> impl FnMut(usize) -> usize {
+    move |bound| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state % bound.max(1) as u64).unwrap_or_default()
+    }
+}
+
+/// Some single faults, for a server on which each takes its time: three, or as many as `FAULT_COUNT` says. None is a silence, which takes
+/// minutes to be noticed, or befalls what only the server in memory can do.
+pub(crate) fn sampled(asked: &[Request], seed: u64) -> Vec<Schedule> {
+    let count = std::env::var("FAULT_COUNT").ok();
+    let count = count.and_then(|count| count.parse().ok()).unwrap_or(3);
+    let mut all = schedules(asked, &[], seed);
+    all.retain(|schedule| {
+        schedule.0.len() == 1 && !schedule.0.values().any(|fault| *fault == Fault::Compact)
+    });
+    let mut below = random(seed);
+    while all.len() > count {
+        all.swap_remove(below(all.len()));
+    }
+    all
 }
 
 pub(crate) fn seed() -> u64 {

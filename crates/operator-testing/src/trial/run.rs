@@ -6,25 +6,44 @@ use std::time::Duration;
 
 use kube::Client;
 use serde_json::Value;
-use tokio::runtime::Runtime;
+use tokio::time::sleep;
 
 use super::Trial;
-use super::state::{MESSAGES, settled};
-use crate::api::ApiServer;
-use crate::fault::{Faults, Schedule};
+use super::stage::Stage;
+use super::state::{Objects, is_work, made, settled};
+use crate::fault::{Faults, LEASE, Schedule};
 use crate::record::Request;
 use crate::server::Server;
-
-/// The same where a watch may fall silent, with the sample and without: first until watches were renewed once, then until the silence is
-/// known for what it is.
-const LONG_RESTS: [Duration; 2] = [Duration::from_secs(160), Duration::from_secs(450)];
 
 /// How often it may begin anew to be at rest.
 const PATIENCE: usize = 8;
 
+/// What is done in a run, besides that the sample is made and deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Plot {
+    Nothing,
+    /// When all is at rest, somebody deletes what the operator has made.
+    Deprive,
+    /// The sample is deleted a second after it was made.
+    Hurry,
+    /// The same as the first when another replica holds the lease, under which nothing may be written; an operator that ends is started again.
+    Usurp,
+}
+
+/// What a run is to be.
+pub(super) struct Course<'a> {
+    pub sample: &'a str,
+    pub schedule: Schedule,
+    pub plot: Plot,
+    /// With the sample, and without.
+    pub rests: [Duration; 2],
+}
+
 /// What became of one run.
 pub(super) struct Run {
     pub asked: Vec<Request>,
+    /// What the server answered.
+    pub answered: Vec<Request>,
     /// The objects at rest: with the sample, and without.
     pub states: Vec<Value>,
     pub restless: Option<String>,
@@ -35,81 +54,33 @@ pub(super) struct Run {
 }
 
 impl Trial {
-    fn server(&self, server: ApiServer) -> Server {
-        let first = self.namespaces.first();
-        Server::of(server, first.map_or("default", String::as_str))
-    }
-
-    /// A server on which everything is but the sample.
-    pub(super) fn installed(&self) -> ApiServer {
-        let server = self.server(ApiServer::new());
-        runtime().block_on(async {
-            for name in &self.namespaces {
-                let object =
-                    format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: {name}}}}}");
-                let made = server.install(&object).await;
-                made.unwrap_or_else(|error| panic!("the namespace {name}: {error}"));
-            }
-            let installed = server.install_kustomization(&self.manifests).await;
-            installed.unwrap_or_else(|error| panic!("{}: {error}", self.manifests.display()));
-        });
-        server.service().expect("it is in memory")
-    }
-
     pub(super) fn run<E, R>(
         &self,
-        installed: &ApiServer,
+        stage: &Stage,
         operator: &impl Fn(Client) -> R,
-        schedule: Schedule,
+        course: Course<'_>,
     ) -> Run
     where
         E: Display + Send + 'static,
         R: Future<Output = Result<(), E>> + Send + 'static,
     {
-        let is_silent = schedule.0.values().any(|fault| fault.is_silence());
-        let rests = match is_silent {
-            true => self.long_rests(),
-            false => [self.rest; 2],
-        };
-        self.run_for(installed, operator, schedule, rests)
-    }
-
-    pub(super) fn long_rests(&self) -> [Duration; 2] {
-        LONG_RESTS.map(|rest| rest.max(self.rest))
-    }
-
-    pub(super) fn run_for<E, R>(
-        &self,
-        installed: &ApiServer,
-        operator: &impl Fn(Client) -> R,
-        schedule: Schedule,
-        [with, without]: [Duration; 2],
-    ) -> Run
-    where
-        E: Display + Send + 'static,
-        R: Future<Output = Result<(), E>> + Send + 'static,
-    {
-        runtime().block_on(async {
-            let before = installed.objects();
-            let server = self.server(installed.fork());
-            let faults = Faults::new(schedule);
-            server.run(operator(server.disturbed(&self.user, &faults)));
-            let sample = server.install(&self.sample).await;
-            sample.unwrap_or_else(|error| panic!("the sample: {error}"));
-            let (mut states, mut before_end) = (vec![], 0);
-            let mut restless = come_to_rest(&server, &faults, with).await;
-            if restless.is_none() {
-                states.push(settled(&server, &before));
-                before_end = faults.asked().len();
-                let sample = server.uninstall(&self.sample).await;
-                sample.unwrap_or_else(|error| panic!("the sample: {error}"));
-                restless = come_to_rest(&server, &faults, without).await;
-                states.push(settled(&server, &before));
-            }
+        stage.runtime().block_on(async {
+            let server = stage.server(self);
+            let faults = Faults::new(course.schedule.clone(), &self.user, &server);
+            let start = || server.run(operator(server.disturbed(&self.user, &faults)));
+            start();
+            let story = self.story(&server, &faults, &course);
+            let (states, before_end, restless) = match course.plot {
+                Plot::Usurp => tokio::select! {
+                    told = story => told,
+                    () = replace(&server, start) => unreachable!("it goes on until the end"),
+                },
+                _ => story.await,
+            };
             let answered = server.requests();
-            let mut answered = answered.iter();
+            let mut forbidden = answered.iter();
             let forbidden =
-                answered.find(|request| request.code == 403 && request.user == self.user);
+                forbidden.find(|request| request.code == 403 && request.user == self.user);
             let forbidden = forbidden.map(|request| format!("it may not {request}"));
             Run {
                 asked: faults.asked(),
@@ -117,36 +88,109 @@ impl Trial {
                 restless: forbidden.or(restless),
                 left: faults.left(),
                 before_end,
+                answered,
             }
         })
     }
+
+    /// What happens to the sample. Out: the states at rest, how much was asked before its end, and why there was no rest.
+    async fn story(
+        &self,
+        server: &Server,
+        faults: &Faults,
+        course: &Course<'_>,
+    ) -> (Vec<Value>, usize, Option<String>) {
+        let before = server.objects().await;
+        let must =
+            |done: crate::Result<()>| done.unwrap_or_else(|error| panic!("the sample: {error}"));
+        must(server.install(course.sample).await);
+        let [with, without] = course.rests;
+        let (mut states, mut before_end) = (vec![], 0);
+        let life = async {
+            if course.plot == Plot::Hurry {
+                sleep(Duration::from_secs(1)).await;
+            } else {
+                come_to_rest(server, faults, with, course.plot).await?;
+            }
+            if course.plot == Plot::Deprive {
+                deprive(server, faults, &before).await;
+                come_to_rest(server, faults, with, course.plot).await?;
+            }
+            states.push(settled(server, faults, &before).await);
+            before_end = faults.asked().len();
+            must(server.uninstall(course.sample).await);
+            come_to_rest(server, faults, without, course.plot).await?;
+            states.push(settled(server, faults, &before).await);
+            Ok(())
+        };
+        let usurped = async {
+            match course.plot {
+                Plot::Usurp => keep_off(server, faults, &before).await,
+                _ => std::future::pending().await,
+            }
+        };
+        let ended: Result<(), String> = tokio::select! {
+            ended = life => ended,
+            acted = usurped => Err(acted),
+        };
+        (states, before_end, ended.err())
+    }
 }
 
-fn runtime() -> Runtime {
-    let mut builder = tokio::runtime::Builder::new_current_thread();
-    let runtime = builder.enable_all().start_paused(true).build();
-    runtime.expect("a runtime starts")
+/// As a Deployment does: when the operator ends, another takes its place a second later.
+async fn replace(server: &Server, start: impl Fn()) {
+    loop {
+        sleep(Duration::from_secs(1)).await;
+        if server.forget_end().is_some() {
+            start();
+        }
+    }
+}
+
+/// Somebody deletes what the operator made.
+async fn deprive(server: &Server, faults: &Faults, before: &Objects) {
+    for object in made(server, faults, before).await {
+        let deleted = server.uninstall(&object.to_string()).await;
+        deleted.unwrap_or_else(|error| panic!("what the operator made: {error}"));
+    }
+}
+
+/// Waits until another replica holds the lease, gives an operator that did not notice reason to act, and says what it did; else for ever.
+async fn keep_off(server: &Server, faults: &Faults, before: &Objects) -> String {
+    faults.usurped().await;
+    // it learns of it when it renews the lease, and may end what it does
+    sleep(LEASE / 2).await;
+    let known = faults.asked().len();
+    deprive(server, faults, before).await;
+    sleep(LEASE / 3).await;
+    let asked = faults.asked();
+    match asked[known..].iter().find(|request| is_work(request)) {
+        Some(request) => format!("it acts while another replica holds the lease: {request}"),
+        None => std::future::pending().await,
+    }
 }
 
 /// Waits until nothing is written any more, or says why there is no end of it.
-async fn come_to_rest(server: &Server, faults: &Faults, rest: Duration) -> Option<String> {
+async fn come_to_rest(
+    server: &Server,
+    faults: &Faults,
+    rest: Duration,
+    plot: Plot,
+) -> Result<(), String> {
     let mut written = None;
     for _ in 0..PATIENCE {
-        tokio::time::sleep(rest).await;
+        sleep(rest).await;
         let ended = server.ended().clone();
-        if let Some(reason) = ended {
-            return Some(format!("the operator ended: {reason}"));
+        if let Some(reason) = ended.filter(|_| plot != Plot::Usurp) {
+            return Err(format!("the operator ended: {reason}"));
         }
         let writes = faults.asked();
-        let writes = writes
-            .iter()
-            .filter(|request| request.is_write() && !MESSAGES.contains(&request.resource.as_str()));
-        let writes = writes.count();
+        let writes = writes.iter().filter(|request| is_work(request)).count();
         if faults.is_exhausted() {
             break;
         }
-        if written == Some(writes) {
-            return None;
+        if written == Some(writes) && !faults.was_usurped() {
+            return Ok(());
         }
         written = Some(writes);
     }
@@ -157,7 +201,7 @@ async fn come_to_rest(server: &Server, faults: &Faults, rest: Duration) -> Optio
         .take(4)
         .map(ToString::to_string)
         .collect();
-    Some(format!(
+    Err(format!(
         "it does not come to rest: {} requests, the last of them {}",
         asked.len(),
         last.join(", ")

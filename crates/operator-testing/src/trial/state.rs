@@ -7,30 +7,83 @@ use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
 use super::run::Run;
+use crate::fault::Faults;
+use crate::record::Request;
 use crate::server::Server;
 
 /// What an operator says of its work and of itself.
-pub(super) const MESSAGES: [&str; 2] = ["events", "leases"];
+const MESSAGES: [&str; 2] = ["events", "leases"];
 
-/// The objects that are not as they were before, without what is another in each run, and without messages.
-pub(super) fn settled(server: &Server, before: &BTreeMap<String, Arc<Value>>) -> Value {
-    let is_message = |path: &str| {
-        let plural = path.split('/').nth(1);
-        plural.is_some_and(|plural| MESSAGES.contains(&plural))
+/// By `GROUP/PLURAL/NAMESPACE/NAME`.
+pub(super) type Objects = BTreeMap<String, Arc<Value>>;
+
+/// The objects that are not as they were before, without what is another in each run, and without messages. On a real server, where
+/// controllers act as well, those of the resources that the operator writes.
+pub(super) async fn settled(server: &Server, faults: &Faults, before: &Objects) -> Value {
+    let objects = server.objects().await;
+    let written = written(faults);
+    let counts = |path: &str| {
+        let resource = resource_of(path);
+        match server.is_real() {
+            true => written.contains(&resource),
+            false => !MESSAGES.contains(&&*resource.1),
+        }
     };
-    let objects = server.service().map(|server| server.objects());
-    let objects = objects.unwrap_or_default();
     let gone = before.keys().filter(|path| !objects.contains_key(*path));
     let gone = gone.map(|path| (path.clone(), Value::Null));
-    let is_new = |path: &String, object: &Arc<Value>| {
-        let old = before.get(path);
-        old.is_none_or(|old| !Arc::ptr_eq(old, object))
-    };
-    let new = objects.iter().filter(|(path, object)| is_new(path, object));
+    let new = objects
+        .iter()
+        .filter(|(path, object)| is_new(before, path, object));
     let new = new.map(|(path, object)| (path.clone(), masked(object)));
-    new.chain(gone)
-        .filter(|(path, _)| !is_message(path))
+    new.chain(gone).filter(|(path, _)| counts(path)).collect()
+}
+
+/// The new objects that the operator made and that another object controls.
+pub(super) async fn made(server: &Server, faults: &Faults, before: &Objects) -> Vec<Arc<Value>> {
+    let objects = server.objects().await;
+    let written = written(faults);
+    let is_controlled = |object: &Value| {
+        let mut owners = object["metadata"]["ownerReferences"]
+            .as_array()
+            .into_iter()
+            .flatten();
+        owners.any(|owner| owner["controller"] == true)
+    };
+    let made = objects.into_iter().filter(|(path, object)| {
+        written.contains(&resource_of(path))
+            && is_new(before, path, object)
+            && is_controlled(object)
+    });
+    made.map(|(_, object)| object).collect()
+}
+
+fn is_new(before: &Objects, path: &str, object: &Arc<Value>) -> bool {
+    let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
+    let old = before.get(path);
+    old.is_none_or(|old| !Arc::ptr_eq(old, object) && version(old) != version(object))
+}
+
+/// Group and plural of all that the operator wrote, but for messages.
+fn written(faults: &Faults) -> BTreeSet<(String, String)> {
+    let asked = faults.asked();
+    let written = asked.into_iter().filter(is_work);
+    written
+        .map(|request| (request.group, request.resource))
         .collect()
+}
+
+/// Whether a request changes more than messages.
+pub(super) fn is_work(request: &Request) -> bool {
+    request.is_write() && !MESSAGES.contains(&request.resource.as_str())
+}
+
+/// Group and plural of a path.
+fn resource_of(path: &str) -> (String, String) {
+    let mut parts = path.split('/').map(str::to_owned);
+    (
+        parts.next().unwrap_or_default(),
+        parts.next().unwrap_or_default(),
+    )
 }
 
 fn masked(object: &Value) -> Value {
