@@ -56,6 +56,17 @@ impl Server {
         Ok(())
     }
 
+    /// Takes its owners from an object.
+    pub(crate) async fn disown(&self, mut object: Value) -> Result<()> {
+        let path = self.path_of(&mut object).await?;
+        let request = Request::patch(path)
+            .header("content-type", "application/merge-patch+json")
+            .body(br#"{"metadata": {"ownerReferences": null}}"#.to_vec())
+            .map_err(|error| Error::Document("usable name", error.to_string()))?;
+        self.own_client().request::<Value>(request).await?;
+        Ok(())
+    }
+
     /// Where the server has the object, whose namespace is put right on the way.
     async fn path_of(&self, object: &mut Value) -> Result<String> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();

@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep};
 use tower::{Layer, Service};
 
 use super::answer::{
-    Answer, BoxError, error, refusal, reset, status, twice, until_cut, watched, whole,
+    Answer, BoxError, error, garbled, refusal, reset, status, twice, until_cut, watched, whole,
 };
 use super::{Fault, Schedule};
 use crate::record::{Request, describe};
@@ -148,17 +148,22 @@ impl Faults {
         let (namespace, name) = account
             .and_then(|account| account.split_once(':'))
             .ok_or("only a service account has a lease")?;
-        let lease = json!({
-            "apiVersion": "coordination.k8s.io/v1",
-            "kind": "Lease",
-            "metadata": {"namespace": namespace, "name": name},
-            "spec": {"holderIdentity": "another", "leaseDurationSeconds": LEASE.as_secs()},
-        });
+        let spec = json!({"holderIdentity": "another", "leaseDurationSeconds": LEASE.as_secs()});
+        let lease = lease(namespace, name, &spec);
         self.0.server.install(&lease.to_string()).await?;
         self.lock().lost = Some(Instant::now());
         self.0.usurped.notify_one();
         Ok(())
     }
+}
+
+pub(crate) fn lease(namespace: &str, name: &str, spec: &serde_json::Value) -> serde_json::Value {
+    json!({
+        "apiVersion": "coordination.k8s.io/v1",
+        "kind": "Lease",
+        "metadata": {"namespace": namespace, "name": name},
+        "spec": spec,
+    })
 }
 
 /// How long the lease is another's that is never renewed.
@@ -308,6 +313,14 @@ where
             let first = BodyStream::new(body).take(1);
             let body = StreamBody::new(first.chain(stream::pending()));
             Ok(Response::from_parts(parts, body.boxed_unsync()))
+        }
+        Fault::Garble => {
+            let (parts, body) = ask(server, request).await?.into_parts();
+            let frames = BodyStream::new(body).map(|frame| Ok(frame?.map_data(garbled)));
+            Ok(Response::from_parts(
+                parts,
+                StreamBody::new(frames).boxed_unsync(),
+            ))
         }
         Fault::Expire => {
             let status = status(410, "Expired", "the version is too old");

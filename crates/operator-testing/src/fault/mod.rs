@@ -7,7 +7,7 @@ mod schedule;
 use std::fmt;
 use std::str::FromStr;
 
-pub(crate) use self::layer::{Faults, LEASE};
+pub(crate) use self::layer::{Faults, LEASE, lease};
 pub(crate) use self::schedule::{Schedule, sampled, schedules, seed};
 use crate::record::Request;
 
@@ -48,9 +48,11 @@ pub(crate) enum Fault {
     Compact,
     /// Another replica takes the lease just before, and dies some time after. Of an operator that elects a leader.
     Usurp,
+    /// The watch delivers objects of another schema, as after a change of the definition. What cannot be decoded need not converge.
+    Garble,
 }
 
-const ALL: [(Fault, &str); 17] = [
+const ALL: [(Fault, &str); 18] = [
     (Fault::TooManyRequests, "429"),
     (Fault::Conflict, "409"),
     (Fault::ServerError, "500"),
@@ -68,6 +70,7 @@ const ALL: [(Fault, &str); 17] = [
     (Fault::Restart, "restart"),
     (Fault::Compact, "compact"),
     (Fault::Usurp, "usurp"),
+    (Fault::Garble, "garble"),
 ];
 
 impl Fault {
@@ -78,10 +81,14 @@ impl Fault {
 
     /// Whether it can befall a request.
     pub fn befalls(self, request: &Request) -> bool {
-        self == Self::Usurp || Self::of(request).contains(&self)
+        match self {
+            Self::Usurp => true,
+            Self::Garble => request.verb == "watch",
+            _ => Self::of(request).contains(&self),
+        }
     }
 
-    /// Those that can befall a request, but for the loss of a lease.
+    /// Those that an operator has to outlive as if they had not been; the loss of a lease is another's trial.
     pub fn of(request: &Request) -> &'static [Self] {
         match request.verb {
             "watch" => &[

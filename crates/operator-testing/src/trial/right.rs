@@ -13,15 +13,24 @@ use super::stage::Stage;
 use super::state::is_work;
 use crate::fault::{Fault, Schedule};
 use crate::install::{documents, kustomization};
+use crate::record::Request;
 use crate::rights::{Right, Unseen};
+
+/// What shows rights that are left: an object that cannot be decoded is told in events, a write that fails is tried again, and who writes to
+/// what has gone asks whether it has.
+const LAST: [(Fault, Plot); 3] = [
+    (Fault::Garble, Plot::Touch),
+    (Fault::Outage, Plot::Nothing),
+    (Fault::Delay, Plot::Hurry),
+];
 
 impl Trial {
     /// Runs what `operator` makes of a client, and asks of each right that the manifests give to its user whether a request needed it. Roles of
     /// one name in several namespaces count as one.
     ///
     /// It works with each sample, which bears the finalizer that an earlier version of the operator may have left (the group of its kind and
-    /// the name of the account); what it makes is deleted by somebody. As long as rights are left, its writes fail for some seconds, and the
-    /// sample goes while a write is on its way. Give it the settings of a cluster: it should elect a leader.
+    /// the name of the account); what it makes is deleted by somebody, and then loses its owner. As long as rights are left, the sample
+    /// cannot be decoded, writes fail for some seconds, and the sample goes while a request is on its way. Give it the settings of a cluster: it should elect a leader.
     ///
     /// `written` are rules, as JSON, for which a person answers: what they give may go unneeded.
     ///
@@ -48,18 +57,25 @@ impl Trial {
             self.manifests.display(),
             self.user
         );
+        let samples: Vec<String> = self
+            .samples
+            .iter()
+            .map(|sample| self.bearing(sample))
+            .collect();
         let mut calms = vec![];
-        for sample in &self.samples {
-            let calm = self.calm(&stage, &operator, &self.bearing(sample), Plot::Deprive);
+        for sample in &samples {
+            let calm = self.calm(&stage, &operator, sample, Plot::Deprive);
             unseen.note(&calm.answered);
             calms.push(calm.asked);
         }
         let excused = unseen.excuse(&rules);
-        for (sample, calm) in self.samples.iter().zip(&calms) {
-            let numbered = calm.iter().enumerate();
-            let writes = numbered.filter(|(_, request)| is_work(request));
-            for (fault, plot) in [(Fault::Outage, Plot::Nothing), (Fault::Delay, Plot::Hurry)] {
-                for (number, _) in writes.clone() {
+        for (sample, calm) in samples.iter().zip(&calms) {
+            for (fault, plot) in LAST {
+                let numbered = calm.iter().enumerate();
+                let counts = |request: &Request| {
+                    fault.befalls(request) && (is_work(request) || !request.is_write())
+                };
+                for (number, _) in numbered.filter(|(_, request)| counts(request)) {
                     if unseen.0.is_empty() {
                         break;
                     }

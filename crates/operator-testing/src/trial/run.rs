@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 use kube::Client;
@@ -11,7 +12,8 @@ use tokio::time::sleep;
 use super::Trial;
 use super::stage::Stage;
 use super::state::{Objects, is_work, made, settled};
-use crate::fault::{Faults, LEASE, Schedule};
+use crate::fault::{Faults, LEASE, Schedule, lease};
+use crate::install::documents;
 use crate::record::Request;
 use crate::server::Server;
 
@@ -22,8 +24,11 @@ const PATIENCE: usize = 8;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Plot {
     Nothing,
-    /// When all is at rest, somebody deletes what the operator has made.
+    /// When all is at rest, somebody deletes what the operator has made; then its owner is taken from it, and the sample changes, so that the
+    /// operator finds what is not its own, until that is deleted.
     Deprive,
+    /// The sample changes a second after it was made.
+    Touch,
     /// The sample is deleted a second after it was made.
     Hurry,
     /// The same as the first when another replica holds the lease, under which nothing may be written; an operator that ends is started again.
@@ -66,6 +71,9 @@ impl Trial {
     {
         stage.runtime().block_on(async {
             let server = stage.server(self);
+            if stage.is_real() {
+                self.free_lease(&server).await;
+            }
             let faults = Faults::new(course.schedule.clone(), &self.user, &server);
             let start = || server.run(operator(server.disturbed(&self.user, &faults)));
             start();
@@ -93,6 +101,16 @@ impl Trial {
         })
     }
 
+    /// On a server that runs share, the operator of the last one still holds its lease.
+    async fn free_lease(&self, server: &Server) {
+        let account = self.user.strip_prefix("system:serviceaccount:");
+        if let Some((namespace, name)) = account.and_then(|account| account.split_once(':')) {
+            let lease = lease(namespace, name, &Value::Null);
+            let deleted = server.uninstall(&lease.to_string()).await;
+            deleted.unwrap_or_else(|error| panic!("the lease: {error}"));
+        }
+    }
+
     /// What happens to the sample. Out: the states at rest, how much was asked before its end, and why there was no rest.
     async fn story(
         &self,
@@ -107,13 +125,22 @@ impl Trial {
         let [with, without] = course.rests;
         let (mut states, mut before_end) = (vec![], 0);
         let life = async {
-            if course.plot == Plot::Hurry {
+            if matches!(course.plot, Plot::Hurry | Plot::Touch) {
                 sleep(Duration::from_secs(1)).await;
-            } else {
+            }
+            if course.plot == Plot::Touch {
+                must(server.install(&touched(course.sample)).await);
+            }
+            if course.plot != Plot::Hurry {
                 come_to_rest(server, faults, with, course.plot).await?;
             }
             if course.plot == Plot::Deprive {
                 deprive(server, faults, &before).await;
+                come_to_rest(server, faults, with, course.plot).await?;
+                let strangers = disown(server, faults, &before).await;
+                must(server.install(&touched(course.sample)).await);
+                sleep(STRANGE).await;
+                delete(server, &strangers).await;
                 come_to_rest(server, faults, with, course.plot).await?;
             }
             states.push(settled(server, faults, &before).await);
@@ -149,10 +176,37 @@ async fn replace(server: &Server, start: impl Fn()) {
 
 /// Somebody deletes what the operator made.
 async fn deprive(server: &Server, faults: &Faults, before: &Objects) {
-    for object in made(server, faults, before).await {
+    delete(server, &made(server, faults, before).await).await;
+}
+
+async fn delete(server: &Server, objects: &[Arc<Value>]) {
+    for object in objects {
         let deleted = server.uninstall(&object.to_string()).await;
         deleted.unwrap_or_else(|error| panic!("what the operator made: {error}"));
     }
+}
+
+/// How long what the operator made is not its own.
+const STRANGE: Duration = Duration::from_secs(5);
+
+/// Somebody takes their owners from the objects that the operator made.
+async fn disown(server: &Server, faults: &Faults, before: &Objects) -> Vec<Arc<Value>> {
+    let made = made(server, faults, before).await;
+    for object in &made {
+        let disowned = server.disown(Value::clone(object)).await;
+        disowned.unwrap_or_else(|error| panic!("what the operator made: {error}"));
+    }
+    made
+}
+
+/// The sample with a label.
+fn touched(sample: &str) -> String {
+    let mut objects = documents(sample).unwrap_or_else(|error| panic!("the sample: {error}"));
+    for object in &mut objects {
+        object["metadata"]["labels"]["operator-testing"] = "touched".into();
+    }
+    let texts: Vec<String> = objects.iter().map(Value::to_string).collect();
+    texts.join("\n---\n")
 }
 
 /// Waits until another replica holds the lease, gives an operator that did not notice reason to act, and says what it did; else for ever.

@@ -104,7 +104,8 @@ impl Stage {
     }
 }
 
-const REAL_REST: Duration = Duration::from_secs(3);
+/// Longer than an operator with `Settings::for_tests` waits to try again.
+const REAL_REST: Duration = Duration::from_secs(2);
 
 impl Server {
     /// All objects by `GROUP/PLURAL/NAMESPACE/NAME`; of a real server, those of resources that can be listed.
