@@ -19,7 +19,8 @@ pub(super) enum Place {
 /// Events about an object without a namespace are written to this one.
 const NAMESPACE_OF_CLUSTER_EVENTS: &str = "default";
 
-const WATCHED: &[&str] = &["get", "list", "watch"];
+/// By metadata alone; what else is read of it stands in `reads`.
+const WATCHED: &[&str] = &["list", "watch"];
 
 const READ: &[&str] = &["get", "list"];
 
@@ -64,18 +65,16 @@ fn needs(operator: &Operator, kind: &Kind) -> Vec<(Vec<Place>, PolicyRule)> {
             rule("events.k8s.io", &["events"], &["create", "patch"]),
         ),
     ];
+    if kind.has_status || !kind.owns.is_empty() {
+        // Whether the object is there still, where its status or a child is not.
+        needs.push((home.clone(), rule(&kind.group, &[&kind.plural], &["get"])));
+    }
     if kind.finalizer {
         needs.push((home.clone(), rule(&kind.group, &[&kind.plural], &["patch"])));
     }
     if kind.has_status {
         let status = format!("{}/status", kind.plural);
         needs.push((home.clone(), rule(&kind.group, &[&status], &["patch"])));
-    }
-    if !kind.owns.is_empty() {
-        // For owner references that block the owner's deletion, where
-        // OwnerReferencesPermissionEnforcement is on.
-        let finalizers = format!("{}/finalizers", kind.plural);
-        needs.push((home, rule(&kind.group, &[&finalizers], &["update"])));
     }
     let related = [
         (&kind.owns, &nursery, OWNED),

@@ -179,12 +179,12 @@ fn rights_follow_the_declarations() {
         rules_of(&files(&operator(Namespaces::All, vec![kind]))["manifests/rbac/cluster-role.yaml"])
     };
     let all = rules(memcached());
-    assert!(all.contains("deployments") && all.contains("memcacheds/finalizers"));
+    assert!(all.contains("deployments"));
     let childless = rules(Kind {
         owns: vec![],
         ..memcached()
     });
-    assert!(!childless.contains("deployments") && !childless.contains("memcacheds/finalizers"));
+    assert!(!childless.contains("deployments"));
     let own = r#"["cache.example.com"] ["memcacheds"] ["get","list","watch"]"#;
     assert!(
         rules(Kind {

@@ -1,11 +1,12 @@
-//! `tests/faults.rs`: the whole operator with each sample, under every fault.
+//! `tests/faults.rs`: the whole operator with each sample, under every fault, without its lease, and with its rights.
 
 use serde::Serialize;
+use serde_json::json;
 
-use super::{generated_test::Typed, template::fill};
+use super::{generated_test::Typed, layout::policy_rule, template::fill};
 use crate::{
     project::{Namespaces, Project},
-    rustfmt::{bracketed, include_str},
+    rustfmt::{bracketed, include_str, literal},
 };
 
 #[derive(Serialize)]
@@ -15,6 +16,10 @@ struct Context<'a> {
     /// Those that are watched, as a statement; empty where all are.
     namespaces: String,
     tests: Vec<Test>,
+    /// The statement that has the first sample.
+    first: String,
+    /// The statement that has the rules of `operator.toml`.
+    rules: String,
 }
 
 #[derive(Serialize)]
@@ -41,6 +46,13 @@ pub fn text<'a>(project: &Project, typed: impl Iterator<Item = &'a Typed>) -> Op
         Namespaces::Own => vec!["NAME".to_owned()],
         Namespaces::Listed(names) => names.iter().map(|name| format!("{name:?}")).collect(),
     };
+    let kinds = project.state.kinds.iter();
+    let rules = kinds
+        .filter(|kind| kind.scaffold.is_some())
+        .flat_map(|kind| &kind.rules);
+    let rules: Vec<String> = rules
+        .map(|rule| literal(&json!(policy_rule(rule)).to_string()))
+        .collect();
     let context = Context {
         name: &project.state.name,
         namespaces: match namespaces.len() {
@@ -51,6 +63,11 @@ pub fn text<'a>(project: &Project, typed: impl Iterator<Item = &'a Typed>) -> Op
             }
         },
         crate_name: project.state.name.replace('-', "_"),
+        first: tests
+            .first()
+            .map(|test| test.sample.clone())
+            .unwrap_or_default(),
+        rules: bracketed(4, "let written = ", ['[', ']'], &rules, ";"),
         tests,
     };
     (!context.tests.is_empty()).then(|| fill("tests/faults.rs.j2", &context))

@@ -292,7 +292,8 @@ fn operator(project: &Project, made: &[Made]) -> Result<manifests::Operator, Ren
     })
 }
 
-fn policy_rule(rule: &Rule) -> PolicyRule {
+/// A rule as it stands in a role.
+pub(super) fn policy_rule(rule: &Rule) -> PolicyRule {
     let some = |list: &[String]| (!list.is_empty()).then(|| list.to_vec());
     PolicyRule {
         api_groups: some(&rule.api_groups),

@@ -150,7 +150,12 @@ impl<R: Reconciler> Turns<R> {
                     self.own_writes.found_gone(key.clone(), object);
                     return Ok(Done::Reconciled(Action::await_change()));
                 }
-                done.map(Done::Reconciled)
+                match done {
+                    Ok(action) if cx.found_outdated() && action == Action::await_change() => {
+                        Ok(Done::Reconciled(Action::requeue(AFTER_CONFLICT)))
+                    }
+                    done => done.map(Done::Reconciled),
+                }
             }
             Step::Cleanup(finalizers) => {
                 let cx = Context::new(self.controlling.clone(), &*object);

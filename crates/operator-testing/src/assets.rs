@@ -19,7 +19,7 @@ pub(crate) struct Own {
 
 impl Own {
     /// Starts what is in `KUBEBUILDER_ASSETS`, with the controllers that `OPERATOR_TEST_CONTROLLERS` lists, or all.
-    pub async fn start_from_environment() -> Result<(Self, Config)> {
+    pub async fn start_from_environment(plugins: &str) -> Result<(Self, Config)> {
         let assets = std::env::var_os("KUBEBUILDER_ASSETS").ok_or(Error::NoAssets)?;
         let assets = PathBuf::from(assets);
         for program in ["etcd", "kube-apiserver", "kube-controller-manager"] {
@@ -32,11 +32,11 @@ impl Own {
             children: Vec::new(),
             folder,
         };
-        let config = own.start(&assets).await?;
+        let config = own.start(&assets, plugins).await?;
         Ok((own, config))
     }
 
-    async fn start(&mut self, assets: &Path) -> Result<Config> {
+    async fn start(&mut self, assets: &Path, plugins: &str) -> Result<Config> {
         let (etcd, peer, port) = (free_port()?, free_port()?, free_port()?);
         let key = self.folder.join("sa.key");
         let certificates = self.folder.join("certs");
@@ -83,6 +83,7 @@ impl Own {
                 ("service-account-key-file", &key),
                 ("service-account-signing-key-file", &key),
                 ("authorization-mode", "RBAC"),
+                ("enable-admission-plugins", plugins),
                 ("token-auth-file", &tokens),
                 ("service-cluster-ip-range", "10.0.0.0/16"),
                 ("allow-privileged", "true"),

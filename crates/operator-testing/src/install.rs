@@ -22,9 +22,9 @@ impl Server {
     /// Applies what a kustomization lists under `resources`, and the kustomizations in it. Of other keys it knows `namespace`;
     /// `labels`, `images` and `commonAnnotations` change nothing that a test sees and are passed over.
     pub async fn install_kustomization(&self, path: impl AsRef<Path>) -> Result<()> {
-        let mut objects = Vec::new();
-        read_kustomization(path.as_ref(), &mut objects)?;
-        self.apply_all(objects).await
+        let documents = kustomization(path)?;
+        let objects = documents.into_iter().map(|(_, object)| object);
+        self.apply_all(objects.collect()).await
     }
 
     async fn apply_all(&self, mut objects: Vec<Value>) -> Result<()> {
@@ -53,6 +53,17 @@ impl Server {
                 answer => drop(answer?),
             }
         }
+        Ok(())
+    }
+
+    /// Takes its owners from an object.
+    pub(crate) async fn disown(&self, mut object: Value) -> Result<()> {
+        let path = self.path_of(&mut object).await?;
+        let request = Request::patch(path)
+            .header("content-type", "application/merge-patch+json")
+            .body(br#"{"metadata": {"ownerReferences": null}}"#.to_vec())
+            .map_err(|error| Error::Document("usable name", error.to_string()))?;
+        self.own_client().request::<Value>(request).await?;
         Ok(())
     }
 
@@ -165,7 +176,7 @@ impl Server {
 }
 
 /// The objects of a YAML text; lists are taken apart.
-fn documents(yaml: &str) -> Result<Vec<Value>> {
+pub(crate) fn documents(yaml: &str) -> Result<Vec<Value>> {
     let mut objects = Vec::new();
     for document in serde_yaml::Deserializer::from_str(yaml) {
         let document = Value::deserialize(document)?;
@@ -178,7 +189,14 @@ fn documents(yaml: &str) -> Result<Vec<Value>> {
     Ok(objects)
 }
 
-fn read_kustomization(folder: &Path, objects: &mut Vec<Value>) -> Result<()> {
+/// The objects of a kustomization, each with its file.
+pub(crate) fn kustomization(path: impl AsRef<Path>) -> Result<Vec<(PathBuf, Value)>> {
+    let mut objects = Vec::new();
+    read_kustomization(path.as_ref(), &mut objects)?;
+    Ok(objects)
+}
+
+fn read_kustomization(folder: &Path, objects: &mut Vec<(PathBuf, Value)>) -> Result<()> {
     const PASSED_OVER: [&str; 6] = [
         "apiVersion",
         "kind",
@@ -212,7 +230,9 @@ fn read_kustomization(folder: &Path, objects: &mut Vec<Value>) -> Result<()> {
                     if resource.is_dir() {
                         read_kustomization(&resource, &mut found)?;
                     } else {
-                        found.extend(documents(&read(&resource)?)?);
+                        let documents = documents(&read(&resource)?)?;
+                        let documents = documents.into_iter();
+                        found.extend(documents.map(|object| (resource.clone(), object)));
                     }
                 }
             }
@@ -229,7 +249,7 @@ fn read_kustomization(folder: &Path, objects: &mut Vec<Value>) -> Result<()> {
     if let Some(namespace) = kustomization["namespace"].as_str() {
         found
             .iter_mut()
-            .for_each(|object| move_to(object, namespace));
+            .for_each(|(_, object)| move_to(object, namespace));
     }
     objects.extend(found);
     Ok(())

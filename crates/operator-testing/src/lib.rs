@@ -47,6 +47,7 @@ mod install;
 mod project;
 mod real;
 mod record;
+mod rights;
 mod server;
 mod trial;
 

@@ -25,8 +25,9 @@ pub(crate) struct Real {
 }
 
 impl Real {
-    pub async fn from_assets() -> Result<Self> {
-        let (own, config) = Own::start_from_environment().await?;
+    /// With these admission plugins besides those that are always there, separated by commas.
+    pub async fn from_assets(plugins: &str) -> Result<Self> {
+        let (own, config) = Own::start_from_environment(plugins).await?;
         Ok(Self {
             config,
             namespace: "default".into(),

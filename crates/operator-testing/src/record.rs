@@ -70,6 +70,21 @@ impl Request {
     pub fn is_write(&self) -> bool {
         !matches!(self.verb, "get" | "list" | "watch" | "")
     }
+
+    /// Whether it asks the same of the same resource, for whatever object.
+    pub(crate) fn is_like(&self, other: &Self) -> bool {
+        let what = |request: &Self| {
+            let Self {
+                verb,
+                group,
+                resource,
+                subresource,
+                ..
+            } = request.clone();
+            (verb, group, resource, subresource)
+        };
+        what(self) == what(other)
+    }
 }
 
 impl fmt::Display for Request {

@@ -35,7 +35,7 @@ struct Inner {
 
 enum Backend {
     Memory(ApiServer),
-    Real(Box<Real>),
+    Real(Arc<Real>),
 }
 
 impl Server {
@@ -46,8 +46,8 @@ impl Server {
             .as_str()
         {
             "" | "memory" => Ok(Self::in_memory()),
-            "assets" => Ok(Self::on(Real::from_assets().await?)),
-            "kubeconfig" => Ok(Self::on(Real::from_kubeconfig().await?)),
+            "assets" => Ok(Self::real_one(Real::from_assets("").await?)),
+            "kubeconfig" => Ok(Self::real_one(Real::from_kubeconfig().await?)),
             other => Err(Error::Mode(other.to_owned())),
         }
     }
@@ -71,10 +71,16 @@ impl Server {
         }
     }
 
-    fn on(real: Real) -> Self {
+    fn real_one(real: Real) -> Self {
         let namespace = real.namespace().to_owned();
+        Self::on(Arc::new(real), &namespace)
+    }
+
+    /// A real server, of whose requests it has a record of its own.
+    pub(crate) fn on(real: Arc<Real>, namespace: &str) -> Self {
+        let namespace = namespace.to_owned();
         let inner = Inner {
-            backend: Backend::Real(Box::new(real)),
+            backend: Backend::Real(real),
             record: Record::default(),
             namespace,
             ended: Arc::default(),
@@ -110,11 +116,23 @@ impl Server {
 
     /// A client of a user whose requests faults befall.
     pub(crate) fn disturbed(&self, user: &str, faults: &Faults) -> Client {
-        let server = self.service().expect("faults are for the server in memory");
-        ClientBuilder::new(server, self.namespace_of(user))
-            .with_layer(&self.inner.record.layer(user))
-            .with_layer(faults)
-            .build()
+        let namespace = self.namespace_of(user);
+        match &self.inner.backend {
+            Backend::Memory(server) => ClientBuilder::new(server.clone(), namespace)
+                .with_layer(&self.inner.record.layer(user))
+                .with_layer(faults)
+                .build(),
+            Backend::Real(_) => {
+                let client = self.client_as(user);
+                let send = move |request| {
+                    let client = client.clone();
+                    async move { client.send(request).await }
+                };
+                ClientBuilder::new(tower::service_fn(send), namespace)
+                    .with_layer(faults)
+                    .build()
+            }
+        }
     }
 
     /// Runs an operator beside the test, to the end of the test's runtime. It should not end before: if it does,
@@ -138,6 +156,11 @@ impl Server {
     pub(crate) fn ended(&self) -> MutexGuard<'_, Option<String>> {
         let ended = &self.inner.ended;
         ended.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets why an operator ended, as another takes its place.
+    pub(crate) fn forget_end(&self) -> Option<String> {
+        self.ended().take()
     }
 
     /// A client whose requests are not recorded.

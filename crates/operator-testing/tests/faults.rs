@@ -4,11 +4,13 @@ use std::hash::BuildHasher;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use k8s_openapi::api::core::v1::ConfigMap;
-use kube::api::{Patch, PatchParams};
+use k8s_openapi::api::coordination::v1::Lease;
+use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use operator_testing::Trial;
 use serde_json::json;
+use tokio::time::Instant;
 
 const SAMPLE: &str = "{apiVersion: v1, kind: Secret, metadata: {name: sample}}";
 
@@ -21,7 +23,7 @@ fn trial_as(name: &str, user: &str) -> Trial {
     let folder: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("kustomization.yaml"), "resources: []\n").unwrap();
-    Trial::new(folder, user, SAMPLE)
+    Trial::new(folder, user).sample(SAMPLE)
 }
 
 async fn apply(client: &Client, name: &str) -> kube::Result<ConfigMap> {
@@ -127,5 +129,111 @@ fn a_value_that_is_another_each_time_is_not_compared() {
             }
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
+    });
+}
+
+/// Renews its lease each five seconds, and makes a ConfigMap again whenever it is gone, if it `acts` with or without the lease.
+async fn leader(client: Client, acts: fn(bool) -> bool) -> Result<(), String> {
+    let leases: Api<Lease> = Api::default_namespaced(client.clone());
+    let config_maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
+    let mut seen = (String::new(), Instant::now());
+    let me = std::hash::RandomState::new().hash_one(0).to_string();
+    loop {
+        let lease = leases.get_opt("leader").await.unwrap_or_default();
+        let spec = lease
+            .as_ref()
+            .and_then(|lease| lease.spec.clone())
+            .unwrap_or_default();
+        let version = lease
+            .and_then(|lease| lease.metadata.resource_version)
+            .unwrap_or_default();
+        if version != seen.0 {
+            seen = (version, Instant::now());
+        }
+        let is_free = spec.holder_identity.is_none_or(|holder| holder == me)
+            || seen.1.elapsed() > Duration::from_secs(15);
+        let object = json!({"metadata": {"name": "leader", "resourceVersion": seen.0}, "spec": {"holderIdentity": me}});
+        let (object, parameters) = (
+            serde_json::from_value(object).unwrap(),
+            PostParams::default(),
+        );
+        let leads = is_free
+            && match seen.0.is_empty() {
+                true => leases.create(&parameters, &object).await.is_ok(),
+                false => leases.replace("leader", &parameters, &object).await.is_ok(),
+            };
+        if acts(leads) && matches!(config_maps.get_opt("a").await, Ok(None)) {
+            let _ = apply_child(&client).await;
+        }
+        tokio::time::sleep(Duration::from_secs(5)).await;
+    }
+}
+
+/// A ConfigMap that something else controls.
+async fn apply_child(client: &Client) -> kube::Result<ConfigMap> {
+    let owner = Api::<Secret>::default_namespaced(client.clone())
+        .get("sample")
+        .await?;
+    let config_map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "a", "ownerReferences": [{
+        "apiVersion": "v1", "kind": "Secret", "name": "sample", "uid": owner.metadata.uid, "controller": true,
+    }]}});
+    let config_maps = Api::<ConfigMap>::default_namespaced(client.clone());
+    config_maps
+        .patch("a", &PatchParams::apply("trial"), &Patch::Apply(config_map))
+        .await
+}
+
+/// Of the account after which the lease is named; it may do anything.
+fn elected(name: &str) -> Trial {
+    let folder: PathBuf = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    let binding = json!({
+        "apiVersion": "rbac.authorization.k8s.io/v1", "kind": "ClusterRoleBinding", "metadata": {"name": "leader"},
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": "cluster-admin"},
+        "subjects": [{"kind": "ServiceAccount", "name": "leader", "namespace": "default"}],
+    });
+    std::fs::write(
+        folder.join("kustomization.yaml"),
+        "resources: [binding.yaml]\n",
+    )
+    .unwrap();
+    std::fs::write(folder.join("binding.yaml"), binding.to_string()).unwrap();
+    Trial::new(folder, "system:serviceaccount:default:leader").sample(SAMPLE)
+}
+
+#[test]
+fn one_that_yields_its_lease_passes() {
+    elected("yields").assert_yields(|client| leader(client, |leads| leads));
+}
+
+#[test]
+#[should_panic(
+    expected = "it acts while another replica holds the lease: patch configmaps default/a"
+)]
+fn one_that_goes_on_without_its_lease_is_found() {
+    elected("goes-on").assert_yields(|client| leader(client, |_| true));
+}
+
+#[test]
+#[should_panic(expected = "without a fault: it asks for no lease")]
+fn one_without_a_lease_is_no_trial_of_it() {
+    trial("no-lease").assert_yields(async |client: Client| {
+        retried(&client, "a").await;
+        std::future::pending::<Result<(), String>>().await
+    });
+}
+
+/// It tries for two seconds, and the server is away for three.
+#[test]
+#[should_panic(expected = "restart at request")]
+fn one_that_does_not_outlive_a_restart_is_found() {
+    trial("no-restart").assert_converges(async |client: Client| {
+        for _ in 0..3 {
+            if apply(&client, "a").await.is_ok() {
+                return std::future::pending::<Result<(), String>>().await;
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        std::future::pending::<Result<(), String>>().await
     });
 }

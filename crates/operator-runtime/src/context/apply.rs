@@ -52,6 +52,9 @@ impl Context {
     }
 
     /// As [`apply`](Self::apply), and takes over an object that no other controls.
+    ///
+    /// Clusters with the admission plugin OwnerReferencesPermissionEnforcement want the right to `delete` what gets an owner; add a rule with
+    /// it to the kind's `rules` in `operator.toml`.
     pub async fn adopt<K>(&self, child: &K) -> Result<K>
     where
         K: Resource<DynamicType = (), Scope: 'static> + Serialize + DeserializeOwned,

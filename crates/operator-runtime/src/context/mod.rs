@@ -39,6 +39,8 @@ pub struct Context {
     written: Mutex<Option<Value>>,
     /// Whether a write of the reconciled object found none.
     is_gone: AtomicBool,
+    /// Whether a write of the reconciled object met another version of it.
+    is_outdated: AtomicBool,
 }
 
 /// What is the same for all objects of a controller.
@@ -105,6 +107,7 @@ impl Context {
             owner,
             written: Mutex::default(),
             is_gone: AtomicBool::default(),
+            is_outdated: AtomicBool::default(),
         }
     }
 
@@ -161,6 +164,10 @@ impl Context {
 
     pub(crate) fn found_gone(&self) -> bool {
         self.is_gone.load(Relaxed)
+    }
+
+    pub(crate) fn found_outdated(&self) -> bool {
+        self.is_outdated.load(Relaxed)
     }
 
     /// Asks the API server whether it has the reconciled object, and notes if it has not.

@@ -1,5 +1,7 @@
 //! The status of the reconciled object, written when it changed.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use kube::{
     Resource, ResourceExt,
     api::{Patch, PatchParams},
@@ -18,7 +20,7 @@ impl Context {
     /// [status subresource](https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#status-subresource)
     /// of the version of `object` that is given, and of no other: a status never lands on an object that was
     /// made anew under the name, or over what another wrote in the meantime. If the reconciled object has changed
-    /// since, nothing is written; that is no error, as the change reconciles it again. Nor is it one if the object is gone; that its version has no status subresource is.
+    /// since, nothing is written; that is no error, as the change reconciles it again, or else a second. Nor is it one if the object is gone; that its version has no status subresource is.
     ///
     /// Fields that are not sent and that others own stay. Those that are sent become this operator's by force:
     /// as no change of another is overwritten unseen, a conflict would only tell who wrote the field
@@ -68,6 +70,7 @@ impl Context {
             }
             Err(kube::Error::Api(refused)) if refused.code == 409 && is_owner => {
                 debug!("status not written: {}", refused.message);
+                self.is_outdated.store(true, Relaxed);
                 Ok(())
             }
             Err(error) if is_gone(&error) && is_owner => {

@@ -26,6 +26,7 @@ mod namespace;
 #[cfg(feature = "http")]
 mod openapi;
 mod options;
+mod owner;
 mod patch;
 mod quantity;
 mod rbac;
@@ -82,6 +83,8 @@ pub(crate) struct State {
     store: Store,
     /// Whether owners or namespaces may have something to be cleaned up after.
     unsettled: bool,
+    /// Whether owners are only given by those who may.
+    minds_owners: bool,
     /// How many addresses and ports Services were given.
     allocated: u32,
 }
@@ -134,6 +137,7 @@ impl State {
             registry: Registry::default(),
             store: Store::default(),
             unsettled: false,
+            minds_owners: false,
             allocated: 0,
         };
         state.found_namespaces();

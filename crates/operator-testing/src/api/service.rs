@@ -67,6 +67,13 @@ impl ApiServer {
         }
     }
 
+    /// Switches on the admission plugin [OwnerReferencesPermissionEnforcement], as OpenShift does.
+    ///
+    /// [OwnerReferencesPermissionEnforcement]: https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#ownerreferencespermissionenforcement
+    pub fn enforce_owner_references(&self) {
+        self.state().minds_owners = true;
+    }
+
     /// Ends every watch, as a server does that goes away. Clients go on from where they were.
     pub fn drop_watches(&self) {
         self.shared.changed.send_modify(|tick| tick.epoch += 1);

@@ -81,6 +81,7 @@ impl State {
         }
         self.before_create(kind, &mut object)?;
         self.check(kind, &object)?;
+        self.check_owners(request, None, &object)?;
         let warnings = metadata::warnings(kind, &object);
         warnings.iter().for_each(|text| request.call.warn(text));
         if let Some(live) = self.store.find(&key) {
@@ -211,6 +212,7 @@ impl State {
         metadata::set(&mut object, "managedFields", managers.write_or_null());
         let subresource = request.path.subresource.as_deref();
         self.check_changed(kind, subresource, &live, &object, causes)?;
+        self.check_owners(request, Some(&live), &object)?;
         let key = request.key(name(&live));
         if is_deleting(&live) && finalizers(&object).is_empty() && !self.holds(kind, &object) {
             if !request.call.is_dry_run() {

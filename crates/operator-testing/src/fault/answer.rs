@@ -1,0 +1,95 @@
+//! Answers that the server did not give, and copies of requests that it gets twice.
+
+use bytes::Bytes;
+use futures::{StreamExt, stream};
+use http::{Response, StatusCode, header};
+use http_body::Frame;
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, BodyStream, Full, StreamBody};
+use kube::client::Body;
+use serde_json::json;
+use tokio::sync::watch;
+
+pub(super) type BoxError = Box<dyn std::error::Error + Send + Sync>;
+pub(super) type Answer = Response<UnsyncBoxBody<Bytes, BoxError>>;
+
+/// Lets the server end its answer, so that what it does is done.
+pub(super) async fn whole(answer: Answer) -> Result<(), BoxError> {
+    answer.into_body().collect().await.map(drop)
+}
+
+/// A request and its copy; its body is bytes, as all are that a client of kube sends with no stream.
+pub(super) fn twice(request: http::Request<Body>) -> (http::Request<Body>, http::Request<Body>) {
+    let (parts, body) = request.into_parts();
+    let copy = body.try_clone().unwrap_or_else(Body::empty);
+    (
+        http::Request::from_parts(parts.clone(), copy),
+        http::Request::from_parts(parts, body),
+    )
+}
+
+pub(super) fn reset() -> BoxError {
+    error(std::io::ErrorKind::ConnectionReset)
+}
+
+pub(super) fn error(kind: std::io::ErrorKind) -> BoxError {
+    std::io::Error::from(kind).into()
+}
+
+pub(super) fn status(code: u16, reason: &str, message: &str) -> serde_json::Value {
+    json!({
+        "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+        "reason": reason, "message": message, "code": code,
+    })
+}
+
+pub(super) fn refusal(code: u16, reason: &str, message: &str) -> Answer {
+    let body = Full::new(Bytes::from(status(code, reason, message).to_string()));
+    let mut answer = Response::new(body.map_err(Into::into).boxed_unsync());
+    *answer.status_mut() = StatusCode::from_u16(code).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    let headers = answer.headers_mut();
+    let json = header::HeaderValue::from_static("application/json");
+    headers.insert(header::CONTENT_TYPE, json);
+    if code == 429 {
+        headers.insert(header::RETRY_AFTER, header::HeaderValue::from_static("1"));
+    }
+    answer
+}
+
+/// A body that ends like its connection when that is cut.
+pub(super) fn until_cut(
+    body: UnsyncBoxBody<Bytes, BoxError>,
+    cut: watch::Receiver<u32>,
+) -> UnsyncBoxBody<Bytes, BoxError> {
+    let frames = stream::unfold(Some((BodyStream::new(body), cut)), async |open| {
+        let (mut frames, mut cut) = open?;
+        tokio::select! {
+            biased;
+            frame = frames.next() => frame.map(|frame| (frame, Some((frames, cut)))),
+            _ = cut.changed() => Some((Err(reset()), None)),
+        }
+    });
+    StreamBody::new(frames).boxed_unsync()
+}
+
+/// The events of a watch with nothing in their objects as it was meant; what is no line of an event is left alone.
+pub(super) fn garbled(lines: Bytes) -> Bytes {
+    let text = String::from_utf8_lossy(&lines);
+    let lines = text.split_inclusive('\n').map(|line| {
+        let Ok(mut event) = serde_json::from_str::<serde_json::Value>(line) else {
+            return line.to_owned();
+        };
+        for field in ["spec", "status"] {
+            if event["type"] != "BOOKMARK" && !event["object"][field].is_null() {
+                event["object"][field] = "of another schema".into();
+            }
+        }
+        format!("{event}\n")
+    });
+    lines.collect::<String>().into()
+}
+
+pub(super) fn watched(frames: Vec<Result<Frame<Bytes>, BoxError>>) -> Answer {
+    let frames = stream::iter(frames).boxed();
+    Response::new(StreamBody::new(frames).boxed_unsync())
+}

@@ -1,0 +1,127 @@
+//! Which requests are befallen by what, and which of all such schedules are tried.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::str::FromStr;
+
+use super::Fault;
+use crate::record::Request;
+
+/// How many pairs of faults are tried.
+const PAIRS: usize = 24;
+
+/// How many single faults are tried. One kind of a starter has some 250; an operator of many kinds makes more requests with each.
+const MOST: usize = 600;
+
+/// Which requests of a client are befallen by what: by their number in the order in which they are made, from 0.
+///
+/// As text, `12:504 17:cut`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Schedule(pub BTreeMap<usize, Fault>);
+
+impl fmt::Display for Schedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (index, (number, fault)) in self.0.iter().enumerate() {
+            let space = if index == 0 { "" } else { " " };
+            write!(f, "{space}{number}:{fault}")?;
+        }
+        Ok(())
+    }
+}
+
+impl FromStr for Schedule {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let one = |part: &str| {
+            let (number, fault) = part
+                .split_once(':')
+                .ok_or_else(|| format!("`{part}` is not NUMBER:FAULT"))?;
+            let number = number
+                .parse()
+                .map_err(|_| format!("`{number}` is no number"))?;
+            Ok((number, fault.parse()?))
+        };
+        text.split_whitespace()
+            .map(one)
+            .collect::<Result<_, _>>()
+            .map(Self)
+    }
+}
+
+/// Each fault of each request, and some pairs; of too many, some. Silence befalls what is asked in a longer time.
+pub(crate) fn schedules(asked: &[Request], for_long: &[Request], seed: u64) -> Vec<Schedule> {
+    let faults = |asked: &[Request]| -> Vec<(usize, Fault)> {
+        let numbered = asked.iter().enumerate();
+        let faults = numbered.flat_map(|(number, request)| {
+            Fault::of(request).iter().map(move |fault| (number, *fault))
+        });
+        faults.collect()
+    };
+    let mut single = faults(asked);
+    single.retain(|(_, fault)| !fault.is_silence());
+    let silence = faults(for_long).into_iter();
+    single.extend(silence.filter(|(_, fault)| fault.is_silence()));
+    let mut below = random(seed);
+    let mut pairs: BTreeSet<Schedule> = BTreeSet::new();
+    if asked.len() > 1 {
+        while pairs.len() < PAIRS {
+            let pair = [single[below(single.len())], single[below(single.len())]];
+            if pair[0].0 != pair[1].0 {
+                pairs.insert(Schedule(pair.into()));
+            }
+        }
+    }
+    while single.len() > MOST {
+        single.swap_remove(below(single.len()));
+    }
+    let single = single.into_iter().map(|fault| Schedule([fault].into()));
+    single.chain(pairs).collect()
+}
+
+/// Numbers below a bound, the same everywhere: xorshift.
+fn random(mut state: u64) -> impl FnMut(usize) -> usize {
+    move |bound| {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        usize::try_from(state % bound.max(1) as u64).unwrap_or_default()
+    }
+}
+
+/// Some single faults, for a server on which each takes its time: three, or as many as `FAULT_COUNT` says. None is a silence, which takes
+/// minutes to be noticed, or befalls what only the server in memory can do.
+pub(crate) fn sampled(asked: &[Request], seed: u64) -> Vec<Schedule> {
+    let count = std::env::var("FAULT_COUNT").ok();
+    let count = count.and_then(|count| count.parse().ok()).unwrap_or(3);
+    let mut all = schedules(asked, &[], seed);
+    all.retain(|schedule| {
+        schedule.0.len() == 1 && !schedule.0.values().any(|fault| *fault == Fault::Compact)
+    });
+    let mut below = random(seed);
+    while all.len() > count {
+        all.swap_remove(below(all.len()));
+    }
+    all
+}
+
+pub(crate) fn seed() -> u64 {
+    let given = std::env::var("FAULT_SEED").ok();
+    given
+        .and_then(|seed| seed.parse().ok())
+        .filter(|seed| *seed != 0)
+        .unwrap_or(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schedule_is_read_as_it_is_written() {
+        let schedule = Schedule([(3, Fault::TimeoutAfter), (17, Fault::Cut)].into());
+        assert_eq!(schedule.to_string(), "3:504 17:cut");
+        assert_eq!(schedule.to_string().parse(), Ok(schedule));
+        assert!("3:boom".parse::<Schedule>().is_err());
+    }
+}

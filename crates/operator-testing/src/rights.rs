@@ -1,0 +1,187 @@
+//! The rights that roles give to a user, and which of them are needed, as requests show.
+//!
+//! In: manifests and the requests of tests. Out: what is left. Roles of one name, in several namespaces, are one role.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::PathBuf;
+
+use serde_json::Value;
+
+use crate::record::Request;
+
+/// A document of manifests, with its file.
+pub(crate) type Document = (PathBuf, Value);
+
+/// A verb on a resource, by a rule of a role.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Right {
+    file: PathBuf,
+    /// As in `ClusterRole memcached-operator`.
+    role: String,
+    group: String,
+    /// With its subresource, as in `deployments/scale`.
+    resource: String,
+    /// The only objects, if there are any names.
+    names: Vec<String>,
+    verb: String,
+}
+
+impl Right {
+    /// Whether an answered request is one that only who has this right may make.
+    fn is_shown_by(&self, request: &Request) -> bool {
+        let resource = match request.subresource.as_str() {
+            "" => request.resource.clone(),
+            subresource => format!("{}/{subresource}", request.resource),
+        };
+        // an apply that makes its object is a creation, too
+        let creates = self.verb == "create" && request.verb == "patch" && request.code == 201;
+        (self.verb == request.verb || creates)
+            && self.group == request.group
+            && self.resource == resource
+            && (self.names.is_empty() || self.names.contains(&request.name))
+            && request.code != 403
+    }
+
+    /// Whether a rule gives it, as far as rules know wildcards.
+    fn is_given_by(&self, rule: &Value) -> bool {
+        let has = |field: &str, wanted: &str| {
+            let mut found = texts(&rule[field]);
+            found.any(|found| found == wanted || found == "*")
+        };
+        let only: Vec<&str> = texts(&rule["resourceNames"]).collect();
+        has("apiGroups", &self.group)
+            && has("resources", &self.resource)
+            && has("verbs", &self.verb)
+            && (only.is_empty()
+                || !self.names.is_empty() && self.names.iter().all(|name| only.contains(&&**name)))
+    }
+
+    /// What a person writes into `operator.toml` to answer for it.
+    pub fn as_toml(&self) -> String {
+        let Self {
+            group,
+            resource,
+            verb,
+            ..
+        } = self;
+        format!(
+            "[[kind.rules]]\napiGroups = [{group:?}]\nresources = [{resource:?}]\nverbs = [{verb:?}]"
+        )
+    }
+}
+
+impl fmt::Display for Right {
+    /// As in `manifests/rbac/cluster-role.yaml: ClusterRole memcached-operator: patch deployments.apps`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (plural, subresource) = self
+            .resource
+            .split_once('/')
+            .unwrap_or((&self.resource, ""));
+        write!(f, "{}: {}: {} ", self.file.display(), self.role, self.verb)?;
+        f.write_str(plural)?;
+        for part in [(".", &*self.group), ("/", subresource)] {
+            if !part.1.is_empty() {
+                write!(f, "{}{}", part.0, part.1)?;
+            }
+        }
+        match self.names.is_empty() {
+            true => Ok(()),
+            false => write!(f, " {}", self.names.join(", ")),
+        }
+    }
+}
+
+/// Rights that nothing has shown to be needed.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Unseen(pub BTreeSet<Right>);
+
+impl Unseen {
+    /// All that the user is given by name in the manifests.
+    pub fn of(manifests: &[Document], user: &str) -> Self {
+        let bindings = manifests.iter().filter(|(_, binding)| {
+            let subjects = binding["subjects"].as_array().into_iter().flatten();
+            subjects
+                .into_iter()
+                .any(|subject| is_subject(subject, user))
+        });
+        let given: BTreeSet<String> = bindings
+            .map(|(_, binding)| {
+                format!(
+                    "{} {}",
+                    text(&binding["roleRef"]["kind"]),
+                    text(&binding["roleRef"]["name"])
+                )
+            })
+            .collect();
+        let roles = manifests
+            .iter()
+            .filter(|(_, role)| given.contains(&role_name(role)));
+        Self(roles.flat_map(rights_of).collect())
+    }
+
+    /// Takes out what requests show to be needed.
+    pub fn note(&mut self, requests: &[Request]) {
+        self.0
+            .retain(|right| !requests.iter().any(|request| right.is_shown_by(request)));
+    }
+
+    /// Takes out what a rule gives for which somebody answers.
+    pub fn excuse(&mut self, rules: &[Value]) -> BTreeSet<Right> {
+        let (excused, left) = std::mem::take(&mut self.0)
+            .into_iter()
+            .partition(|right| rules.iter().any(|rule| right.is_given_by(rule)));
+        self.0 = left;
+        excused
+    }
+}
+
+/// One for each verb on each resource.
+fn rights_of((file, role): &Document) -> impl Iterator<Item = Right> {
+    let mut rights = Vec::new();
+    for rule in role["rules"].as_array().into_iter().flatten() {
+        for group in texts(&rule["apiGroups"]) {
+            for resource in texts(&rule["resources"]) {
+                rights.extend(texts(&rule["verbs"]).map(|verb| Right {
+                    file: file.clone(),
+                    role: role_name(role),
+                    group: group.to_owned(),
+                    resource: resource.to_owned(),
+                    names: texts(&rule["resourceNames"]).map(str::to_owned).collect(),
+                    verb: verb.to_owned(),
+                }));
+            }
+        }
+    }
+    rights.into_iter()
+}
+
+fn role_name(role: &Value) -> String {
+    format!(
+        "{} {}",
+        text(&role["kind"]),
+        text(&role["metadata"]["name"])
+    )
+}
+
+fn is_subject(subject: &Value, user: &str) -> bool {
+    match text(&subject["kind"]) {
+        "User" => user == text(&subject["name"]),
+        "ServiceAccount" => {
+            let (namespace, name) = (text(&subject["namespace"]), text(&subject["name"]));
+            user == format!("system:serviceaccount:{namespace}:{name}")
+        }
+        _ => false,
+    }
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_default()
+}
+
+fn texts(list: &Value) -> impl Iterator<Item = &str> {
+    list.as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+}

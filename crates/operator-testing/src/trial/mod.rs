@@ -1,0 +1,259 @@
+//! An operator under faults: whatever befalls one of its requests, it comes to the same state, and then to rest.
+
+mod lease;
+mod right;
+mod run;
+mod stage;
+mod state;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
+use std::future::Future;
+use std::num::NonZeroUsize;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use kube::Client;
+
+use self::run::{Course, Plot, Run, told};
+use self::stage::Stage;
+use self::state::differences;
+use crate::fault::{Schedule, sampled, schedules, seed};
+
+/// How long nothing may be written before an operator counts as being at rest, on the test's clock.
+const REST: Duration = Duration::from_secs(60);
+
+/// The same where a watch may fall silent, with the sample and without: first until watches were renewed once, then until the silence is
+/// known for what it is.
+const LONG_RESTS: [Duration; 2] = [Duration::from_secs(160), Duration::from_secs(450)];
+
+/// A test of an operator under faults, on the API server in memory, with a clock of its own.
+///
+/// The operator starts, a sample is created, and when all is at rest, it is deleted. That is done once without a fault, then again for
+/// each fault that can befall each request (600 of them, if there are more), and for some pairs. At rest, the cluster must be what it was without faults, and the
+/// operator must not write.
+///
+/// Times are those of the test's clock, which leaps when nothing is to be done: an operator that waits for something outside of the
+/// test sees its timeouts pass at once.
+///
+/// Faults befall what is asked until the operator rests; silence also befalls the watches as they are renewed.
+///
+/// A value that is another in two runs without faults, as a generated password is, is not compared.
+///
+/// `FAULTS="12:504 17:cut"` runs one schedule alone, as a failing test names it: by the number of the request, from 0, or of the next that
+/// it can befall. `429`, `409` and `500` come in place of the server's answer, `504` after the server did what was asked, `reset-before`
+/// and `reset-after` end the connection, `delay` is five seconds, `duplicate` lets the server have the request twice, `outage` fails it and
+/// all like it for five seconds; at `restart` all connections end and none is taken for three seconds, and at `compact` the server has
+/// forgotten old versions as well. A watch is `cut` in good order or `torn`, falls silent at once (`stall`) or after its first event
+/// (`hush`), or has expired (`410`). At `usurp` another replica takes the lease. `FAULT_SEED` chooses other pairs, and others of too many.
+///
+/// Where `OPERATOR_TEST_SERVER` is `assets`, all of it takes place on one real API server, in real time: with three single faults, or as many
+/// as `FAULT_COUNT` says.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    manifests: PathBuf,
+    user: String,
+    samples: Vec<String>,
+    namespaces: Vec<String>,
+    rest: Duration,
+}
+
+impl Trial {
+    /// Of an operator that is installed by the kustomization `manifests` and speaks as `user`.
+    pub fn new(manifests: impl Into<PathBuf>, user: &str) -> Self {
+        Self {
+            manifests: manifests.into(),
+            user: user.to_owned(),
+            samples: vec![],
+            namespaces: vec!["default".to_owned()],
+            rest: REST,
+        }
+    }
+
+    /// Adds a sample in YAML; each is tried by itself.
+    #[must_use]
+    pub fn sample(mut self, sample: &str) -> Self {
+        self.samples.push(sample.to_owned());
+        self
+    }
+
+    /// Makes these namespaces, as the operator's manifests need those that it watches, and the sample in the first of them and not in
+    /// `default`.
+    #[must_use]
+    pub fn in_namespaces(self, namespaces: &[&str]) -> Self {
+        let namespaces = namespaces.iter().map(|&name| name.to_owned()).collect();
+        Self { namespaces, ..self }
+    }
+
+    /// How long nothing may be written before the operator counts as being at rest, on the test's clock: longer than it waits to try
+    /// again. A minute, if this is not called.
+    #[must_use]
+    pub fn rest(self, rest: Duration) -> Self {
+        Self { rest, ..self }
+    }
+
+    fn namespace(&self) -> &str {
+        self.namespaces.first().map_or("default", String::as_str)
+    }
+
+    /// Runs what `operator` makes of a client under every fault.
+    ///
+    /// # Panics
+    ///
+    /// Where it does not come to the state that it has without faults, or not to rest, with the schedule that shows it; and where it asks
+    /// nothing of the server, or not as much as `FAULTS` is about.
+    pub fn assert_converges<E, R>(&self, operator: impl Fn(Client) -> R + Sync)
+    where
+        E: Display + Send + 'static,
+        R: Future<Output = Result<(), E>> + Send + 'static,
+    {
+        let stage = Stage::new(self);
+        for sample in &self.samples {
+            let calm = self.calm(&stage, &operator, sample, Plot::Nothing);
+            let schedules = |again: &Run| match stage.is_real() {
+                true => sampled(&calm.asked, seed()),
+                false => schedules(&calm.asked, &again.asked[..again.before_end], seed()),
+            };
+            self.try_all(&stage, &operator, &calm, (sample, Plot::Nothing), schedules);
+        }
+    }
+
+    /// A run without a fault.
+    fn calm<E, R>(
+        &self,
+        stage: &Stage,
+        operator: &impl Fn(Client) -> R,
+        sample: &str,
+        plot: Plot,
+    ) -> Run
+    where
+        E: Display + Send + 'static,
+        R: Future<Output = Result<(), E>> + Send + 'static,
+    {
+        let course = self.course(stage, sample, plot, Schedule::default());
+        let calm = self.run(stage, operator, course);
+        if let Some(why) = &calm.restless {
+            panic!("without a fault: {why}");
+        }
+        assert!(
+            !calm.asked.is_empty(),
+            "without a fault: it asks nothing of the server"
+        );
+        calm
+    }
+
+    fn course<'a>(
+        &self,
+        stage: &Stage,
+        sample: &'a str,
+        plot: Plot,
+        schedule: Schedule,
+    ) -> Course<'a> {
+        let is_silent = schedule.0.values().any(|fault| fault.is_silence());
+        let rests = match is_silent {
+            true => self.long_rests(),
+            false => [stage.rest(self.rest); 2],
+        };
+        Course {
+            sample,
+            schedule,
+            plot,
+            rests,
+        }
+    }
+
+    fn long_rests(&self) -> [Duration; 2] {
+        LONG_RESTS.map(|rest| rest.max(self.rest))
+    }
+
+    /// Runs under the schedules that are made of a long run without faults, or under the one of `FAULTS`.
+    fn try_all<E, R>(
+        &self,
+        stage: &Stage,
+        operator: &(impl Fn(Client) -> R + Sync),
+        calm: &Run,
+        (sample, plot): (&str, Plot),
+        schedules: impl Fn(&Run) -> Vec<Schedule>,
+    ) where
+        E: Display + Send + 'static,
+        R: Future<Output = Result<(), E>> + Send + 'static,
+    {
+        // what is done at intervals is done, and watches are renewed, each of which may fall silent
+        let mut course = self.course(stage, sample, Plot::Nothing, Schedule::default());
+        if !stage.is_real() {
+            course.rests = self.long_rests();
+        }
+        let again = self.run(stage, operator, course);
+        if let Some(why) = &again.restless {
+            panic!("without a fault, for long: {why}");
+        }
+        let unsteady = differences(calm, &again);
+        let judge = |schedule: &Schedule| {
+            let run = self.run(
+                stage,
+                operator,
+                self.course(stage, sample, plot, schedule.clone()),
+            );
+            let why = wrong(calm, &run, &unsteady);
+            (why.map(|why| told(schedule, &run, &why)), run.left)
+        };
+        if let Ok(text) = std::env::var("FAULTS") {
+            let schedule: Schedule = text
+                .parse()
+                .unwrap_or_else(|error| panic!("FAULTS: {error}"));
+            let (failure, left) = judge(&schedule);
+            assert_eq!(left, Schedule::default(), "FAULTS: these befell no request");
+            if let Some(failure) = failure {
+                panic!("{failure}");
+            }
+            return;
+        }
+        let schedules = schedules(&again);
+        let next = AtomicUsize::new(0);
+        let failures = Mutex::new(BTreeSet::new());
+        let threads = match stage.is_real() {
+            true => 1,
+            false => std::thread::available_parallelism().map_or(1, NonZeroUsize::get),
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    while let Some(schedule) = schedules.get(next.fetch_add(1, Ordering::Relaxed)) {
+                        if let (Some(failure), _) = judge(schedule) {
+                            let mut failures =
+                                failures.lock().unwrap_or_else(PoisonError::into_inner);
+                            failures.insert(failure);
+                        }
+                    }
+                });
+            }
+        });
+        let failures = failures
+            .into_inner()
+            .unwrap_or_else(PoisonError::into_inner);
+        let shown: Vec<String> = failures.iter().take(5).cloned().collect();
+        assert!(
+            failures.is_empty(),
+            "{} of {} schedules fail:\n\n{}",
+            failures.len(),
+            schedules.len(),
+            shown.join("\n\n")
+        );
+    }
+}
+
+/// Why a run is not what the one without faults was; places that are not steady do not count.
+fn wrong(calm: &Run, run: &Run, unsteady: &BTreeMap<String, String>) -> Option<String> {
+    if let Some(why) = &run.restless {
+        return Some(why.clone());
+    }
+    let mut places = differences(calm, run);
+    places.retain(|place, _| !unsteady.contains_key(place));
+    if places.is_empty() {
+        return None;
+    }
+    let shown: Vec<String> = places.into_values().take(6).collect();
+    Some(format!("the cluster is another:\n  {}", shown.join("\n  ")))
+}

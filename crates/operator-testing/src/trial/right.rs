@@ -1,0 +1,121 @@
+//! The proof that an operator needs all the rights that its roles give.
+
+use std::collections::BTreeSet;
+use std::fmt::Display;
+use std::future::Future;
+
+use kube::Client;
+use serde_json::Value;
+
+use super::Trial;
+use super::run::Plot;
+use super::stage::Stage;
+use super::state::is_work;
+use crate::fault::{Fault, Schedule};
+use crate::install::{documents, kustomization};
+use crate::record::Request;
+use crate::rights::{Right, Unseen};
+
+/// What shows rights that are left: an object that cannot be decoded is told in events, a write that fails is tried again, and who writes to
+/// what has gone asks whether it has.
+const LAST: [(Fault, Plot); 3] = [
+    (Fault::Garble, Plot::Touch),
+    (Fault::Outage, Plot::Nothing),
+    (Fault::Delay, Plot::Hurry),
+];
+
+impl Trial {
+    /// Runs what `operator` makes of a client, and asks of each right that the manifests give to its user whether a request needed it. Roles of
+    /// one name in several namespaces count as one.
+    ///
+    /// It works with each sample, which bears the finalizer that an earlier version of the operator may have left (the group of its kind and
+    /// the name of the account); what it makes is deleted by somebody, and then loses its owner. As long as rights are left, the sample
+    /// cannot be decoded, writes fail for some seconds, and the sample goes while a request is on its way. Give it the settings of a cluster: it should elect a leader.
+    ///
+    /// `written` are rules, as JSON, for which a person answers: what they give may go unneeded.
+    ///
+    /// # Panics
+    ///
+    /// With the rights that nothing needs.
+    pub fn assert_rights_are_needed<E, R>(&self, written: &[&str], operator: impl Fn(Client) -> R)
+    where
+        E: Display + Send + 'static,
+        R: Future<Output = Result<(), E>> + Send + 'static,
+    {
+        let stage = Stage::new(self);
+        let manifests = kustomization(&self.manifests);
+        let manifests = manifests.unwrap_or_else(|error| panic!("the manifests: {error}"));
+        let rules: Result<Vec<Value>, _> = written
+            .iter()
+            .map(|rule| serde_json::from_str(rule))
+            .collect();
+        let rules = rules.unwrap_or_else(|error| panic!("a written rule: {error}"));
+        let mut unseen = Unseen::of(&manifests, &self.user);
+        assert!(
+            !unseen.0.is_empty(),
+            "{} gives no rights to {}",
+            self.manifests.display(),
+            self.user
+        );
+        let samples: Vec<String> = self
+            .samples
+            .iter()
+            .map(|sample| self.bearing(sample))
+            .collect();
+        let mut calms = vec![];
+        for sample in &samples {
+            let calm = self.calm(&stage, &operator, sample, Plot::Deprive);
+            unseen.note(&calm.answered);
+            calms.push(calm.asked);
+        }
+        let excused = unseen.excuse(&rules);
+        for (sample, calm) in samples.iter().zip(&calms) {
+            for (fault, plot) in LAST {
+                let numbered = calm.iter().enumerate();
+                let counts = |request: &Request| {
+                    fault.befalls(request) && (is_work(request) || !request.is_write())
+                };
+                for (number, _) in numbered.filter(|(_, request)| counts(request)) {
+                    if unseen.0.is_empty() {
+                        break;
+                    }
+                    let schedule = Schedule([(number, fault)].into());
+                    let course = self.course(&stage, sample, plot, schedule);
+                    unseen.note(&self.run(&stage, &operator, course).answered);
+                }
+            }
+        }
+        tell(&unseen.0, &excused);
+    }
+
+    /// The sample with the finalizer that an earlier version of the operator may have left.
+    fn bearing(&self, sample: &str) -> String {
+        let name = self.user.rsplit(':').next().unwrap_or_default();
+        let mut objects = documents(sample).unwrap_or_else(|error| panic!("the sample: {error}"));
+        for object in &mut objects {
+            let api_version = object["apiVersion"].as_str().unwrap_or_default();
+            if let Some((group, _)) = api_version.split_once('/') {
+                object["metadata"]["finalizers"] = vec![format!("{group}/{name}")].into();
+            }
+        }
+        let texts: Vec<String> = objects.iter().map(Value::to_string).collect();
+        texts.join("\n---\n")
+    }
+}
+
+/// Fails with the rights that nothing needs, and names those for which somebody answers.
+fn tell(unseen: &BTreeSet<Right>, excused: &BTreeSet<Right>) {
+    for right in excused {
+        println!("unseen, but written by a person: {right}");
+    }
+    let named: Vec<String> = unseen.iter().map(|right| format!("  {right}")).collect();
+    let Some(first) = unseen.first() else {
+        return;
+    };
+    panic!(
+        "no request of these tests needs what the roles give:\n{}\n\nhelp: they follow from `owns`, `watches` and `reads` in operator.toml: take out what the operator does not use.\n\
+         help: what it uses where no sample leads is for you to answer for, under its kind in operator.toml:\n{}",
+        named.join("\n"),
+        first.as_toml()
+    );
+}

@@ -1,0 +1,275 @@
+//! One run of an operator, from its start to its rest.
+
+use std::fmt::Display;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use kube::Client;
+use serde_json::Value;
+use tokio::time::sleep;
+
+use super::Trial;
+use super::stage::Stage;
+use super::state::{Objects, is_work, made, settled};
+use crate::fault::{Faults, LEASE, Schedule, lease};
+use crate::install::documents;
+use crate::record::Request;
+use crate::server::Server;
+
+/// How often it may begin anew to be at rest.
+const PATIENCE: usize = 8;
+
+/// What is done in a run, besides that the sample is made and deleted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Plot {
+    Nothing,
+    /// When all is at rest, somebody deletes what the operator has made; then its owner is taken from it, and the sample changes, so that the
+    /// operator finds what is not its own, until that is deleted.
+    Deprive,
+    /// The sample changes a second after it was made.
+    Touch,
+    /// The sample is deleted a second after it was made.
+    Hurry,
+    /// The same as the first when another replica holds the lease, under which nothing may be written; an operator that ends is started again.
+    Usurp,
+}
+
+/// What a run is to be.
+pub(super) struct Course<'a> {
+    pub sample: &'a str,
+    pub schedule: Schedule,
+    pub plot: Plot,
+    /// With the sample, and without.
+    pub rests: [Duration; 2],
+}
+
+/// What became of one run.
+pub(super) struct Run {
+    pub asked: Vec<Request>,
+    /// What the server answered.
+    pub answered: Vec<Request>,
+    /// The objects at rest: with the sample, and without.
+    pub states: Vec<Value>,
+    pub restless: Option<String>,
+    /// What befell no request.
+    pub left: Schedule,
+    /// How much was asked before the sample was deleted.
+    pub before_end: usize,
+}
+
+impl Trial {
+    pub(super) fn run<E, R>(
+        &self,
+        stage: &Stage,
+        operator: &impl Fn(Client) -> R,
+        course: Course<'_>,
+    ) -> Run
+    where
+        E: Display + Send + 'static,
+        R: Future<Output = Result<(), E>> + Send + 'static,
+    {
+        stage.runtime().block_on(async {
+            let server = stage.server(self);
+            if stage.is_real() {
+                self.free_lease(&server).await;
+            }
+            let faults = Faults::new(course.schedule.clone(), &self.user, &server);
+            let start = || server.run(operator(server.disturbed(&self.user, &faults)));
+            start();
+            let story = self.story(&server, &faults, &course);
+            let (states, before_end, restless) = match course.plot {
+                Plot::Usurp => tokio::select! {
+                    told = story => told,
+                    () = replace(&server, start) => unreachable!("it goes on until the end"),
+                },
+                _ => story.await,
+            };
+            let answered = server.requests();
+            let mut forbidden = answered.iter();
+            let forbidden =
+                forbidden.find(|request| request.code == 403 && request.user == self.user);
+            let forbidden = forbidden.map(|request| format!("it may not {request}"));
+            Run {
+                asked: faults.asked(),
+                states,
+                restless: forbidden.or(restless),
+                left: faults.left(),
+                before_end,
+                answered,
+            }
+        })
+    }
+
+    /// On a server that runs share, the operator of the last one still holds its lease.
+    async fn free_lease(&self, server: &Server) {
+        let account = self.user.strip_prefix("system:serviceaccount:");
+        if let Some((namespace, name)) = account.and_then(|account| account.split_once(':')) {
+            let lease = lease(namespace, name, &Value::Null);
+            let deleted = server.uninstall(&lease.to_string()).await;
+            deleted.unwrap_or_else(|error| panic!("the lease: {error}"));
+        }
+    }
+
+    /// What happens to the sample. Out: the states at rest, how much was asked before its end, and why there was no rest.
+    async fn story(
+        &self,
+        server: &Server,
+        faults: &Faults,
+        course: &Course<'_>,
+    ) -> (Vec<Value>, usize, Option<String>) {
+        let before = server.objects().await;
+        let must =
+            |done: crate::Result<()>| done.unwrap_or_else(|error| panic!("the sample: {error}"));
+        must(server.install(course.sample).await);
+        let [with, without] = course.rests;
+        let (mut states, mut before_end) = (vec![], 0);
+        let life = async {
+            if matches!(course.plot, Plot::Hurry | Plot::Touch) {
+                sleep(Duration::from_secs(1)).await;
+            }
+            if course.plot == Plot::Touch {
+                must(server.install(&touched(course.sample)).await);
+            }
+            if course.plot != Plot::Hurry {
+                come_to_rest(server, faults, with, course.plot).await?;
+            }
+            if course.plot == Plot::Deprive {
+                deprive(server, faults, &before).await;
+                come_to_rest(server, faults, with, course.plot).await?;
+                let strangers = disown(server, faults, &before).await;
+                must(server.install(&touched(course.sample)).await);
+                sleep(STRANGE).await;
+                delete(server, &strangers).await;
+                come_to_rest(server, faults, with, course.plot).await?;
+            }
+            states.push(settled(server, faults, &before).await);
+            before_end = faults.asked().len();
+            must(server.uninstall(course.sample).await);
+            come_to_rest(server, faults, without, course.plot).await?;
+            states.push(settled(server, faults, &before).await);
+            Ok(())
+        };
+        let usurped = async {
+            match course.plot {
+                Plot::Usurp => keep_off(server, faults, &before).await,
+                _ => std::future::pending().await,
+            }
+        };
+        let ended: Result<(), String> = tokio::select! {
+            ended = life => ended,
+            acted = usurped => Err(acted),
+        };
+        (states, before_end, ended.err())
+    }
+}
+
+/// As a Deployment does: when the operator ends, another takes its place a second later.
+async fn replace(server: &Server, start: impl Fn()) {
+    loop {
+        sleep(Duration::from_secs(1)).await;
+        if server.forget_end().is_some() {
+            start();
+        }
+    }
+}
+
+/// Somebody deletes what the operator made.
+async fn deprive(server: &Server, faults: &Faults, before: &Objects) {
+    delete(server, &made(server, faults, before).await).await;
+}
+
+async fn delete(server: &Server, objects: &[Arc<Value>]) {
+    for object in objects {
+        let deleted = server.uninstall(&object.to_string()).await;
+        deleted.unwrap_or_else(|error| panic!("what the operator made: {error}"));
+    }
+}
+
+/// How long what the operator made is not its own.
+const STRANGE: Duration = Duration::from_secs(5);
+
+/// Somebody takes their owners from the objects that the operator made.
+async fn disown(server: &Server, faults: &Faults, before: &Objects) -> Vec<Arc<Value>> {
+    let made = made(server, faults, before).await;
+    for object in &made {
+        let disowned = server.disown(Value::clone(object)).await;
+        disowned.unwrap_or_else(|error| panic!("what the operator made: {error}"));
+    }
+    made
+}
+
+/// The sample with a label.
+fn touched(sample: &str) -> String {
+    let mut objects = documents(sample).unwrap_or_else(|error| panic!("the sample: {error}"));
+    for object in &mut objects {
+        object["metadata"]["labels"]["operator-testing"] = "touched".into();
+    }
+    let texts: Vec<String> = objects.iter().map(Value::to_string).collect();
+    texts.join("\n---\n")
+}
+
+/// Waits until another replica holds the lease, gives an operator that did not notice reason to act, and says what it did; else for ever.
+async fn keep_off(server: &Server, faults: &Faults, before: &Objects) -> String {
+    faults.usurped().await;
+    // it learns of it when it renews the lease, and may end what it does
+    sleep(LEASE / 2).await;
+    let known = faults.asked().len();
+    deprive(server, faults, before).await;
+    sleep(LEASE / 3).await;
+    let asked = faults.asked();
+    match asked[known..].iter().find(|request| is_work(request)) {
+        Some(request) => format!("it acts while another replica holds the lease: {request}"),
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits until nothing is written any more, or says why there is no end of it.
+async fn come_to_rest(
+    server: &Server,
+    faults: &Faults,
+    rest: Duration,
+    plot: Plot,
+) -> Result<(), String> {
+    let mut written = None;
+    for _ in 0..PATIENCE {
+        sleep(rest).await;
+        let ended = server.ended().clone();
+        if let Some(reason) = ended.filter(|_| plot != Plot::Usurp) {
+            return Err(format!("the operator ended: {reason}"));
+        }
+        let writes = faults.asked();
+        let writes = writes.iter().filter(|request| is_work(request)).count();
+        if faults.is_exhausted() {
+            break;
+        }
+        if written == Some(writes) && !faults.was_usurped() {
+            return Ok(());
+        }
+        written = Some(writes);
+    }
+    let asked = faults.asked();
+    let last: Vec<String> = asked
+        .iter()
+        .rev()
+        .take(4)
+        .map(ToString::to_string)
+        .collect();
+    Err(format!(
+        "it does not come to rest: {} requests, the last of them {}",
+        asked.len(),
+        last.join(", ")
+    ))
+}
+
+pub(super) fn told(schedule: &Schedule, run: &Run, why: &str) -> String {
+    let befallen = schedule
+        .0
+        .iter()
+        .map(|(number, fault)| match run.asked.get(*number) {
+            Some(request) => format!("{fault} at request {number}, {request}"),
+            None => format!("{fault} at request {number}, which is not made"),
+        });
+    let befallen: Vec<String> = befallen.collect();
+    format!("FAULTS=\"{schedule}\": {}\n  {why}", befallen.join("; "))
+}

@@ -1,0 +1,146 @@
+//! What a run leaves in the cluster, and where two of them differ.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use k8s_openapi::jiff::Timestamp;
+use serde_json::Value;
+
+use super::run::Run;
+use crate::fault::Faults;
+use crate::record::Request;
+use crate::server::Server;
+
+/// What an operator says of its work and of itself.
+const MESSAGES: [&str; 2] = ["events", "leases"];
+
+/// By `GROUP/PLURAL/NAMESPACE/NAME`.
+pub(super) type Objects = BTreeMap<String, Arc<Value>>;
+
+/// The objects that are not as they were before, without what is another in each run, and without messages. On a real server, where
+/// controllers act as well, those of the resources that the operator writes.
+pub(super) async fn settled(server: &Server, faults: &Faults, before: &Objects) -> Value {
+    let objects = server.objects().await;
+    let written = written(faults);
+    let counts = |path: &str| {
+        let resource = resource_of(path);
+        match server.is_real() {
+            true => written.contains(&resource),
+            false => !MESSAGES.contains(&&*resource.1),
+        }
+    };
+    let gone = before.keys().filter(|path| !objects.contains_key(*path));
+    let gone = gone.map(|path| (path.clone(), Value::Null));
+    let new = objects
+        .iter()
+        .filter(|(path, object)| is_new(before, path, object));
+    let new = new.map(|(path, object)| (path.clone(), masked(object)));
+    new.chain(gone).filter(|(path, _)| counts(path)).collect()
+}
+
+/// The new objects that the operator made and that another object controls.
+pub(super) async fn made(server: &Server, faults: &Faults, before: &Objects) -> Vec<Arc<Value>> {
+    let objects = server.objects().await;
+    let written = written(faults);
+    let is_controlled = |object: &Value| {
+        let mut owners = object["metadata"]["ownerReferences"]
+            .as_array()
+            .into_iter()
+            .flatten();
+        owners.any(|owner| owner["controller"] == true)
+    };
+    let made = objects.into_iter().filter(|(path, object)| {
+        written.contains(&resource_of(path))
+            && is_new(before, path, object)
+            && is_controlled(object)
+    });
+    made.map(|(_, object)| object).collect()
+}
+
+fn is_new(before: &Objects, path: &str, object: &Arc<Value>) -> bool {
+    let version = |object: &Value| object["metadata"]["resourceVersion"].clone();
+    let old = before.get(path);
+    old.is_none_or(|old| !Arc::ptr_eq(old, object) && version(old) != version(object))
+}
+
+/// Group and plural of all that the operator wrote, but for messages.
+fn written(faults: &Faults) -> BTreeSet<(String, String)> {
+    let asked = faults.asked();
+    let written = asked.into_iter().filter(is_work);
+    written
+        .map(|request| (request.group, request.resource))
+        .collect()
+}
+
+/// Whether a request changes more than messages.
+pub(super) fn is_work(request: &Request) -> bool {
+    request.is_write() && !MESSAGES.contains(&request.resource.as_str())
+}
+
+/// Group and plural of a path.
+fn resource_of(path: &str) -> (String, String) {
+    let mut parts = path.split('/').map(str::to_owned);
+    (
+        parts.next().unwrap_or_default(),
+        parts.next().unwrap_or_default(),
+    )
+}
+
+fn masked(object: &Value) -> Value {
+    let mut object = object.clone();
+    if let Some(metadata) = object["metadata"].as_object_mut() {
+        metadata.retain(|name, _| {
+            !matches!(name.as_str(), "uid" | "resourceVersion" | "managedFields")
+        });
+    }
+    if let Some(owners) = object["metadata"]["ownerReferences"].as_array_mut() {
+        for owner in owners.iter_mut().filter_map(Value::as_object_mut) {
+            owner.shift_remove("uid");
+        }
+    }
+    mask_times(&mut object);
+    object
+}
+
+fn mask_times(value: &mut Value) {
+    match value {
+        Value::Object(fields) => fields.values_mut().for_each(mask_times),
+        Value::Array(items) => items.iter_mut().for_each(mask_times),
+        Value::String(text) if text.parse::<Timestamp>().is_ok() => *value = "<time>".into(),
+        _ => {}
+    }
+}
+
+/// The places where two runs came to another state, each with what is there.
+pub(super) fn differences(calm: &Run, run: &Run) -> BTreeMap<String, String> {
+    let mut places = BTreeMap::new();
+    let names = ["with the sample", "when it is gone"];
+    for ((name, expected), found) in names.iter().zip(&calm.states).zip(&run.states) {
+        differ(&format!("{name}, "), expected, found, &mut places);
+    }
+    places
+}
+
+fn differ(path: &str, expected: &Value, found: &Value, places: &mut BTreeMap<String, String>) {
+    match (expected, found) {
+        (Value::Object(a), Value::Object(b)) => {
+            let keys: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+            for key in keys {
+                let (a, b) = (expected.get(key), found.get(key));
+                let (a, b) = (a.unwrap_or(&Value::Null), b.unwrap_or(&Value::Null));
+                differ(&format!("{path}/{key}"), a, b, places);
+            }
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            for (index, (a, b)) in a.iter().zip(b).enumerate() {
+                differ(&format!("{path}/{index}"), a, b, places);
+            }
+        }
+        (a, b) if a == b => {}
+        (a, b) => {
+            let short = |value: &Value| -> String { value.to_string().chars().take(160).collect() };
+            let what = format!("{path} is {}, not {}", short(b), short(a));
+            places.insert(path.to_owned(), what);
+        }
+    }
+}
