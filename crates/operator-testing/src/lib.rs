@@ -50,6 +50,8 @@ mod record;
 mod server;
 mod trial;
 
+#[cfg(feature = "workloads")]
+pub use api::Workloads;
 pub use api::{ApiServer, Body};
 pub use error::{Error, Result};
 pub use operator_schema;

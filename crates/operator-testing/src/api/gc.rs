@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::State;
 use super::apply::{Managers, Operation};
 use super::delete::{FOREGROUND, ORPHAN, Options, Propagation};
-use super::metadata::{self, finalizers, is_deleting, text};
+use super::metadata::{self, finalizers, is_deleting, is_out_of_time, text};
 use super::store::Key;
 use super::write::{without_managers, writer};
 
@@ -211,7 +211,7 @@ impl State {
             );
             metadata::set(&mut object, "managedFields", managers.write_or_null());
         }
-        if is_deleting(&object) && finalizers(&object).is_empty() && !is_held {
+        if is_out_of_time(&object) && finalizers(&object).is_empty() && !is_held {
             self.remove(key);
         } else if object != *live {
             // Storing what was stored before cannot fail.

@@ -5,6 +5,7 @@ mod address;
 mod admit;
 mod apply;
 mod builtin;
+mod clock;
 mod crd;
 mod decode;
 mod defaults;
@@ -45,6 +46,8 @@ mod validate;
 mod watch;
 #[cfg(feature = "http")]
 mod wire;
+#[cfg(feature = "workloads")]
+mod workload;
 mod write;
 mod zero;
 
@@ -53,6 +56,8 @@ use serde_json::Value;
 #[cfg(feature = "http")]
 pub(crate) use self::service::unauthorized;
 pub use self::service::{ApiServer, Body};
+#[cfg(feature = "workloads")]
+pub use self::workload::Workloads;
 
 use self::kind::Kind;
 use self::registry::Registry;
@@ -82,6 +87,9 @@ pub(crate) struct State {
     unsettled: bool,
     /// How many addresses and ports Services were given.
     allocated: u32,
+    /// The controllers of workloads, if they are switched on.
+    #[cfg(feature = "workloads")]
+    workloads: Option<workload::Controllers>,
 }
 
 /// A call to a resource of a known kind.
@@ -132,6 +140,8 @@ impl State {
             store: Store::default(),
             unsettled: false,
             allocated: 0,
+            #[cfg(feature = "workloads")]
+            workloads: None,
         };
         state.found_namespaces();
         state.found_roles();
@@ -140,6 +150,8 @@ impl State {
     }
 
     fn serve(&mut self, call: &Call) -> Result<Reply> {
+        #[cfg(feature = "workloads")]
+        self.advance();
         let reply = match Target::read(&call.path) {
             Target::Other(path) => self.serve_other(call, &path),
             Target::Resource(path) => self.serve_resource(call, &path),
@@ -147,6 +159,8 @@ impl State {
         if self.unsettled {
             self.settle_dependents();
         }
+        #[cfg(feature = "workloads")]
+        self.work();
         reply
     }
 
@@ -216,6 +230,8 @@ impl State {
         let stored = self.store.put(key.clone(), object);
         self.unsettled |= gc::concerns(&stored);
         self.after_put(&key, &stored);
+        #[cfg(feature = "workloads")]
+        self.notice(&key, &stored);
         Ok(stored)
     }
 
@@ -224,6 +240,8 @@ impl State {
         let last = self.store.remove(key)?;
         self.unsettled = true;
         self.after_remove(key);
+        #[cfg(feature = "workloads")]
+        self.notice(key, &last);
         Some(last)
     }
 }

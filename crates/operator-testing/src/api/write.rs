@@ -7,7 +7,7 @@ use super::apply::{ManagerId, Managers, Node, Operation, Writer};
 use super::builtin::{builtin, has_generation};
 use super::duplicate::duplicates;
 use super::kind::Kind;
-use super::metadata::{self, finalizers, is_deleting, name, text};
+use super::metadata::{self, finalizers, is_deleting, is_out_of_time, name, text};
 use super::status::{Cause, Failure, Result};
 use super::store::Key;
 use super::strategy::{creates_on_update, desired, ignored, needs_version, restrict};
@@ -212,7 +212,7 @@ impl State {
         let subresource = request.path.subresource.as_deref();
         self.check_changed(kind, subresource, &live, &object, causes)?;
         let key = request.key(name(&live));
-        if is_deleting(&live) && finalizers(&object).is_empty() && !self.holds(kind, &object) {
+        if is_out_of_time(&live) && finalizers(&object).is_empty() && !self.holds(kind, &object) {
             if !request.call.is_dry_run() {
                 self.remove(&key);
             }
