@@ -110,6 +110,9 @@ impl State {
         if kind.is("", "pods") {
             defaults::admit_pod(object);
         }
+        if kind.is("batch", "jobs") {
+            defaults::admit_job(object);
+        }
         Ok(())
     }
 

@@ -109,6 +109,29 @@ fn job(spec: &mut Value) {
     fields(spec, &defaults);
 }
 
+/// The labels by which a new Job knows its pods, unless it selects them itself.
+pub(crate) fn admit_job(job: &mut Value) {
+    if job["spec"]["manualSelector"] == true {
+        return;
+    }
+    let (name, uid) = (
+        job["metadata"]["name"].clone(),
+        job["metadata"]["uid"].clone(),
+    );
+    let spec = &mut job["spec"];
+    let labels = &mut spec["template"]["metadata"]["labels"];
+    for (label, value) in [
+        ("batch.kubernetes.io/job-name", &name),
+        ("job-name", &name),
+        ("batch.kubernetes.io/controller-uid", &uid),
+        ("controller-uid", &uid),
+    ] {
+        absent(&mut labels[label], value.clone());
+    }
+    let selected = &mut spec["selector"]["matchLabels"];
+    absent(&mut selected["batch.kubernetes.io/controller-uid"], uid);
+}
+
 /// The jobs of a CronJob get their defaults when they are made, but for those of their pods.
 fn job_template(spec: &mut Value) {
     if spec.is_object() {

@@ -82,9 +82,11 @@ impl State {
             "pods" => &["daemonsets", "replicasets", "statefulsets"],
             _ => &["deployments"],
         };
+        let jobs = self.store.of_kind("batch", "jobs", &changed.namespace);
+        let jobs = jobs.filter(|_| changed.plural == "pods");
         let of_kind =
             |plural: &&'static str| self.store.of_kind("apps", plural, &changed.namespace);
-        let workloads = kinds.iter().flat_map(of_kind);
+        let workloads = kinds.iter().flat_map(of_kind).chain(jobs);
         let adopters =
             workloads.filter(|(_, workload)| selects(&workload["spec"]["selector"], labels));
         adopters.map(|(key, _)| key.clone()).collect()

@@ -8,12 +8,15 @@
 mod actor;
 mod child;
 mod claim;
+mod cron_job;
 mod daemon_set;
 mod deployment;
 mod field;
 mod history;
+mod job;
 mod pod;
 mod replica_set;
+mod schedule;
 mod settings;
 mod stateful_set;
 mod template;
@@ -41,6 +44,8 @@ pub(crate) struct Controllers {
     timers: Timers,
     /// What each pod, by its uid, is about to do.
     steps: BTreeMap<String, Step>,
+    /// How often pods of each Job have failed, and when there may be others.
+    retries: BTreeMap<String, (i64, Instant)>,
     /// How many addresses pods were given.
     addresses: u32,
 }
@@ -55,6 +60,7 @@ impl State {
             queue,
             timers: Timers::default(),
             steps: BTreeMap::new(),
+            retries: BTreeMap::new(),
             addresses: 0,
         });
         if has_node {
@@ -103,6 +109,8 @@ impl State {
             ("", "pods") => self.run_pod(key, is_due),
             ("apps", "replicasets") => self.sync_replica_set(key),
             ("", "persistentvolumeclaims") => self.sync_claim(key),
+            ("batch", "cronjobs") => self.sync_cron_job(key),
+            ("batch", "jobs") => self.sync_job(key),
             ("apps", "daemonsets") => self.sync_daemon_set(key),
             ("apps", "statefulsets") => self.sync_stateful_set(key),
             ("apps", "deployments") => self.sync_deployment(key),

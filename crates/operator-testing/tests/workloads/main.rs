@@ -1,5 +1,7 @@
 //! The controllers of workloads: what an operator sees of its children.
 
+mod batch;
+
 use std::time::Duration;
 
 use futures::TryStreamExt;
