@@ -123,6 +123,9 @@ impl State {
         if kind.is("", "services") {
             self.allocate(Some(live), object);
         }
+        if kind.is("apps", "daemonsets") {
+            defaults::count_templates(live, object);
+        }
     }
 
     pub(crate) fn kind_violations(

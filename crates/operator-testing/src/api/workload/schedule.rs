@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use k8s_openapi::jiff::civil::{Date, DateTime};
+use k8s_openapi::jiff::civil::Date;
 use k8s_openapi::jiff::tz::TimeZone;
 use k8s_openapi::jiff::{Timestamp, ToSpan};
 
@@ -72,40 +72,39 @@ impl Schedule {
 
     /// The first time after this one.
     pub fn after(&self, time: Timestamp) -> Option<Timestamp> {
-        let local = self.zone.to_datetime(time);
-        let last = local.date().checked_add(YEARS.years()).ok()?;
-        let mut day = local.date();
+        let mut day = self.zone.to_datetime(time).date();
+        let last = day.checked_add(YEARS.years()).ok()?;
         while day <= last {
-            if self.has_day(day) {
-                let times = self.hours.iter().flat_map(|hour| {
-                    let minutes = self.minutes.iter();
-                    minutes.map(move |minute| day.at(*hour, *minute, 0, 0))
-                });
-                let times = times.filter_map(|local| self.at(local));
-                if let Some(next) = times.filter(|next| *next > time).min() {
-                    return Some(next);
-                }
+            if let Some(next) = self.on(day).filter(|next| *next > time).min() {
+                return Some(next);
             }
             day = day.tomorrow().ok()?;
         }
         None
     }
 
-    fn at(&self, local: DateTime) -> Option<Timestamp> {
-        self.zone.to_timestamp(local).ok()
-    }
-
     /// The last time up to `now` that comes after `since`.
     pub fn missed(&self, since: Timestamp, now: Timestamp) -> Option<Timestamp> {
-        let mut last = None;
-        // Of a long time only the end matters.
-        let begin = since.max(now.checked_sub((400 * 24).hours()).unwrap_or(since));
-        let mut next = self.after(begin);
-        while let Some(time) = next.filter(|time| *time <= now) {
-            last = Some(time);
-            next = self.after(time);
+        let mut day = self.zone.to_datetime(now).date();
+        let first = self.zone.to_datetime(since).date();
+        while day >= first {
+            let times = self.on(day).filter(|time| *time <= now && *time > since);
+            if let Some(last) = times.max() {
+                return Some(last);
+            }
+            day = day.yesterday().ok()?;
         }
-        last
+        None
+    }
+
+    /// The times of a day; one that a change of the clocks leaves out comes later.
+    fn on(&self, day: Date) -> impl Iterator<Item = Timestamp> {
+        let hours = self.hours.iter().filter(move |_| self.has_day(day));
+        let times = hours.flat_map(move |hour| {
+            let minutes = self.minutes.iter();
+            minutes.map(move |minute| day.at(*hour, *minute, 0, 0))
+        });
+        times.filter_map(|local| self.zone.to_timestamp(local).ok())
     }
 
     fn has_day(&self, day: Date) -> bool {
