@@ -42,9 +42,14 @@ enum Owner {
     Waiting,
 }
 
-/// Whether storing this object may give the collector something to do.
-pub(crate) fn concerns(object: &Value) -> bool {
-    is_deleting(object) || !owners(object).is_empty()
+/// Whether storing this object in place of another may give the collector something to do.
+pub(crate) fn concerns(before: Option<&Value>, object: &Value) -> bool {
+    const FIELDS: [&str; 3] = ["deletionTimestamp", "finalizers", "ownerReferences"];
+    let is_same = |before: &Value| {
+        let (before, after) = (&before["metadata"], &object["metadata"]);
+        FIELDS.iter().all(|field| before[field] == after[field])
+    };
+    (is_deleting(object) || !owners(object).is_empty()) && !before.is_some_and(is_same)
 }
 
 fn owners(object: &Value) -> &[Value] {
@@ -87,6 +92,9 @@ impl State {
         }
         for (key, object) in by_uid.values().filter(|(_, object)| is_deleting(object)) {
             let has = |name: &str| finalizers(object).contains(&name);
+            if !has(ORPHAN) && !has(FOREGROUND) {
+                continue;
+            }
             let dependents: Vec<Key> = self
                 .store
                 .all()

@@ -227,8 +227,9 @@ impl State {
 
     /// Stores an object, and does what follows at once.
     fn put(&mut self, key: Key, object: Value) -> Result<std::sync::Arc<Value>> {
+        let before = self.store.find(&key);
         let stored = self.store.put(key.clone(), object);
-        self.unsettled |= gc::concerns(&stored);
+        self.unsettled |= gc::concerns(before.as_deref(), &stored);
         self.after_put(&key, &stored);
         #[cfg(feature = "workloads")]
         self.notice(&key, &stored);

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use futures::TryStreamExt;
 use k8s_openapi::api::apps::v1::{DaemonSet, Deployment, ReplicaSet, StatefulSet};
-use k8s_openapi::api::core::v1::{Namespace, Node, PersistentVolumeClaim, Pod};
+use k8s_openapi::api::core::v1::{Endpoints, Namespace, Node, PersistentVolumeClaim, Pod, Service};
+use k8s_openapi::api::discovery::v1::EndpointSlice;
 use kube::ResourceExt;
 use kube::api::{Api, DeleteParams, ListParams, Patch, PatchParams, PropagationPolicy};
 use kube::api::{WatchEvent, WatchParams};
@@ -606,4 +607,69 @@ async fn a_daemon_set_has_a_pod_on_each_node() {
     sleep(DELAY).await;
     assert_eq!(status().await, (0, 0, None));
     assert_eq!(members(&server).await.len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_service_leads_to_the_pods_that_are_ready() {
+    let server = server();
+    let service = json!({
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"name": "web"},
+        "spec": {"selector": {"app": "web"}, "ports": [{"port": 80, "targetPort": 8080}]},
+    });
+    install(&server, service).await;
+    install(&server, deployment(2)).await;
+    let slices = api::<EndpointSlice>(&server);
+    let ready = async || {
+        let slices = slices.list(&ListParams::default()).await.unwrap().items;
+        let [slice] = slices.try_into().unwrap();
+        assert_eq!(slice.labels()["kubernetes.io/service-name"], "web");
+        let conditions = slice.endpoints.into_iter();
+        let conditions = conditions.filter_map(|endpoint| endpoint.conditions?.ready);
+        conditions.filter(|ready| *ready).count()
+    };
+    assert_eq!(ready().await, 0);
+    sleep(DELAY).await;
+    assert_eq!(ready().await, 2);
+    let endpoints = api::<Endpoints>(&server);
+    let subset = endpoints
+        .get("web")
+        .await
+        .unwrap()
+        .subsets
+        .unwrap()
+        .remove(0);
+    assert_eq!(subset.addresses.unwrap().len(), 2);
+    assert_eq!(subset.ports.unwrap()[0].port, 8080);
+    let services = api::<Service>(&server);
+    services
+        .delete("web", &DeleteParams::default())
+        .await
+        .unwrap();
+    assert!(endpoints.get_opt("web").await.unwrap().is_none());
+    assert_eq!(
+        slices
+            .list(&ListParams::default())
+            .await
+            .unwrap()
+            .items
+            .len(),
+        0
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_a_delay_all_is_done_at_the_next_request() {
+    let server = Server::in_memory().with_workloads(Workloads::default().delay(Duration::ZERO));
+    install(&server, deployment(3)).await;
+    assert_eq!(counts(&server).await, "3/3/3");
+    let mut failing = deployment(1);
+    failing["spec"]["template"]["metadata"]["annotations"] =
+        json!({"operator-testing/outcome": "fails"});
+    install(&server, failing).await;
+    assert_eq!(
+        condition(&server, "Available").await,
+        "True MinimumReplicasAvailable"
+    );
 }

@@ -1,6 +1,7 @@
 //! Which objects a workload controls, and whom a change of an object concerns.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde_json::Value;
 
@@ -38,10 +39,12 @@ impl State {
                 None => {}
             }
         }
-        if place == ("", "persistentvolumeclaims") {
+        if matches!(place, ("", "persistentvolumeclaims" | "services")) {
             concerned.insert(changed.clone());
         }
         if is_pod {
+            let services = self.store.of_kind("", "services", &changed.namespace);
+            concerned.extend(services.map(|(key, _)| key.clone()));
             concerned.extend(claims(object).map(|name| Key {
                 plural: "persistentvolumeclaims".into(),
                 name: name.into(),
@@ -99,15 +102,15 @@ impl State {
         owner: &Value,
         (group, plural): (&str, &str),
         is_wanted: impl Fn(&Value) -> bool,
-    ) -> Vec<Value> {
+    ) -> Vec<Arc<Value>> {
         let namespace = text(owner, "namespace");
         let all = self.store.of_kind(group, plural, namespace);
-        let all: Vec<Value> = all
+        let all: Vec<Arc<Value>> = all
             .filter(|(_, object)| is_controlled_by(object, owner) || controller(object).is_none())
-            .map(|(_, object)| Value::clone(object))
+            .map(|(_, object)| object.clone())
             .collect();
         let mut claimed = Vec::new();
-        for mut object in all {
+        for object in all {
             let is_own = is_controlled_by(&object, owner);
             let labels = &object["metadata"]["labels"];
             let is_selected = selects(&owner["spec"]["selector"], labels);
@@ -117,22 +120,28 @@ impl State {
                 }
                 continue;
             }
+            let mut object = Value::clone(&object);
             if is_own {
                 disown(&mut object, owner);
                 // What has gone meanwhile is not held.
                 let _released = self.write(CONTROLLERS, &object);
             } else if !is_deleting(&object) {
                 own(&mut object, reference(owner));
-                claimed.extend(self.write(CONTROLLERS, &object));
+                claimed.extend(self.write(CONTROLLERS, &object).map(Arc::new));
             }
         }
         claimed
     }
 
     /// The objects of a kind that an object controls.
-    pub(super) fn controlled(&self, owner: &Value, group: &str, plural: &str) -> Vec<Value> {
+    pub(super) fn controlled(&self, owner: &Value, group: &str, plural: &str) -> Vec<Arc<Value>> {
         let all = self.store.of_kind(group, plural, text(owner, "namespace"));
         let own = all.filter(|(_, object)| is_controlled_by(object, owner));
-        own.map(|(_, object)| Value::clone(object)).collect()
+        own.map(|(_, object)| object.clone()).collect()
     }
+}
+
+/// Objects to be changed.
+pub(super) fn copies(objects: Vec<Arc<Value>>) -> Vec<Value> {
+    objects.into_iter().map(Arc::unwrap_or_clone).collect()
 }

@@ -11,6 +11,7 @@ use super::super::status::Result;
 use super::super::store::Key;
 use super::super::{State, clock};
 use super::actor::{CONTROLLERS, Told};
+use super::child::copies;
 use super::field::{condition, items, number, reference};
 use super::job::{has_ended, is_finished};
 use super::schedule::Schedule;
@@ -31,7 +32,7 @@ impl State {
     }
 
     fn step_cron_job(&mut self, key: &Key, cron: Value) -> Result<()> {
-        let mut jobs = self.controlled(&cron, "batch", "jobs");
+        let mut jobs = copies(self.controlled(&cron, "batch", "jobs"));
         jobs.sort_by_cached_key(super::field::by_age);
         let mut noted = cron.clone();
         self.note_jobs(&mut noted, &jobs);

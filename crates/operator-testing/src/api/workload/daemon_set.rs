@@ -7,6 +7,7 @@ use super::super::metadata::is_deleting;
 use super::super::status::Result;
 use super::super::store::Key;
 use super::actor::CONTROLLERS;
+use super::child::copies;
 use super::field::{
     annotation, available_in, by_age, counts, is_over, is_ready, items, number, until_available,
 };
@@ -32,7 +33,7 @@ impl State {
         }
         let revisions = self.revise(set)?;
         let update = hash(&revisions[revisions.len() - 1]).to_owned();
-        let mut pods = self.claim(set, ("", "pods"), |_| true);
+        let mut pods = copies(self.claim(set, ("", "pods"), |_| true));
         pods.sort_by_cached_key(by_age);
         let wait = number(&set["spec"]["minReadySeconds"]);
         if let Some(time) = until_available(&pods, wait) {

@@ -1,5 +1,6 @@
 //! What controllers read of objects, and the parts that they make of them.
 
+use std::borrow::Borrow;
 use std::time::Duration;
 
 use serde_json::{Map, Value, json};
@@ -83,9 +84,12 @@ pub(super) fn available_in(pod: &Value, min_ready_seconds: i64) -> Option<i64> {
 }
 
 /// When the next of the pods that are ready will be available.
-pub(super) fn until_available(pods: &[Value], min_ready_seconds: i64) -> Option<Duration> {
+pub(super) fn until_available<P: Borrow<Value>>(
+    pods: &[P],
+    min_ready_seconds: i64,
+) -> Option<Duration> {
     let waits = pods.iter();
-    let waits = waits.filter_map(|pod| available_in(pod, min_ready_seconds));
+    let waits = waits.filter_map(|pod| available_in(pod.borrow(), min_ready_seconds));
     let next = waits.filter(|seconds| *seconds > 0).min()?;
     Some(Duration::from_secs(next.unsigned_abs()))
 }

@@ -6,6 +6,7 @@ use super::super::State;
 use super::super::metadata::{name, text};
 use super::super::status::Result;
 use super::actor::CONTROLLERS;
+use super::child::copies;
 use super::field::{number, reference};
 use super::template;
 
@@ -15,7 +16,7 @@ pub(super) const REVISION: &str = "controller-revision-hash";
 impl State {
     /// The revisions of a workload, the newest last: that of its template, made if it is new.
     pub(super) fn revise(&mut self, owner: &Value) -> Result<Vec<Value>> {
-        let mut revisions = self.controlled(owner, "apps", "controllerrevisions");
+        let mut revisions = copies(self.controlled(owner, "apps", "controllerrevisions"));
         revisions.sort_by_cached_key(|revision| number(&revision["revision"]));
         let data = data(owner);
         let latest = revisions.last().map_or(0, |last| number(&last["revision"]));

@@ -11,6 +11,7 @@ mod claim;
 mod cron_job;
 mod daemon_set;
 mod deployment;
+mod endpoints;
 mod field;
 mod history;
 mod job;
@@ -77,9 +78,16 @@ impl State {
     /// Does what is due by now, each at its time.
     pub(crate) fn advance(&mut self) {
         let now = Instant::now();
+        let instant = self.workloads.as_ref();
+        let instant = instant.map(|workloads| workloads.settings.delay / 4);
+        let instant = instant.unwrap_or_default();
         while let Some((key, at)) = self.next_due(now) {
             clock::at(at, || {
                 self.reconcile(&key, true);
+                // What nobody could see one by one is followed by what follows from it once.
+                while let Some((key, _)) = self.next_due(now.min(at + instant)) {
+                    self.reconcile(&key, true);
+                }
                 self.work();
             });
         }
@@ -109,6 +117,7 @@ impl State {
             ("", "pods") => self.run_pod(key, is_due),
             ("apps", "replicasets") => self.sync_replica_set(key),
             ("", "persistentvolumeclaims") => self.sync_claim(key),
+            ("", "services") => self.sync_service(key),
             ("batch", "cronjobs") => self.sync_cron_job(key),
             ("batch", "jobs") => self.sync_job(key),
             ("apps", "daemonsets") => self.sync_daemon_set(key),

@@ -1,5 +1,7 @@
 //! ReplicaSets: as many pods as they ask for, made at once and replaced when they are gone.
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 
 use super::super::State;
@@ -30,7 +32,7 @@ impl State {
             false => self.scale_pods(&set, &pods).err(),
         };
         let owned = self.controlled(&set, "", "pods");
-        let is_leaving = |pod: &&Value| is_deleting(pod) && !is_over(pod);
+        let is_leaving = |pod: &&Arc<Value>| is_deleting(pod) && !is_over(pod);
         let terminating = owned.iter().filter(is_leaving).count();
         let wait = number(&set["spec"]["minReadySeconds"]);
         if let Some(time) = until_available(&pods, wait) {
@@ -41,13 +43,13 @@ impl State {
         let _written = self.write_status(CONTROLLERS, &set, status);
     }
 
-    fn scale_pods(&mut self, set: &Value, pods: &[Value]) -> Result<(), Failure> {
+    fn scale_pods(&mut self, set: &Value, pods: &[Arc<Value>]) -> Result<(), Failure> {
         let wanted = usize::try_from(number(&set["spec"]["replicas"])).unwrap_or_default();
         for _ in 0..wanted.saturating_sub(pods.len()).min(BURST) {
             let pod = template::pod(&set["spec"]["template"], set);
             self.make_pod(COMPONENT, set, pod)?;
         }
-        let mut pods: Vec<&Value> = pods.iter().collect();
+        let mut pods: Vec<&Value> = pods.iter().map(Arc::as_ref).collect();
         pods.sort_by_cached_key(|pod| loss(pod));
         for pod in pods
             .iter()
@@ -70,7 +72,12 @@ fn loss(pod: &Value) -> (bool, bool, bool, i64, std::cmp::Reverse<(String, Strin
     (is_placed, is_running, is_ready(pod), cost, age)
 }
 
-fn status(set: &Value, pods: &[Value], terminating: usize, failure: Option<&Failure>) -> Value {
+fn status(
+    set: &Value,
+    pods: &[Arc<Value>],
+    terminating: usize,
+    failure: Option<&Failure>,
+) -> Value {
     let spec = &set["spec"];
     let count = |fits: &dyn Fn(&Value) -> bool| -> i64 {
         let pods = pods.iter().filter(|pod| fits(pod));

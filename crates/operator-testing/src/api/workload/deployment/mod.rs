@@ -17,6 +17,7 @@ use super::super::metadata::{is_deleting, name};
 use super::super::status::Result;
 use super::super::store::Key;
 use super::actor::{CONTROLLERS, Told};
+use super::child::copies;
 use super::field::{annotation, number};
 use super::replica_set::{age, replicas};
 use super::template::is_same;
@@ -50,7 +51,7 @@ impl State {
     }
 
     fn roll(&mut self, deployment: Value) -> Result<()> {
-        let sets = self.claim(&deployment, ("apps", "replicasets"), |_| true);
+        let sets = copies(self.claim(&deployment, ("apps", "replicasets"), |_| true));
         let mut rollout = Rollout::of(deployment, sets);
         if is_deleting(&rollout.deployment) {
             return self.report(&rollout);

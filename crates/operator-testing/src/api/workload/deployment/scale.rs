@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::super::super::State;
 use super::super::super::status::Result;
+use super::super::child::copies;
 use super::super::field::{annotation, number};
 use super::super::replica_set::{age, replicas};
 use super::revision::Found;
@@ -50,7 +51,7 @@ impl State {
     }
 
     fn sets_of(&self, rollout: &Rollout) -> Vec<Value> {
-        self.controlled(&rollout.deployment, "apps", "replicasets")
+        copies(self.controlled(&rollout.deployment, "apps", "replicasets"))
     }
 
     /// In the middle of a rollout each ReplicaSet gets its share of what is added or taken away.

@@ -13,6 +13,7 @@ use super::super::metadata::{is_deleting, now};
 use super::super::status::Result;
 use super::super::store::Key;
 use super::actor::{CONTROLLERS, Told};
+use super::child::copies;
 use super::field::{self, condition, is_active, is_over, is_ready, items, number, seconds};
 
 use self::index::Indexes;
@@ -68,7 +69,7 @@ impl State {
     }
 
     fn step_job(&mut self, key: &Key, job: Value) -> Result<()> {
-        let pods = self.claim(&job, ("", "pods"), |_| true);
+        let pods = copies(self.claim(&job, ("", "pods"), |_| true));
         let mut pass = Pass::new(job, &pods);
         let is_suspended = pass.job["spec"]["suspend"] == true;
         let status = &mut pass.job["status"];

@@ -9,6 +9,7 @@ use super::super::metadata::{is_deleting, name};
 use super::super::status::Result;
 use super::super::store::Key;
 use super::actor::{CONTROLLERS, Told};
+use super::child::copies;
 use super::field::{available_in, counts, is_over, is_ready, number, until_available};
 use super::history::{restored, revision_of};
 
@@ -42,7 +43,7 @@ impl State {
     fn step_stateful_set(&mut self, key: &Key, set: Value) -> Result<()> {
         let revisions = self.revise(&set)?;
         let is_member = |pod: &Value| ordinal(name(&set), pod).is_some();
-        let mut pods = self.claim(&set, ("", "pods"), is_member);
+        let mut pods = copies(self.claim(&set, ("", "pods"), is_member));
         pods.sort_by_cached_key(|pod| ordinal(name(&set), pod));
         let wait = number(&set["spec"]["minReadySeconds"]);
         if let Some(time) = until_available(&pods, wait) {
