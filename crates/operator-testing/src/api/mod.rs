@@ -144,6 +144,7 @@ impl State {
             workloads: None,
         };
         state.found_namespaces();
+        state.found_service();
         state.found_roles();
         state.store.begin();
         state
