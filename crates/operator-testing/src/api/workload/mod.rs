@@ -43,10 +43,10 @@ pub(crate) struct Controllers {
     /// What is to be looked at.
     queue: BTreeSet<Key>,
     timers: Timers,
-    /// What each pod, by its uid, is about to do.
-    steps: BTreeMap<String, Step>,
-    /// How often pods of each Job have failed, and when there may be others.
-    retries: BTreeMap<String, (i64, Instant)>,
+    /// What each pod, with its uid, is about to do.
+    steps: BTreeMap<Key, (String, Step)>,
+    /// How often pods of each Job, with its uid, have failed, and when there may be others.
+    retries: BTreeMap<Key, (String, i64, Instant)>,
     /// How many addresses pods were given.
     addresses: u32,
 }
@@ -90,6 +90,15 @@ impl State {
                 }
                 self.work();
             });
+        }
+    }
+
+    /// Forgets an object that has gone.
+    fn forget(&mut self, key: &Key) {
+        if let Some(workloads) = &mut self.workloads {
+            workloads.timers.clear(key);
+            workloads.steps.remove(key);
+            workloads.retries.remove(key);
         }
     }
 

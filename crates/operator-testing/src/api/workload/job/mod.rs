@@ -56,7 +56,7 @@ struct Pass {
 impl State {
     pub(super) fn sync_job(&mut self, key: &Key) {
         let Some(job) = self.store.find(key) else {
-            return;
+            return self.forget(key);
         };
         if is_finished(&job) {
             return self.expire_job(key, &job);

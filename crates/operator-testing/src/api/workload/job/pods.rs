@@ -53,8 +53,13 @@ impl State {
             return true;
         };
         let now = super::super::clock::instant();
-        let uid = text(&pass.job, "uid").to_owned();
-        let (failed, then) = workloads.retries.entry(uid).or_insert((0, now));
+        let uid = text(&pass.job, "uid");
+        let fresh = || (uid.to_owned(), 0, now);
+        let retry = workloads.retries.entry(key.clone()).or_insert_with(fresh);
+        if retry.0 != uid {
+            *retry = fresh();
+        }
+        let (_, failed, then) = retry;
         if pass.failed > *failed {
             *failed = pass.failed;
             *then = now + backoff(workloads.settings.delay, pass.failed - 1);

@@ -45,7 +45,7 @@ impl State {
             return;
         }
         let Some(pod) = self.store.find(key) else {
-            return;
+            return self.forget(key);
         };
         let mut pod = Value::clone(&pod);
         let fate = self.fate_of(&pod);
@@ -56,24 +56,21 @@ impl State {
             self.report_pod(&pod, &report);
             return;
         }
-        let uid = text(&pod, "uid").to_owned();
         let step = next(&pod, &fate);
         let Some(workloads) = &mut self.workloads else {
             return;
         };
-        let known = workloads.steps.get(&uid);
         let Some(step) = step else {
-            workloads.steps.remove(&uid);
-            workloads.timers.clear(key);
-            return;
+            return self.forget(key);
         };
-        if known != Some(&step) {
+        let planned = (text(&pod, "uid").to_owned(), step.clone());
+        if workloads.steps.get(key) != Some(&planned) {
             let delay = delay(&step, &fate);
-            workloads.steps.insert(uid, step);
+            workloads.steps.insert(key.clone(), planned);
             workloads.timers.clear(key);
             self.wake(key, delay);
         } else if is_due {
-            workloads.steps.remove(&uid);
+            workloads.steps.remove(key);
             self.take_step(&pod, &fate, &step);
         }
     }
