@@ -1,6 +1,7 @@
 //! Pods on their node: a scheduler and a kubelet that run nothing. A pod is placed at once; then it starts, ends and stops, each after
 //! its delay, unless an object says that it fares otherwise.
 
+mod condition;
 mod node;
 mod outcome;
 mod status;
