@@ -20,7 +20,7 @@ use kube::{
     discovery,
     runtime::{conditions, wait::await_condition},
 };
-use operator_testing::{ApiServer, http::Serving};
+use operator_testing::{ApiServer, Workloads, http::Serving};
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::time::{sleep, timeout};
@@ -61,7 +61,7 @@ impl Cluster {
         folder: &Path,
         tell: &Tell,
     ) -> Result<Self, DevError> {
-        let server = ApiServer::new();
+        let server = ApiServer::new().with_workloads(Workloads::default());
         let account = format!("system:serviceaccount:{name}:{name}");
         let (service, user, listener) = (server.clone(), account.clone(), tell.clone());
         let service = service_fn(move |request: Request<_>| {

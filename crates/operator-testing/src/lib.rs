@@ -20,7 +20,8 @@
 //! The cases of `tests/cases/` are answered as kube-apiserver 1.36.3 answers them, but for the few that `differences.yaml` there lists.
 //!
 //! - No controllers but garbage collection, the ends of namespaces and definitions, and what a namespace is furnished with; these act
-//!   before the answer to the request that caused them. Deployments make no pods.
+//!   before the answer to the request that caused them. Deployments and the like make pods with the feature `workloads` alone; see
+//!   `ApiServer::with_workloads`. Their pods run nothing.
 //! - Built-in kinds are checked for types and unknown fields. Defaults are those of workloads, Pods, Services, Secrets, Namespaces,
 //!   claims of volumes, NetworkPolicies and role bindings; validation is of the rules that are met most, of workloads, Pods, Services,
 //!   ConfigMaps, Secrets, Leases, Events, Roles and their bindings. A Pod gets no token of its service account. A Service's addresses
@@ -51,6 +52,8 @@ mod rights;
 mod server;
 mod trial;
 
+#[cfg(feature = "workloads")]
+pub use api::Workloads;
 pub use api::{ApiServer, Body};
 pub use error::{Error, Result};
 pub use operator_schema;

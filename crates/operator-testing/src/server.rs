@@ -57,6 +57,17 @@ impl Server {
         Self::of(ApiServer::new(), "default")
     }
 
+    /// Switches the controllers of workloads on, in memory; a real server has its own. See [`ApiServer::with_workloads`].
+    #[cfg(feature = "workloads")]
+    #[must_use]
+    pub fn with_workloads(self, workloads: crate::Workloads) -> Self {
+        if let Some(server) = self.service() {
+            // A clone is the same server.
+            let _same = server.with_workloads(workloads);
+        }
+        self
+    }
+
     /// This server, with the namespace to work in.
     pub(crate) fn of(server: ApiServer, namespace: &str) -> Self {
         let backend = Backend::Memory(server);

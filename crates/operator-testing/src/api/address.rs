@@ -3,8 +3,40 @@
 use serde_json::{Value, json};
 
 use super::State;
+use super::store::Key;
 
 impl State {
+    /// The Service by which pods reach the server itself.
+    pub(crate) fn found_service(&mut self) {
+        let key = Key {
+            plural: "services".into(),
+            namespace: "default".into(),
+            name: "kubernetes".into(),
+            ..Key::default()
+        };
+        let object = json!({
+            "kind": "Service",
+            "apiVersion": "v1",
+            "metadata": {
+                "name": "kubernetes",
+                "namespace": "default",
+                "labels": {"component": "apiserver", "provider": "kubernetes"},
+            },
+            "spec": {
+                "ports": [{"name": "https", "protocol": "TCP", "port": 443, "targetPort": 6443}],
+                "clusterIP": "10.0.0.1",
+                "clusterIPs": ["10.0.0.1"],
+                "type": "ClusterIP",
+                "sessionAffinity": "None",
+                "ipFamilies": ["IPv4"],
+                "ipFamilyPolicy": "SingleStack",
+                "internalTrafficPolicy": "Cluster",
+            },
+            "status": {"loadBalancer": {}},
+        });
+        self.found(key, object);
+    }
+
     /// Gives a new or changed Service what it asks for and does not have.
     pub(crate) fn allocate(&mut self, live: Option<&Value>, object: &mut Value) {
         let spec = &mut object["spec"];

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::State;
 use super::apply::{Managers, Operation};
 use super::delete::{FOREGROUND, ORPHAN, Options, Propagation};
-use super::metadata::{self, finalizers, is_deleting, text};
+use super::metadata::{self, finalizers, is_deleting, is_out_of_time, text};
 use super::store::Key;
 use super::write::{without_managers, writer};
 
@@ -42,9 +42,14 @@ enum Owner {
     Waiting,
 }
 
-/// Whether storing this object may give the collector something to do.
-pub(crate) fn concerns(object: &Value) -> bool {
-    is_deleting(object) || !owners(object).is_empty()
+/// Whether storing this object in place of another may give the collector something to do.
+pub(crate) fn concerns(before: Option<&Value>, object: &Value) -> bool {
+    const FIELDS: [&str; 3] = ["deletionTimestamp", "finalizers", "ownerReferences"];
+    let is_same = |before: &Value| {
+        let (before, after) = (&before["metadata"], &object["metadata"]);
+        FIELDS.iter().all(|field| before[field] == after[field])
+    };
+    (is_deleting(object) || !owners(object).is_empty()) && !before.is_some_and(is_same)
 }
 
 fn owners(object: &Value) -> &[Value] {
@@ -87,6 +92,9 @@ impl State {
         }
         for (key, object) in by_uid.values().filter(|(_, object)| is_deleting(object)) {
             let has = |name: &str| finalizers(object).contains(&name);
+            if !has(ORPHAN) && !has(FOREGROUND) {
+                continue;
+            }
             let dependents: Vec<Key> = self
                 .store
                 .all()
@@ -211,7 +219,7 @@ impl State {
             );
             metadata::set(&mut object, "managedFields", managers.write_or_null());
         }
-        if is_deleting(&object) && finalizers(&object).is_empty() && !is_held {
+        if is_out_of_time(&object) && finalizers(&object).is_empty() && !is_held {
             self.remove(key);
         } else if object != *live {
             // Storing what was stored before cannot fail.

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Map, Value};
 
+use super::clock;
 use super::kind::Kind;
 use super::name;
 use super::status::Cause;
@@ -20,6 +21,12 @@ pub(crate) fn name(object: &Value) -> &str {
 
 pub(crate) fn is_deleting(object: &Value) -> bool {
     !object["metadata"]["deletionTimestamp"].is_null()
+}
+
+/// Whether nothing but finalizers keeps an object that is being deleted: a pod also has time to stop.
+pub(crate) fn is_out_of_time(object: &Value) -> bool {
+    let grace = &object["metadata"]["deletionGracePeriodSeconds"];
+    is_deleting(object) && grace.as_i64().unwrap_or_default() == 0
 }
 
 pub(crate) fn finalizers(object: &Value) -> Vec<&str> {
@@ -54,14 +61,14 @@ pub(crate) fn metadata(object: &mut Value) -> Option<&mut Map<String, Value>> {
 
 /// Now, as Kubernetes writes times: in UTC, to the second.
 pub(crate) fn now() -> String {
-    Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    clock::text(clock::now())
 }
 
 /// That many seconds from now.
 pub(crate) fn after(seconds: i64) -> String {
-    let now = Timestamp::now();
+    let now = clock::now();
     let then = Timestamp::from_second(now.as_second().saturating_add(seconds)).unwrap_or(now);
-    then.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    clock::text(then)
 }
 
 /// A new version 4 UUID.
@@ -91,6 +98,12 @@ pub(crate) fn suffix() -> String {
         number /= LETTERS.len() as u64;
     }
     letters
+}
+
+/// Sixteen digits, as the names of events end.
+#[cfg(feature = "workloads")]
+pub(crate) fn serial() -> String {
+    format!("{:016x}", random())
 }
 
 /// Unlike any other of this process, and very likely of others: the standard library's random hasher keys over a counter.

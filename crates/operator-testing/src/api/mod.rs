@@ -5,6 +5,7 @@ mod address;
 mod admit;
 mod apply;
 mod builtin;
+mod clock;
 mod crd;
 mod decode;
 mod defaults;
@@ -47,6 +48,8 @@ mod validate;
 mod watch;
 #[cfg(feature = "http")]
 mod wire;
+#[cfg(feature = "workloads")]
+mod workload;
 mod write;
 mod zero;
 
@@ -55,6 +58,8 @@ use serde_json::Value;
 #[cfg(feature = "http")]
 pub(crate) use self::service::unauthorized;
 pub use self::service::{ApiServer, Body};
+#[cfg(feature = "workloads")]
+pub use self::workload::Workloads;
 
 use self::kind::Kind;
 use self::list::List;
@@ -87,6 +92,9 @@ pub(crate) struct State {
     minds_owners: bool,
     /// How many addresses and ports Services were given.
     allocated: u32,
+    /// The controllers of workloads, if they are switched on.
+    #[cfg(feature = "workloads")]
+    workloads: Option<workload::Controllers>,
 }
 
 /// A call to a resource of a known kind.
@@ -139,14 +147,19 @@ impl State {
             unsettled: false,
             minds_owners: false,
             allocated: 0,
+            #[cfg(feature = "workloads")]
+            workloads: None,
         };
         state.found_namespaces();
+        state.found_service();
         state.found_roles();
         state.store.begin();
         state
     }
 
     fn serve(&mut self, call: &Call) -> Result<Reply> {
+        #[cfg(feature = "workloads")]
+        self.advance();
         let reply = match Target::read(&call.path) {
             Target::Other(path) => self.serve_other(call, &path),
             Target::Resource(path) => self.serve_resource(call, &path),
@@ -154,6 +167,8 @@ impl State {
         if self.unsettled {
             self.settle_dependents();
         }
+        #[cfg(feature = "workloads")]
+        self.work();
         reply
     }
 
@@ -220,9 +235,12 @@ impl State {
 
     /// Stores an object, and does what follows at once.
     fn put(&mut self, key: Key, object: Value) -> Result<std::sync::Arc<Value>> {
+        let before = self.store.find(&key);
         let stored = self.store.put(key.clone(), object);
-        self.unsettled |= gc::concerns(&stored);
+        self.unsettled |= gc::concerns(before.as_deref(), &stored);
         self.after_put(&key, &stored);
+        #[cfg(feature = "workloads")]
+        self.notice(&key, &stored);
         Ok(stored)
     }
 
@@ -231,6 +249,8 @@ impl State {
         let last = self.store.remove(key)?;
         self.unsettled = true;
         self.after_remove(key);
+        #[cfg(feature = "workloads")]
+        self.notice(key, &last);
         Some(last)
     }
 }

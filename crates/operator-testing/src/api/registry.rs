@@ -110,6 +110,9 @@ impl State {
         if kind.is("", "pods") {
             defaults::admit_pod(object);
         }
+        if kind.is("batch", "jobs") {
+            defaults::admit_job(object);
+        }
         Ok(())
     }
 
@@ -119,6 +122,9 @@ impl State {
         }
         if kind.is("", "services") {
             self.allocate(Some(live), object);
+        }
+        if kind.is("apps", "daemonsets") {
+            defaults::count_templates(live, object);
         }
     }
 

@@ -82,6 +82,22 @@ impl Call {
         }
     }
 
+    /// A request of a part of the server's own cluster.
+    #[cfg(feature = "workloads")]
+    pub fn own(agent: &str, method: http::Method, path: String, body: &Value) -> Self {
+        Self {
+            method,
+            path,
+            query: BTreeMap::new(),
+            content_type: "application/json".to_owned(),
+            accept: String::new(),
+            agent: agent.to_owned(),
+            user: None,
+            body: body.to_string().into(),
+            warnings: RefCell::default(),
+        }
+    }
+
     pub fn warn(&self, text: &str) {
         let mut warnings = self.warnings.borrow_mut();
         if !warnings.iter().any(|known| known == text) {

@@ -17,12 +17,16 @@ use http_body_util::{BodyExt, Full, StreamBody};
 use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::watch;
+#[cfg(feature = "workloads")]
+use tokio::time::Instant;
 
 use super::form::{Form, JSON};
 use super::request::Call;
 use super::status::Failure;
 use super::store::Key;
 use super::watch::Tick;
+#[cfg(feature = "workloads")]
+use super::workload::Workloads;
 use super::{Reply, State};
 
 /// The body of a response.
@@ -85,8 +89,46 @@ impl ApiServer {
         self.drop_watches();
     }
 
+    /// Switches the controllers of workloads on, and makes a node for their pods where there is none: Deployments, StatefulSets,
+    /// DaemonSets, Jobs and CronJobs come to what they ask for, as a cluster brings them to it.
+    ///
+    /// What controllers do at once is done before the answer to the request that caused it; for the rest see [`Workloads`]. Its time is
+    /// tokio's: a test that pauses the clock moves it. There is no task for it, and so nothing happens while nobody asks or watches;
+    /// who does then finds all that was due.
+    #[cfg(feature = "workloads")]
+    #[must_use]
+    pub fn with_workloads(self, workloads: Workloads) -> Self {
+        self.state().employ(workloads);
+        self.announce();
+        self
+    }
+
+    /// Does what is due by now; when there is more to do.
+    #[cfg(feature = "workloads")]
+    pub(super) fn advance(&self) -> Option<Instant> {
+        let due = {
+            let mut state = self.state();
+            state.advance();
+            state.due()
+        };
+        self.announce();
+        due
+    }
+
+    /// Tells watches how far the store is.
+    fn announce(&self) {
+        let version = self.state().store.version();
+        self.shared.changed.send_if_modified(|tick| {
+            let is_new = tick.version != version;
+            tick.version = version;
+            is_new
+        });
+    }
+
     /// All objects as they are stored, by `GROUP/PLURAL/NAMESPACE/NAME`.
     pub(crate) fn objects(&self) -> BTreeMap<String, Arc<Value>> {
+        #[cfg(feature = "workloads")]
+        self.advance();
         let state = self.state();
         let path = |key: &Key| [&*key.group, &*key.plural, &*key.namespace, &*key.name].join("/");
         let objects = state.store.all();
@@ -129,17 +171,12 @@ impl ApiServer {
             Ok(form) => form,
             Err(failure) => return failed(&failure),
         };
-        let (reply, version, view) = {
+        let (reply, view) = {
             let mut state = self.state();
             let view = state.view(form, &call);
-            let reply = state.serve(&call);
-            (reply, state.store.version(), view)
+            (state.serve(&call), view)
         };
-        self.shared.changed.send_if_modified(|tick| {
-            let is_new = tick.version != version;
-            tick.version = version;
-            is_new
-        });
+        self.announce();
         let mut response = match reply {
             Ok(Reply::Object { code, object }) => {
                 let object = view.show(object);

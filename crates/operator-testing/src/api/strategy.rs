@@ -71,8 +71,21 @@ fn put_back(object: &mut Value, live: &Value, field: &str) {
     }
 }
 
-/// What `generation` counts changes of.
-pub(crate) fn desired(kind: &Kind, object: &Value) -> Value {
+/// Whether `generation` counts this change.
+pub(crate) fn is_desired_anew(
+    kind: &Kind,
+    subresource: Option<&str>,
+    live: &Value,
+    object: &Value,
+) -> bool {
+    let annotations = |object: &Value| object["metadata"]["annotations"].clone();
+    // A Deployment's ReplicaSets take over its annotations.
+    let has_said = kind.is("apps", "deployments") && subresource.is_none();
+    desired(kind, live) != desired(kind, object)
+        || has_said && annotations(live) != annotations(object)
+}
+
+fn desired(kind: &Kind, object: &Value) -> Value {
     let mut object = object.clone();
     if let Some(fields) = object.as_object_mut() {
         fields.shift_remove("metadata");

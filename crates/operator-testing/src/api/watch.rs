@@ -210,6 +210,14 @@ fn next_bookmark(deadline: Instant) -> Option<Instant> {
     Some(last.min(now + Duration::from_secs(60)))
 }
 
+/// Waits for a time, or forever.
+async fn come(due: Option<Instant>) {
+    match due {
+        Some(due) => sleep_until(due).await,
+        None => std::future::pending().await,
+    }
+}
+
 impl Watch {
     async fn next(&mut self) -> Option<Bytes> {
         let first = std::mem::take(&mut self.subscription.first);
@@ -217,6 +225,10 @@ impl Watch {
             return Some(self.write(first));
         }
         loop {
+            #[cfg(feature = "workloads")]
+            let due = self.server.advance();
+            #[cfg(not(feature = "workloads"))]
+            let due = None;
             if self.is_over || self.ticks.borrow_and_update().epoch != self.epoch {
                 return None;
             }
@@ -232,6 +244,7 @@ impl Watch {
             }
             tokio::select! {
                 changed = self.ticks.changed() => changed.ok()?,
+                () = come(due) => {}
                 () = sleep_until(self.bookmark.unwrap_or(self.deadline)) => {
                     self.bookmark?;
                     self.bookmark = next_bookmark(self.deadline);

@@ -7,10 +7,10 @@ use super::apply::{ManagerId, Managers, Node, Operation, Writer};
 use super::builtin::{builtin, has_generation};
 use super::duplicate::duplicates;
 use super::kind::Kind;
-use super::metadata::{self, finalizers, is_deleting, name, text};
+use super::metadata::{self, finalizers, is_deleting, is_out_of_time, name, text};
 use super::status::{Cause, Failure, Result};
 use super::store::Key;
-use super::strategy::{creates_on_update, desired, ignored, needs_version, restrict};
+use super::strategy::{creates_on_update, ignored, is_desired_anew, needs_version, restrict};
 use super::{Reply, Request, State, decode, last_applied, scale, zero};
 
 /// An object about to be stored, with its field managers.
@@ -200,7 +200,8 @@ impl State {
             metadata::set(&mut object, field, live["metadata"][field].clone());
         }
         self.before_update(kind, &live, &mut object);
-        if has_generation(kind) && desired(kind, &live) != desired(kind, &object) {
+        let subresource = request.path.subresource.as_deref();
+        if has_generation(kind) && is_desired_anew(kind, subresource, &live, &object) {
             let generation = live["metadata"]["generation"].as_i64().unwrap_or_default() + 1;
             metadata::set(&mut object, "generation", generation);
         }
@@ -210,11 +211,10 @@ impl State {
             managers = before;
         }
         metadata::set(&mut object, "managedFields", managers.write_or_null());
-        let subresource = request.path.subresource.as_deref();
         self.check_changed(kind, subresource, &live, &object, causes)?;
         self.check_owners(request, Some(&live), &object)?;
         let key = request.key(name(&live));
-        if is_deleting(&live) && finalizers(&object).is_empty() && !self.holds(kind, &object) {
+        if is_out_of_time(&live) && finalizers(&object).is_empty() && !self.holds(kind, &object) {
             if !request.call.is_dry_run() {
                 self.remove(&key);
             }

@@ -51,7 +51,11 @@ impl<'a> Node<'a> {
             let atomic = [schema, target]
                 .iter()
                 .any(|s| s.map_type.as_deref() == Some("atomic"));
-            return if atomic { Form::Leaf } else { Form::Fields };
+            return if atomic || is_raw(schema) {
+                Form::Leaf
+            } else {
+                Form::Fields
+            };
         }
         if value.is_array() || is("array") {
             return match target.list_type.as_deref() {
@@ -217,4 +221,10 @@ impl Items<'_> {
         }
         Ok(Step::key(fields))
     }
+}
+
+/// Whether a schema is of JSON that Go does not look into.
+fn is_raw(schema: &Schema) -> bool {
+    let name = schema.unknown.get("$ref").and_then(Value::as_str);
+    name.is_some_and(|name| name.ends_with("runtime.RawExtension"))
 }

@@ -9,6 +9,7 @@ mod service;
 mod workload;
 
 pub(crate) use self::pod::admit as admit_pod;
+pub(crate) use self::workload::{admit_job, count_templates};
 
 use serde_json::{Value, json};
 

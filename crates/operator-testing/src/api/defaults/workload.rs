@@ -1,10 +1,13 @@
 //! Deployments and the like, jobs.
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::super::kind::Kind;
 use super::pod::fill_template;
 use super::{absent, fields, items};
+
+/// How many templates a DaemonSet has had.
+const TEMPLATES: &str = "deprecated.daemonset.template.generation";
 
 pub(super) fn fill(kind: &Kind, object: &mut Value) {
     if !object["spec"].is_object() {
@@ -12,10 +15,10 @@ pub(super) fn fill(kind: &Kind, object: &mut Value) {
     }
     if kind.plural == "daemonsets" {
         let annotations = &mut object["metadata"]["annotations"];
-        absent(
-            &mut annotations["deprecated.daemonset.template.generation"],
-            "1",
-        );
+        absent(&mut annotations[TEMPLATES], "1");
+    }
+    if kind.plural == "jobs" {
+        label_job(object);
     }
     let spec = &mut object["spec"];
     fill_template(&mut spec["template"]);
@@ -107,6 +110,56 @@ fn job(spec: &mut Value) {
         ("podReplacementPolicy", json!("TerminatingOrFailed")),
     ];
     fields(spec, &defaults);
+}
+
+/// A Job without labels has those of its pods.
+fn label_job(job: &mut Value) {
+    let labels = job["spec"]["template"]["metadata"]["labels"].clone();
+    let own = job["metadata"]["labels"].as_object();
+    if labels.is_object() && own.is_none_or(Map::is_empty) {
+        job["metadata"]["labels"] = labels;
+    }
+}
+
+/// The labels by which a new Job knows its pods, unless it selects them itself.
+pub(crate) fn admit_job(job: &mut Value) {
+    if job["spec"]["manualSelector"] == true {
+        return;
+    }
+    let (name, uid) = (
+        job["metadata"]["name"].clone(),
+        job["metadata"]["uid"].clone(),
+    );
+    let template = &job["spec"]["template"]["metadata"]["labels"];
+    // Go's defaults gave both one map, to which the labels are added.
+    let is_shared = template.is_object() && job["metadata"]["labels"] == *template;
+    let spec = &mut job["spec"];
+    let labels = &mut spec["template"]["metadata"]["labels"];
+    for (label, value) in [
+        ("batch.kubernetes.io/job-name", &name),
+        ("job-name", &name),
+        ("batch.kubernetes.io/controller-uid", &uid),
+        ("controller-uid", &uid),
+    ] {
+        absent(&mut labels[label], value.clone());
+    }
+    let labels = labels.clone();
+    let selected = &mut spec["selector"]["matchLabels"];
+    absent(&mut selected["batch.kubernetes.io/controller-uid"], uid);
+    if is_shared {
+        job["metadata"]["labels"] = labels;
+    }
+}
+
+/// Counts the templates of a DaemonSet.
+pub(crate) fn count_templates(live: &Value, set: &mut Value) {
+    let known = &live["metadata"]["annotations"][TEMPLATES];
+    let count: i64 = known
+        .as_str()
+        .and_then(|count| count.parse().ok())
+        .unwrap_or(1);
+    let is_new = live["spec"]["template"] != set["spec"]["template"];
+    set["metadata"]["annotations"][TEMPLATES] = (count + i64::from(is_new)).to_string().into();
 }
 
 /// The jobs of a CronJob get their defaults when they are made, but for those of their pods.

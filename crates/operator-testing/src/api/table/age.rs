@@ -3,12 +3,14 @@
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
+use super::super::clock;
+
 /// How long ago a time was, for a table's `AGE`.
 pub(crate) fn since(time: &Value) -> String {
     match time.as_str().unwrap_or_default() {
         "" => "<unknown>".to_owned(),
         text => match text.parse::<Timestamp>() {
-            Ok(then) => human(seconds(then, Timestamp::now())),
+            Ok(then) => human(seconds(then, clock::now())),
             Err(_) => "<invalid>".to_owned(),
         },
     }

@@ -1,8 +1,8 @@
 //! Rows of Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs and CronJobs.
 
-use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 
+use super::super::clock;
 use super::super::metadata::{is_deleting, text};
 use super::age;
 use super::labels::{labels, or_none, selector};
@@ -106,7 +106,7 @@ pub(super) fn job(object: &Value) -> Vec<Value> {
         (None, _) => format!("{succeeded}/1"),
     };
     let end = match &status["completionTime"] {
-        Value::Null => json!(Timestamp::now().to_string()),
+        Value::Null => json!(clock::now().to_string()),
         time => time.clone(),
     };
     let duration = age::between(&status["startTime"], &end).unwrap_or_default();

@@ -7,6 +7,9 @@ mod rights;
 mod service;
 mod workload;
 
+#[cfg(feature = "workloads")]
+pub(crate) use self::workload::selects;
+
 use serde_json::Value;
 
 use super::kind::Kind;
@@ -34,6 +37,7 @@ pub(crate) fn violations(kind: &Kind, live: Option<&Value>, object: &Value) -> V
                 causes.push(Cause::invalid("involvedObject.namespace", text));
             }
         }
+        ("apps", "controllerrevisions") => {}
         ("apps" | "batch", _) => workload::check(kind, live, object, &mut causes),
         ("coordination.k8s.io", "leases") => lease(object, &mut causes),
         ("rbac.authorization.k8s.io", "roles" | "clusterroles") => {

@@ -42,7 +42,7 @@ pub(super) fn check(kind: &Kind, live: Option<&Value>, object: &Value, causes: &
 }
 
 /// Whether a selector of a workload selects labels.
-fn selects(selector: &Value, labels: &Value) -> bool {
+pub(crate) fn selects(selector: &Value, labels: &Value) -> bool {
     let wanted = selector["matchLabels"].as_object().into_iter().flatten();
     let mut wanted = wanted.map(|(name, value)| labels[name.as_str()] == *value);
     let fits = |expression: &Value| {

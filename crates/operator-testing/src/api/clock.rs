@@ -1,0 +1,51 @@
+//! The time that the server knows: that of tokio's clock, so that a test which pauses the clock also moves the server's.
+
+#[cfg(feature = "workloads")]
+use std::cell::Cell;
+use std::time::Duration;
+
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use tokio::time::Instant;
+
+#[cfg(feature = "workloads")]
+thread_local! {
+    /// The time at which something was due that is done only now.
+    static PAST: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
+/// Now, as tokio's clock has it.
+pub(crate) fn instant() -> Instant {
+    #[cfg(feature = "workloads")]
+    if let Some(past) = PAST.get() {
+        return past;
+    }
+    Instant::now()
+}
+
+/// Does what was due at a time in the past, as it would have been done then.
+#[cfg(feature = "workloads")]
+pub(crate) fn at<T>(past: Instant, act: impl FnOnce() -> T) -> T {
+    PAST.set(Some(past));
+    let done = act();
+    PAST.set(None);
+    done
+}
+
+/// Now, as the time of day: the real one, as far on as tokio's clock is ahead.
+pub(crate) fn now() -> Timestamp {
+    let (clock, real) = (instant().into_std(), std::time::Instant::now());
+    let ahead = signed(clock.saturating_duration_since(real));
+    let behind = signed(real.saturating_duration_since(clock));
+    Timestamp::now()
+        .saturating_add(ahead - behind)
+        .unwrap_or(Timestamp::MAX)
+}
+
+fn signed(duration: Duration) -> SignedDuration {
+    SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX)
+}
+
+/// As Kubernetes writes times: in UTC, to the second.
+pub(crate) fn text(time: Timestamp) -> String {
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}

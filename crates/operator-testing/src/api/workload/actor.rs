@@ -1,0 +1,178 @@
+//! The parts of a cluster that write about workloads. Each writes as any client does, under its own name.
+
+use http::Method;
+use serde_json::{Value, json};
+
+use super::super::metadata::{self, name, text};
+use super::super::request::{Call, Target};
+use super::super::status::{Failure, Result};
+use super::super::store::Key;
+use super::super::{Reply, State};
+use super::field::items;
+
+/// A program of a cluster, by the name under which it writes.
+#[derive(Clone, Copy)]
+pub(super) struct Actor(&'static str);
+
+pub(super) const CONTROLLERS: Actor = Actor("kube-controller-manager");
+pub(super) const SCHEDULER: Actor = Actor("kube-scheduler");
+pub(super) const KUBELET: Actor = Actor("kubelet");
+
+impl State {
+    pub(super) fn make(&mut self, actor: Actor, object: Value) -> Result<Value> {
+        let path = self.path(&object)?;
+        self.send(actor, Method::POST, path, &object)
+    }
+
+    pub(super) fn write(&mut self, actor: Actor, object: &Value) -> Result<Value> {
+        let path = format!("{}/{}", self.path(object)?, name(object));
+        self.send(actor, Method::PUT, path, object)
+    }
+
+    /// Writes another status of an object, if it is another.
+    pub(super) fn write_status(
+        &mut self,
+        actor: Actor,
+        object: &Value,
+        status: Value,
+    ) -> Result<Value> {
+        if object["status"] == status {
+            return Ok(object.clone());
+        }
+        let mut object = object.clone();
+        object["status"] = status;
+        self.write_with_status(actor, &object)
+    }
+
+    /// Writes the status of an object, and what else its path lets through.
+    pub(super) fn write_with_status(&mut self, actor: Actor, object: &Value) -> Result<Value> {
+        let path = format!("{}/{}/status", self.path(object)?, name(object));
+        self.send(actor, Method::PUT, path, object)
+    }
+
+    /// Deletes an object with its own grace, or at once.
+    pub(super) fn discard(
+        &mut self,
+        actor: Actor,
+        object: &Value,
+        options: &Value,
+    ) -> Result<Value> {
+        let path = format!("{}/{}", self.path(object)?, name(object));
+        self.send(actor, Method::DELETE, path, options)
+    }
+
+    fn path(&self, object: &Value) -> Result<String> {
+        let field = |name: &str| object[name].as_str().unwrap_or_default();
+        let (api_version, kind) = (field("apiVersion"), field("kind"));
+        let kind = self.registry.by_kind(api_version, kind);
+        let kind = kind.ok_or_else(Failure::no_such_path)?;
+        let root = match api_version.contains('/') {
+            true => "/apis",
+            false => "/api",
+        };
+        let plural = &kind.plural;
+        Ok(match text(object, "namespace") {
+            "" => format!("{root}/{api_version}/{plural}"),
+            namespace => format!("{root}/{api_version}/namespaces/{namespace}/{plural}"),
+        })
+    }
+
+    fn send(&mut self, actor: Actor, method: Method, path: String, body: &Value) -> Result<Value> {
+        let call = Call::own(actor.0, method, path, body);
+        let Target::Resource(path) = Target::read(&call.path) else {
+            return Err(Failure::no_such_path());
+        };
+        match self.serve_resource(&call, &path)? {
+            Reply::Object { object, .. } => Ok(object),
+            Reply::List(_) | Reply::Text(_) | Reply::Watch(_) => Ok(Value::Null),
+        }
+    }
+
+    /// Says what was done about an object. A warning that was given before is counted.
+    pub(super) fn tell(&mut self, component: &str, about: &Value, what: Told<'_>) {
+        let Told(type_, reason, message) = what;
+        let uid = &about["metadata"]["uid"];
+        let namespace = text(about, "namespace");
+        let is_known = |event: &Value| {
+            type_ == "Warning"
+                && event["involvedObject"]["uid"] == *uid
+                && event["reason"] == reason
+                && event["message"] == message
+        };
+        let known = self.store.of_kind("", "events", namespace);
+        let known = known.map(|(_, event)| event).find(|event| is_known(event));
+        let known = known.map(|event| Value::clone(event));
+        if let Some(mut event) = known {
+            event["count"] = (event["count"].as_i64().unwrap_or(1) + 1).into();
+            event["lastTimestamp"] = metadata::now().into();
+            // Nothing depends on what is said.
+            let _told = self.write(CONTROLLERS, &event);
+            return;
+        }
+        let event = json!({
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": format!("{}.{}", name(about), metadata::serial()), "namespace": namespace},
+            "involvedObject": {
+                "apiVersion": about["apiVersion"],
+                "kind": about["kind"],
+                "name": name(about),
+                "namespace": namespace,
+                "resourceVersion": about["metadata"]["resourceVersion"],
+                "uid": uid,
+            },
+            "reason": reason,
+            "message": message,
+            "source": {"component": component},
+            "firstTimestamp": metadata::now(),
+            "lastTimestamp": metadata::now(),
+            "count": 1,
+            "type": type_,
+            "reportingComponent": component,
+            "reportingInstance": "",
+        });
+        let _told = self.make(CONTROLLERS, event);
+    }
+}
+
+/// An event's type, reason and message.
+#[derive(Clone, Copy)]
+pub(super) struct Told<'a>(pub &'static str, pub &'a str, pub &'a str);
+
+impl<'a> Told<'a> {
+    pub fn normal(reason: &'a str, message: &'a str) -> Self {
+        Self("Normal", reason, message)
+    }
+
+    pub fn warning(reason: &'a str, message: &'a str) -> Self {
+        Self("Warning", reason, message)
+    }
+}
+
+/// Adds a reference to the controller of an object.
+pub(super) fn own(object: &mut Value, reference: Value) {
+    let mut owners = items(&object["metadata"], "ownerReferences").to_vec();
+    owners.push(reference);
+    metadata::set(object, "ownerReferences", owners);
+}
+
+/// Takes the reference to an owner away.
+pub(super) fn disown(object: &mut Value, owner: &Value) {
+    let mut owners = items(&object["metadata"], "ownerReferences").to_vec();
+    owners.retain(|reference| reference["uid"] != owner["metadata"]["uid"]);
+    let owners = match owners.is_empty() {
+        true => Value::Null,
+        false => owners.into(),
+    };
+    metadata::set(object, "ownerReferences", owners);
+}
+
+/// Where an object is stored.
+pub(super) fn key(group: &str, plural: &str, object: &Value) -> Key {
+    Key {
+        group: group.to_owned(),
+        plural: plural.to_owned(),
+        namespace: text(object, "namespace").to_owned(),
+        name: name(object).to_owned(),
+    }
+}

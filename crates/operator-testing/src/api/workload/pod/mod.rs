@@ -1,0 +1,198 @@
+//! Pods on their node: a scheduler and a kubelet that run nothing. A pod is placed at once; then it starts, ends and stops, each after
+//! its delay, unless an object says that it fares otherwise.
+
+mod condition;
+mod node;
+mod outcome;
+mod status;
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::super::State;
+use super::super::metadata::{is_deleting, name, text};
+use super::super::store::Key;
+use super::actor::{KUBELET, SCHEDULER, Told};
+use super::field::{is_over, is_ready, items, number};
+
+pub(super) use self::node::{fits, target};
+use self::outcome::{Fate, Outcome};
+use self::status::Report;
+
+/// The longest time between two tries.
+const LONGEST: Duration = Duration::from_secs(300);
+
+/// What a pod does next, after a delay.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Step {
+    /// Its containers start, or their image is not found.
+    Start,
+    /// Its containers are done.
+    Finish,
+    /// They start once more, after so many times.
+    Restart(i64),
+    /// They stop, as it is being deleted.
+    Stop,
+}
+
+impl State {
+    pub(super) fn run_pod(&mut self, key: &Key, is_due: bool) {
+        if self
+            .workloads
+            .as_ref()
+            .is_none_or(|workloads| !workloads.settings.has_node)
+        {
+            return;
+        }
+        let Some(pod) = self.store.find(key) else {
+            return self.forget(key);
+        };
+        let mut pod = Value::clone(&pod);
+        let fate = self.fate_of(&pod);
+        if !is_deleting(&pod) && !is_over(&pod) && !self.place(&mut pod, &fate) {
+            return;
+        }
+        if let Some(report) = status::at_once(&pod, &fate) {
+            self.report_pod(&pod, &report);
+            return;
+        }
+        let step = next(&pod, &fate);
+        let Some(workloads) = &mut self.workloads else {
+            return;
+        };
+        let Some(step) = step else {
+            return self.forget(key);
+        };
+        let planned = (text(&pod, "uid").to_owned(), step.clone());
+        if workloads.steps.get(key) != Some(&planned) {
+            let delay = delay(&step, &fate);
+            workloads.steps.insert(key.clone(), planned);
+            workloads.timers.clear(key);
+            self.wake(key, delay);
+        } else if is_due {
+            workloads.steps.remove(key);
+            self.take_step(&pod, &fate, &step);
+        }
+    }
+
+    fn take_step(&mut self, pod: &Value, fate: &Fate, step: &Step) {
+        let report = match step {
+            Step::Stop => {
+                self.tell_pod(pod, Told::normal("Killing", "Stopping container"));
+                if let Some(report) = status::stopped(pod) {
+                    self.report_pod(pod, &report);
+                }
+                let uid = &pod["metadata"]["uid"];
+                let options = json!({"gracePeriodSeconds": 0, "preconditions": {"uid": uid}});
+                // What has gone already needs no end.
+                let _gone = self.discard(KUBELET, pod, &options);
+                return;
+            }
+            Step::Start | Step::Restart(_) => status::started(pod, fate),
+            Step::Finish => status::finished(pod, fate),
+        };
+        self.report_pod(pod, &report);
+    }
+
+    fn report_pod(&mut self, pod: &Value, report: &Report) {
+        let mut status = report.status.clone();
+        if report.has_address && status["podIP"].is_null() {
+            let address = self.next_address();
+            status["podIP"] = address.as_str().into();
+            status["podIPs"] = json!([{"ip": address}]);
+        }
+        // A pod that has gone meanwhile has no status.
+        let _reported = self.write_status(KUBELET, pod, status);
+        if let Some((type_, reason, message)) = &report.told {
+            self.tell_pod(pod, Told(type_, reason, message));
+        }
+    }
+
+    fn tell_pod(&mut self, pod: &Value, told: Told<'_>) {
+        self.tell("kubelet", pod, told);
+    }
+
+    /// Gives a pod a node; whether it has one.
+    fn place(&mut self, pod: &mut Value, fate: &Fate) -> bool {
+        if pod["spec"]["nodeName"].is_string() {
+            return true;
+        }
+        let node = match fate.outcome {
+            Outcome::Unschedulable => Err(
+                "0/1 nodes are available: 1 node(s) didn't match Pod's node affinity/selector."
+                    .to_owned(),
+            ),
+            _ => self.find_node(pod),
+        };
+        match node {
+            Ok(node) => {
+                let said = format!(
+                    "Successfully assigned {}/{} to {node}",
+                    text(pod, "namespace"),
+                    name(pod)
+                );
+                match self.bind(pod, &node) {
+                    Some(bound) => *pod = bound,
+                    None => return false,
+                }
+                self.tell("default-scheduler", pod, Told::normal("Scheduled", &said));
+                true
+            }
+            Err(why) => {
+                let status = status::unschedulable(pod, &why);
+                if status != pod["status"] {
+                    let _reported = self.write_status(SCHEDULER, pod, status);
+                    self.tell(
+                        "default-scheduler",
+                        pod,
+                        Told::warning("FailedScheduling", &why),
+                    );
+                }
+                false
+            }
+        }
+    }
+}
+
+/// What a pod that has a node does next.
+fn next(pod: &Value, fate: &Fate) -> Option<Step> {
+    if is_deleting(pod) {
+        // The last deletion is without grace; a finalizer may hold what is left.
+        let is_last = number(&pod["metadata"]["deletionGracePeriodSeconds"]) == 0;
+        return (!is_last).then_some(Step::Stop);
+    }
+    if is_over(pod) {
+        return None;
+    }
+    let restarts = items(&pod["status"], "containerStatuses").first();
+    let restarts = restarts.map_or(0, |container| number(&container["restartCount"]));
+    let is_running = pod["status"]["phase"] == "Running";
+    let ends = pod["spec"]["restartPolicy"] != "Always";
+    match fate.outcome {
+        Outcome::Unpullable => (!status::is_unpullable(pod)).then_some(Step::Start),
+        _ if !is_running => Some(Step::Start),
+        Outcome::Fails => Some(Step::Restart(restarts)),
+        Outcome::NotReady => None,
+        Outcome::Ready => (!status::has_ready_containers(pod)).then_some(Step::Start),
+        _ if !is_ready(pod) && !status::has_ready_containers(pod) => Some(Step::Start),
+        _ => ends.then_some(Step::Finish),
+    }
+}
+
+fn delay(step: &Step, fate: &Fate) -> Duration {
+    match step {
+        Step::Restart(times) => backoff(fate.delay, *times),
+        _ => fate.delay,
+    }
+}
+
+/// How long something waits that has failed so often.
+pub(super) fn backoff(first: Duration, times: i64) -> Duration {
+    // Without any, what fails would do so forever within one request.
+    let first = first.max(Duration::from_millis(10));
+    let times = u32::try_from(times.clamp(0, 20)).unwrap_or_default();
+    first
+        .saturating_mul(2_u32.saturating_pow(times))
+        .min(LONGEST)
+}

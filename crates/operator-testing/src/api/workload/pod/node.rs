@@ -1,0 +1,108 @@
+//! The node: one is made where there is none, and a pod goes to the first that has the labels which it asks for.
+
+use serde_json::{Value, json};
+
+use super::super::super::State;
+use super::super::super::metadata::{is_deleting, name, now};
+use super::super::actor::{KUBELET, key};
+use super::super::field::condition;
+use super::status::scheduled;
+
+const NAME: &str = "node";
+pub(super) const ADDRESS: &str = "10.1.0.1";
+
+impl State {
+    pub(in super::super) fn found_node(&mut self) {
+        if self.store.of_kind("", "nodes", "").next().is_some() {
+            return;
+        }
+        let node = json!({
+            "apiVersion": "v1",
+            "kind": "Node",
+            "metadata": {
+                "name": NAME,
+                "labels": {
+                    "kubernetes.io/arch": "amd64",
+                    "kubernetes.io/hostname": NAME,
+                    "kubernetes.io/os": "linux",
+                },
+            },
+            "spec": {"podCIDR": "10.244.0.0/16", "podCIDRs": ["10.244.0.0/16"]},
+        });
+        let size = json!({"cpu": "64", "memory": "256Gi", "pods": "10000"});
+        let mut status = json!({
+            "addresses": [
+                {"type": "InternalIP", "address": ADDRESS},
+                {"type": "Hostname", "address": NAME},
+            ],
+            "allocatable": size,
+            "capacity": size,
+            "conditions": [{
+                "type": "Ready",
+                "status": "True",
+                "lastHeartbeatTime": now(),
+                "lastTransitionTime": now(),
+                "reason": "KubeletReady",
+                "message": "kubelet is posting ready status",
+            }],
+        });
+        // There is no other node of that name.
+        if let Ok(made) = self.make(KUBELET, node) {
+            status["daemonEndpoints"] = made["status"]["daemonEndpoints"].clone();
+            status["nodeInfo"] = made["status"]["nodeInfo"].clone();
+            status["nodeInfo"]["architecture"] = "amd64".into();
+            status["nodeInfo"]["operatingSystem"] = "linux".into();
+            let _reported = self.write_status(KUBELET, &made, status);
+        }
+    }
+
+    /// The node for a pod, or why there is none.
+    pub(super) fn find_node(&self, pod: &Value) -> Result<String, String> {
+        let nodes = self.store.of_kind("", "nodes", "");
+        let nodes: Vec<&Value> = nodes.map(|(_, node)| &**node).collect();
+        let fitting = nodes.iter().find(|node| fits(node, pod));
+        fitting.map(|node| name(node).to_owned()).ok_or_else(|| {
+            let count = nodes.len();
+            format!("0/{count} nodes are available: {count} node(s) didn't match Pod's node affinity/selector.")
+        })
+    }
+
+    /// Puts a pod on a node, as the scheduler does through `pods/binding`.
+    pub(super) fn bind(&mut self, pod: &Value, node: &str) -> Option<Value> {
+        let mut bound = pod.clone();
+        bound["spec"]["nodeName"] = node.into();
+        bound["status"] = scheduled(pod);
+        let stored = self.put(key("", "pods", pod), bound).ok()?;
+        Some(Value::clone(&stored))
+    }
+
+    pub(super) fn next_address(&mut self) -> String {
+        let Some(workloads) = &mut self.workloads else {
+            return String::new();
+        };
+        workloads.addresses += 1;
+        let [_, _, c, d] = (workloads.addresses + 1).to_be_bytes();
+        format!("10.244.{c}.{d}")
+    }
+}
+
+/// Whether a pod may go to a node.
+pub(in super::super) fn fits(node: &Value, pod: &Value) -> bool {
+    let wanted = pod["spec"]["nodeSelector"].as_object();
+    let labels = &node["metadata"]["labels"];
+    let is_ready = condition(node, "Ready").is_none_or(|ready| ready["status"] == "True");
+    let mut wanted = wanted.into_iter().flatten();
+    is_ready
+        && !is_deleting(node)
+        && (node["spec"]["unschedulable"] != true || target(pod).is_some())
+        && wanted.all(|(name, value)| labels[name.as_str()] == *value)
+        && target(pod).is_none_or(|wanted| wanted == name(node))
+}
+
+/// The node that a pod is on, or that a DaemonSet made it for.
+pub(in super::super) fn target(pod: &Value) -> Option<&str> {
+    const FIELDS: &str = "/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/0/matchFields/0/values/0";
+    let spec = &pod["spec"];
+    let wanted = || spec.pointer(FIELDS)?.as_str();
+    spec["nodeName"].as_str().or_else(wanted)
+}

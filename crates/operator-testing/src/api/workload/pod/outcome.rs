@@ -1,0 +1,77 @@
+//! How a pod fares, as objects say it; see [`Workloads`](super::super::Workloads).
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::super::super::State;
+use super::super::super::metadata::text;
+use super::super::super::store::Key;
+use super::super::field::{annotation, items};
+use super::super::settings::duration;
+
+const OUTCOME: &str = "operator-testing/outcome";
+const DELAY: &str = "operator-testing/delay";
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Outcome {
+    /// Nobody says anything: it becomes ready, and is over at some time if that is in its nature.
+    Usual,
+    Ready,
+    NotReady,
+    Fails,
+    Unschedulable,
+    Unpullable,
+}
+
+#[derive(Debug)]
+pub(super) struct Fate {
+    pub outcome: Outcome,
+    pub delay: Duration,
+}
+
+impl State {
+    pub(super) fn fate_of(&self, pod: &Value) -> Fate {
+        let namespace = self.store.find(&Key {
+            plural: "namespaces".into(),
+            name: text(pod, "namespace").into(),
+            ..Key::default()
+        });
+        let said = |name: &str| -> String {
+            let own = annotation(pod, name);
+            let common = namespace
+                .as_ref()
+                .map(|namespace| annotation(namespace, name));
+            match own {
+                "" => common.unwrap_or_default().to_owned(),
+                own => own.to_owned(),
+            }
+        };
+        let images = ["initContainers", "containers"].into_iter();
+        let mut images = images.flat_map(|list| items(&pod["spec"], list));
+        let outcome = match said(OUTCOME).as_str() {
+            _ if images.any(|container| is_invalid(&container["image"])) => Outcome::Unpullable,
+            "ready" => Outcome::Ready,
+            "not-ready" => Outcome::NotReady,
+            "fails" => Outcome::Fails,
+            "unschedulable" => Outcome::Unschedulable,
+            _ => Outcome::Usual,
+        };
+        let usual = self.workloads.as_ref();
+        let usual = usual.map(|workloads| workloads.settings.delay);
+        Fate {
+            outcome,
+            delay: duration(&said(DELAY)).or(usual).unwrap_or_default(),
+        }
+    }
+}
+
+/// Whether an image is of a host that does not exist anywhere, by [RFC 6761].
+///
+/// [RFC 6761]: https://www.rfc-editor.org/rfc/rfc6761#section-6.4
+fn is_invalid(image: &Value) -> bool {
+    let image = image.as_str().unwrap_or_default();
+    let host = image.split_once('/').map_or("", |(host, _)| host);
+    let host = host.split_once(':').map_or(host, |(host, _)| host);
+    host.ends_with(".invalid")
+}

@@ -1,0 +1,117 @@
+//! From the template of a workload to a pod, and to the name by which templates are told apart.
+
+use serde_json::{Map, Value, json};
+
+use super::super::State;
+use super::super::metadata::name;
+use super::super::status::Result;
+use super::actor::{CONTROLLERS, Told};
+use super::field::reference;
+
+/// The label by which the pods of a Deployment's ReplicaSets are told apart.
+pub(super) const HASH: &str = "pod-template-hash";
+
+/// The pod that a workload makes of its template, still without a name.
+pub(super) fn pod(template: &Value, owner: &Value) -> Value {
+    let mut metadata = Map::new();
+    for field in ["labels", "annotations", "finalizers"] {
+        let value = &template["metadata"][field];
+        if !value.is_null() {
+            metadata.insert(field.to_owned(), value.clone());
+        }
+    }
+    metadata.insert("generateName".into(), format!("{}-", name(owner)).into());
+    metadata.insert("namespace".into(), owner["metadata"]["namespace"].clone());
+    metadata.insert("ownerReferences".into(), json!([reference(owner)]));
+    json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": metadata,
+        "spec": template["spec"],
+    })
+}
+
+impl State {
+    /// Makes a pod, and says so.
+    pub(super) fn make_pod(&mut self, component: &str, owner: &Value, pod: Value) -> Result<Value> {
+        match self.make(CONTROLLERS, pod) {
+            Ok(pod) => {
+                let message = format!("Created pod: {}", name(&pod));
+                self.tell(component, owner, Told::normal("SuccessfulCreate", &message));
+                Ok(pod)
+            }
+            Err(failure) => {
+                let message = format!("Error creating: {}", failure.message);
+                self.tell(component, owner, Told::warning("FailedCreate", &message));
+                Err(failure)
+            }
+        }
+    }
+
+    /// Deletes a pod, and says so.
+    pub(super) fn drop_pod(&mut self, component: &str, owner: &Value, pod: &Value) {
+        if self.discard(CONTROLLERS, pod, &json!({})).is_ok() {
+            let message = format!("Deleted pod: {}", name(pod));
+            self.tell(component, owner, Told::normal("SuccessfulDelete", &message));
+        }
+    }
+}
+
+/// A name for a template, in letters that spell no word. That of a StatefulSet's revision is the real one; others are made of Go's own
+/// print of a template there.
+pub(super) fn hash(template: &Value, collisions: i64) -> String {
+    const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+    let mut text = String::new();
+    print(template, &mut text);
+    text += &collisions.to_string();
+    // FNV-1, of which Kubernetes writes each digit as a letter
+    let hash = text.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
+        hash.wrapping_mul(0x0100_0193) ^ u32::from(byte)
+    });
+    let letter = |byte: u8| char::from(LETTERS[usize::from(byte) % LETTERS.len()]);
+    hash.to_string().bytes().map(letter).collect()
+}
+
+/// JSON with sorted keys, so that equal templates have one text.
+pub(super) fn print(value: &Value, text: &mut String) {
+    match value {
+        Value::Object(fields) => {
+            let mut names: Vec<&String> = fields.keys().collect();
+            names.sort();
+            text.push('{');
+            for (at, name) in names.into_iter().enumerate() {
+                *text += if at > 0 { "," } else { "" };
+                *text += &Value::from(name.as_str()).to_string();
+                text.push(':');
+                print(&fields[name], text);
+            }
+            text.push('}');
+        }
+        Value::Array(items) => {
+            text.push('[');
+            for (at, item) in items.iter().enumerate() {
+                *text += if at > 0 { "," } else { "" };
+                print(item, text);
+            }
+            text.push(']');
+        }
+        other => *text += &other.to_string(),
+    }
+}
+
+/// Whether two templates are the same, but for the label that a Deployment adds.
+pub(super) fn is_same(one: &Value, other: &Value) -> bool {
+    let bare = |template: &Value| {
+        let mut template = template.clone();
+        if let Some(metadata) = template["metadata"].as_object_mut() {
+            if let Some(Value::Object(labels)) = metadata.get_mut("labels") {
+                labels.shift_remove(HASH);
+            }
+            metadata.retain(|_, value| !value.is_null() && *value != json!({}));
+        }
+        let mut text = String::new();
+        print(&template, &mut text);
+        text
+    };
+    bare(one) == bare(other)
+}
