@@ -26,6 +26,17 @@ impl State {
             // Two layers of the real server compare the metadata with what it was.
             causes.extend(causes.clone());
         }
+        // Its strategies look at labels and annotations again, each as often as it was written to.
+        let of_labels = own.iter().filter(|cause| {
+            matches!(
+                cause.field.as_str(),
+                "metadata.labels" | "metadata.annotations" | "metadata.finalizers"
+            )
+        });
+        let of_labels: Vec<Cause> = of_labels.cloned().collect();
+        for _ in 0..looks_again(kind) {
+            causes.extend(of_labels.clone());
+        }
         causes.extend(own);
         let of_kind = self.kind_violations(kind, Some(live), object);
         causes.extend(match (subresource, &kind.custom) {
@@ -49,6 +60,15 @@ impl State {
     }
 }
 
+/// How often more than once the real server looks at the labels of an object that is updated.
+fn looks_again(kind: &Kind) -> usize {
+    match (kind.group.as_str(), kind.plural.as_str()) {
+        _ if kind.custom.is_some() => 0,
+        ("apps" | "coordination.k8s.io", _) | ("", "services") => 2,
+        _ => 3,
+    }
+}
+
 /// The namespace in the body is that of the path.
 pub(crate) fn check_place(request: &Request<'_>, object: &mut Value) -> Result<()> {
     let namespace = text(object, "namespace").to_owned();
@@ -66,12 +86,20 @@ pub(crate) fn check_place(request: &Request<'_>, object: &mut Value) -> Result<(
     Ok(())
 }
 
-pub(crate) fn check_version(kind: &Kind, live: &Value, object: &Value) -> Result<()> {
+/// A version that is sent is a number.
+pub(crate) fn check_number(object: &Value) -> Result<()> {
     let version = text(object, "resourceVersion");
-    if !version.is_empty() && version.parse::<u64>().is_err() {
-        let text = format!("strconv.ParseUint: parsing {version:?}: invalid syntax");
-        return Err(Failure::internal(text));
+    match version.is_empty() || version.parse::<u64>().is_ok() {
+        true => Ok(()),
+        false => Err(Failure::internal(format!(
+            "strconv.ParseUint: parsing {version:?}: invalid syntax"
+        ))),
     }
+}
+
+pub(crate) fn check_version(kind: &Kind, live: &Value, object: &Value) -> Result<()> {
+    check_number(object)?;
+    let version = text(object, "resourceVersion");
     if !version.is_empty() && version != "0" && version != text(live, "resourceVersion") {
         return Err(Failure::modified(kind, name(live)));
     }

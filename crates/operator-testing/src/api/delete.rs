@@ -81,6 +81,9 @@ impl Options {
                 return Err(Failure::invalid_options("DeleteOptions", vec![cause]));
             }
         };
+        if propagation.is_none() && request.kind.is("batch", "jobs") {
+            call.warn("child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning");
+        }
         let precondition = |name: &str| body["preconditions"][name].as_str().map(str::to_owned);
         let grace = &body["gracePeriodSeconds"];
         Ok(Self {

@@ -41,6 +41,10 @@ impl State {
             "apiGroups": ["authorization.k8s.io"],
             "resources": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"],
             "verbs": ["create"],
+        }, {
+            "apiGroups": ["authentication.k8s.io"],
+            "resources": ["selfsubjectreviews"],
+            "verbs": ["create"],
         }]);
         for (name, rules, subjects) in [
             ("cluster-admin", anything, "system:masters"),
@@ -156,7 +160,8 @@ impl State {
         })
     }
 
-    fn rules(&self, binding: &Value, namespace: &str) -> Vec<Value> {
+    /// The rules of the role that a binding names.
+    pub(crate) fn rules(&self, binding: &Value, namespace: &str) -> Vec<Value> {
         let role = &binding["roleRef"];
         let (plural, namespace) = match role["kind"].as_str() {
             Some("Role") => ("roles", namespace),

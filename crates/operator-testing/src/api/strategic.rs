@@ -5,6 +5,7 @@
 use serde_json::{Map, Value};
 
 use super::apply::Node;
+use super::go::printed;
 use super::status::{Failure, Result};
 
 /// The live object with the patch laid over it.
@@ -71,26 +72,6 @@ fn merge_fields(
     Ok(Value::Object(merged))
 }
 
-/// A value as Go prints it.
-fn in_go(value: &Value) -> String {
-    match value {
-        Value::Object(fields) => {
-            let mut fields: Vec<String> = fields
-                .iter()
-                .map(|(name, value)| format!("{name}:{}", in_go(value)))
-                .collect();
-            fields.sort();
-            format!("map[{}]", fields.join(" "))
-        }
-        Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(in_go).collect();
-            format!("[{}]", items.join(" "))
-        }
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
-}
-
 /// The items in the order of the patch, those that it does not name where the live list has them.
 fn ordered(live: &[Value], merged: Vec<Value>, order: &[Value], key: Option<&str>) -> Value {
     let id = |item: &Value| key.map_or_else(|| item.clone(), |key| item[key].clone());
@@ -134,7 +115,7 @@ fn merge_items(live: &[Value], patch: &[Value], node: Node<'_>) -> Result<Vec<Va
         let Some(id) = item.get(key) else {
             let text = format!(
                 "map: {} does not contain declared merge key: {key}",
-                in_go(item)
+                printed(item)
             );
             return Err(Failure::internal(text));
         };

@@ -41,6 +41,9 @@ pub(crate) fn restrict(kind: &Kind, subresource: Option<&str>, live: &Value, obj
         }
         Some("status") => {
             put_back(object, live, "spec");
+            if kind.is("", "pods") {
+                object["status"]["qosClass"] = live["status"]["qosClass"].clone();
+            }
             for field in kept_by_status(kind) {
                 metadata::set(object, field, live["metadata"][field].clone());
             }
@@ -73,11 +76,15 @@ fn put_back(object: &mut Value, live: &Value, field: &str) {
 
 /// What `generation` counts changes of.
 pub(crate) fn desired(kind: &Kind, object: &Value) -> Value {
+    let annotations = object["metadata"]["annotations"].clone();
     let mut object = object.clone();
     if let Some(fields) = object.as_object_mut() {
         fields.shift_remove("metadata");
         if kind.has_status() {
             fields.shift_remove("status");
+        }
+        if kind.is("apps", "deployments") {
+            fields.insert("annotations".into(), annotations);
         }
     }
     object

@@ -2,16 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::admit::{check_place, check_version, immutable};
+use super::admit::{check_number, check_place, check_version, immutable};
 use super::apply::{ManagerId, Managers, Node, Operation, Writer};
 use super::builtin::{builtin, has_generation};
 use super::duplicate::duplicates;
+use super::go::{self, Undecodable};
 use super::kind::Kind;
 use super::metadata::{self, finalizers, is_deleting, name, text};
 use super::status::{Cause, Failure, Result};
 use super::store::Key;
 use super::strategy::{creates_on_update, desired, ignored, needs_version, restrict};
-use super::{Reply, Request, State, decode, last_applied, scale, zero};
+use super::{Reply, Request, State, decode, json, last_applied, patch, scale, zero};
 
 /// An object about to be stored, with its field managers.
 pub(crate) struct Draft {
@@ -25,6 +26,7 @@ impl State {
         let kind = request.kind;
         let mut object = request.call.object(request.kind)?;
         decode::identify(kind, &mut object)?;
+        request.settle(&mut object)?;
         check_place(request, &mut object)?;
         if name(&object).is_empty() {
             let prefix = text(&object, "generateName").to_owned();
@@ -33,12 +35,6 @@ impl State {
                 metadata::set(&mut object, "name", name);
             }
         }
-        if !text(&object, "resourceVersion").is_empty() {
-            return Err(Failure::internal(
-                "resourceVersion should not be set on objects to be created",
-            ));
-        }
-        request.settle(&mut object)?;
         for field in [
             "deletionTimestamp",
             "deletionGracePeriodSeconds",
@@ -61,6 +57,7 @@ impl State {
             mut object,
             managers,
         } = draft;
+        self.check_escalation(request, None, &object)?;
         let name = name(&object).to_owned();
         let key = request.key(&name);
         self.check_namespace(kind, &key)?;
@@ -79,10 +76,18 @@ impl State {
                 fields.insert("status".into(), status.clone());
             }
         }
+        without_empty_rules(kind, &mut object);
         self.before_create(kind, &mut object)?;
         self.check(kind, &object)?;
         let warnings = metadata::warnings(kind, &object);
         warnings.iter().for_each(|text| request.call.warn(text));
+        let version = text(&object, "resourceVersion").parse::<u64>();
+        if version.is_ok_and(|version| version != 0) {
+            return Err(Failure::internal(
+                "resourceVersion should not be set on objects to be created",
+            ));
+        }
+        metadata::set(&mut object, "resourceVersion", Value::Null);
         if let Some(live) = self.store.find(&key) {
             return Err(match is_deleting(&live) {
                 true => Failure::still_exists(kind, &name),
@@ -98,6 +103,7 @@ impl State {
         let kind = request.kind;
         let mut object = request.call.object(request.kind)?;
         decode::identify(kind, &mut object)?;
+        request.settle(&mut object)?;
         check_place(request, &mut object)?;
         match name(&object) {
             "" => {
@@ -113,22 +119,16 @@ impl State {
         }
         let Some(live) = self.live(request) else {
             if creates_on_update(kind) && request.path.subresource.is_none() {
-                request.settle(&mut object)?;
+                check_identity(request, &object, "")?;
+                check_number(&object)?;
+                metadata::set(&mut object, "resourceVersion", Value::Null);
                 let writer = request.writer(Operation::Update);
                 let managers = writer.update(&request.blank(), &object, &Managers::default());
                 return self.admit_new(request, Draft { object, managers });
             }
             return Err(Failure::not_found(kind, &request.path.name));
         };
-        request.settle(&mut object)?;
-        let (uid, live_uid) = (text(&object, "uid"), text(&live, "uid"));
-        if !uid.is_empty() && uid != live_uid {
-            let why = format!(
-                "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {live_uid}",
-                request.key(name(&live)).in_etcd(kind),
-            );
-            return Err(Failure::conflict(kind, name(&live), &why));
-        }
+        check_identity(request, &object, text(&live, "uid"))?;
         if matches!(text(&object, "resourceVersion"), "" | "0") && needs_version(kind) {
             let cause = Cause::invalid(
                 "metadata.resourceVersion",
@@ -177,6 +177,7 @@ impl State {
             mut object,
             managers,
         } = draft;
+        self.check_escalation(request, Some(&live), &object)?;
         check_version(kind, &live, &object)?;
         restrict(
             kind,
@@ -184,6 +185,7 @@ impl State {
             &live,
             &mut object,
         );
+        without_empty_rules(kind, &mut object);
         let causes = immutable(&live, &object);
         for field in [
             "uid",
@@ -199,7 +201,8 @@ impl State {
             metadata::set(&mut object, field, live["metadata"][field].clone());
         }
         self.before_update(kind, &live, &mut object);
-        if has_generation(kind) && desired(kind, &live) != desired(kind, &object) {
+        let is_status = request.path.subresource.as_deref() == Some("status");
+        if has_generation(kind) && !is_status && desired(kind, &live) != desired(kind, &object) {
             let generation = live["metadata"]["generation"].as_i64().unwrap_or_default() + 1;
             metadata::set(&mut object, "generation", generation);
         }
@@ -218,7 +221,7 @@ impl State {
             }
             return Ok(Reply::ok(object));
         }
-        if object == live {
+        if object == live && !self.is_read_otherwise(kind, &key) {
             return Ok(Reply::ok(object));
         }
         let object = self.keep(request, key, object)?;
@@ -231,12 +234,15 @@ impl State {
         }
         let mut object = request.stored(object);
         self.to_stored_version(request.kind, &mut object);
-        if request.kind.group == "rbac.authorization.k8s.io" && object["rules"] == json!([]) {
-            // The store knows no empty lists.
-            object["rules"] = Value::Null;
-        }
         let stored = self.put(key, object)?;
         Ok(self.present(request.kind, &stored))
+    }
+
+    /// Whether a job is stored without the labels that it is read with, so that any update stores it anew.
+    fn is_read_otherwise(&self, kind: &Kind, key: &Key) -> bool {
+        let stored = self.store.find(key);
+        kind.is("batch", "jobs")
+            && stored.is_some_and(|stored| stored["metadata"]["labels"].is_null())
     }
 
     /// The object of the request's path, in the form of the request's version.
@@ -252,11 +258,13 @@ impl<'a> Request<'a> {
     /// [`fieldValidation=Strict`]: https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation
     pub(crate) fn settle(&self, object: &mut Value) -> Result<()> {
         let sent = object.clone();
-        let dropped = decode::settle(self.kind, object)?;
+        let decoded = decode::settle(self.kind, object);
+        let dropped = decoded.map_err(|wrong| self.undecodable(&sent, wrong))?;
         if self.kind.custom.is_some() && self.call.method == http::Method::PATCH {
             decode::keep_nulls(&sent, object);
         }
-        let is_whole = matches!(self.call.method, http::Method::POST | http::Method::PUT);
+        let is_whole = matches!(self.call.method, http::Method::POST | http::Method::PUT)
+            || self.call.content_type == patch::MERGE;
         let twice = match is_whole {
             true => duplicates(&self.call.body),
             false => Vec::new(),
@@ -270,16 +278,53 @@ impl<'a> Request<'a> {
             }
             return Ok(());
         }
-        let Kind { kind, version, .. } = self.kind;
         let wrong = format!("strict decoding error: {}", unknown.join(", "));
         if self.call.method == http::Method::PATCH {
             // A patch is refused with the whole object that it makes.
             let shown = last_applied::sorted(&sent).to_string();
             return Err(Failure::invalid_patch(&shown, &wrong));
         }
-        Err(Failure::bad_request(format!(
+        Err(self.undecoded(&wrong))
+    }
+
+    fn undecoded(&self, wrong: &str) -> Failure {
+        let Kind { kind, version, .. } = self.kind;
+        Failure::bad_request(format!(
             "{kind} in version {version:?} cannot be handled as a {kind}: {wrong}"
-        )))
+        ))
+    }
+
+    /// What is refused of an object whose fields are not of their types.
+    fn undecodable(&self, object: &Value, wrong: Undecodable) -> Failure {
+        if self.call.method != http::Method::PATCH {
+            return self.undecoded(&wrong.decoded);
+        }
+        let Kind {
+            kind,
+            group,
+            version,
+            ..
+        } = self.kind;
+        match self.call.content_type.as_str() {
+            patch::STRATEGIC => {
+                let patch = serde_json::from_slice(&self.call.body).unwrap_or_default();
+                Failure::invalid_patch(&go::printed(&patch), &wrong.converted)
+            }
+            patch::APPLY => Failure::internal(format!(
+                "failed to convert new object ({}/{}; {group}/{version}, Kind={kind}) to proper version: unable to convert unstructured object to {group}/{version}, Kind={kind}: {}",
+                self.sent_namespace(),
+                self.path.name,
+                wrong.converted
+            )),
+            // A patch is refused with the whole object that it makes.
+            _ => Failure::invalid_patch(&last_applied::sorted(object).to_string(), &wrong.decoded),
+        }
+    }
+
+    /// The namespace that an applied object names.
+    fn sent_namespace(&self) -> String {
+        let sent = json::yaml(&self.call.body).unwrap_or_default();
+        text(&sent, "namespace").to_owned()
     }
 
     /// An object of the kind with nothing in it.
@@ -297,6 +342,27 @@ impl<'a> Request<'a> {
         let subresource = self.path.subresource.as_deref();
         writer(self.kind, self.call.manager(), operation, subresource)
     }
+}
+
+/// The store knows no empty lists.
+fn without_empty_rules(kind: &Kind, object: &mut Value) {
+    if kind.group == "rbac.authorization.k8s.io" && object["rules"] == json!([]) {
+        object["rules"] = Value::Null;
+    }
+}
+
+/// A uid that is sent is that of the live object.
+fn check_identity(request: &Request<'_>, object: &Value, live: &str) -> Result<()> {
+    let uid = text(object, "uid");
+    if uid.is_empty() || uid == live {
+        return Ok(());
+    }
+    let name = &request.path.name;
+    let why = format!(
+        "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {live}",
+        request.key(name).in_etcd(request.kind),
+    );
+    Err(Failure::conflict(request.kind, name, &why))
 }
 
 /// Someone who writes objects of a kind.

@@ -65,13 +65,20 @@ pub(crate) fn undeclared(value: &Value, node: Node<'_>) -> Option<String> {
             return Some(format!("{path}: expected {expected}"));
         }
         match (node.form(value), value) {
-            (Form::Fields, Value::Object(fields)) => fields.iter().find_map(|(name, field)| {
-                let path = format!("{path}.{name}");
-                if !node.knows(name) {
-                    return Some(format!("{path}: field not declared in schema"));
-                }
-                walk(field, node.field(name), &path)
-            }),
+            // What is owned as a whole has types all the same.
+            (Form::Leaf, Value::Array(list)) => list
+                .iter()
+                .enumerate()
+                .find_map(|(at, item)| walk(item, node.item(), &format!("{path}[{at}]"))),
+            (Form::Fields | Form::Leaf, Value::Object(fields)) => {
+                fields.iter().find_map(|(name, field)| {
+                    let path = format!("{path}.{name}");
+                    if !node.knows(name) {
+                        return Some(format!("{path}: field not declared in schema"));
+                    }
+                    walk(field, node.field(name), &path)
+                })
+            }
             (Form::Items(items), Value::Array(list)) => {
                 let mut seen = BTreeSet::new();
                 list.iter()

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::kind::Kind;
+use super::super::metadata::{self, text};
 use super::pod::fill_template;
 use super::{absent, fields, items};
 
@@ -32,7 +33,11 @@ pub(super) fn fill(kind: &Kind, object: &mut Value) {
                 fields(&mut strategy["rollingUpdate"], &rolling);
             }
         }
-        "jobs" => job(spec),
+        "jobs" => {
+            job(spec);
+            label_job(object);
+            return;
+        }
         "cronjobs" => {
             job_template(&mut spec["jobTemplate"]["spec"]);
             let defaults = [
@@ -114,4 +119,30 @@ fn job_template(spec: &mut Value) {
     if spec.is_object() {
         fill_template(&mut spec["template"]);
     }
+}
+
+/// A job without labels has those of its pods; one that is new gets them when it is read.
+pub(crate) fn label_job(object: &mut Value) {
+    let labels = object["spec"]["template"]["metadata"]["labels"].clone();
+    if labels.as_object().is_some_and(|labels| !labels.is_empty()) {
+        absent(&mut object["metadata"]["labels"], labels);
+    }
+}
+
+/// What a new job says of itself on its pods, by which it knows them.
+pub(crate) fn admit_job(object: &mut Value) {
+    let (uid, name) = (
+        text(object, "uid").to_owned(),
+        metadata::name(object).to_owned(),
+    );
+    let spec = &mut object["spec"];
+    if spec["manualSelector"] == true {
+        return;
+    }
+    let labels = &mut spec["template"]["metadata"]["labels"];
+    for prefix in ["", "batch.kubernetes.io/"] {
+        labels[format!("{prefix}controller-uid")] = uid.as_str().into();
+        labels[format!("{prefix}job-name")] = name.as_str().into();
+    }
+    spec["selector"] = json!({"matchLabels": {"batch.kubernetes.io/controller-uid": uid}});
 }
