@@ -37,6 +37,12 @@ impl State {
         for _ in 0..looks_again(kind) {
             causes.extend(of_labels.clone());
         }
+        if kind.group == "rbac.authorization.k8s.io" {
+            let short = own
+                .iter()
+                .filter(|it| it.field.starts_with("metadata.finalizers["));
+            causes.extend(short.cloned().collect::<Vec<_>>());
+        }
         causes.extend(own);
         let of_kind = self.kind_violations(kind, Some(live), object);
         causes.extend(match (subresource, &kind.custom) {

@@ -56,11 +56,10 @@ impl Options {
             false => json::options(&call.body)?,
         };
         let text = |name: &str| {
-            let value = body[name].as_str().unwrap_or_default();
-            if value.is_empty() {
-                call.param(name).to_owned()
-            } else {
-                value.to_owned()
+            // A body stands for the whole query.
+            match &body {
+                Value::Null => call.param(name).to_owned(),
+                body => body[name].as_str().unwrap_or_default().to_owned(),
             }
         };
         check_options(call, &body)?;

@@ -38,6 +38,7 @@ mod review;
 mod scale;
 mod selector;
 mod service;
+mod settle;
 mod status;
 mod store;
 mod strategic;

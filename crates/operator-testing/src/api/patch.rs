@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::admit::check_number;
 use super::apply::{Conflict, Managers, Operation, undeclared};
 use super::json;
-use super::kind::group_version;
+use super::kind::{Kind, group_version};
 use super::metadata::{self, name, text};
 use super::status::{Cause, Failure, Result};
 use super::write::{Draft, node, without_managers, writer};
@@ -51,10 +51,18 @@ impl State {
         let patch = json::patch(&request.call.body)?;
         let mut object = match content_type {
             JSON => {
-                if request.call.param("fieldValidation") != "Ignore" {
-                    check_operations(request, &patch)?;
+                let unknown = match request.call.param("fieldValidation") {
+                    "Ignore" => Vec::new(),
+                    _ => check_operations(&patch)?,
+                };
+                let object = json_patched(&live, patch)?;
+                if request.call.param("fieldValidation") == "Strict" && !unknown.is_empty() {
+                    let shown = last_applied::sorted(&object).to_string();
+                    let wrong = format!("strict decoding error: {}", unknown.join(", "));
+                    return Err(Failure::invalid_patch(&shown, &wrong));
                 }
-                json_patched(&live, patch)?
+                unknown.iter().for_each(|text| request.call.warn(text));
+                object
             }
             STRATEGIC => strategic::merge(&live, &patch, node(kind))?,
             _ if patch.is_null() => return Err(Failure::bad_request("Invalid JSON Patch")),
@@ -77,7 +85,11 @@ impl State {
         {
             let text = format!("Invalid value: {version:?}: must be {}", kind.api_version());
             let cause = Cause::invalid("apiVersion", text);
-            return Err(Failure::invalid(kind, name(&object), vec![cause]));
+            let named = Kind {
+                group: group_version(version).0.to_owned(),
+                ..kind.clone()
+            };
+            return Err(Failure::invalid(&named, name(&object), vec![cause]));
         }
         decode::identify(kind, &mut object)?;
         request.settle(&mut object)?;
@@ -120,11 +132,11 @@ impl State {
             )));
         }
         let live = self.live(request);
+        if live.is_none() && request.path.subresource.is_some() {
+            return Err(Failure::not_found(kind, &request.path.name));
+        }
         place_applied(request, &mut applied, live.is_some())?;
         if live.is_none() {
-            if request.path.subresource.is_some() {
-                return Err(Failure::not_found(kind, &request.path.name));
-            }
             self.authorize_create_on_apply(request)?;
             let uid = text(&applied, "uid");
             if !uid.is_empty() {
@@ -286,8 +298,9 @@ fn is_in_object(object: &Value, path: &json_patch::jsonptr::Pointer) -> bool {
         .is_some_and(Value::is_object)
 }
 
-/// Whether the operations have Go's types; a field that they do not have is warned of.
-fn check_operations(request: &Request<'_>, patch: &Value) -> Result<()> {
+/// Whether the operations have Go's types; tells the fields that they do not have.
+fn check_operations(patch: &Value) -> Result<Vec<String>> {
+    let mut unknown = Vec::new();
     let wrong = |value: &Value, place: &str| {
         Failure::bad_request(format!(
             "error decoding patch: json: cannot unmarshal {} into Go {place}",
@@ -306,16 +319,14 @@ fn check_operations(request: &Request<'_>, patch: &Value) -> Result<()> {
                     return Err(wrong(value, &place));
                 }
                 "op" | "from" | "path" | "value" => {}
-                unknown => {
-                    let path = format!("[{at}].{unknown}");
-                    request
-                        .call
-                        .warn(&format!("json patch unknown field {path:?}"));
+                other => {
+                    let path = format!("[{at}].{other}");
+                    unknown.push(format!("json patch unknown field {path:?}"));
                 }
             }
         }
     }
-    Ok(())
+    Ok(unknown)
 }
 
 /// The operations that lack a value, which Go takes for nothing rather than null.

@@ -13,6 +13,11 @@ pub(crate) fn merge(live: &Value, patch: &Value, node: Node<'_>) -> Result<Value
     match (live, patch) {
         (Value::Object(live), Value::Object(patch)) => merge_fields(live, patch, node),
         (_, Value::Object(patch)) => merge_fields(&Map::new(), patch, node),
+        // In a list that is replaced, directives say nothing.
+        (_, Value::Array(items)) => {
+            let items = items.iter().filter(|item| item.get("$patch").is_none());
+            Ok(items.cloned().collect())
+        }
         (_, patch) => Ok(patch.clone()),
     }
 }

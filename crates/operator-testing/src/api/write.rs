@@ -3,16 +3,14 @@
 use serde_json::{Value, json};
 
 use super::admit::{check_number, check_place, check_version, immutable};
-use super::apply::{ManagerId, Managers, Node, Operation, Writer};
+use super::apply::{ManagerId, Managers, Node, Operation, Writer, undeclared};
 use super::builtin::{builtin, has_generation};
-use super::duplicate::duplicates;
-use super::go::{self, Undecodable};
 use super::kind::Kind;
 use super::metadata::{self, finalizers, is_deleting, name, text};
 use super::status::{Cause, Failure, Result};
 use super::store::Key;
 use super::strategy::{creates_on_update, desired, ignored, needs_version, restrict};
-use super::{Reply, Request, State, decode, json, last_applied, patch, scale, zero};
+use super::{Reply, Request, State, decode, json, scale, zero};
 
 /// An object about to be stored, with its field managers.
 pub(crate) struct Draft {
@@ -44,6 +42,7 @@ impl State {
         }
         let writer = request.writer(Operation::Update);
         let managers = match Managers::read(&object["metadata"]["managedFields"]) {
+            Some(_) if !fits(kind, &object) => Managers::default(),
             Some(given) => writer.update(&request.blank(), &without_managers(&object), &given),
             None => Managers::default(),
         };
@@ -77,7 +76,13 @@ impl State {
             }
         }
         without_empty_rules(kind, &mut object);
+        let has_labels =
+            json::yaml(&request.call.body).is_ok_and(|sent| sent["metadata"]["labels"].is_object());
         self.before_create(kind, &mut object)?;
+        if kind.is("batch", "jobs") && !has_labels && object["metadata"]["labels"].is_object() {
+            // To the real server, these are the labels of the template itself.
+            object["metadata"]["labels"] = object["spec"]["template"]["metadata"]["labels"].clone();
+        }
         self.check(kind, &object)?;
         let warnings = metadata::warnings(kind, &object);
         warnings.iter().for_each(|text| request.call.warn(text));
@@ -160,6 +165,8 @@ impl State {
                 && !scale::is_owned(request.kind, &before);
         let managers = match is_untracked {
             true => before,
+            // What does not fit its schema is not tracked, and ends all tracking.
+            false if !fits(request.kind, &bare) => Managers::default(),
             false => writer.update(&bare_live, &bare, &before),
         };
         self.admit_changed(request, live, Draft { object, managers })
@@ -253,80 +260,6 @@ impl State {
 }
 
 impl<'a> Request<'a> {
-    /// Types, defaults and pruning. With [`fieldValidation=Strict`] an unknown field is refused instead of dropped.
-    ///
-    /// [`fieldValidation=Strict`]: https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation
-    pub(crate) fn settle(&self, object: &mut Value) -> Result<()> {
-        let sent = object.clone();
-        let decoded = decode::settle(self.kind, object);
-        let dropped = decoded.map_err(|wrong| self.undecodable(&sent, wrong))?;
-        if self.kind.custom.is_some() && self.call.method == http::Method::PATCH {
-            decode::keep_nulls(&sent, object);
-        }
-        let is_whole = matches!(self.call.method, http::Method::POST | http::Method::PUT)
-            || self.call.content_type == patch::MERGE;
-        let twice = match is_whole {
-            true => duplicates(&self.call.body),
-            false => Vec::new(),
-        };
-        let twice = twice.iter().map(|path| format!("duplicate field {path:?}"));
-        let mut unknown: Vec<String> = twice.collect();
-        unknown.extend(dropped.iter().map(|path| format!("unknown field {path:?}")));
-        if unknown.is_empty() || self.call.param("fieldValidation") != "Strict" {
-            if self.call.param("fieldValidation") != "Ignore" {
-                unknown.iter().for_each(|text| self.call.warn(text));
-            }
-            return Ok(());
-        }
-        let wrong = format!("strict decoding error: {}", unknown.join(", "));
-        if self.call.method == http::Method::PATCH {
-            // A patch is refused with the whole object that it makes.
-            let shown = last_applied::sorted(&sent).to_string();
-            return Err(Failure::invalid_patch(&shown, &wrong));
-        }
-        Err(self.undecoded(&wrong))
-    }
-
-    fn undecoded(&self, wrong: &str) -> Failure {
-        let Kind { kind, version, .. } = self.kind;
-        Failure::bad_request(format!(
-            "{kind} in version {version:?} cannot be handled as a {kind}: {wrong}"
-        ))
-    }
-
-    /// What is refused of an object whose fields are not of their types.
-    fn undecodable(&self, object: &Value, wrong: Undecodable) -> Failure {
-        if self.call.method != http::Method::PATCH {
-            return self.undecoded(&wrong.decoded);
-        }
-        let Kind {
-            kind,
-            group,
-            version,
-            ..
-        } = self.kind;
-        match self.call.content_type.as_str() {
-            patch::STRATEGIC => {
-                let patch = serde_json::from_slice(&self.call.body).unwrap_or_default();
-                Failure::invalid_patch(&go::printed(&patch), &wrong.converted)
-            }
-            patch::APPLY => Failure::internal(format!(
-                "failed to convert new object ({}/{}; {group}/{version}, Kind={kind}) to proper version: unable to convert unstructured object to {group}/{version}, Kind={kind}: {}",
-                self.sent_namespace(),
-                self.path.name,
-                wrong.converted
-            )),
-            // A patch is refused with the whole object that it makes.
-            _ => Failure::invalid_patch(&last_applied::sorted(object).to_string(), &wrong.decoded),
-        }
-    }
-
-    /// The namespace that an applied object names.
-    fn sent_namespace(&self) -> String {
-        let sent = json::yaml(&self.call.body).unwrap_or_default();
-        text(&sent, "namespace").to_owned()
-    }
-
     /// An object of the kind with nothing in it.
     pub(crate) fn blank(&self) -> Value {
         let mut object = match (&self.kind.custom, &self.kind.type_name) {
@@ -349,6 +282,11 @@ fn without_empty_rules(kind: &Kind, object: &mut Value) {
     if kind.group == "rbac.authorization.k8s.io" && object["rules"] == json!([]) {
         object["rules"] = Value::Null;
     }
+}
+
+/// Whether an object has the types of its schema, its status too.
+fn fits(kind: &Kind, object: &Value) -> bool {
+    kind.custom.is_none() || undeclared(object, node(kind)).is_none()
 }
 
 /// A uid that is sent is that of the live object.

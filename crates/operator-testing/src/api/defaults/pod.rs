@@ -6,6 +6,11 @@ use super::{absent, fields, items};
 
 /// A pod of its own, which gets more than a template.
 pub(super) fn fill_pod(pod: &mut Value) {
+    let status = &mut pod["status"];
+    let ip = status["podIP"].as_str().unwrap_or_default().to_owned();
+    if !ip.is_empty() && status["podIPs"][0]["ip"] != *ip {
+        status["podIPs"] = json!([{"ip": ip}]);
+    }
     fill_spec(&mut pod["spec"]);
     fill_host_ports(&mut pod["spec"]);
     let spec = &mut pod["spec"];

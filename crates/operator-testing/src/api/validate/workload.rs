@@ -115,6 +115,14 @@ fn policies(spec: &Value, causes: &mut Vec<Cause>) {
         let text = format!("Invalid value: {shown}: must be 'RollingUpdate' or 'OnDelete'");
         causes.push(Cause::invalid("spec.updateStrategy", text));
     }
+    let rolling = &spec["updateStrategy"]["rollingUpdate"];
+    if strategy == "OnDelete" && !rolling.is_null() {
+        let shown =
+            json!({"Partition": rolling["partition"], "MaxUnavailable": rolling["maxUnavailable"]});
+        let text =
+            format!("Invalid value: {shown}: only allowed for updateStrategy 'RollingUpdate'");
+        causes.push(Cause::invalid("spec.updateStrategy.rollingUpdate", text));
+    }
 }
 
 /// How a deployment comes to its new pods.

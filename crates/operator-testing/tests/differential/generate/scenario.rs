@@ -86,9 +86,6 @@ impl Generator<'_> {
             let schema = self.schema(0);
             tried["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"] =
                 schema;
-            if self.is_rare() {
-                super::spoil::body(&mut self.random, &mut tried);
-            }
             self.steps
                 .push(json!({"post": format!("{DEFINITIONS}?dryRun=All"), "send": tried}));
         }
