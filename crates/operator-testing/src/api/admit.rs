@@ -58,7 +58,13 @@ impl State {
     /// Refuses an object that breaks a rule of its kind.
     pub(crate) fn check(&self, kind: &Kind, object: &Value) -> Result<()> {
         let mut causes = metadata::violations(kind, object);
-        causes.extend(self.kind_violations(kind, None, object));
+        match &kind.custom {
+            // Rules are asked of objects that are valid otherwise.
+            Some(custom) if !causes.is_empty() && crd::has_rules(custom) => {
+                causes.extend(crd::unruled(custom, object));
+            }
+            _ => causes.extend(self.kind_violations(kind, None, object)),
+        }
         match causes.is_empty() {
             true => Ok(()),
             false => Err(Failure::invalid(kind, name(object), causes)),

@@ -108,6 +108,20 @@ pub(crate) fn violations(custom: &Custom, live: Option<&Value>, object: &Value) 
     causes
 }
 
+pub(crate) fn has_rules(custom: &Custom) -> bool {
+    !operator_schema::unchecked_rules(&custom.schema).is_empty()
+}
+
+/// What in a new custom object breaks its schema, when its rules are not asked.
+pub(crate) fn unruled(custom: &Custom, object: &Value) -> Vec<Cause> {
+    const SKIPPED: &str = "Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
+    let violations = operator_schema::violations(&custom.schema, object);
+    let violations = violations.into_iter().map(cause);
+    violations
+        .chain([Cause::invalid("<nil>", SKIPPED)])
+        .collect()
+}
+
 /// Those of a write of the status alone, whose schema knows nothing of what is around it.
 pub(crate) fn status_violations(causes: Vec<Cause>) -> Vec<Cause> {
     let causes = causes

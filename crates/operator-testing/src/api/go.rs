@@ -72,7 +72,9 @@ impl Undecodable {
             }
             Some("object") => format!("cannot restore struct from: {kind}"),
             Some("array") => format!("cannot restore slice from {kind}"),
-            _ if is_pointer => format!("unrecognized type: {}", name(schema)),
+            _ if is_pointer || value.is_object() || value.is_array() => {
+                format!("unrecognized type: {}", name(schema))
+            }
             _ => format!("cannot convert {sort} to {}", name(schema)),
         };
         Self { decoded, converted }

@@ -51,11 +51,18 @@ impl State {
         let patch = json::patch(&request.call.body)?;
         let mut object = match content_type {
             JSON => {
-                let unknown = match request.call.param("fieldValidation") {
-                    "Ignore" => Vec::new(),
-                    _ => check_operations(&patch)?,
+                let is_lax = request.call.param("fieldValidation") == "Ignore";
+                let unknown = match is_lax {
+                    true => Vec::new(),
+                    false => check_operations(&patch)?,
                 };
-                let object = json_patched(&live, patch)?;
+                if is_lax && !patch.is_array() {
+                    return Err(Failure::bad_request(format!(
+                        "json: cannot unmarshal {} into Go value of type jsonpatch.Patch",
+                        json::go_type(&patch)
+                    )));
+                }
+                let object = json_patched(&live, patch, kind.custom.is_some())?;
                 if request.call.param("fieldValidation") == "Strict" && !unknown.is_empty() {
                     let shown = last_applied::sorted(&object).to_string();
                     let wrong = format!("strict decoding error: {}", unknown.join(", "));
@@ -235,7 +242,8 @@ fn place_applied(request: &Request<'_>, applied: &mut Value, exists: bool) -> Re
     Ok(())
 }
 
-pub(crate) fn json_patched(live: &Value, patch: Value) -> Result<Value> {
+/// The object with the operations carried out. In a custom object nothing is left of a value that is none; a built-in one has null there.
+pub(crate) fn json_patched(live: &Value, patch: Value, is_custom: bool) -> Result<Value> {
     if !patch.is_array() {
         return Err(Failure::bad_request(format!(
             "error decoding patch: json: cannot unmarshal {} into Go value of type []handlers.jsonPatchOp",
@@ -267,7 +275,9 @@ pub(crate) fn json_patched(live: &Value, patch: Value) -> Result<Value> {
                 value: Value::Null,
             };
             json_patch::patch(&mut object, &[PatchOperation::Add(add)]).map_err(|_| refused())?;
-            remove_null(&mut object, &place);
+            if is_custom {
+                remove_null(&mut object, &place);
+            }
             continue;
         }
         // To it, replacing a field that is absent adds it.
@@ -284,7 +294,7 @@ pub(crate) fn json_patched(live: &Value, patch: Value) -> Result<Value> {
             other => other,
         };
         json_patch::patch(&mut object, &[operation]).map_err(|_| refused())?;
-        if valueless.contains(&at) {
+        if is_custom && valueless.contains(&at) {
             remove_null(&mut object, &place);
         }
     }

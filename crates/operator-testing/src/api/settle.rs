@@ -26,7 +26,16 @@ impl Request<'_> {
             true => duplicates(&self.call.body),
             false => Vec::new(),
         };
-        let twice = twice.iter().map(|path| format!("duplicate field {path:?}"));
+        // Of a built-in kind, what is unknown is not told twice.
+        let is_told = |path: &&String| {
+            self.kind.custom.is_some()
+                || self.call.content_type == patch::MERGE
+                || !dropped.contains(path)
+        };
+        let twice = twice
+            .iter()
+            .filter(is_told)
+            .map(|path| format!("duplicate field {path:?}"));
         let mut unknown: Vec<String> = twice.collect();
         unknown.extend(dropped.iter().map(|path| format!("unknown field {path:?}")));
         if unknown.is_empty() || self.call.param("fieldValidation") != "Strict" {

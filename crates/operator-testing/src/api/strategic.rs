@@ -15,7 +15,9 @@ pub(crate) fn merge(live: &Value, patch: &Value, node: Node<'_>) -> Result<Value
         (_, Value::Object(patch)) => merge_fields(&Map::new(), patch, node),
         // In a list that is replaced, directives say nothing.
         (_, Value::Array(items)) => {
-            let items = items.iter().filter(|item| item.get("$patch").is_none());
+            let is_kept =
+                |item: &&Value| !matches!(item["$patch"].as_str(), Some("delete" | "replace"));
+            let items = items.iter().filter(is_kept);
             Ok(items.cloned().collect())
         }
         (_, patch) => Ok(patch.clone()),
@@ -36,9 +38,10 @@ fn merge_fields(
             ));
         }
         Some("delete") => return Ok(Value::Object(Map::new())),
-        Some("merge") | None => {}
+        None => {}
         Some(other) => {
-            let text = format!("unknown patch type: {other} in map: map[$patch:{other}]");
+            let shown = printed(&Value::Object(patch.clone()));
+            let text = format!("unknown patch type: {other} in map: {shown}");
             return Err(Failure::internal(text));
         }
     }

@@ -10,7 +10,7 @@ use super::metadata::{self, finalizers, is_deleting, name, text};
 use super::status::{Cause, Failure, Result};
 use super::store::Key;
 use super::strategy::{creates_on_update, desired, ignored, needs_version, restrict};
-use super::{Reply, Request, State, decode, json, scale, zero};
+use super::{Reply, Request, State, decode, defaults, json, scale, zero};
 
 /// An object about to be stored, with its field managers.
 pub(crate) struct Draft {
@@ -82,6 +82,9 @@ impl State {
         if kind.is("batch", "jobs") && !has_labels && object["metadata"]["labels"].is_object() {
             // To the real server, these are the labels of the template itself.
             object["metadata"]["labels"] = object["spec"]["template"]["metadata"]["labels"].clone();
+        }
+        if kind.is("batch", "jobs") && request.call.is_dry_run() {
+            defaults::label_job(&mut object);
         }
         self.check(kind, &object)?;
         let warnings = metadata::warnings(kind, &object);
@@ -296,9 +299,13 @@ fn check_identity(request: &Request<'_>, object: &Value, live: &str) -> Result<(
         return Ok(());
     }
     let name = &request.path.name;
+    let key = request.key(name).in_etcd(request.kind);
     let why = format!(
         "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {live}",
-        request.key(name).in_etcd(request.kind),
+        match request.call.is_dry_run() {
+            true => key.trim_start_matches("/registry"),
+            false => &key,
+        },
     );
     Err(Failure::conflict(request.kind, name, &why))
 }

@@ -66,7 +66,10 @@ impl Kind {
         set(&mut object, "/metadata/name", name.into());
         for _ in 0..random.usize(0..4) {
             let (pointer, value) = self.field(random);
-            set(&mut object, &pointer, value);
+            // Null is for patches.
+            if !value.is_null() {
+                set(&mut object, &pointer, value);
+            }
         }
         object
     }

@@ -98,6 +98,10 @@ impl Generator<'_> {
         if path.starts_with("pods") && body["spec"].is_object() && verb != "merge" {
             body["spec"]["automountServiceAccountToken"] = false.into();
         }
+        // A job's labels have its uid.
+        if path.starts_with("jobs") && body["metadata"]["uid"] == "other" {
+            kind::set(&mut body, "/metadata/uid", Value::Null);
+        }
         let mut step = json!({});
         step[verb] = path.into();
         step["send"] = body;
@@ -325,7 +329,19 @@ impl Generator<'_> {
 
     fn scale(&mut self, kind: &Kind) {
         let path = format!("{}/{}/scale", kind.plural, self.name());
-        let count = self.random.u8(1..4);
+        let is_scale = |step: &Value| {
+            step["merge"]
+                .as_str()
+                .is_some_and(|it| it.ends_with("/scale"))
+        };
+        if kind.plural == "widgets" && self.steps.iter().any(is_scale) {
+            return;
+        }
+        // A number that is not there yet, as a scale without effect is listed.
+        let count = match kind.plural.as_str() {
+            "widgets" => 7,
+            _ => 10 + self.steps.len(),
+        };
         let body = json!({"spec": {"replicas": count}});
         self.steps.push(json!({"merge": path, "send": body}));
     }
