@@ -174,6 +174,10 @@ impl State {
         if !is_held && grace == 0 {
             if kind.is("", "pods") {
                 mark(&mut object, grace);
+                // Watches see a pod marked before it is gone.
+                if !options.dry_run && !is_deleting(&live) {
+                    self.put(key.clone(), object.clone())?;
+                }
             }
             if !options.dry_run
                 && let Some(last) = self.remove(key)

@@ -142,6 +142,7 @@ impl State {
         if live.is_none() && request.path.subresource.is_some() {
             return Err(Failure::not_found(kind, &request.path.name));
         }
+        let namespace = text(&applied, "namespace").to_owned();
         place_applied(request, &mut applied, live.is_some())?;
         if live.is_none() {
             self.authorize_create_on_apply(request)?;
@@ -173,6 +174,11 @@ impl State {
             other => other,
         }
         .map_err(conflict)?;
+        if !namespace.is_empty() && namespace != request.path.namespace {
+            return Err(Failure::bad_request(
+                "the namespace of the provided object does not match the namespace sent on the request",
+            ));
+        }
         if minds_last {
             last_applied::update(&mut object, &sent);
         }
@@ -225,12 +231,6 @@ fn place_applied(request: &Request<'_>, applied: &mut Value, exists: bool) -> Re
         return Err(Failure::bad_request(format!(
             "the name of the object ({found}) does not match the name on the URL ({expected})"
         )));
-    }
-    let (expected, found) = (&request.path.namespace, text(applied, "namespace"));
-    if !found.is_empty() && found != expected {
-        return Err(Failure::bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request",
-        ));
     }
     metadata::set(applied, "name", request.path.name.as_str());
     if request.kind.namespaced {

@@ -95,7 +95,9 @@ impl State {
                 "resourceVersion should not be set on objects to be created",
             ));
         }
-        metadata::set(&mut object, "resourceVersion", Value::Null);
+        if !request.call.is_dry_run() {
+            metadata::set(&mut object, "resourceVersion", Value::Null);
+        }
         if let Some(live) = self.store.find(&key) {
             return Err(match is_deleting(&live) {
                 true => Failure::still_exists(kind, &name),
