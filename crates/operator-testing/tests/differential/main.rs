@@ -10,6 +10,7 @@ mod ask;
 mod case;
 mod duel;
 mod generate;
+mod listed;
 #[path = "../cases/mask.rs"]
 mod mask;
 mod shrink;
