@@ -26,7 +26,7 @@ fn is_word(text: &str) -> bool {
 pub(crate) fn bad_subdomain(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if text.len() > 253 {
-        wrong.push("must be no more than 253 bytes".to_owned());
+        wrong.push("must be no more than 253 characters".to_owned());
     }
     if !text.split('.').all(is_label) {
         wrong.push(SUBDOMAIN.to_owned());
@@ -38,7 +38,7 @@ pub(crate) fn bad_subdomain(text: &str) -> Vec<String> {
 pub(crate) fn bad_label(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if text.len() > 63 {
-        wrong.push("must be no more than 63 bytes".to_owned());
+        wrong.push("must be no more than 63 characters".to_owned());
     }
     if !is_label(text) {
         wrong.push(LABEL.to_owned());
@@ -50,7 +50,7 @@ pub(crate) fn bad_label(text: &str) -> Vec<String> {
 pub(crate) fn bad_dns1035(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if text.len() > 63 {
-        wrong.push("must be no more than 63 bytes".to_owned());
+        wrong.push("must be no more than 63 characters".to_owned());
     }
     if !is_label(text) || text.starts_with(|letter: char| letter.is_ascii_digit()) {
         wrong.push(DNS1035.to_owned());
@@ -63,7 +63,7 @@ pub(crate) fn bad_config_key(text: &str) -> Vec<String> {
     let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     let mut wrong = Vec::new();
     if text.len() > 253 {
-        wrong.push("must be no more than 253 bytes".to_owned());
+        wrong.push("must be no more than 253 characters".to_owned());
     }
     if text.is_empty() || !text.chars().all(fits) {
         wrong.push(CONFIG_KEY.to_owned());
