@@ -26,9 +26,10 @@
 //!   claims of volumes, NetworkPolicies and role bindings; validation is of the rules that are met most, of workloads, Pods, Services,
 //!   ConfigMaps, Secrets, Leases, Events, Roles and their bindings. A Pod gets no token of its service account. A Service's addresses
 //!   are not checked against each other.
-//! - CEL rules are asked with the feature `cel` alone; [`schema`] asks them with no server. Admission webhooks and conversion
-//!   webhooks are not there; warnings are only of unknown and repeated fields, and of finalizers. A role may give rights that its author lacks.
-//! - The rules of definitions are not compiled when they come, and names that another definition has are not seen.
+//! - CEL rules are asked with the feature `cel` alone; [`schema`] asks them with no server. They are read when their definition comes,
+//!   but their types are not checked.
+//! - No admission webhook, policy or conversion webhook is asked: the requests that would wait for one answer `501`. Warnings are only
+//!   of unknown and repeated fields, of finalizers, and of jobs that are deleted.
 //! - What only other programs ask for is there with the feature `http` alone; without it tables answer `406`, OpenAPI `404` and protobuf `415`.
 //! - Tables have the real columns for custom kinds, workloads and pods, ConfigMap, Secret, Service, ServiceAccount, Namespace, Event, Lease,
 //!   PersistentVolumeClaim, PodDisruptionBudget, Ingress, NetworkPolicy, webhooks, roles and bindings; others have name and age.

@@ -26,6 +26,23 @@ impl State {
             // Two layers of the real server compare the metadata with what it was.
             causes.extend(causes.clone());
         }
+        // Its strategies look at labels and annotations again, each as often as it was written to.
+        let of_labels = own.iter().filter(|cause| {
+            matches!(
+                cause.field.as_str(),
+                "metadata.labels" | "metadata.annotations" | "metadata.finalizers"
+            )
+        });
+        let of_labels: Vec<Cause> = of_labels.cloned().collect();
+        for _ in 0..looks_again(kind) {
+            causes.extend(of_labels.clone());
+        }
+        if kind.group == "rbac.authorization.k8s.io" {
+            let short = own
+                .iter()
+                .filter(|it| it.field.starts_with("metadata.finalizers["));
+            causes.extend(short.cloned().collect::<Vec<_>>());
+        }
         causes.extend(own);
         let of_kind = self.kind_violations(kind, Some(live), object);
         causes.extend(match (subresource, &kind.custom) {
@@ -41,11 +58,26 @@ impl State {
     /// Refuses an object that breaks a rule of its kind.
     pub(crate) fn check(&self, kind: &Kind, object: &Value) -> Result<()> {
         let mut causes = metadata::violations(kind, object);
-        causes.extend(self.kind_violations(kind, None, object));
+        match &kind.custom {
+            // Rules are asked of objects that are valid otherwise.
+            Some(custom) if !causes.is_empty() && crd::has_rules(custom) => {
+                causes.extend(crd::unruled(custom, object));
+            }
+            _ => causes.extend(self.kind_violations(kind, None, object)),
+        }
         match causes.is_empty() {
             true => Ok(()),
             false => Err(Failure::invalid(kind, name(object), causes)),
         }
+    }
+}
+
+/// How often more than once the real server looks at the labels of an object that is updated.
+fn looks_again(kind: &Kind) -> usize {
+    match (kind.group.as_str(), kind.plural.as_str()) {
+        _ if kind.custom.is_some() => 0,
+        ("apps" | "coordination.k8s.io", _) | ("", "services") => 2,
+        _ => 3,
     }
 }
 
@@ -66,12 +98,20 @@ pub(crate) fn check_place(request: &Request<'_>, object: &mut Value) -> Result<(
     Ok(())
 }
 
-pub(crate) fn check_version(kind: &Kind, live: &Value, object: &Value) -> Result<()> {
+/// A version that is sent is a number.
+pub(crate) fn check_number(object: &Value) -> Result<()> {
     let version = text(object, "resourceVersion");
-    if !version.is_empty() && version.parse::<u64>().is_err() {
-        let text = format!("strconv.ParseUint: parsing {version:?}: invalid syntax");
-        return Err(Failure::internal(text));
+    match version.is_empty() || version.parse::<u64>().is_ok() {
+        true => Ok(()),
+        false => Err(Failure::internal(format!(
+            "strconv.ParseUint: parsing {version:?}: invalid syntax"
+        ))),
     }
+}
+
+pub(crate) fn check_version(kind: &Kind, live: &Value, object: &Value) -> Result<()> {
+    check_number(object)?;
+    let version = text(object, "resourceVersion");
     if !version.is_empty() && version != "0" && version != text(live, "resourceVersion") {
         return Err(Failure::modified(kind, name(live)));
     }

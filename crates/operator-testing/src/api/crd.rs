@@ -14,6 +14,7 @@ use super::delete::Options;
 use super::gc::{Actor, unfinalize};
 use super::kind::{Custom, Kind};
 use super::metadata::{self, finalizers, is_deleting};
+use super::naming::{Taken, accept, is_established};
 use super::scale;
 use super::status::Cause;
 use super::store::Key;
@@ -90,30 +91,6 @@ pub(crate) fn note_storage(object: &mut Value) {
     }
 }
 
-/// Accepts the names, and establishes the kind.
-fn accept(object: &mut Value) {
-    let since = object["status"]["conditions"][0]["lastTransitionTime"].as_str();
-    let since = since.map_or_else(metadata::now, str::to_owned);
-    let condition = |type_: &str, reason: &str, message: &str| {
-        json!({
-            "type": type_,
-            "status": "True",
-            "lastTransitionTime": since,
-            "reason": reason,
-            "message": message,
-        })
-    };
-    object["status"]["conditions"] = json!([
-        condition("NamesAccepted", "NoConflicts", "no conflicts found"),
-        condition(
-            "Established",
-            "InitialNamesAccepted",
-            "the initial names have been accepted",
-        ),
-    ]);
-    object["status"]["acceptedNames"] = object["spec"]["names"].clone();
-}
-
 pub(crate) fn versions(definition: &Value) -> &[Value] {
     definition["spec"]["versions"]
         .as_array()
@@ -129,6 +106,20 @@ pub(crate) fn violations(custom: &Custom, live: Option<&Value>, object: &Value) 
         }
     }
     causes
+}
+
+pub(crate) fn has_rules(custom: &Custom) -> bool {
+    !operator_schema::unchecked_rules(&custom.schema).is_empty()
+}
+
+/// What in a new custom object breaks its schema, when its rules are not asked.
+pub(crate) fn unruled(custom: &Custom, object: &Value) -> Vec<Cause> {
+    const SKIPPED: &str = "Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
+    let violations = operator_schema::violations(&custom.schema, object);
+    let violations = violations.into_iter().map(cause);
+    violations
+        .chain([Cause::invalid("<nil>", SKIPPED)])
+        .collect()
 }
 
 /// Those of a write of the status alone, whose schema knows nothing of what is around it.
@@ -182,6 +173,9 @@ fn cause(violation: operator_schema::Violation) -> Cause {
 /// The kinds that a definition registers: one a served version. What was stored under a schema that is not that of `before` gets its
 /// new form when it is read, if it is not younger than `now`.
 pub(crate) fn kinds(definition: &Value, before: &[Arc<Kind>], now: u64) -> Vec<Arc<Kind>> {
+    if !is_established(definition) {
+        return Vec::new();
+    }
     let since = |kind: &Kind| {
         let same = before.iter().find(|other| other.version == kind.version);
         match (same.and_then(|same| same.custom.as_ref()), &kind.custom) {
@@ -228,6 +222,8 @@ fn kind(definition: &Value, version: &Value) -> Option<Kind> {
     let custom = Custom {
         list_kind: text(&names["listKind"]),
         is_stored: version["storage"] == true,
+        is_converted: spec["conversion"]["strategy"] == "Webhook"
+            && (version["storage"] != true || has_older(definition)),
         since: 0,
         shape: shape(&schema),
         scale: subresource("scale").and_then(|scale| serde_json::from_value(scale.clone()).ok()),
@@ -250,6 +246,12 @@ fn kind(definition: &Value, version: &Value) -> Option<Kind> {
         type_name: None,
         custom: Some(Arc::new(custom)),
     })
+}
+
+/// Whether objects may be stored in another version than the one of storage now.
+fn has_older(definition: &Value) -> bool {
+    let stored = definition["status"]["storedVersions"].as_array();
+    stored.is_some_and(|stored| stored.len() > 1)
 }
 
 fn list_of(items: &Value, field: &str) -> Vec<String> {
@@ -327,14 +329,19 @@ impl State {
 
     /// Accepts new definitions, deletes the objects of those that are being deleted, and ends those that have none left.
     pub(crate) fn sweep_definitions(&mut self) {
-        let new: Vec<Key> = self
-            .store
-            .of_kind(GROUP, PLURAL, "")
-            .filter(|(_, object)| object["status"]["acceptedNames"] != object["spec"]["names"])
-            .map(|(key, _)| key.clone())
-            .collect();
-        for key in new {
-            self.edit(&key, Actor::ApiServer, accept);
+        let names = self.store.of_kind(GROUP, PLURAL, "");
+        let names: Vec<Key> = names.map(|(key, _)| key.clone()).collect();
+        for key in names {
+            let Some(object) = self.store.find(&key) else {
+                continue;
+            };
+            let mut taken = Taken::default();
+            let others = self.store.of_kind(GROUP, PLURAL, "");
+            let others = others.filter(|(other, _)| other.name != key.name);
+            others
+                .filter(|(_, other)| other["spec"]["group"] == object["spec"]["group"])
+                .for_each(|(_, other)| taken.add(other));
+            self.edit(&key, Actor::ApiServer, |object| accept(object, &taken));
         }
         let ending: Vec<(Key, Arc<Value>)> = self
             .store

@@ -4,6 +4,7 @@ use operator_schema::{Schema, SchemaOrBool};
 use serde_json::{Map, Value};
 
 use super::builtin::{OBJECT_META, builtin, resolve};
+use super::go::{Undecodable, bad_time, is_pointer, last_word, omits, reference};
 use super::json::go_type;
 use super::kind::{Custom, Kind};
 use super::quantity;
@@ -60,6 +61,10 @@ pub(crate) fn identify(kind: &Kind, object: &mut Value) -> Result<()> {
                 let part =
                     |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
                 let (kind_found, version) = (part("kind"), part("apiVersion"));
+                let kind_found = match kind_found {
+                    "" => kind.kind.as_str(),
+                    found => found,
+                };
                 let text = format!(
                     "{kind_found} in version {version:?} cannot be handled as a {}: no kind {kind_found:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\"",
                     kind.kind
@@ -97,7 +102,7 @@ fn is_built_in(fields: &Map<String, Value>, found: &str, field: &str) -> bool {
 }
 
 /// Brings an object into the form that is stored: unknown fields dropped, defaults filled in. Reports the paths that were dropped.
-pub(crate) fn settle(kind: &Kind, object: &mut Value) -> Result<Vec<String>> {
+pub(crate) fn settle(kind: &Kind, object: &mut Value) -> Result<Vec<String>, Undecodable> {
     let mut dropped = Vec::new();
     if let (Some(_), Some(metadata), Some(type_)) = (
         &kind.custom,
@@ -105,19 +110,16 @@ pub(crate) fn settle(kind: &Kind, object: &mut Value) -> Result<Vec<String>> {
         builtin().types.get(OBJECT_META),
     ) {
         if !metadata.is_object() && !metadata.is_null() {
-            return Err(undecodable(
-                kind,
-                &format!(
-                    "json: cannot unmarshal {} into Go value of type v1.ObjectMeta",
-                    go_type(metadata)
-                ),
-            ));
+            return Err(Undecodable::new(format!(
+                "json: cannot unmarshal {} into Go value of type v1.ObjectMeta",
+                go_type(metadata)
+            )));
         }
         let place = Place {
             shown: "metadata".into(),
-            ..Place::root("ObjectMeta")
+            ..Place::root("ObjectMeta", OBJECT_META)
         };
-        settle_builtin(kind, metadata, type_, &place, &mut dropped)?;
+        settle_builtin(metadata, type_, &place, &mut dropped)?;
     }
     match (&kind.custom, &kind.type_name) {
         (Some(custom), _) => {
@@ -127,7 +129,7 @@ pub(crate) fn settle(kind: &Kind, object: &mut Value) -> Result<Vec<String>> {
         }
         (None, Some(name)) => {
             if let Some(type_) = builtin().types.get(name) {
-                settle_builtin(kind, object, type_, &Place::root(&kind.kind), &mut dropped)?;
+                settle_builtin(object, type_, &Place::root(&kind.kind, name), &mut dropped)?;
                 super::zero::fill_object(name, type_, object);
             }
             super::defaults::fill(kind, object);
@@ -187,6 +189,8 @@ pub(crate) fn keep_nulls(sent: &Value, object: &mut Value) {
 struct Place<'a> {
     /// The struct that the value is a field of.
     owner: &'a str,
+    /// Its whole name.
+    type_name: &'a str,
     /// The fields down to it, without indices.
     fields: String,
     /// The same, with them.
@@ -194,10 +198,11 @@ struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    fn root(owner: &'a str) -> Self {
+    fn root(owner: &'a str, type_name: &'a str) -> Self {
         let (fields, shown) = Default::default();
         Self {
             owner,
+            type_name,
             fields,
             shown,
         }
@@ -209,9 +214,9 @@ impl<'a> Place<'a> {
             path => format!("{path}.{name}"),
         };
         Self {
-            owner: self.owner,
             fields: below(&self.fields),
             shown: below(&self.shown),
+            ..*self
         }
     }
 
@@ -223,23 +228,15 @@ impl<'a> Place<'a> {
     }
 }
 
-fn undecodable(kind: &Kind, why: &str) -> Failure {
-    let Kind { kind, version, .. } = kind;
-    Failure::bad_request(format!(
-        "{kind} in version {version:?} cannot be handled as a {kind}: {why}"
-    ))
-}
-
 /// A built-in kind is a Go struct: null is absent, unknown fields are dropped, a wrong type is refused.
 fn settle_builtin(
-    kind: &Kind,
     value: &mut Value,
     schema: &Schema,
     place: &Place<'_>,
     dropped: &mut Vec<String>,
-) -> Result<()> {
+) -> Result<(), Undecodable> {
     let target = resolve(schema);
-    if go_struct(schema) == Some("Quantity") {
+    if last_word(schema) == Some("Quantity") {
         let text = value
             .as_str()
             .map_or_else(|| value.to_string(), str::to_owned);
@@ -258,73 +255,45 @@ fn settle_builtin(
         _ => true,
     };
     if !fits && !value.is_null() {
-        return Err(wrong_type(kind, value, schema, place));
+        let field = place.fields.rsplit('.').next().unwrap_or_default();
+        let is_pointer = is_pointer(place.type_name, field);
+        return Err(Undecodable::of(
+            value,
+            schema,
+            place.owner,
+            &place.fields,
+            is_pointer,
+        ));
     }
     match value {
         Value::Object(fields) if type_ == "object" => {
-            let owner = go_struct(schema).unwrap_or(place.owner);
-            settle_fields(
-                kind,
-                fields,
-                target,
-                &Place {
-                    owner,
-                    ..place.clone()
-                },
-                dropped,
-            )
+            let place = Place {
+                owner: last_word(schema).unwrap_or(place.owner),
+                type_name: reference(schema).unwrap_or(place.type_name),
+                ..place.clone()
+            };
+            settle_fields(fields, target, &place, dropped)
         }
         Value::Array(items) => match &target.items {
-            Some(item) => items.iter_mut().enumerate().try_for_each(|(at, value)| {
-                settle_builtin(kind, value, item, &place.item(at), dropped)
-            }),
+            Some(item) => items
+                .iter_mut()
+                .enumerate()
+                .try_for_each(|(at, value)| settle_builtin(value, item, &place.item(at), dropped)),
             None => Ok(()),
         },
         Value::String(text) if target.format.as_deref() == Some("byte") => match bad_base64(text) {
             Some(at) => {
-                let why = format!("illegal base64 data at input byte {at}");
-                Err(undecodable(kind, &why))
+                let decoded = format!("illegal base64 data at input byte {at}");
+                let converted = format!("error decoding from json: {decoded}");
+                Err(Undecodable { decoded, converted })
             }
             None => Ok(()),
         },
-        _ => Ok(()),
-    }
-}
-
-fn wrong_type(kind: &Kind, value: &Value, schema: &Schema, place: &Place<'_>) -> Failure {
-    let why = format!(
-        "json: cannot unmarshal {} into Go struct field {}.{} of type {}",
-        go_type(value),
-        place.owner,
-        place.fields,
-        go_name(schema)
-    );
-    undecodable(kind, &why)
-}
-
-/// The last word of a built-in type's name.
-fn go_struct(schema: &Schema) -> Option<&str> {
-    schema.unknown.get("$ref")?.as_str()?.rsplit('.').next()
-}
-
-/// The name of a Go type.
-fn go_name(schema: &Schema) -> String {
-    let target = resolve(schema);
-    match (target.type_.as_deref(), go_struct(schema)) {
-        (Some("object"), Some(name)) => format!("v1.{name}"),
-        (Some("object"), None) => match &target.additional_properties {
-            Some(SchemaOrBool::Schema(element)) => format!("map[string]{}", go_name(element)),
-            _ => "map[string]interface {}".to_owned(),
+        Value::String(text) => match bad_time(schema, text) {
+            Some(why) => Err(Undecodable::new(why)),
+            None => Ok(()),
         },
-        (Some("array"), _) => {
-            let item = target.items.as_deref().map(go_name);
-            format!("[]{}", item.unwrap_or_default())
-        }
-        (Some("boolean"), _) => "bool".to_owned(),
-        (Some("integer"), _) if target.format.as_deref() == Some("int64") => "int64".to_owned(),
-        (Some("integer"), _) => "int32".to_owned(),
-        (Some(other), _) => other.to_owned(),
-        (None, _) => String::new(),
+        _ => Ok(()),
     }
 }
 
@@ -336,12 +305,11 @@ fn bad_base64(text: &str) -> Option<usize> {
 }
 
 fn settle_fields(
-    kind: &Kind,
     fields: &mut Map<String, Value>,
     schema: &Schema,
     place: &Place<'_>,
     dropped: &mut Vec<String>,
-) -> Result<()> {
+) -> Result<(), Undecodable> {
     let element = match &schema.additional_properties {
         Some(SchemaOrBool::Schema(element)) => Some(&**element),
         _ => None,
@@ -359,6 +327,11 @@ fn settle_fields(
         if element.is_none() && value.is_null() {
             return false;
         }
+        if value.is_null()
+            && element.is_some_and(|it| resolve(it).type_.as_deref() == Some("string"))
+        {
+            *value = "".into();
+        }
         // Go names the field of the struct, not the key of a map in it.
         let below = match element {
             Some(_) => Place {
@@ -367,10 +340,12 @@ fn settle_fields(
             },
             None => below,
         };
-        if let Err(found) = settle_builtin(kind, value, property, &below, dropped) {
+        if let Err(found) = settle_builtin(value, property, &below, dropped) {
             failure.get_or_insert(found);
         }
-        element.is_some() || schema.required.contains(name) || !is_left_out(name, property, value)
+        element.is_some()
+            || !omits(place.type_name, name, value)
+                && (schema.required.contains(name) || !is_left_out(name, property, value))
     });
     failure.map_or(Ok(()), Err)
 }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::crd::versions;
 use super::metadata::name;
+use super::name::{bad_dns1035, bad_subdomain};
 use super::status::Cause;
 
 /// What is wrong with a definition.
@@ -14,31 +15,70 @@ pub(crate) fn violations(live: Option<&Value>, object: &Value) -> Vec<Cause> {
     let spec = &object["spec"];
     let (group, plural) = (text(&spec["group"]), text(&spec["names"]["plural"]));
     let expected = format!("{plural}.{group}");
-    if name(object) != expected {
+    if !name(object).is_empty() && name(object) != expected {
         let text = format!(
             "Invalid value: {:?}: must be spec.names.plural+\".\"+spec.group",
             name(object)
         );
         causes.push(Cause::invalid("metadata.name", text));
     }
-    if group.is_empty() {
-        causes.push(Cause::required("spec.group", ""));
+    match group.as_str() {
+        "" => causes.push(Cause::required("spec.group", "")),
+        group => worded("spec.group", group, bad_subdomain(group), &mut causes),
     }
     let scope = text(&spec["scope"]);
-    if !matches!(scope.as_str(), "Cluster" | "Namespaced") {
-        let text =
-            format!("Unsupported value: {scope:?}: supported values: \"Cluster\", \"Namespaced\"");
-        causes.push(Cause::unsupported("spec.scope", text));
+    match scope.as_str() {
+        "Cluster" | "Namespaced" => {}
+        "" => causes.push(Cause::required("spec.scope", "")),
+        scope => {
+            let text = format!(
+                "Unsupported value: {scope:?}: supported values: \"Cluster\", \"Namespaced\""
+            );
+            causes.push(Cause::unsupported("spec.scope", text));
+        }
     }
     if live.is_some_and(|live| live["spec"]["scope"] != spec["scope"]) {
         let text = format!("Invalid value: {scope:?}: field is immutable");
         causes.push(Cause::invalid("spec.scope", text));
     }
-    let versions = versions(object);
-    let stored = versions
+    if spec["preserveUnknownFields"] == true {
+        let text = "Invalid value: true: cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
+        causes.push(Cause::invalid("spec.preserveUnknownFields", text));
+    }
+    let common = check_versions(versions(object), &mut causes);
+    check_names(&spec["names"], &mut causes);
+    causes.extend(common);
+    if !versions(object)
         .iter()
-        .filter(|version| version["storage"] == true)
-        .count();
+        .any(|version| version["storage"] == true)
+    {
+        let text = "Invalid value: null: must have at least one stored version";
+        causes.push(Cause::invalid("status.storedVersions", text));
+    }
+    causes
+}
+
+/// Checks versions; what is wrong with a schema that all share is returned, as it is told later.
+fn check_versions(versions: &[Value], causes: &mut Vec<Cause>) -> Vec<Cause> {
+    let mut common = Vec::new();
+    // One schema for all versions is named as the field of older definitions.
+    let mut schemas = versions.iter().map(|version| &version["schema"]);
+    let first = schemas.next();
+    let is_common = schemas.all(|schema| Some(schema) == first);
+    for (at, version) in versions.iter().enumerate() {
+        let found = version["name"].as_str().unwrap_or_default();
+        let field = format!("spec.versions[{at}].name");
+        worded(&field, found, bad_dns1035(found), causes);
+        let field = format!("spec.versions[{at}].schema.openAPIV3Schema");
+        let schema = &version["schema"]["openAPIV3Schema"];
+        if schema.is_null() {
+            causes.push(Cause::required(field, ""));
+        } else if !is_common {
+            check_schema(schema, &field, causes);
+        } else if at == 0 {
+            check_schema(schema, "spec.validation.openAPIV3Schema", &mut common);
+        }
+    }
     let mut names: Vec<&Value> = versions.iter().map(|version| &version["name"]).collect();
     names.sort_by_key(ToString::to_string);
     names.dedup();
@@ -49,50 +89,72 @@ pub(crate) fn violations(live: Option<&Value>, object: &Value) -> Vec<Cause> {
         );
         causes.push(Cause::invalid("spec.versions", text));
     }
-    if stored != 1 {
+    let stored = versions.iter().filter(|version| version["storage"] == true);
+    if stored.count() != 1 {
         let text = format!(
             "Invalid value: {}: must have exactly one version marked as storage version",
             in_go(versions)
         );
         causes.push(Cause::invalid("spec.versions", text));
     }
+    let first = versions
+        .first()
+        .and_then(|version| version["name"].as_str());
+    if let Some(first) = first.filter(|name| !name.is_empty()) {
+        worded("spec.version", first, bad_dns1035(first), causes);
+    }
+    common
+}
+
+fn check_names(names: &Value, causes: &mut Vec<Cause>) {
     for field in ["plural", "singular", "kind", "listKind"] {
-        let found = text(&spec["names"][field]);
+        let found = names[field].as_str().unwrap_or_default();
         let is_derived = field == "listKind" && found == "List";
+        let place = format!("spec.names.{field}");
         if found.is_empty() || is_derived {
-            causes.push(Cause::required(format!("spec.names.{field}"), ""));
+            causes.push(Cause::required(place, ""));
+        } else {
+            let shown = match field {
+                "kind" | "listKind" => found.to_lowercase(),
+                _ => found.to_owned(),
+            };
+            worded(&place, found, bad_dns1035(&shown), causes);
         }
     }
-    if stored == 0 {
-        let text = "Invalid value: null: must have at least one stored version";
-        causes.push(Cause::invalid("status.storedVersions", text));
-    }
-    for (at, version) in versions.iter().enumerate() {
-        let field = format!("spec.versions[{at}].schema.openAPIV3Schema");
-        let schema = &version["schema"]["openAPIV3Schema"];
-        if schema.is_null() {
-            causes.push(Cause::required(field, ""));
-            continue;
-        }
-        match serde_json::from_value::<Schema>(schema.clone()) {
-            Err(error) => causes.push(Cause::invalid(field, format!("Invalid value: {error}"))),
-            Ok(read) => {
-                // One schema for all versions is named as the field of older definitions.
-                let same = versions
-                    .iter()
-                    .all(|other| other["schema"] == version["schema"]);
-                let field = if same {
-                    "spec.validation.openAPIV3Schema".to_owned()
-                } else {
-                    field
-                };
-                if !same || at == 0 {
-                    causes.extend(structural_violations(&read, schema, &field));
-                }
-            }
+    for field in ["shortNames", "categories"] {
+        let found = names[field].as_array().into_iter().flatten();
+        for (at, found) in found.enumerate() {
+            let found = found.as_str().unwrap_or_default();
+            let place = format!("spec.names.{field}[{at}]");
+            worded(&place, found, bad_dns1035(found), causes);
         }
     }
-    causes
+}
+
+fn check_schema(schema: &Value, field: &str, causes: &mut Vec<Cause>) {
+    if schema["type"].is_string() && schema["type"] != "object" {
+        let text = format!(
+            "Invalid value: {}: must be object at the root",
+            schema["type"]
+        );
+        causes.push(Cause::invalid(format!("{field}.type"), text));
+        return;
+    }
+    match serde_json::from_value::<Schema>(schema.clone()) {
+        Err(error) => causes.push(Cause::invalid(field, format!("Invalid value: {error}"))),
+        Ok(read) => {
+            causes.extend(structural_violations(&read, schema, field));
+            #[cfg(feature = "cel")]
+            causes.extend(rule_violations(&read, field));
+        }
+    }
+}
+
+fn worded(field: &str, found: &str, wrong: Vec<String>, causes: &mut Vec<Cause>) {
+    let wrong = wrong.into_iter();
+    causes.extend(
+        wrong.map(|wrong| Cause::invalid(field, format!("Invalid value: {found:?}: {wrong}"))),
+    );
 }
 
 /// Versions as Go prints them, but for their parts.
@@ -124,19 +186,19 @@ fn structural_violations(schema: &Schema, text: &Value, field: &str) -> Vec<Caus
     let refused = problems.filter(|problem| problem.effect == Effect::Refused);
     refused
         .map(|problem| {
-            let mut place = field.to_owned();
-            let mut in_map = false;
-            for part in problem.pointer.split('/').skip(1) {
-                let part = part.replace("~1", "/").replace("~0", "~");
-                match in_map || part.parse::<usize>().is_ok() {
-                    true => place += &format!("[{part}]"),
-                    false => place += &format!(".{part}"),
-                }
-                in_map = !in_map && part == "properties";
+            let place = place(field, &problem.pointer);
+            let found = text.pointer(&problem.pointer);
+            let known = problem.message.strip_prefix("must be one of ");
+            if let (Some(Value::String(found)), Some(known)) = (found, known) {
+                let known = known.split(", ").map(|name| format!("{name:?}"));
+                let known = known.collect::<Vec<_>>().join(", ");
+                let text = format!("Unsupported value: {found:?}: supported values: {known}");
+                return Cause::unsupported(place, text);
             }
-            let (reason, word) = match text.pointer(&problem.pointer) {
-                None => ("FieldValueRequired", "Required value"),
-                Some(_) => ("FieldValueForbidden", "Forbidden"),
+            let is_absent = found.is_none_or(|found| *found == "");
+            let (reason, word) = match is_absent {
+                true => ("FieldValueRequired", "Required value"),
+                false => ("FieldValueForbidden", "Forbidden"),
             };
             Cause {
                 reason,
@@ -145,4 +207,34 @@ fn structural_violations(schema: &Schema, text: &Value, field: &str) -> Vec<Caus
             }
         })
         .collect()
+}
+
+/// A pointer as a path below a field.
+fn place(field: &str, pointer: &str) -> String {
+    let mut place = field.to_owned();
+    let mut in_map = false;
+    for part in pointer.split('/').skip(1) {
+        let part = part.replace("~1", "/").replace("~0", "~");
+        match in_map || part.parse::<usize>().is_ok() {
+            true => place += &format!("[{part}]"),
+            false => place += &format!(".{part}"),
+        }
+        in_map = !in_map && part == "properties";
+    }
+    place
+}
+
+/// The rules that are no CEL, which the feature `cel` reads.
+#[cfg(feature = "cel")]
+fn rule_violations(schema: &Schema, field: &str) -> Vec<Cause> {
+    let unreadable = operator_schema::unreadable_rules(schema).into_iter();
+    let unreadable = unreadable.filter(|found| !found.rule.trim().is_empty());
+    let refused = unreadable.map(|found| {
+        let text = format!(
+            "Invalid value: {:?}: compilation failed: {}",
+            found.rule, found.what
+        );
+        Cause::invalid(place(field, &found.pointer), text)
+    });
+    refused.collect()
 }

@@ -56,11 +56,10 @@ impl Options {
             false => json::options(&call.body)?,
         };
         let text = |name: &str| {
-            let value = body[name].as_str().unwrap_or_default();
-            if value.is_empty() {
-                call.param(name).to_owned()
-            } else {
-                value.to_owned()
+            // A body stands for the whole query.
+            match &body {
+                Value::Null => call.param(name).to_owned(),
+                body => body[name].as_str().unwrap_or_default().to_owned(),
             }
         };
         check_options(call, &body)?;
@@ -81,6 +80,9 @@ impl Options {
                 return Err(Failure::invalid_options("DeleteOptions", vec![cause]));
             }
         };
+        if propagation.is_none() && request.kind.is("batch", "jobs") {
+            call.warn("child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning");
+        }
         let precondition = |name: &str| body["preconditions"][name].as_str().map(str::to_owned);
         let grace = &body["gracePeriodSeconds"];
         Ok(Self {
@@ -172,6 +174,10 @@ impl State {
         if !is_held && grace == 0 {
             if kind.is("", "pods") {
                 mark(&mut object, grace);
+                // Watches see a pod marked before it is gone.
+                if !options.dry_run && !is_deleting(&live) {
+                    self.put(key.clone(), object.clone())?;
+                }
             }
             if !options.dry_run
                 && let Some(last) = self.remove(key)

@@ -1,6 +1,6 @@
 //! Bodies as JSON or YAML, refused in the words of Go's decoder.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::kind::Kind;
 use super::status::{Failure, Result};
@@ -36,6 +36,7 @@ const TYPE_META: &str = r#"struct { APIVersion string "json:\"apiVersion,omitemp
 /// The body of a create or update.
 pub(crate) fn object(kind: &Kind, body: &[u8]) -> Result<Value> {
     let wrong = match serde_json::from_slice::<Value>(body) {
+        Ok(Value::Null) if kind.custom.is_none() => return Ok(Value::Object(Map::new())),
         Ok(object) if object.is_object() => {
             let has_kind = object["kind"].as_str().is_some_and(|kind| !kind.is_empty());
             if has_kind || kind.custom.is_none() {

@@ -40,6 +40,8 @@ pub(crate) struct Custom {
     pub list_kind: String,
     /// Whether objects are stored in this version.
     pub is_stored: bool,
+    /// Whether a webhook brings objects from and to this version.
+    pub is_converted: bool,
     /// Objects up to this version of the store were written under another schema.
     pub since: u64,
     /// As written, for validation, defaults and pruning.

@@ -37,7 +37,8 @@ impl State {
     /// A stored object as a version of its kind shows it.
     pub(crate) fn item(&self, kind: &Kind, stored: &Arc<Value>) -> Item {
         let is_shown_so = match &kind.custom {
-            None => !event::is_new_event(kind),
+            // those of which a read adds to what is stored
+            None => !event::is_new_event(kind) && !kind.is("batch", "jobs"),
             Some(custom) => {
                 let version = metadata::text(stored, "resourceVersion").parse();
                 custom.is_stored

@@ -157,7 +157,7 @@ pub(crate) fn violations(kind: &Kind, object: &Value) -> Vec<Cause> {
             causes.push(Cause::invalid("metadata.finalizers", text));
         }
         // Kinds of groups with a domain only warn.
-        let may_be_short = !kind.group.is_empty();
+        let may_be_short = !matches!(kind.group.as_str(), "" | "rbac.authorization.k8s.io");
         if may_be_short || finalizer.contains('/') || is_standard_finalizer(finalizer) {
             continue;
         }

@@ -13,9 +13,11 @@ mod definition;
 mod delete;
 mod discovery;
 mod duplicate;
+mod escalation;
 mod event;
 mod form;
 mod gc;
+mod go;
 mod json;
 mod kind;
 mod label;
@@ -24,6 +26,7 @@ mod list;
 mod metadata;
 mod name;
 mod namespace;
+mod naming;
 #[cfg(feature = "http")]
 mod openapi;
 mod options;
@@ -38,6 +41,7 @@ mod review;
 mod scale;
 mod selector;
 mod service;
+mod settle;
 mod status;
 mod store;
 mod strategic;
@@ -46,6 +50,7 @@ mod strategy;
 mod table;
 mod validate;
 mod watch;
+mod webhook;
 #[cfg(feature = "http")]
 mod wire;
 #[cfg(feature = "workloads")]
@@ -75,7 +80,11 @@ pub(crate) fn target(method: &http::Method, uri: &http::Uri) -> (&'static str, R
     let is_watch = query
         .into_iter()
         .any(|(k, v)| k == "watch" && (v == "true" || v == "1"));
-    match Target::read(uri.path()) {
+    let (path, is_watch) = match request::watched(uri.path()) {
+        Some((path, _)) => (path, true),
+        None => (uri.path().to_owned(), is_watch),
+    };
+    match Target::read(&path) {
         Target::Resource(path) => (request::verb(method, is_watch, &path), path),
         Target::Other(_) => ("get", ResourcePath::default()),
     }
@@ -197,6 +206,7 @@ impl State {
             path,
             kind: &kind,
         };
+        self.refuse_unasked(&request, verb)?;
         if let Some(subresource) = path.subresource.as_deref() {
             if !kind.subresources.contains_key(subresource) {
                 return Err(match kind.custom {

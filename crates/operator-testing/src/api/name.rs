@@ -6,6 +6,7 @@ use super::kind::Kind;
 
 const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
 const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+const DNS1035: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
 const CONFIG_KEY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
 const QUALIFIED: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
 const VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
@@ -41,6 +42,18 @@ pub(crate) fn bad_label(text: &str) -> Vec<String> {
     }
     if !is_label(text) {
         wrong.push(LABEL.to_owned());
+    }
+    wrong
+}
+
+/// What is wrong with a DNS label that begins with a letter.
+pub(crate) fn bad_dns1035(text: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if text.len() > 63 {
+        wrong.push("must be no more than 63 characters".to_owned());
+    }
+    if !is_label(text) || text.starts_with(|letter: char| letter.is_ascii_digit()) {
+        wrong.push(DNS1035.to_owned());
     }
     wrong
 }
@@ -86,7 +99,7 @@ pub(crate) fn bad_label_key(text: &str) -> Vec<String> {
     if name.is_empty() {
         wrong.push("name part must be non-empty".to_owned());
     } else if name.len() > 63 {
-        wrong.push("name part must be no more than 63 characters".to_owned());
+        wrong.push("name part must be no more than 63 bytes".to_owned());
     }
     if !is_word(name) {
         wrong.push(QUALIFIED.to_owned());
@@ -97,7 +110,7 @@ pub(crate) fn bad_label_key(text: &str) -> Vec<String> {
 pub(crate) fn bad_label_value(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if text.len() > 63 {
-        wrong.push("must be no more than 63 characters".to_owned());
+        wrong.push("must be no more than 63 bytes".to_owned());
     }
     if !text.is_empty() && !is_word(text) {
         wrong.push(VALUE.to_owned());
@@ -127,6 +140,9 @@ pub(crate) fn bad_object_name(kind: &Kind, name: &str, is_prefix: bool) -> Vec<S
             true => vec!["must not contain dots".to_owned()],
             false => bad_label(&name),
         };
+    }
+    if kind.is("apps", "statefulsets") {
+        return bad_label(&name);
     }
     bad_subdomain(&name)
 }

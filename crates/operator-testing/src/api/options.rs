@@ -65,6 +65,11 @@ fn check_list(call: &Call, is_watch: bool) -> Result<()> {
         call.param("resourceVersionMatch"),
         call.param("resourceVersion"),
     );
+    let timeout = call.param("timeoutSeconds");
+    if !timeout.is_empty() && timeout.parse::<i64>().is_err() {
+        let text = format!("strconv.ParseInt: parsing {timeout:?}: invalid syntax");
+        return Err(Failure::bad_request(text));
+    }
     let streams = call.query.contains_key("sendInitialEvents");
     let mut causes = Vec::new();
     let mut forbid = |field: &str, text: &str| causes.push(Cause::forbidden(field, text));

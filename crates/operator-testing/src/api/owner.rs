@@ -6,8 +6,7 @@
 use serde_json::Value;
 
 use super::metadata::name;
-use super::rbac::Attempt;
-use super::request::{ResourcePath, User};
+use super::request::ResourcePath;
 use super::status::{Failure, Result};
 use super::{Request, State};
 
@@ -70,10 +69,6 @@ impl State {
             }
         }
         Ok(())
-    }
-
-    fn may(&self, user: &User, verb: &str, path: &ResourcePath) -> bool {
-        self.allows(user, &Attempt::Resource { verb, path })
     }
 }
 

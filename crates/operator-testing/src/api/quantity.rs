@@ -8,27 +8,44 @@ const NANO: i128 = 1_000_000_000;
 
 /// The canonical form; `None` for what is no quantity, or too exact or too large for this.
 pub(crate) fn canonical(text: &str) -> Option<String> {
-    let at = text.find(|c: char| !c.is_ascii_digit() && !"+-.".contains(c));
-    let (number, suffix) = text.split_at(at.unwrap_or(text.len()));
-    let nanos = nanos(number)?;
+    let (number, suffix) = split(text);
     if let Some(exponent) = suffix
         .strip_prefix(['e', 'E'])
         .filter(|rest| !rest.is_empty())
     {
-        return exponential(nanos, exponent.parse().ok()?);
+        return exponential(nanos(number)?, exponent.parse().ok()?);
     }
+    let nanos = amount(text)?;
+    let in_binary = power_of(suffix).then(|| binary(nanos)).flatten();
+    Some(in_binary.unwrap_or_else(|| decimal(nanos)))
+}
+
+/// Whether one quantity is more than another; not if either is none.
+pub(crate) fn is_more(one: &str, other: &str) -> bool {
+    let amounts = amount(one).zip(amount(other));
+    amounts.is_some_and(|(one, other)| one > other)
+}
+
+/// The number and its suffix.
+fn split(text: &str) -> (&str, &str) {
+    let at = text.find(|c: char| !c.is_ascii_digit() && !"+-.".contains(c));
+    text.split_at(at.unwrap_or(text.len()))
+}
+
+/// The quantity in billionths.
+fn amount(text: &str) -> Option<i128> {
+    let (number, suffix) = split(text);
+    let nanos = nanos(number)?;
     if let Some(power) = BINARY
         .iter()
         .position(|known| *known == suffix && power_of(suffix))
     {
-        let nanos = nanos.checked_mul(1i128.checked_shl(10 * u32::try_from(power).ok()?)?)?;
-        return Some(binary(nanos).unwrap_or_else(|| decimal(nanos)));
+        return nanos.checked_mul(1i128.checked_shl(10 * u32::try_from(power).ok()?)?);
     }
     let power = DECIMAL.iter().position(|known| *known == suffix)?;
     let scaled = nanos.checked_mul(10i128.checked_pow(3 * u32::try_from(power).ok()?)?)?;
     // What is below a billionth is rounded up.
-    let rounded = scaled.checked_add(NANO - 1)?.div_euclid(NANO);
-    Some(decimal(rounded))
+    Some(scaled.checked_add(NANO - 1)?.div_euclid(NANO))
 }
 
 fn power_of(suffix: &str) -> bool {

@@ -41,6 +41,10 @@ impl State {
             "apiGroups": ["authorization.k8s.io"],
             "resources": ["selfsubjectaccessreviews", "selfsubjectrulesreviews"],
             "verbs": ["create"],
+        }, {
+            "apiGroups": ["authentication.k8s.io"],
+            "resources": ["selfsubjectreviews"],
+            "verbs": ["create"],
         }]);
         for (name, rules, subjects) in [
             ("cluster-admin", anything, "system:masters"),
@@ -125,6 +129,11 @@ impl State {
         }
     }
 
+    /// Whether a user has a right to resources.
+    pub(crate) fn may(&self, user: &User, verb: &str, path: &ResourcePath) -> bool {
+        self.allows(user, &Attempt::Resource { verb, path })
+    }
+
     /// Whether any rule that is bound to the user covers the attempt.
     pub(crate) fn allows(&self, user: &User, attempt: &Attempt<'_>) -> bool {
         self.reason(user, attempt).is_some()
@@ -156,7 +165,8 @@ impl State {
         })
     }
 
-    fn rules(&self, binding: &Value, namespace: &str) -> Vec<Value> {
+    /// The rules of the role that a binding names.
+    pub(crate) fn rules(&self, binding: &Value, namespace: &str) -> Vec<Value> {
         let role = &binding["roleRef"];
         let (plural, namespace) = match role["kind"].as_str() {
             Some("Role") => ("roles", namespace),

@@ -54,6 +54,9 @@ impl State {
     pub(crate) fn present(&self, kind: &Kind, stored: &Value) -> Value {
         let mut object = event::from_storage(kind, stored.clone());
         let Some(custom) = &kind.custom else {
+            if kind.is("batch", "jobs") {
+                defaults::label_job(&mut object);
+            }
             return object;
         };
         if let Some(fields) = object.as_object_mut() {
@@ -119,6 +122,9 @@ impl State {
     pub(crate) fn before_update(&mut self, kind: &Kind, live: &Value, object: &mut Value) {
         if crd::is_definition(kind) {
             crd::note_storage(object);
+        }
+        if kind.is("", "pods") {
+            defaults::tolerate(&mut object["spec"]);
         }
         if kind.is("", "services") {
             self.allocate(Some(live), object);

@@ -65,14 +65,24 @@ impl Call {
             value.unwrap_or_default().to_owned()
         };
         let query = parts.uri.query().unwrap_or_default();
+        let query = form_urlencoded::parse(query.as_bytes()).into_owned();
+        let mut query: BTreeMap<String, String> = query.collect();
+        let path = match watched(parts.uri.path()) {
+            Some((path, name)) => {
+                query.insert("watch".into(), "true".into());
+                if let Some(name) = name {
+                    query.insert("fieldSelector".into(), format!("metadata.name={name}"));
+                }
+                path
+            }
+            None => parts.uri.path().to_owned(),
+        };
         let content_type = header("content-type");
         let content_type = content_type.split(';').next().unwrap_or_default().trim();
         Self {
             method: parts.method.clone(),
-            path: parts.uri.path().to_owned(),
-            query: form_urlencoded::parse(query.as_bytes())
-                .into_owned()
-                .collect(),
+            path,
+            query,
             content_type: content_type.to_owned(),
             accept: header("accept"),
             agent: header("user-agent"),
@@ -150,6 +160,26 @@ impl Call {
     }
 }
 
+/// What the [old path] of a watch asks for: the path of the list, and the one name, if it has one.
+///
+/// [old path]: https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-uris
+pub(crate) fn watched(path: &str) -> Option<(String, Option<String>)> {
+    let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
+    let (at, rest) = match parts.as_slice() {
+        ["api", _, "watch", rest @ ..] => (2, rest),
+        ["apis", _, _, "watch", rest @ ..] => (3, rest),
+        _ => return None,
+    };
+    let (list, name) = match rest {
+        ["namespaces", _, _, name] => (&rest[..3], Some(*name)),
+        ["namespaces", _, _] | [_] => (rest, None),
+        [_, name] => (&rest[..1], Some(*name)),
+        _ => return None,
+    };
+    let path = [&parts[..at], list].concat().join("/");
+    Some((format!("/{path}"), name.map(str::to_owned)))
+}
+
 /// The verb that rules and records know.
 pub(crate) fn verb(method: &http::Method, is_watch: bool, path: &ResourcePath) -> &'static str {
     match method.as_str() {
@@ -166,6 +196,16 @@ pub(crate) fn verb(method: &http::Method, is_watch: bool, path: &ResourcePath) -
 }
 
 impl User {
+    /// Who asks when the client speaks for nobody.
+    pub fn administrator() -> Self {
+        Self {
+            name: "admin".into(),
+            groups: ["system:masters", "system:authenticated"]
+                .map(str::to_owned)
+                .to_vec(),
+        }
+    }
+
     fn read(headers: &http::HeaderMap) -> Option<Self> {
         let name = headers.get("impersonate-user")?.to_str().ok()?.to_owned();
         let groups = headers.get_all("impersonate-group").iter();

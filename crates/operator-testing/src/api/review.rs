@@ -22,8 +22,21 @@ pub(crate) fn answer(state: &State, request: &Request<'_>) -> Option<Result<Repl
             "authorization.k8s.io",
             "selfsubjectaccessreviews" | "subjectaccessreviews" | "localsubjectaccessreviews",
         ) => access(state, request),
+        ("authentication.k8s.io", "selfsubjectreviews") => who_am_i(request),
         _ => Err(Failure::not_implemented(kind.qualified())),
     })
+}
+
+/// Whom the caller speaks for.
+fn who_am_i(request: &Request<'_>) -> Result<Reply> {
+    let mut review = request.call.object(request.kind)?;
+    decode::identify(request.kind, &mut review)?;
+    let asking = request.call.user.as_ref();
+    let user = asking.cloned().unwrap_or_else(User::administrator);
+    let mut answer = request.blank();
+    metadata::set(&mut answer, "creationTimestamp", metadata::now());
+    answer["status"] = json!({"userInfo": {"username": user.name, "groups": user.groups}});
+    Ok(Reply::created(answer))
 }
 
 fn access(state: &State, request: &Request<'_>) -> Result<Reply> {

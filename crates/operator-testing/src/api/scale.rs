@@ -34,7 +34,7 @@ impl State {
                     wanted
                 }
                 "application/json-patch+json" => {
-                    super::patch::json_patched(&scale, json::patch(&request.call.body)?)?
+                    super::patch::json_patched(&scale, json::patch(&request.call.body)?, false)?
                 }
                 other => return Err(Failure::not_implemented(format!("{other} of scale"))),
             },

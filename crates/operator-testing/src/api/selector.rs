@@ -61,6 +61,7 @@ impl Selector {
                 }
                 let text = match value {
                     Value::String(text) => text.clone(),
+                    Value::Null if name == "status.successful" => "0".to_owned(),
                     Value::Null => String::new(),
                     other => other.to_string(),
                 };
@@ -158,4 +159,22 @@ fn parse_field(term: &str) -> Option<(String, Test)> {
         }
     };
     Some((name.trim().to_owned(), test))
+}
+
+/// Whether a selector that an object has selects labels; an empty one does.
+pub(crate) fn selects(selector: &Value, labels: &Value) -> bool {
+    let list = |field: &str, of: &Value| of[field].as_array().cloned().unwrap_or_default();
+    let wanted = selector["matchLabels"].as_object().into_iter().flatten();
+    let mut wanted = wanted.map(|(name, value)| labels[name.as_str()] == *value);
+    let fits = |expression: &Value| {
+        let found = &labels[expression["key"].as_str().unwrap_or_default()];
+        let values = list("values", expression);
+        match expression["operator"].as_str() {
+            Some("In") => values.contains(found),
+            Some("NotIn") => !values.contains(found),
+            Some("Exists") => !found.is_null(),
+            _ => found.is_null(),
+        }
+    };
+    wanted.all(|fits| fits) && list("matchExpressions", selector).iter().all(fits)
 }

@@ -24,11 +24,19 @@ impl Key {
             Some(_) => format!("{}/", self.group),
             None => String::new(),
         };
+        // Beside them, the addresses that are given out are kept.
+        let part = match kind.is("", "services") {
+            true => "specs/",
+            false => "",
+        };
         let namespace = match self.namespace.as_str() {
             "" => String::new(),
             namespace => format!("{namespace}/"),
         };
-        format!("/registry/{group}{}/{namespace}{}", self.plural, self.name)
+        format!(
+            "/registry/{group}{}/{part}{namespace}{}",
+            self.plural, self.name
+        )
     }
 }
 

@@ -5,6 +5,7 @@
 use serde_json::{Map, Value};
 
 use super::apply::Node;
+use super::go::printed;
 use super::status::{Failure, Result};
 
 /// The live object with the patch laid over it.
@@ -12,6 +13,13 @@ pub(crate) fn merge(live: &Value, patch: &Value, node: Node<'_>) -> Result<Value
     match (live, patch) {
         (Value::Object(live), Value::Object(patch)) => merge_fields(live, patch, node),
         (_, Value::Object(patch)) => merge_fields(&Map::new(), patch, node),
+        // In a list that is replaced, directives say nothing.
+        (_, Value::Array(items)) => {
+            let is_kept =
+                |item: &&Value| !matches!(item["$patch"].as_str(), Some("delete" | "replace"));
+            let items = items.iter().filter(is_kept);
+            Ok(items.cloned().collect())
+        }
         (_, patch) => Ok(patch.clone()),
     }
 }
@@ -30,9 +38,10 @@ fn merge_fields(
             ));
         }
         Some("delete") => return Ok(Value::Object(Map::new())),
-        Some("merge") | None => {}
+        None => {}
         Some(other) => {
-            let text = format!("unknown patch type: {other} in map: map[$patch:{other}]");
+            let shown = printed(&Value::Object(patch.clone()));
+            let text = format!("unknown patch type: {other} in map: {shown}");
             return Err(Failure::internal(text));
         }
     }
@@ -69,26 +78,6 @@ fn merge_fields(
         merged.insert(name.clone(), new);
     }
     Ok(Value::Object(merged))
-}
-
-/// A value as Go prints it.
-fn in_go(value: &Value) -> String {
-    match value {
-        Value::Object(fields) => {
-            let mut fields: Vec<String> = fields
-                .iter()
-                .map(|(name, value)| format!("{name}:{}", in_go(value)))
-                .collect();
-            fields.sort();
-            format!("map[{}]", fields.join(" "))
-        }
-        Value::Array(items) => {
-            let items: Vec<String> = items.iter().map(in_go).collect();
-            format!("[{}]", items.join(" "))
-        }
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
 }
 
 /// The items in the order of the patch, those that it does not name where the live list has them.
@@ -134,7 +123,7 @@ fn merge_items(live: &[Value], patch: &[Value], node: Node<'_>) -> Result<Vec<Va
         let Some(id) = item.get(key) else {
             let text = format!(
                 "map: {} does not contain declared merge key: {key}",
-                in_go(item)
+                printed(item)
             );
             return Err(Failure::internal(text));
         };

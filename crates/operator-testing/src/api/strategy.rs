@@ -31,7 +31,7 @@ pub(crate) fn restrict(kind: &Kind, subresource: Option<&str>, live: &Value, obj
     match subresource {
         None if kind.has_status() => put_back(object, live, "status"),
         Some("status") if kind.custom.is_some() => {
-            let status = object.get("status").cloned();
+            let status = object.get("status").filter(|it| !it.is_null()).cloned();
             *object = live.clone();
             match (status, object.as_object_mut()) {
                 (Some(status), Some(fields)) => drop(fields.insert("status".into(), status)),
@@ -41,6 +41,9 @@ pub(crate) fn restrict(kind: &Kind, subresource: Option<&str>, live: &Value, obj
         }
         Some("status") => {
             put_back(object, live, "spec");
+            if kind.is("", "pods") {
+                object["status"]["qosClass"] = live["status"]["qosClass"].clone();
+            }
             for field in kept_by_status(kind) {
                 metadata::set(object, field, live["metadata"][field].clone());
             }
@@ -71,26 +74,18 @@ fn put_back(object: &mut Value, live: &Value, field: &str) {
     }
 }
 
-/// Whether `generation` counts this change.
-pub(crate) fn is_desired_anew(
-    kind: &Kind,
-    subresource: Option<&str>,
-    live: &Value,
-    object: &Value,
-) -> bool {
-    let annotations = |object: &Value| object["metadata"]["annotations"].clone();
+/// What `generation` counts changes of.
+pub(crate) fn desired(kind: &Kind, object: &Value) -> Value {
     // A Deployment's ReplicaSets take over its annotations.
-    let has_said = kind.is("apps", "deployments") && subresource.is_none();
-    desired(kind, live) != desired(kind, object)
-        || has_said && annotations(live) != annotations(object)
-}
-
-fn desired(kind: &Kind, object: &Value) -> Value {
+    let annotations = object["metadata"]["annotations"].clone();
     let mut object = object.clone();
     if let Some(fields) = object.as_object_mut() {
         fields.shift_remove("metadata");
         if kind.has_status() {
             fields.shift_remove("status");
+        }
+        if kind.is("apps", "deployments") {
+            fields.insert("annotations".into(), annotations);
         }
     }
     object

@@ -1,11 +1,8 @@
 //! Bodies as [protobuf], which Go's clients write for built-in kinds: read into what they would have sent as JSON.
 //!
-//! The fields of all types are data, `data/wire.json`, that `tests/control-plane/wire` takes from Kubernetes' own types.
+//! The fields of all types are those of [`go`](super::go).
 //!
 //! [protobuf]: https://kubernetes.io/docs/reference/using-api/api-concepts/#protobuf-encoding
-
-use std::collections::HashMap;
-use std::sync::OnceLock;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -13,23 +10,13 @@ use k8s_openapi::jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::builtin::builtin;
+use super::go::types;
 use super::kind::group_version;
 use super::request::Call;
 use super::status::{Failure, Result};
 
 const MEDIA: &str = "application/vnd.kubernetes.protobuf";
 const MAGIC: &[u8] = b"k8s\0";
-
-/// The fields of a type by number: the name in JSON, and the type as `tests/control-plane/wire` explains it.
-type Fields = HashMap<u64, (String, String)>;
-
-fn types() -> &'static HashMap<String, Fields> {
-    static TYPES: OnceLock<HashMap<String, Fields>> = OnceLock::new();
-    TYPES.get_or_init(|| {
-        serde_json::from_str(include_str!("../../data/wire.json"))
-            .expect("the recorded data has this form, which the tests of protobuf see")
-    })
-}
 
 /// The call, with a body of JSON in the place of one of protobuf.
 pub(crate) fn as_json(mut call: Call) -> Result<Call> {

@@ -2,16 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::admit::{check_place, check_version, immutable};
-use super::apply::{ManagerId, Managers, Node, Operation, Writer};
+use super::admit::{check_number, check_place, check_version, immutable};
+use super::apply::{ManagerId, Managers, Node, Operation, Writer, undeclared};
 use super::builtin::{builtin, has_generation};
-use super::duplicate::duplicates;
 use super::kind::Kind;
 use super::metadata::{self, finalizers, is_deleting, is_out_of_time, name, text};
 use super::status::{Cause, Failure, Result};
 use super::store::Key;
-use super::strategy::{creates_on_update, ignored, is_desired_anew, needs_version, restrict};
-use super::{Reply, Request, State, decode, last_applied, scale, zero};
+use super::strategy::{creates_on_update, desired, ignored, needs_version, restrict};
+use super::{Reply, Request, State, decode, defaults, json, scale, zero};
 
 /// An object about to be stored, with its field managers.
 pub(crate) struct Draft {
@@ -25,6 +24,7 @@ impl State {
         let kind = request.kind;
         let mut object = request.call.object(request.kind)?;
         decode::identify(kind, &mut object)?;
+        request.settle(&mut object)?;
         check_place(request, &mut object)?;
         if name(&object).is_empty() {
             let prefix = text(&object, "generateName").to_owned();
@@ -33,12 +33,6 @@ impl State {
                 metadata::set(&mut object, "name", name);
             }
         }
-        if !text(&object, "resourceVersion").is_empty() {
-            return Err(Failure::internal(
-                "resourceVersion should not be set on objects to be created",
-            ));
-        }
-        request.settle(&mut object)?;
         for field in [
             "deletionTimestamp",
             "deletionGracePeriodSeconds",
@@ -48,6 +42,7 @@ impl State {
         }
         let writer = request.writer(Operation::Update);
         let managers = match Managers::read(&object["metadata"]["managedFields"]) {
+            Some(_) if !fits(kind, &object) => Managers::default(),
             Some(given) => writer.update(&request.blank(), &without_managers(&object), &given),
             None => Managers::default(),
         };
@@ -61,6 +56,7 @@ impl State {
             mut object,
             managers,
         } = draft;
+        self.check_escalation(request, None, &object)?;
         let name = name(&object).to_owned();
         let key = request.key(&name);
         self.check_namespace(kind, &key)?;
@@ -79,11 +75,30 @@ impl State {
                 fields.insert("status".into(), status.clone());
             }
         }
+        without_empty_rules(kind, &mut object);
+        let has_labels =
+            json::yaml(&request.call.body).is_ok_and(|sent| sent["metadata"]["labels"].is_object());
         self.before_create(kind, &mut object)?;
+        if kind.is("batch", "jobs") && !has_labels && object["metadata"]["labels"].is_object() {
+            // To the real server, these are the labels of the template itself.
+            object["metadata"]["labels"] = object["spec"]["template"]["metadata"]["labels"].clone();
+        }
+        if kind.is("batch", "jobs") && request.call.is_dry_run() {
+            defaults::label_job(&mut object);
+        }
         self.check(kind, &object)?;
         self.check_owners(request, None, &object)?;
         let warnings = metadata::warnings(kind, &object);
         warnings.iter().for_each(|text| request.call.warn(text));
+        let version = text(&object, "resourceVersion").parse::<u64>();
+        if version.is_ok_and(|version| version != 0) {
+            return Err(Failure::internal(
+                "resourceVersion should not be set on objects to be created",
+            ));
+        }
+        if !request.call.is_dry_run() {
+            metadata::set(&mut object, "resourceVersion", Value::Null);
+        }
         if let Some(live) = self.store.find(&key) {
             return Err(match is_deleting(&live) {
                 true => Failure::still_exists(kind, &name),
@@ -99,6 +114,7 @@ impl State {
         let kind = request.kind;
         let mut object = request.call.object(request.kind)?;
         decode::identify(kind, &mut object)?;
+        request.settle(&mut object)?;
         check_place(request, &mut object)?;
         match name(&object) {
             "" => {
@@ -114,22 +130,16 @@ impl State {
         }
         let Some(live) = self.live(request) else {
             if creates_on_update(kind) && request.path.subresource.is_none() {
-                request.settle(&mut object)?;
+                check_identity(request, &object, "")?;
+                check_number(&object)?;
+                metadata::set(&mut object, "resourceVersion", Value::Null);
                 let writer = request.writer(Operation::Update);
                 let managers = writer.update(&request.blank(), &object, &Managers::default());
                 return self.admit_new(request, Draft { object, managers });
             }
             return Err(Failure::not_found(kind, &request.path.name));
         };
-        request.settle(&mut object)?;
-        let (uid, live_uid) = (text(&object, "uid"), text(&live, "uid"));
-        if !uid.is_empty() && uid != live_uid {
-            let why = format!(
-                "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {live_uid}",
-                request.key(name(&live)).in_etcd(kind),
-            );
-            return Err(Failure::conflict(kind, name(&live), &why));
-        }
+        check_identity(request, &object, text(&live, "uid"))?;
         if matches!(text(&object, "resourceVersion"), "" | "0") && needs_version(kind) {
             let cause = Cause::invalid(
                 "metadata.resourceVersion",
@@ -161,6 +171,8 @@ impl State {
                 && !scale::is_owned(request.kind, &before);
         let managers = match is_untracked {
             true => before,
+            // What does not fit its schema is not tracked, and ends all tracking.
+            false if !fits(request.kind, &bare) => Managers::default(),
             false => writer.update(&bare_live, &bare, &before),
         };
         self.admit_changed(request, live, Draft { object, managers })
@@ -178,6 +190,7 @@ impl State {
             mut object,
             managers,
         } = draft;
+        self.check_escalation(request, Some(&live), &object)?;
         check_version(kind, &live, &object)?;
         restrict(
             kind,
@@ -185,6 +198,7 @@ impl State {
             &live,
             &mut object,
         );
+        without_empty_rules(kind, &mut object);
         let causes = immutable(&live, &object);
         for field in [
             "uid",
@@ -201,7 +215,8 @@ impl State {
         }
         self.before_update(kind, &live, &mut object);
         let subresource = request.path.subresource.as_deref();
-        if has_generation(kind) && is_desired_anew(kind, subresource, &live, &object) {
+        let is_status = subresource == Some("status");
+        if has_generation(kind) && !is_status && desired(kind, &live) != desired(kind, &object) {
             let generation = live["metadata"]["generation"].as_i64().unwrap_or_default() + 1;
             metadata::set(&mut object, "generation", generation);
         }
@@ -220,7 +235,7 @@ impl State {
             }
             return Ok(Reply::ok(object));
         }
-        if object == live {
+        if object == live && !self.is_read_otherwise(kind, &key) {
             return Ok(Reply::ok(object));
         }
         let object = self.keep(request, key, object)?;
@@ -233,12 +248,15 @@ impl State {
         }
         let mut object = request.stored(object);
         self.to_stored_version(request.kind, &mut object);
-        if request.kind.group == "rbac.authorization.k8s.io" && object["rules"] == json!([]) {
-            // The store knows no empty lists.
-            object["rules"] = Value::Null;
-        }
         let stored = self.put(key, object)?;
         Ok(self.present(request.kind, &stored))
+    }
+
+    /// Whether a job is stored without the labels that it is read with, so that any update stores it anew.
+    fn is_read_otherwise(&self, kind: &Kind, key: &Key) -> bool {
+        let stored = self.store.find(key);
+        kind.is("batch", "jobs")
+            && stored.is_some_and(|stored| stored["metadata"]["labels"].is_null())
     }
 
     /// The object of the request's path, in the form of the request's version.
@@ -249,41 +267,6 @@ impl State {
 }
 
 impl<'a> Request<'a> {
-    /// Types, defaults and pruning. With [`fieldValidation=Strict`] an unknown field is refused instead of dropped.
-    ///
-    /// [`fieldValidation=Strict`]: https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation
-    pub(crate) fn settle(&self, object: &mut Value) -> Result<()> {
-        let sent = object.clone();
-        let dropped = decode::settle(self.kind, object)?;
-        if self.kind.custom.is_some() && self.call.method == http::Method::PATCH {
-            decode::keep_nulls(&sent, object);
-        }
-        let is_whole = matches!(self.call.method, http::Method::POST | http::Method::PUT);
-        let twice = match is_whole {
-            true => duplicates(&self.call.body),
-            false => Vec::new(),
-        };
-        let twice = twice.iter().map(|path| format!("duplicate field {path:?}"));
-        let mut unknown: Vec<String> = twice.collect();
-        unknown.extend(dropped.iter().map(|path| format!("unknown field {path:?}")));
-        if unknown.is_empty() || self.call.param("fieldValidation") != "Strict" {
-            if self.call.param("fieldValidation") != "Ignore" {
-                unknown.iter().for_each(|text| self.call.warn(text));
-            }
-            return Ok(());
-        }
-        let Kind { kind, version, .. } = self.kind;
-        let wrong = format!("strict decoding error: {}", unknown.join(", "));
-        if self.call.method == http::Method::PATCH {
-            // A patch is refused with the whole object that it makes.
-            let shown = last_applied::sorted(&sent).to_string();
-            return Err(Failure::invalid_patch(&shown, &wrong));
-        }
-        Err(Failure::bad_request(format!(
-            "{kind} in version {version:?} cannot be handled as a {kind}: {wrong}"
-        )))
-    }
-
     /// An object of the kind with nothing in it.
     pub(crate) fn blank(&self) -> Value {
         let mut object = match (&self.kind.custom, &self.kind.type_name) {
@@ -299,6 +282,36 @@ impl<'a> Request<'a> {
         let subresource = self.path.subresource.as_deref();
         writer(self.kind, self.call.manager(), operation, subresource)
     }
+}
+
+/// The store knows no empty lists.
+fn without_empty_rules(kind: &Kind, object: &mut Value) {
+    if kind.group == "rbac.authorization.k8s.io" && object["rules"] == json!([]) {
+        object["rules"] = Value::Null;
+    }
+}
+
+/// Whether an object has the types of its schema, its status too.
+fn fits(kind: &Kind, object: &Value) -> bool {
+    kind.custom.is_none() || undeclared(object, node(kind)).is_none()
+}
+
+/// A uid that is sent is that of the live object.
+fn check_identity(request: &Request<'_>, object: &Value, live: &str) -> Result<()> {
+    let uid = text(object, "uid");
+    if uid.is_empty() || uid == live {
+        return Ok(());
+    }
+    let name = &request.path.name;
+    let key = request.key(name).in_etcd(request.kind);
+    let why = format!(
+        "StorageError: invalid object, Code: 4, Key: {}, ResourceVersion: 0, AdditionalErrorMsg: Precondition failed: UID in precondition: {uid}, UID in object meta: {live}",
+        match request.call.is_dry_run() {
+            true => key.trim_start_matches("/registry"),
+            false => &key,
+        },
+    );
+    Err(Failure::conflict(request.kind, name, &why))
 }
 
 /// Someone who writes objects of a kind.

@@ -4,16 +4,19 @@ use operator_schema::Schema;
 use serde_json::{Map, Value, json};
 
 use super::builtin::{OBJECT_META, builtin, resolve};
+use super::go::{omits, reference};
 
-const TIMES: [&str; 8] = [
+const TIMES: [&str; 10] = [
     "deprecatedFirstTimestamp",
     "eventTime",
     "deprecatedLastTimestamp",
+    "finishedAt",
     "firstTimestamp",
     "lastProbeTime",
     "lastTimestamp",
     "lastTransitionTime",
     "lastUpdateTime",
+    "startedAt",
 ];
 
 /// An object with nothing set, as the API server sees it before a create.
@@ -27,7 +30,7 @@ pub(crate) fn object(type_name: &str) -> Value {
 
 /// Fills in what is always there in an object of a type.
 pub(crate) fn fill_object(type_name: &str, type_: &Schema, object: &mut Value) {
-    fill(type_, object);
+    fill(type_name, type_, object);
     // Of these the document says nothing.
     let is_role = ["rbac.v1.Role", "rbac.v1.ClusterRole"]
         .iter()
@@ -37,36 +40,42 @@ pub(crate) fn fill_object(type_name: &str, type_: &Schema, object: &mut Value) {
     }
 }
 
-fn fill(schema: &Schema, value: &mut Value) {
+fn fill(owner: &str, schema: &Schema, value: &mut Value) {
     let target = resolve(schema);
+    let owner = reference(schema).unwrap_or(owner);
     match value {
-        Value::Object(fields) if !target.properties.is_empty() => fill_fields(target, fields),
+        Value::Object(fields) if !target.properties.is_empty() => {
+            fill_fields(owner, target, fields)
+        }
         Value::Object(fields) => {
             if let Some(operator_schema::SchemaOrBool::Schema(element)) =
                 &target.additional_properties
             {
-                fields.values_mut().for_each(|value| fill(element, value));
+                fields
+                    .values_mut()
+                    .for_each(|value| fill(owner, element, value));
             }
         }
         Value::Array(items) => {
             if let Some(item) = &target.items {
-                items.iter_mut().for_each(|value| fill(item, value));
+                items.iter_mut().for_each(|value| fill(owner, item, value));
             }
         }
         _ => {}
     }
 }
 
-fn fill_fields(schema: &Schema, fields: &mut Map<String, Value>) {
+fn fill_fields(owner: &str, schema: &Schema, fields: &mut Map<String, Value>) {
     for (name, property) in &schema.properties {
         // These times are structs, too, of which the document says nothing.
         let is_struct = property.default.is_some() || TIMES.contains(&name.as_str());
         if let Some(value) = fields.get_mut(name) {
-            fill(property, value);
+            fill(owner, property, value);
         } else if is_struct && is_metadata(property) {
             fields.insert(name.clone(), json!({}));
         } else if (is_struct || schema.required.contains(name))
-            && let Some(value) = zero(property, is_struct)
+            && let Some(value) = zero(owner, property, is_struct)
+            && !omits(owner, name, &value)
         {
             fields.insert(name.clone(), value);
         }
@@ -80,12 +89,12 @@ fn is_metadata(schema: &Schema) -> bool {
         .is_some_and(|name| name == OBJECT_META)
 }
 
-fn zero(property: &Schema, is_struct: bool) -> Option<Value> {
+fn zero(owner: &str, property: &Schema, is_struct: bool) -> Option<Value> {
     let target = resolve(property);
     Some(match target.type_.as_deref() {
         Some("object") if is_struct => {
             let mut value = json!({});
-            fill(target, &mut value);
+            fill(reference(property).unwrap_or(owner), target, &mut value);
             value
         }
         _ if property

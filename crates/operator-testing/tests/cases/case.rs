@@ -13,13 +13,6 @@ use serde_json::{Map, Value};
 
 use crate::ask::Answer;
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Case {
-    pub case: String,
-    pub steps: Vec<Step>,
-}
-
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Step {
@@ -77,26 +70,30 @@ const KINDS: &[(&str, &str, &str)] = &[
     ("gadgets", "cases.example.com/v1", "Gadget"),
 ];
 
-impl Case {
-    /// Everything that the case sends, as written.
-    pub fn sent(&self) -> &[Step] {
-        &self.steps
-    }
-}
-
 impl Step {
-    /// The method, the path as written, and the method's own media type.
-    fn request(&self) -> (&'static str, &str, &'static str) {
+    /// What the case calls it, the method, the path as written, and the method's own media type.
+    fn request(&self) -> (&'static str, &'static str, &str, &'static str) {
         let methods = [
-            ("GET", &self.get, ""),
-            ("GET", &self.watch, ""),
-            ("POST", &self.post, "application/json"),
-            ("PUT", &self.put, "application/json"),
-            ("DELETE", &self.delete, "application/json"),
-            ("PATCH", &self.apply, "application/apply-patch+yaml"),
-            ("PATCH", &self.merge, "application/merge-patch+json"),
-            ("PATCH", &self.json, "application/json-patch+json"),
+            ("get", "GET", &self.get, ""),
+            ("watch", "GET", &self.watch, ""),
+            ("post", "POST", &self.post, "application/json"),
+            ("put", "PUT", &self.put, "application/json"),
+            ("delete", "DELETE", &self.delete, "application/json"),
             (
+                "apply",
+                "PATCH",
+                &self.apply,
+                "application/apply-patch+yaml",
+            ),
+            (
+                "merge",
+                "PATCH",
+                &self.merge,
+                "application/merge-patch+json",
+            ),
+            ("json", "PATCH", &self.json, "application/json-patch+json"),
+            (
+                "strategic",
                 "PATCH",
                 &self.strategic,
                 "application/strategic-merge-patch+json",
@@ -104,13 +101,14 @@ impl Step {
         ];
         let mut given = methods
             .into_iter()
-            .filter_map(|(m, path, media)| Some((m, path.as_deref()?, media)));
+            .filter_map(|(verb, method, path, media)| {
+                Some((verb, method, path.as_deref()?, media))
+            });
         given.next().expect("a step has a method")
     }
 
-    pub fn name(&self) -> String {
-        let (method, path, _) = self.request();
-        format!("{method} {path}")
+    pub fn verb(&self) -> &'static str {
+        self.request().0
     }
 
     pub fn is_watch(&self) -> bool {
@@ -118,7 +116,7 @@ impl Step {
     }
 
     pub fn path(&self) -> &str {
-        self.request().1
+        self.request().2
     }
 
     /// The method, the whole path, the media type and the body.
@@ -126,7 +124,7 @@ impl Step {
         &self,
         values: &BTreeMap<String, String>,
     ) -> (&'static str, String, &str, String) {
-        let (method, short, media) = self.request();
+        let (_, method, short, media) = self.request();
         let plural = short.split(['/', '?']).next().unwrap_or_default();
         let kind = KINDS.iter().find(|(known, _, _)| *known == plural);
         let path = match kind {

@@ -15,11 +15,19 @@ use std::time::{Duration, Instant};
 
 use futures::{StreamExt, stream};
 use operator_testing::Server;
+use serde::Deserialize;
 
 use self::ask::{Answer, ask};
-use self::case::{Case, Step};
+use self::case::{Step, fill};
 use self::mask::Masks;
 use self::recorded::{Difference, Recording};
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Case {
+    case: String,
+    steps: Vec<Step>,
+}
 
 /// At least so many, and at most so many known differences, of which none in what operators use every day.
 const CASES: usize = 300;
@@ -130,7 +138,7 @@ async fn run(
     let body = format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: {namespace}}}}}");
     server.install(&body).await.unwrap();
     let mut values = BTreeMap::from([("ns".to_owned(), namespace.clone())]);
-    let mut masks = Masks::new(namespace, serde_yaml::to_string(&case.sent()).unwrap());
+    let mut masks = Masks::new(namespace, serde_yaml::to_string(&case.steps).unwrap());
     let mut answers = Vec::new();
     let is_recorded = recorded.is_some_and(|recorded| recorded.len() == case.steps.len());
     if !is_recorded && !recorded::writes() {
@@ -139,12 +147,14 @@ async fn run(
     for (at, step) in case.steps.iter().enumerate() {
         let expected = recorded.map(|recorded| &recorded[at]);
         let differs = !server.is_real() && known.iter().any(|known| known.step == at + 1);
-        let said = |wrong: String| format!("step {}: {}: {wrong}", at + 1, step.name());
+        let said =
+            |wrong: String| format!("step {}: {} {}: {wrong}", at + 1, step.verb(), step.path());
         // The real collector looks for new kinds every half minute.
         let deadline = Instant::now() + Duration::from_secs(90);
         loop {
             let mut tried = masks.clone();
-            let raw = ask(server, step, &values).await.map_err(said)?;
+            let client = server.client_as(&fill(&step.user, &values));
+            let raw = ask(client, step, &values).await.map_err(said)?;
             let answer = tried.hide(step, &raw);
             let outcome = judge(step, &raw, &answer, expected);
             let may_wait =

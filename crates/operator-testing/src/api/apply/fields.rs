@@ -60,37 +60,51 @@ fn walk(value: &Value, node: Node<'_>, path: &mut Vec<Step>, set: &mut FieldSet)
 
 /// What in an applied object is not described by its schema, as the server says it: `.spec.x: field not declared in schema`.
 pub(crate) fn undeclared(value: &Value, node: Node<'_>) -> Option<String> {
-    fn walk(value: &Value, node: Node<'_>, path: &str) -> Option<String> {
-        if let Some(expected) = node.mismatch(value) {
-            return Some(format!("{path}: expected {expected}"));
-        }
-        match (node.form(value), value) {
-            (Form::Fields, Value::Object(fields)) => fields.iter().find_map(|(name, field)| {
-                let path = format!("{path}.{name}");
-                if !node.knows(name) {
-                    return Some(format!("{path}: field not declared in schema"));
-                }
-                walk(field, node.field(name), &path)
-            }),
-            (Form::Items(items), Value::Array(list)) => {
-                let mut seen = BTreeSet::new();
-                list.iter()
-                    .enumerate()
-                    .find_map(|(at, item)| match items.step(item) {
-                        Err(why) => Some(format!("{path}: element {at}: {why}")),
-                        Ok(step) => {
-                            let below = node.at(&step);
-                            let path = format!("{path}{step}");
-                            if !seen.insert(step.clone()) {
-                                let parent = path.strip_suffix(&step.to_string()).unwrap_or(&path);
-                                return Some(format!("{parent}: duplicate entries for key {step}"));
-                            }
-                            walk(item, below, &path)
-                        }
-                    })
-            }
-            _ => None,
-        }
+    let mut wrong = Vec::new();
+    compare(value, node, "", &mut wrong);
+    match wrong.as_slice() {
+        [] => None,
+        [one] => Some(one.clone()),
+        many => Some(format!("errors:\n  {}", many.join("\n  "))),
     }
-    walk(value, node, "")
+}
+
+fn compare(value: &Value, node: Node<'_>, path: &str, wrong: &mut Vec<String>) {
+    if let Some(expected) = node.mismatch(value) {
+        wrong.push(format!("{path}: expected {expected}"));
+        return;
+    }
+    match (node.form(value), value) {
+        // What is owned as a whole has types all the same.
+        (Form::Leaf, Value::Array(list)) => {
+            for (at, item) in list.iter().enumerate() {
+                compare(item, node.item(), &format!("{path}[{at}]"), wrong);
+            }
+        }
+        (Form::Fields | Form::Leaf, Value::Object(fields)) => {
+            for (name, field) in fields {
+                let path = format!("{path}.{name}");
+                match node.knows(name) {
+                    true => compare(field, node.field(name), &path, wrong),
+                    false => wrong.push(format!("{path}: field not declared in schema")),
+                }
+            }
+        }
+        (Form::Items(items), Value::Array(list)) => {
+            let mut seen = BTreeSet::new();
+            for (at, item) in list.iter().enumerate() {
+                match items.step(item) {
+                    Err(why) => wrong.push(format!("{path}: element {at}: {why}")),
+                    Ok(step) if seen.contains(&step) => {
+                        wrong.push(format!("{path}: duplicate entries for key {step}"));
+                    }
+                    Ok(step) => {
+                        compare(item, node.at(&step), &format!("{path}{step}"), wrong);
+                        seen.insert(step);
+                    }
+                }
+            }
+        }
+        _ => {}
+    }
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use super::path::Step;
 use crate::api::builtin::resolve;
+use crate::api::go::{in_source, printed};
 
 /// The place in a schema that describes a value.
 #[derive(Clone, Copy)]
@@ -122,18 +123,6 @@ impl<'a> Node<'a> {
             return None;
         };
         let type_ = resolve(schema).type_.as_deref()?;
-        let shown = |value: &Value| match value {
-            Value::Object(_) => "map".to_owned(),
-            Value::String(text) => text.clone(),
-            Value::Array(items) => {
-                let items = items.iter().map(|item| {
-                    item.as_str()
-                        .map_or_else(|| item.to_string(), str::to_owned)
-                });
-                format!("[{}]", items.collect::<Vec<_>>().join(" "))
-            }
-            other => other.to_string(),
-        };
         let sort = match value {
             Value::String(_) => "string",
             Value::Bool(_) => "bool",
@@ -142,14 +131,15 @@ impl<'a> Node<'a> {
         };
         match (type_, value) {
             (_, Value::Null) | ("object", Value::Object(_)) | ("array", Value::Array(_)) => None,
-            ("object", value) => Some(format!("map, got &{{{}}}", shown(value))),
-            ("array", value) => Some(format!("list, got &{{{}}}", shown(value))),
+            ("object", value) => Some(format!("map, got &{{{}}}", printed(value))),
+            ("array", value) => Some(format!("list, got &{{{}}}", printed(value))),
             ("string", value) if !value.is_string() => Some(format!(
-                "string, got &value.valueUnstructured{{Value:{value}}}"
+                "string, got &value.valueUnstructured{{Value:{}}}",
+                in_source(value)
             )),
-            ("boolean", value) if !value.is_boolean() => Some(format!(
-                "boolean, got &value.valueUnstructured{{Value:{value}}}"
-            )),
+            ("boolean", value) if !value.is_boolean() => {
+                Some(format!("boolean, got &{{{}}}", printed(value)))
+            }
             ("integer" | "number", value) if !value.is_number() => {
                 Some(format!("numeric (int or float), got {sort}"))
             }

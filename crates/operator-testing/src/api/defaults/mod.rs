@@ -8,8 +8,8 @@ mod pod;
 mod service;
 mod workload;
 
-pub(crate) use self::pod::admit as admit_pod;
-pub(crate) use self::workload::{admit_job, count_templates};
+pub(crate) use self::pod::{admit as admit_pod, tolerate};
+pub(crate) use self::workload::{admit_job, count_templates, label_job};
 
 use serde_json::{Value, json};
 

@@ -6,6 +6,11 @@ use super::{absent, fields, items};
 
 /// A pod of its own, which gets more than a template.
 pub(super) fn fill_pod(pod: &mut Value) {
+    let status = &mut pod["status"];
+    let ip = status["podIP"].as_str().unwrap_or_default().to_owned();
+    if !ip.is_empty() && status["podIPs"][0]["ip"] != *ip {
+        status["podIPs"] = json!([{"ip": ip}]);
+    }
     fill_spec(&mut pod["spec"]);
     fill_host_ports(&mut pod["spec"]);
     let spec = &mut pod["spec"];
@@ -33,6 +38,12 @@ pub(crate) fn admit(pod: &mut Value) {
     fields(spec, &[("serviceAccountName", json!("default"))]);
     let account = spec["serviceAccountName"].clone();
     spec["serviceAccount"] = account;
+    tolerate(spec);
+    pod["status"] = json!({"phase": "Pending", "qosClass": quality(&pod["spec"])});
+}
+
+/// The tolerations that admission gives to each pod, again with each update.
+pub(crate) fn tolerate(spec: &mut Value) {
     absent(&mut spec["tolerations"], json!([]));
     for key in [
         "node.kubernetes.io/not-ready",
@@ -46,7 +57,6 @@ pub(crate) fn admit(pod: &mut Value) {
             tolerations.push(json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}));
         }
     }
-    pod["status"] = json!({"phase": "Pending", "qosClass": quality(&pod["spec"])});
 }
 
 /// The class of a pod by what it asks for.
@@ -130,7 +140,11 @@ fn fill_container(container: &mut Value) {
     let name = image.rsplit('/').next().unwrap_or_default();
     let is_pinned =
         name.contains('@') || name.split_once(':').is_some_and(|(_, tag)| tag != "latest");
-    let policy = if is_pinned { "IfNotPresent" } else { "Always" };
+    let policy = if is_pinned || image.is_empty() {
+        "IfNotPresent"
+    } else {
+        "Always"
+    };
     fields(
         container,
         &[

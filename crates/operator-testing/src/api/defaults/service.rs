@@ -19,6 +19,8 @@ pub(super) fn fill(object: &mut Value) {
             &mut spec["sessionAffinityConfig"]["clientIP"]["timeoutSeconds"],
             10800,
         );
+    } else if let Some(fields) = spec.as_object_mut() {
+        fields.shift_remove("sessionAffinityConfig");
     }
     for port in items(spec, "ports") {
         fields(port, &[("protocol", json!("TCP"))]);

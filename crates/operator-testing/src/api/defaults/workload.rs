@@ -1,8 +1,9 @@
 //! Deployments and the like, jobs.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::super::kind::Kind;
+use super::super::metadata::{self, text};
 use super::pod::fill_template;
 use super::{absent, fields, items};
 
@@ -16,9 +17,6 @@ pub(super) fn fill(kind: &Kind, object: &mut Value) {
     if kind.plural == "daemonsets" {
         let annotations = &mut object["metadata"]["annotations"];
         absent(&mut annotations[TEMPLATES], "1");
-    }
-    if kind.plural == "jobs" {
-        label_job(object);
     }
     let spec = &mut object["spec"];
     fill_template(&mut spec["template"]);
@@ -35,7 +33,11 @@ pub(super) fn fill(kind: &Kind, object: &mut Value) {
                 fields(&mut strategy["rollingUpdate"], &rolling);
             }
         }
-        "jobs" => job(spec),
+        "jobs" => {
+            job(spec);
+            label_job(object);
+            return;
+        }
         "cronjobs" => {
             job_template(&mut spec["jobTemplate"]["spec"]);
             let defaults = [
@@ -112,45 +114,6 @@ fn job(spec: &mut Value) {
     fields(spec, &defaults);
 }
 
-/// A Job without labels has those of its pods.
-fn label_job(job: &mut Value) {
-    let labels = job["spec"]["template"]["metadata"]["labels"].clone();
-    let own = job["metadata"]["labels"].as_object();
-    if labels.is_object() && own.is_none_or(Map::is_empty) {
-        job["metadata"]["labels"] = labels;
-    }
-}
-
-/// The labels by which a new Job knows its pods, unless it selects them itself.
-pub(crate) fn admit_job(job: &mut Value) {
-    if job["spec"]["manualSelector"] == true {
-        return;
-    }
-    let (name, uid) = (
-        job["metadata"]["name"].clone(),
-        job["metadata"]["uid"].clone(),
-    );
-    let template = &job["spec"]["template"]["metadata"]["labels"];
-    // Go's defaults gave both one map, to which the labels are added.
-    let is_shared = template.is_object() && job["metadata"]["labels"] == *template;
-    let spec = &mut job["spec"];
-    let labels = &mut spec["template"]["metadata"]["labels"];
-    for (label, value) in [
-        ("batch.kubernetes.io/job-name", &name),
-        ("job-name", &name),
-        ("batch.kubernetes.io/controller-uid", &uid),
-        ("controller-uid", &uid),
-    ] {
-        absent(&mut labels[label], value.clone());
-    }
-    let labels = labels.clone();
-    let selected = &mut spec["selector"]["matchLabels"];
-    absent(&mut selected["batch.kubernetes.io/controller-uid"], uid);
-    if is_shared {
-        job["metadata"]["labels"] = labels;
-    }
-}
-
 /// Counts the templates of a DaemonSet.
 pub(crate) fn count_templates(live: &Value, set: &mut Value) {
     let known = &live["metadata"]["annotations"][TEMPLATES];
@@ -167,4 +130,30 @@ fn job_template(spec: &mut Value) {
     if spec.is_object() {
         fill_template(&mut spec["template"]);
     }
+}
+
+/// A job without labels has those of its pods; one that is new gets them when it is read.
+pub(crate) fn label_job(object: &mut Value) {
+    let labels = object["spec"]["template"]["metadata"]["labels"].clone();
+    if labels.as_object().is_some_and(|labels| !labels.is_empty()) {
+        absent(&mut object["metadata"]["labels"], labels);
+    }
+}
+
+/// What a new job says of itself on its pods, by which it knows them.
+pub(crate) fn admit_job(object: &mut Value) {
+    let (uid, name) = (
+        text(object, "uid").to_owned(),
+        metadata::name(object).to_owned(),
+    );
+    let spec = &mut object["spec"];
+    if spec["manualSelector"] == true {
+        return;
+    }
+    let labels = &mut spec["template"]["metadata"]["labels"];
+    for prefix in ["", "batch.kubernetes.io/"] {
+        labels[format!("{prefix}controller-uid")] = uid.as_str().into();
+        labels[format!("{prefix}job-name")] = name.as_str().into();
+    }
+    spec["selector"] = json!({"matchLabels": {"batch.kubernetes.io/controller-uid": uid}});
 }

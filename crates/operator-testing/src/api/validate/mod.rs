@@ -2,14 +2,14 @@
 //!
 //! [validation]: https://github.com/kubernetes/kubernetes/blob/master/pkg/apis/core/validation/validation.go
 
+mod change;
 mod pod;
 mod rights;
 mod service;
+mod status;
 mod workload;
 
 #[cfg(feature = "workloads")]
-pub(crate) use self::workload::selects;
-
 use serde_json::Value;
 
 use super::kind::Kind;
@@ -23,7 +23,12 @@ pub(crate) fn violations(kind: &Kind, live: Option<&Value>, object: &Value) -> V
         ("", "configmaps") => config_map(live, object, &mut causes),
         ("", "secrets") => secret(live, object, &mut causes),
         ("", "services") => service::check(object, &mut causes),
-        ("", "pods") => pod::check(&object["spec"], "spec", &mut causes),
+        ("", "pods") => {
+            pod::check(&object["spec"], "spec", &mut causes);
+            if let Some(live) = live {
+                change::pod(live, object, &mut causes);
+            }
+        }
         ("", "podtemplates") => {
             pod::check(&object["template"]["spec"], "template.spec", &mut causes);
         }
@@ -105,6 +110,19 @@ fn secret(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
     }
     frozen(live, object, &["data"], causes);
     keys(object, "data", causes);
+    let has = |key: &str| !object["data"][key].is_null();
+    let needed: &[&str] = match text(object, "type") {
+        "kubernetes.io/tls" => &["tls.crt", "tls.key"],
+        "kubernetes.io/dockerconfigjson" => &[".dockerconfigjson"],
+        "kubernetes.io/dockercfg" => &[".dockercfg"],
+        "kubernetes.io/ssh-auth" => &["ssh-privatekey"],
+        "kubernetes.io/basic-auth" if !has("username") && !has("password") => {
+            &["username", "password"]
+        }
+        _ => &[],
+    };
+    let missing = needed.iter().filter(|key| !has(key));
+    causes.extend(missing.map(|key| Cause::required(format!("data[{key}]"), "")));
 }
 
 /// What may not change once `immutable` is set.

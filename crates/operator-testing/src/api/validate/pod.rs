@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::super::name;
+use super::super::quantity;
 use super::super::status::Cause;
 use super::{is_empty, list, not_one_of, text};
 
@@ -39,6 +40,53 @@ pub(super) fn check(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
     let field = format!("{path}.dnsPolicy");
     let known = ["ClusterFirstWithHostNet", "ClusterFirst", "Default", "None"];
     not_one_of(&field, &spec["dnsPolicy"], &known, causes);
+    for (label, value) in spec["nodeSelector"].as_object().into_iter().flatten() {
+        let value = value.as_str().unwrap_or_default();
+        let wrong = name::bad_label_key(label)
+            .into_iter()
+            .map(|wrong| (label.as_str(), wrong));
+        let values = name::bad_label_value(value)
+            .into_iter()
+            .map(|wrong| (value, wrong));
+        causes.extend(wrong.chain(values).map(|(what, wrong)| {
+            Cause::invalid(
+                format!("{path}.nodeSelector"),
+                format!("Invalid value: {what:?}: {wrong}"),
+            )
+        }));
+    }
+    for (at, gate) in list(spec, "readinessGates").iter().enumerate() {
+        let (field, found) = (
+            format!("{path}.readinessGates[{at}].conditionType"),
+            text(gate, "conditionType"),
+        );
+        for wrong in name::bad_label_key(found) {
+            causes.push(Cause::invalid(
+                &field,
+                format!("Invalid value: {found:?}: {wrong}"),
+            ));
+        }
+    }
+    let deadline = spec["activeDeadlineSeconds"].as_i64();
+    if let Some(seconds) = deadline.filter(|seconds| !(1..=i64::from(i32::MAX)).contains(seconds)) {
+        let text = format!("Invalid value: {seconds}: must be between 1 and 2147483647, inclusive");
+        causes.push(Cause::invalid(
+            format!("{path}.activeDeadlineSeconds"),
+            text,
+        ));
+    }
+    for field in ["hostname", "subdomain"] {
+        let found = text(spec, field);
+        let wrong = name::bad_label(found)
+            .into_iter()
+            .filter(|_| !found.is_empty());
+        causes.extend(wrong.map(|wrong| {
+            Cause::invalid(
+                format!("{path}.{field}"),
+                format!("Invalid value: {found:?}: {wrong}"),
+            )
+        }));
+    }
 }
 
 fn check_name(found: &str, field: &str, is_repeated: bool, causes: &mut Vec<Cause>) {
@@ -98,6 +146,20 @@ fn check_container(container: &Value, path: &str, volumes: &[&str], causes: &mut
         }
         if is_empty(&mount["mountPath"]) {
             causes.push(Cause::required(format!("{path}.mountPath"), ""));
+        }
+    }
+    for (resource, wanted) in container["resources"]["requests"]
+        .as_object()
+        .into_iter()
+        .flatten()
+    {
+        let limit = text(&container["resources"]["limits"], resource);
+        let wanted = wanted.as_str().unwrap_or_default();
+        if !limit.is_empty() && quantity::is_more(wanted, limit) {
+            let text = format!(
+                "Invalid value: {wanted:?}: must be less than or equal to {resource} limit of {limit}"
+            );
+            causes.push(Cause::invalid(format!("{path}.resources.requests"), text));
         }
     }
     let field = format!("{path}.imagePullPolicy");

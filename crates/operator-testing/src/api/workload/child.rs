@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::super::State;
 use super::super::metadata::{is_deleting, text};
+use super::super::selector::selects;
 use super::super::store::Key;
-use super::super::validate::selects;
 use super::actor::{CONTROLLERS, disown, own};
 use super::claim::claims;
 use super::field::{controller, is_controlled_by, reference};

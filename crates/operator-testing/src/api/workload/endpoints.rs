@@ -4,9 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::super::State;
 use super::super::metadata::{self, is_deleting, name, text};
+use super::super::selector::selects;
 use super::super::status::Result;
 use super::super::store::Key;
-use super::super::validate::selects;
 use super::actor::{CONTROLLERS, key};
 use super::field::{is_over, is_ready, items, reference};
 

@@ -6,9 +6,9 @@ use serde_json::{Value, json};
 
 use super::super::State;
 use super::super::metadata::{is_deleting, now, text};
+use super::super::selector::selects;
 use super::super::status::Failure;
 use super::super::store::Key;
-use super::super::validate::selects;
 use super::actor::CONTROLLERS;
 use super::field::{
     annotation, available_in, by_age, condition, counts, is_active, is_over, is_ready, items,

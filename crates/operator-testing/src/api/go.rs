@@ -1,0 +1,184 @@
+//! What Go's types make of JSON: which zero values they leave out, and in what words they refuse a value of another type.
+//!
+//! The fields of all types are data, `data/wire.json`, that `tests/control-plane/wire` takes from Kubernetes' own types.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::OnceLock;
+
+use operator_schema::{Schema, SchemaOrBool};
+use serde_json::Value;
+
+use super::builtin::resolve;
+use super::json::go_type;
+
+/// The fields of a type by number: the name in JSON, and the type as `tests/control-plane/wire` explains it.
+pub(crate) type Fields = BTreeMap<u64, (String, String)>;
+
+pub(crate) fn types() -> &'static HashMap<String, Fields> {
+    static TYPES: OnceLock<HashMap<String, Fields>> = OnceLock::new();
+    TYPES.get_or_init(|| {
+        serde_json::from_str(include_str!("../../data/wire.json"))
+            .expect("the recorded data has this form, which the tests of protobuf see")
+    })
+}
+
+/// The type of a field, as the data explains it.
+fn field_type(owner: &str, field: &str) -> Option<&'static str> {
+    let fields = types().get(owner)?.values();
+    let mut fields = fields.filter(|(name, _)| name == field);
+    fields.next().map(|(_, type_)| type_.as_str())
+}
+
+/// Whether the value is a zero that Go leaves out of a struct.
+pub(crate) fn omits(owner: &str, field: &str, value: &Value) -> bool {
+    let is_zero = match value {
+        Value::String(text) => text.is_empty(),
+        Value::Bool(value) => !value,
+        Value::Number(number) => number.as_i64() == Some(0),
+        _ => false,
+    };
+    is_zero && matches!(field_type(owner, field), Some("s" | "b" | "i"))
+}
+
+/// A value that is not of its Go type.
+pub(crate) struct Undecodable {
+    /// What the decoder of JSON says of it.
+    pub decoded: String,
+    /// What a strategic merge patch and an apply say, which convert values.
+    pub converted: String,
+}
+
+impl Undecodable {
+    /// Both say the same.
+    pub fn new(why: String) -> Self {
+        Self {
+            converted: why.clone(),
+            decoded: why,
+        }
+    }
+
+    /// A value that stands at `field` of the struct `owner`, where the schema wants another type; `is_pointer` is of Go's field.
+    pub fn of(value: &Value, schema: &Schema, owner: &str, field: &str, is_pointer: bool) -> Self {
+        let decoded = format!(
+            "json: cannot unmarshal {} into Go struct field {owner}.{field} of type {}",
+            go_type(value),
+            name(schema)
+        );
+        let target = resolve(schema);
+        let (kind, sort) = sort_of(value);
+        let converted = match target.type_.as_deref() {
+            Some("object") if target.additional_properties.is_some() => {
+                format!("cannot restore map from {kind}")
+            }
+            Some("object") => format!("cannot restore struct from: {kind}"),
+            Some("array") => format!("cannot restore slice from {kind}"),
+            _ if is_pointer || value.is_object() || value.is_array() => {
+                format!("unrecognized type: {}", name(schema))
+            }
+            _ => format!("cannot convert {sort} to {}", name(schema)),
+        };
+        Self { decoded, converted }
+    }
+}
+
+/// The kind and the type of the Go value that holds some JSON.
+fn sort_of(value: &Value) -> (&'static str, &'static str) {
+    match value {
+        Value::Null => ("invalid", "nil"),
+        Value::Bool(_) => ("bool", "bool"),
+        Value::Number(number) if number.is_f64() => ("float64", "float64"),
+        Value::Number(_) => ("int64", "int64"),
+        Value::String(_) => ("string", "string"),
+        Value::Array(_) => ("slice", "[]interface {}"),
+        Value::Object(_) => ("map", "map[string]interface {}"),
+    }
+}
+
+/// Whether Go has a pointer there.
+pub(crate) fn is_pointer(owner: &str, field: &str) -> bool {
+    field_type(owner, field).is_some_and(|type_| type_.trim_start_matches('!').starts_with('?'))
+}
+
+/// The whole name of a built-in type.
+pub(crate) fn reference(schema: &Schema) -> Option<&str> {
+    schema.unknown.get("$ref")?.as_str()
+}
+
+/// The last word of a built-in type's name.
+pub(crate) fn last_word(schema: &Schema) -> Option<&str> {
+    reference(schema)?.rsplit('.').next()
+}
+
+/// The name of a Go type.
+fn name(schema: &Schema) -> String {
+    let target = resolve(schema);
+    match (target.type_.as_deref(), last_word(schema)) {
+        (Some("object"), Some(name)) => format!("v1.{name}"),
+        (Some("object"), None) => match &target.additional_properties {
+            Some(SchemaOrBool::Schema(element)) => format!("map[string]{}", name(element)),
+            _ => "map[string]interface {}".to_owned(),
+        },
+        (Some("array"), _) => {
+            let item = target.items.as_deref().map(name);
+            format!("[]{}", item.unwrap_or_default())
+        }
+        (Some("boolean"), _) => "bool".to_owned(),
+        (Some("integer"), _) if target.format.as_deref() == Some("int64") => "int64".to_owned(),
+        (Some("integer"), _) => "int32".to_owned(),
+        (Some(other), _) => other.to_owned(),
+        (None, _) => String::new(),
+    }
+}
+
+/// What is wrong with a text where Go has a time; of those that do not begin with a year, as others are met rarely.
+pub(crate) fn bad_time(schema: &Schema, text: &str) -> Option<String> {
+    let form = match last_word(schema)? {
+        "Time" => "2006-01-02T15:04:05Z07:00",
+        "MicroTime" => "2006-01-02T15:04:05.000000Z07:00",
+        _ => return None,
+    };
+    let year = text.get(..4).unwrap_or_default();
+    let begins = year.len() == 4 && year.bytes().all(|byte| byte.is_ascii_digit());
+    (!begins)
+        .then(|| format!("parsing time {text:?} as {form:?}: cannot parse {text:?} as \"2006\""))
+}
+
+/// A value as Go prints it.
+pub(crate) fn printed(value: &Value) -> String {
+    match value {
+        Value::Object(fields) => {
+            let mut fields: Vec<String> = fields
+                .iter()
+                .map(|(name, value)| format!("{name}:{}", printed(value)))
+                .collect();
+            fields.sort();
+            format!("map[{}]", fields.join(" "))
+        }
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(printed).collect();
+            format!("[{}]", items.join(" "))
+        }
+        Value::String(text) => text.clone(),
+        Value::Null => "<nil>".to_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// A value as it stands in Go's source.
+pub(crate) fn in_source(value: &Value) -> String {
+    match value {
+        Value::Object(fields) => {
+            let mut fields: Vec<String> = fields
+                .iter()
+                .map(|(name, value)| format!("{name:?}:{}", in_source(value)))
+                .collect();
+            fields.sort();
+            format!("map[string]interface {{}}{{{}}}", fields.join(", "))
+        }
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(in_source).collect();
+            format!("[]interface {{}}{{{}}}", items.join(", "))
+        }
+        other => other.to_string(),
+    }
+}

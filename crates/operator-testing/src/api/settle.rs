@@ -1,0 +1,95 @@
+//! A decoded body in the form that is stored, or the refusal of what cannot be, in the words of the decoder that each method has.
+
+use serde_json::Value;
+
+use super::duplicate::duplicates;
+use super::go::{self, Undecodable};
+use super::kind::Kind;
+use super::metadata::text;
+use super::status::{Failure, Result};
+use super::{Request, decode, json, last_applied, patch};
+
+impl Request<'_> {
+    /// Types, defaults and pruning. With [`fieldValidation=Strict`] an unknown field is refused instead of dropped.
+    ///
+    /// [`fieldValidation=Strict`]: https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation
+    pub(crate) fn settle(&self, object: &mut Value) -> Result<()> {
+        let sent = object.clone();
+        let decoded = decode::settle(self.kind, object);
+        let dropped = decoded.map_err(|wrong| self.undecodable(&sent, wrong))?;
+        if self.kind.custom.is_some() && self.call.method == http::Method::PATCH {
+            decode::keep_nulls(&sent, object);
+        }
+        let is_whole = matches!(self.call.method, http::Method::POST | http::Method::PUT)
+            || self.call.content_type == patch::MERGE;
+        let twice = match is_whole {
+            true => duplicates(&self.call.body),
+            false => Vec::new(),
+        };
+        // Of a built-in kind, what is unknown is not told twice.
+        let is_told = |path: &&String| {
+            self.kind.custom.is_some()
+                || self.call.content_type == patch::MERGE
+                || !dropped.contains(path)
+        };
+        let twice = twice
+            .iter()
+            .filter(is_told)
+            .map(|path| format!("duplicate field {path:?}"));
+        let mut unknown: Vec<String> = twice.collect();
+        unknown.extend(dropped.iter().map(|path| format!("unknown field {path:?}")));
+        if unknown.is_empty() || self.call.param("fieldValidation") != "Strict" {
+            if self.call.param("fieldValidation") != "Ignore" {
+                unknown.iter().for_each(|text| self.call.warn(text));
+            }
+            return Ok(());
+        }
+        let wrong = format!("strict decoding error: {}", unknown.join(", "));
+        if self.call.method == http::Method::PATCH {
+            // A patch is refused with the whole object that it makes.
+            let shown = last_applied::sorted(&sent).to_string();
+            return Err(Failure::invalid_patch(&shown, &wrong));
+        }
+        Err(self.undecoded(&wrong))
+    }
+
+    fn undecoded(&self, wrong: &str) -> Failure {
+        let Kind { kind, version, .. } = self.kind;
+        Failure::bad_request(format!(
+            "{kind} in version {version:?} cannot be handled as a {kind}: {wrong}"
+        ))
+    }
+
+    /// What is refused of an object whose fields are not of their types.
+    fn undecodable(&self, object: &Value, wrong: Undecodable) -> Failure {
+        if self.call.method != http::Method::PATCH {
+            return self.undecoded(&wrong.decoded);
+        }
+        let Kind {
+            kind,
+            group,
+            version,
+            ..
+        } = self.kind;
+        match self.call.content_type.as_str() {
+            patch::STRATEGIC => {
+                let patch = serde_json::from_slice(&self.call.body).unwrap_or_default();
+                Failure::invalid_patch(&go::printed(&patch), &wrong.converted)
+            }
+            patch::APPLY => Failure::internal(format!(
+                "failed to convert new object ({}/{}; {group}/{version}, Kind={kind}) to proper version: unable to convert unstructured object to {group}/{version}, Kind={kind}: {}",
+                self.sent_namespace(),
+                self.path.name,
+                wrong.converted
+            )),
+            // A patch is refused with the whole object that it makes.
+            _ => Failure::invalid_patch(&last_applied::sorted(object).to_string(), &wrong.decoded),
+        }
+    }
+
+    /// The namespace that an applied object names.
+    fn sent_namespace(&self) -> String {
+        let sent = json::yaml(&self.call.body).unwrap_or_default();
+        text(&sent, "namespace").to_owned()
+    }
+}

@@ -1,0 +1,157 @@
+//! Differential fuzzing: sequences of requests at random, on a real server and on the one in memory, whose answers are compared.
+//!
+//! `OPERATOR_TEST_SERVER=assets` compares with a real server: `FUZZ_REQUESTS` are asked, from the number `FUZZ_SEED` on. A difference
+//! is shrunk and printed as a case, to be pasted into `tests/cases/requests/`. Without a real server two in memory must agree, which
+//! is a test of the generator and of what differs by chance.
+
+#[path = "../cases/ask.rs"]
+mod ask;
+#[path = "../cases/case.rs"]
+mod case;
+mod duel;
+mod generate;
+mod listed;
+#[path = "../cases/mask.rs"]
+mod mask;
+mod shrink;
+
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Instant;
+
+use futures::{StreamExt, stream};
+use operator_testing::Server;
+use serde_json::Value;
+
+use self::duel::{duel, prepare};
+use self::generate::{Kind, sequence};
+use self::shrink::{case, shrink};
+
+/// So many sequences are asked at a time.
+const AT_ONCE: usize = 48;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn both_servers_answer_alike() {
+    if std::env::var("OPERATOR_TEST_SERVER").is_ok_and(|mode| mode == "kubeconfig") {
+        eprintln!("the sequences make definitions and namespaces: not on someone's cluster");
+        return;
+    }
+    let first = number("FUZZ_SEED", 1);
+    let kinds = Kind::read_all();
+    let server = Server::start().await.unwrap();
+    let wanted = number("FUZZ_REQUESTS", if server.is_real() { 2000 } else { 300 });
+    let arena = Arena {
+        server,
+        namespaces: AtomicUsize::new(0),
+    };
+    prepare(&arena.server).await;
+    let began = Instant::now();
+    let mut seeds = Vec::new();
+    let mut planned = 0;
+    for seed in first.. {
+        if planned >= wanted {
+            break;
+        }
+        planned += sequence(&kinds, seed).len() as u64;
+        seeds.push(seed);
+    }
+    let (asked, finds) = (AtomicUsize::new(0), Mutex::new(BTreeMap::new()));
+    stream::iter(seeds)
+        .for_each_concurrent(AT_ONCE, async |seed| {
+            let mut steps = sequence(&kinds, seed);
+            let count = |class: &str| {
+                let mut finds = finds.lock().unwrap();
+                let count = finds.entry(class.to_owned()).or_insert(0);
+                *count += 1;
+                *count == 1
+            };
+            match arena.run(&steps).await {
+                Ok(None) => drop(asked.fetch_add(steps.len(), Ordering::Relaxed)),
+                Ok(Some(find)) => {
+                    asked.fetch_add(find.at + 1, Ordering::Relaxed);
+                    steps.truncate(find.at + 1);
+                    if !arena.holds(&find.class, &steps).await {
+                        // A controller that was late, or an order that is none.
+                        println!("\n# {}: seed {seed}, not seen again", find.class);
+                    } else if count(&find.class) {
+                        let text = arena.explain(seed, &find.class, steps).await;
+                        println!("\n# {}\n{text}", find.class);
+                    }
+                }
+                Err(wrong) => drop(count(&format!("not asked: {wrong}"))),
+            }
+        })
+        .await;
+    let (asked, finds) = (asked.into_inner(), finds.into_inner().unwrap());
+    let took = began.elapsed().as_secs_f32();
+    println!("{asked} requests from seed {first} in {took:.1} s");
+    for (class, count) in &finds {
+        println!("{count:5} {class}");
+    }
+    assert!(finds.is_empty(), "{} differences, above", finds.len());
+}
+
+/// The servers, and a namespace for each sequence.
+struct Arena {
+    server: Server,
+    namespaces: AtomicUsize,
+}
+
+impl Arena {
+    async fn run(&self, steps: &[Value]) -> Result<Option<duel::Find>, String> {
+        let number = self.namespaces.fetch_add(1, Ordering::Relaxed);
+        let memory = Server::in_memory();
+        prepare(&memory).await;
+        let namespace = format!("fuzz-{number:06}");
+        duel(&self.server, &memory, &namespace, steps).await
+    }
+
+    /// Whether a sequence ends in a difference of that class.
+    async fn holds(&self, class: &str, steps: &[Value]) -> bool {
+        matches!(self.run(steps).await, Ok(Some(find)) if find.class == class)
+    }
+
+    /// A difference as a case, with what differs.
+    async fn explain(&self, seed: u64, class: &str, steps: Vec<Value>) -> String {
+        let shrunk = shrink(steps, async |steps: &[Value]| {
+            self.holds(class, steps).await
+        })
+        .await;
+        let text = case("found", &shrunk);
+        let differs = match self.run(&shrunk).await {
+            Ok(Some(find)) => find.text,
+            _ => "not each time".to_owned(),
+        };
+        format!("seed {seed}\n{text}  {differs}")
+    }
+}
+
+fn number(variable: &str, otherwise: u64) -> u64 {
+    let given = std::env::var(variable).ok();
+    given.map_or(otherwise, |text| text.parse().unwrap())
+}
+
+#[test]
+fn a_number_is_one_sequence() {
+    let kinds = Kind::read_all();
+    assert_eq!(sequence(&kinds, 7), sequence(&kinds, 7));
+    assert_ne!(sequence(&kinds, 7), sequence(&kinds, 8));
+}
+
+/// A generator whose requests are refused compares refusals alone.
+#[tokio::test]
+async fn most_requests_succeed() {
+    let kinds = Kind::read_all();
+    let (mut fine, mut total) = (0, 0);
+    for seed in 0..60 {
+        let steps = sequence(&kinds, seed);
+        let server = Server::in_memory();
+        prepare(&server).await;
+        for code in duel::codes(&server, &steps).await {
+            total += 1;
+            fine += usize::from(code < 300);
+        }
+    }
+    assert!(fine * 2 > total, "{fine} of {total}");
+}

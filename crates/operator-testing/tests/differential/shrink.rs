@@ -1,0 +1,158 @@
+//! The smallest sequence that still does the same, by [delta debugging], and its text.
+//!
+//! [delta debugging]: https://www.debuggingbook.org/html/DeltaDebugger.html
+
+use serde_json::Value;
+
+use crate::generate::spoil::{places, remove};
+
+/// So often a sequence is tried, at most.
+const TRIES: usize = 250;
+
+/// The steps without those, and those parts of bodies and queries, that it holds without.
+pub async fn shrink(steps: Vec<Value>, holds: impl AsyncFn(&[Value]) -> bool) -> Vec<Value> {
+    let mut best = steps;
+    let mut tries = 0;
+    let mut size = best.len().div_ceil(2);
+    while size > 0 {
+        let mut at = 0;
+        while at < best.len() {
+            let mut fewer = best.clone();
+            fewer.drain(at..(at + size).min(best.len()));
+            tries += 1;
+            if tries < TRIES && !fewer.is_empty() && holds(&fewer).await {
+                best = fewer;
+            } else {
+                at += size;
+            }
+        }
+        size /= 2;
+    }
+    for at in 0..best.len() {
+        // Places are looked up anew after each success, as indices of lists have moved.
+        let mut passed = 0;
+        while let Some(smaller) = smaller(&best[at]).into_iter().nth(passed) {
+            let mut tried = best.clone();
+            tried[at] = smaller;
+            tries += 1;
+            if tries < TRIES && holds(&tried).await {
+                best = tried;
+            } else {
+                passed += 1;
+            }
+        }
+    }
+    best
+}
+
+/// The step without one of its parts.
+fn smaller(step: &Value) -> Vec<Value> {
+    let mut found = Vec::new();
+    for place in places(step) {
+        let is_part = place.starts_with("/send/") || place.starts_with("/save/");
+        if is_part || matches!(place.as_str(), "/save" | "/agent") {
+            let mut smaller = step.clone();
+            remove(&mut smaller, &place);
+            found.push(smaller);
+        }
+    }
+    for (verb, path) in step.as_object().into_iter().flatten() {
+        let Some((path, query)) = path.as_str().and_then(|path| path.split_once('?')) else {
+            continue;
+        };
+        let options: Vec<&str> = query.split('&').collect();
+        for left_out in &options {
+            let rest: Vec<&str> = options.iter().copied().filter(|o| o != left_out).collect();
+            let mut smaller = step.clone();
+            smaller[verb] = match rest.is_empty() {
+                true => path.into(),
+                false => format!("{path}?{}", rest.join("&")).into(),
+            };
+            found.push(smaller);
+        }
+    }
+    found
+}
+
+/// The steps as a case, to be pasted into `requests/`.
+pub fn case(name: &str, steps: &[Value]) -> String {
+    let steps = steps.iter().map(|step| format!("    - {}\n", flow(step)));
+    format!("- case: {name}\n  steps:\n{}", steps.collect::<String>())
+}
+
+/// YAML on one line, with few quotes.
+fn flow(value: &Value) -> String {
+    match value {
+        Value::Object(fields) => {
+            let fields = fields
+                .iter()
+                .map(|(name, value)| format!("{}: {}", text(name), flow(value)));
+            format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
+        }
+        Value::Array(items) => {
+            format!(
+                "[{}]",
+                items.iter().map(flow).collect::<Vec<_>>().join(", ")
+            )
+        }
+        Value::String(found) => text(found),
+        other => other.to_string(),
+    }
+}
+
+/// A text, bare where that reads as the same text.
+fn text(text: &str) -> String {
+    let is_bare = text.starts_with(|letter: char| letter.is_ascii_alphabetic() || letter == '/')
+        && text
+            .chars()
+            .all(|letter| letter.is_ascii_alphanumeric() || "./-_?=&%".contains(letter))
+        && serde_yaml::from_str::<Value>(text).is_ok_and(|read| read == text);
+    match is_bare {
+        true => text.to_owned(),
+        false if text.contains('\n') => Value::from(text).to_string(),
+        false => format!("'{}'", text.replace('\'', "''")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_not_needed_goes() {
+        let steps: Vec<Value> = (0..20)
+            .map(|at| json!({"post": "configmaps?dryRun=All&pretty=true", "send": {"at": at, "more": [1, 2, at]}}))
+            .collect();
+        let shrunk = shrink(steps, async |steps: &[Value]| {
+            let has = |at: usize| steps.iter().any(|step| step["send"]["more"] == json!([at]));
+            let had = |at: usize| {
+                steps.iter().any(|step| {
+                    step["send"]["more"]
+                        .as_array()
+                        .is_some_and(|more| more.contains(&at.into()))
+                })
+            };
+            let dry = steps.iter().all(|step| {
+                step["post"]
+                    .as_str()
+                    .is_some_and(|path| path.contains("dryRun"))
+            });
+            (has(3) || had(3)) && (has(17) || had(17)) && dry
+        })
+        .await;
+        let expected = |at: usize| json!({"post": "configmaps?dryRun=All", "send": {"more": [at]}});
+        assert_eq!(shrunk, [expected(3), expected(17)]);
+    }
+
+    #[test]
+    fn a_case_reads_as_what_was_sent() {
+        let steps = [
+            json!({"merge": "widgets/a?x=y&z=%20", "send": {"a": null, "b": "null", "c": "1", "d": "it's", "e": "x\ny", "f": "", "g h": [true, 1.5], "h": "${version}"}}),
+        ];
+        let text = case("found", &steps);
+        let read: Vec<Value> = serde_yaml::from_str(&text).unwrap();
+        assert_eq!(read[0]["steps"], json!(steps));
+    }
+}
