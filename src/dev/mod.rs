@@ -9,10 +9,13 @@
 )]
 
 mod build;
+mod changes;
 mod cluster;
 mod error;
 mod files;
+mod folder;
 mod happening;
+mod listener;
 mod objects;
 mod process;
 mod requests;

@@ -3,21 +3,21 @@
 use std::{
     collections::BTreeSet,
     ffi::OsString,
-    fs::{File, TryLockError},
     future::pending,
     path::{Path, PathBuf},
-    pin::Pin,
 };
 
 use jiff::Zoned;
-use tokio::{sync::mpsc::UnboundedReceiver, task::AbortHandle};
+use tokio::task::AbortHandle;
 
 use super::{
     DevError,
     build::{Build, Building, Built},
     cluster::{Cluster, manifests},
     files::{Files, Part},
+    folder::alone,
     happening::{Happening, Tell},
+    listener::Listener,
     objects::{Scope, follow},
     process::Operator,
 };
@@ -107,11 +107,7 @@ impl<'a> Session<'a> {
         R: Fn() -> Result<Project, String> + Clone + Send + 'static,
     {
         let (tell, told) = Tell::new();
-        let mut listener = Listener {
-            told,
-            on,
-            end: Box::pin(end()),
-        };
+        let mut listener = Listener::new(told, on);
         let build = Build::of(&project.root, place.binary.as_deref(), place.release)?;
         let folder = build.target.join("cargo-operator").join(&project.name);
         let _alone = alone(&folder)?;
@@ -347,34 +343,6 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Who hears what happens, and may end the session.
-struct Listener<F> {
-    told: UnboundedReceiver<(Zoned, Happening)>,
-    on: F,
-    end: Pin<Box<dyn Future<Output = ()>>>,
-}
-
-impl<F: FnMut(&Zoned, Happening)> Listener<F> {
-    /// Does the work, and shows what happens meanwhile; `None` where the user ends the session before it is done.
-    async fn meanwhile<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
-        let mut work = std::pin::pin!(work);
-        loop {
-            tokio::select! {
-                () = &mut self.end => return None,
-                done = &mut work => return Some(done),
-                Some((at, happening)) = self.told.recv() => (self.on)(&at, happening),
-            }
-        }
-    }
-
-    /// Shows what was told and not shown yet.
-    fn tell_rest(&mut self) {
-        while let Ok((at, happening)) = self.told.try_recv() {
-            (self.on)(&at, happening);
-        }
-    }
-}
-
 /// Waits for the end of a build or of the operator, or for a change of the files.
 async fn next(
     building: &mut Option<Building>,
@@ -402,40 +370,4 @@ async fn next(
         how = ended => Next::Ended(how),
         parts = files.changed() => Next::Changed(parts),
     }
-}
-
-/// The folder of the session's files, which is its own until the lock is dropped.
-fn alone(folder: &Path) -> Result<File, DevError> {
-    let failed = |source| DevError::File {
-        path: folder.to_owned(),
-        source,
-    };
-    std::fs::create_dir_all(folder).map_err(failed)?;
-    let lock = File::create(folder.join("lock")).map_err(failed)?;
-    match lock.try_lock() {
-        Ok(()) => Ok(lock),
-        Err(TryLockError::WouldBlock) => Err(DevError::Busy(folder.to_owned())),
-        Err(TryLockError::Error(source)) => Err(failed(source)),
-    }
-}
-
-/// Ctrl-C, SIGTERM, or the terminal's end.
-async fn end() {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let (terminate, hangup) = (
-            signal(SignalKind::terminate()),
-            signal(SignalKind::hangup()),
-        );
-        if let (Ok(mut terminate), Ok(mut hangup)) = (terminate, hangup) {
-            tokio::select! {
-                _ended = tokio::signal::ctrl_c() => {}
-                _ended = terminate.recv() => {}
-                _ended = hangup.recv() => {}
-            }
-            return;
-        }
-    }
-    let _ended = tokio::signal::ctrl_c().await;
 }

@@ -1,0 +1,23 @@
+//! The folder of a session's own files, below what cargo makes of the project.
+
+use std::{
+    fs::{File, TryLockError},
+    path::Path,
+};
+
+use super::DevError;
+
+/// The folder of the session's files, which is its own until the lock is dropped.
+pub fn alone(folder: &Path) -> Result<File, DevError> {
+    let failed = |source| DevError::File {
+        path: folder.to_owned(),
+        source,
+    };
+    std::fs::create_dir_all(folder).map_err(failed)?;
+    let lock = File::create(folder.join("lock")).map_err(failed)?;
+    match lock.try_lock() {
+        Ok(()) => Ok(lock),
+        Err(TryLockError::WouldBlock) => Err(DevError::Busy(folder.to_owned())),
+        Err(TryLockError::Error(source)) => Err(failed(source)),
+    }
+}
