@@ -17,6 +17,8 @@ use super::{Reply, Request, State, crd, json, namespace};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
     pub propagation: Option<Propagation>,
+    /// Whether dependants are left alone where nothing else is chosen, as those of Jobs are.
+    pub orphans: bool,
     pub grace: Option<i64>,
     pub dry_run: bool,
     pub uid: Option<String>,
@@ -80,13 +82,15 @@ impl Options {
                 return Err(Failure::invalid_options("DeleteOptions", vec![cause]));
             }
         };
-        if propagation.is_none() && request.kind.is("batch", "jobs") {
+        let orphans = request.kind.is("batch", "jobs");
+        if propagation.is_none() && orphans {
             call.warn("child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning");
         }
         let precondition = |name: &str| body["preconditions"][name].as_str().map(str::to_owned);
         let grace = &body["gracePeriodSeconds"];
         Ok(Self {
             propagation,
+            orphans,
             grace: grace
                 .as_i64()
                 .or_else(|| call.param("gracePeriodSeconds").parse().ok()),
@@ -162,7 +166,11 @@ impl State {
             return Err(Failure::forbidden(kind, &key.name, text));
         }
         let mut object = Value::clone(&live);
-        propagate(&mut object, options.propagation);
+        let is_chosen = finalizers(&object)
+            .iter()
+            .any(|name| [FOREGROUND, ORPHAN].contains(name));
+        let usual = (options.orphans && !is_chosen).then_some(Propagation::Orphan);
+        propagate(&mut object, options.propagation.or(usual));
         if kind.is("", "namespaces") {
             namespace::terminate(&mut object);
         }
