@@ -55,6 +55,9 @@ pub struct Args {
     arguments: Vec<OsString>,
 }
 
+/// How many lines of a log that is hidden are shown when the operator ends by itself.
+const LAST_WORDS: usize = 10;
+
 /// What a session shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum What {
@@ -102,11 +105,21 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         })
     };
     let mut helped = BTreeSet::new();
+    let mut hidden = vec![];
     dev::run(found, &place, read, |at, happening| {
+        let lines = happened::lines(at, &happening);
         if args.hide.iter().any(|what| what.has(&happening)) {
+            if matches!(happening, Happening::Logged { .. }) {
+                hidden.extend(lines);
+                let old = hidden.len().saturating_sub(LAST_WORDS);
+                hidden.drain(..old);
+            }
             return;
         }
-        for line in happened::lines(at, &happening) {
+        if matches!(happening, Happening::Ended(_)) {
+            hidden.drain(..).for_each(|line| terminal.show(&line));
+        }
+        for line in lines {
             terminal.show(&line);
         }
         if let Some(help) = happened::help(&happening).filter(|help| helped.insert(*help)) {

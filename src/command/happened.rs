@@ -87,7 +87,9 @@ fn told(happening: &Happening) -> (&'static str, Style, Vec<String>) {
             (
                 "build",
                 bad,
-                one(format!("failed{why}; the next change starts another")),
+                one(format!(
+                    "failed{why}; what ran before goes on, and the next change starts another"
+                )),
             )
         }
         Happening::Unchanged => (

@@ -57,16 +57,16 @@ impl Right {
                 || !self.names.is_empty() && self.names.iter().all(|name| only.contains(&&**name)))
     }
 
-    /// What a person writes into `operator.toml` to answer for it.
-    pub fn as_toml(&self) -> String {
+    /// What a person writes into `operator.toml` to answer for it, and for those of others that are of the same resource.
+    pub fn as_toml<'a>(&self, others: impl Iterator<Item = &'a Self>) -> String {
         let Self {
-            group,
-            resource,
-            verb,
-            ..
+            group, resource, ..
         } = self;
+        let alike = others.filter(|other| (&other.group, &other.resource) == (group, resource));
+        let verbs: BTreeSet<&str> = alike.map(|other| other.verb.as_str()).collect();
         format!(
-            "[[kind.rules]]\napiGroups = [{group:?}]\nresources = [{resource:?}]\nverbs = [{verb:?}]"
+            "[[kind.rules]]\napiGroups = [{group:?}]\nresources = [{resource:?}]\nverbs = {:?}",
+            Vec::from_iter(verbs)
         )
     }
 }

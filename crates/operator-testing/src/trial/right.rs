@@ -116,6 +116,6 @@ fn tell(unseen: &BTreeSet<Right>, excused: &BTreeSet<Right>) {
         "no request of these tests needs what the roles give:\n{}\n\nhelp: they follow from `owns`, `watches` and `reads` in operator.toml: take out what the operator does not use.\n\
          help: what it uses where no sample leads is for you to answer for, under its kind in operator.toml:\n{}",
         named.join("\n"),
-        first.as_toml()
+        first.as_toml(unseen.iter())
     );
 }

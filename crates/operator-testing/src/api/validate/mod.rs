@@ -9,7 +9,6 @@ mod service;
 mod status;
 mod workload;
 
-#[cfg(feature = "workloads")]
 use serde_json::Value;
 
 use super::kind::Kind;
