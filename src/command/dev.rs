@@ -1,6 +1,12 @@
 //! `dev`: the operator at work, on one machine.
 
-use std::{collections::BTreeSet, ffi::OsString, path::PathBuf};
+use std::{
+    collections::BTreeSet,
+    ffi::OsString,
+    path::PathBuf,
+    sync::mpsc::{Receiver, SyncSender, sync_channel},
+    time::Duration,
+};
 
 use clap::ValueEnum;
 
@@ -106,7 +112,8 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     };
     let mut helped = BTreeSet::new();
     let mut hidden = vec![];
-    dev::run(found, &place, read, |at, happening| {
+    let mut screen = Screen::new();
+    let ended = dev::run(found, &place, read, |at, happening| {
         let lines = happened::lines(at, &happening);
         if args.hide.iter().any(|what| what.has(&happening)) {
             if matches!(happening, Happening::Logged { .. }) {
@@ -117,16 +124,68 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             return;
         }
         if matches!(happening, Happening::Ended(_)) {
-            hidden.drain(..).for_each(|line| terminal.show(&line));
+            hidden.drain(..).for_each(|line| screen.show(line));
         }
         for line in lines {
-            terminal.show(&line);
+            screen.show(line);
         }
         if let Some(help) = happened::help(&happening).filter(|help| helped.insert(*help)) {
-            terminal.show(help);
+            screen.show(help.to_owned());
         }
-    })?;
+    });
+    screen.end();
+    ended?;
     Ok(Exit::Clean)
+}
+
+/// Shows lines from a thread of its own: a terminal that stands still, or a pipe that nobody reads, is not to hold up the session.
+struct Screen {
+    lines: SyncSender<String>,
+    shown: Receiver<()>,
+    left_out: usize,
+}
+
+impl Screen {
+    /// How many lines may wait to be shown.
+    const MOST: usize = 10_000;
+    /// How long the last of them may take.
+    const PATIENCE: Duration = Duration::from_secs(1);
+
+    fn new() -> Self {
+        let (lines, waiting) = sync_channel::<String>(Self::MOST);
+        let (done, shown) = sync_channel(1);
+        std::thread::spawn(move || {
+            let terminal = Terminal::default();
+            waiting.iter().for_each(|line| terminal.show(&line));
+            // nobody waits if it took too long
+            let _late = done.send(());
+        });
+        Self {
+            lines,
+            shown,
+            left_out: 0,
+        }
+    }
+
+    fn show(&mut self, line: String) {
+        if self.left_out > 0 {
+            let gap = format!("{} lines were left out, as nobody took them", self.left_out);
+            if self.lines.try_send(gap).is_err() {
+                self.left_out += 1;
+                return;
+            }
+            self.left_out = 0;
+        }
+        if self.lines.try_send(line).is_err() {
+            self.left_out += 1;
+        }
+    }
+
+    /// Waits a moment for what was not shown yet.
+    fn end(self) {
+        drop(self.lines);
+        let _late = self.shown.recv_timeout(Self::PATIENCE);
+    }
 }
 
 impl What {

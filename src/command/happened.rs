@@ -20,8 +20,13 @@ pub fn lines(at: &jiff::Zoned, happening: &Happening) -> Vec<String> {
 fn plain(text: &str) -> String {
     let text = text.trim_end();
     text.chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
+        .map(|c| if is_command(c) { ' ' } else { c })
         .collect()
+}
+
+/// Whether a terminal would act on it: control characters, and those that turn the direction of a text.
+fn is_command(c: char) -> bool {
+    c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 /// What helps with a request that was refused; it is to be told once.

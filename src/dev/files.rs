@@ -28,6 +28,8 @@ const LONGEST: Duration = Duration::from_millis(500);
 pub enum Part {
     /// Of what cargo builds.
     Code,
+    /// A Cargo.toml, which says what that is.
+    Manifest,
     /// The state: code and manifests are generated from it.
     State,
     /// A file whose objects are on the server, by its path in the project: a spec, a sample, a role.
@@ -49,8 +51,6 @@ pub struct Files {
 
 impl Files {
     pub fn watch(root: &Path, build: &Build) -> Result<Self, DevError> {
-        // some systems tell changes by the paths that links lead to
-        let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let root = real(root);
         let (sender, events) = mpsc::unbounded_channel();
         let handler = move |event| drop(sender.send(event));
@@ -61,31 +61,40 @@ impl Files {
         let mut files = Self {
             watcher: notify::recommended_watcher(handler).map_err(failed(&root))?,
             target: real(&build.target),
-            packages: build.packages.iter().map(|path| real(path)).collect(),
+            packages: vec![],
             root,
             events,
             parts: BTreeSet::new(),
             times: None,
         };
-        let mut folders = files.packages.clone();
-        folders.push(files.root.clone());
+        files.follow(build)?;
+        Ok(files)
+    }
+
+    /// Follows the packages of a build, and what the project has beside them.
+    pub fn follow(&mut self, build: &Build) -> Result<(), DevError> {
+        self.packages = build.packages.iter().map(|path| real(path)).collect();
+        let mut folders = self.packages.clone();
+        folders.push(self.root.clone());
         for folder in folders {
             // what is built, and git's objects, would be thousands of folders
-            let watch = files.watcher.watch(&folder, RecursiveMode::NonRecursive);
-            watch.map_err(failed(&folder))?;
-            let entries = folder.read_dir();
-            let entries = entries.map_err(|source| DevError::File {
-                path: folder.clone(),
-                source,
-            })?;
-            for path in entries.flatten().map(|entry| entry.path()) {
-                if path.is_dir() && files.is_followed(&path) {
-                    let watch = files.watcher.watch(&path, RecursiveMode::Recursive);
-                    watch.map_err(failed(&path))?;
+            self.watch_one(&folder, RecursiveMode::NonRecursive)?;
+            for path in entries(&folder) {
+                if path.is_dir() && self.is_followed(&path) {
+                    self.watch_one(&path, RecursiveMode::Recursive)?;
                 }
             }
         }
-        Ok(files)
+        Ok(())
+    }
+
+    fn watch_one(&mut self, path: &Path, mode: RecursiveMode) -> Result<(), DevError> {
+        self.watcher
+            .watch(path, mode)
+            .map_err(|source| DevError::Watch {
+                path: path.to_owned(),
+                source,
+            })
     }
 
     /// Waits until something changes, and then for a moment of quiet. Nothing is lost where the wait is given up.
@@ -120,8 +129,10 @@ impl Files {
     fn note(&mut self, event: notify::Result<Event>) {
         let Some(event) = event.ok().filter(|event| !event.need_rescan()) else {
             // too many at once, of which some are lost
-            self.changes(Part::Code);
             self.changes(Part::State);
+            for path in entries(&self.root.clone()) {
+                self.appeared(&path);
+            }
             return;
         };
         let is_change = match event.kind {
@@ -131,14 +142,35 @@ impl Files {
             EventKind::Remove(_) | EventKind::Other => true,
         };
         for path in event.paths.iter().filter(|_| is_change) {
-            let is_new = matches!(event.kind, EventKind::Create(_)) && path.is_dir();
-            if is_new && self.is_followed(path) {
-                // a new folder beside src/; if it is gone again, so is what was in it
-                let _watched = self.watcher.watch(path, RecursiveMode::Recursive);
+            let may_be_new = matches!(
+                event.kind,
+                EventKind::Any | EventKind::Create(_) | EventKind::Modify(ModifyKind::Name(_))
+            );
+            match may_be_new && path.is_dir() {
+                true => self.appeared(path),
+                false => self.changed_at(path),
             }
-            if let Some(part) = self.part(path) {
-                self.changes(part);
-            }
+        }
+    }
+
+    /// Follows a folder that was made, or moved to its place, with all that is in it already.
+    fn appeared(&mut self, path: &Path) {
+        if !self.is_followed(path) {
+            return;
+        }
+        if !path.is_dir() {
+            return self.changed_at(path);
+        }
+        // if it is gone again, so is what was in it
+        let _watched = self.watcher.watch(path, RecursiveMode::Recursive);
+        for entry in entries(path) {
+            self.appeared(&entry);
+        }
+    }
+
+    fn changed_at(&mut self, path: &Path) {
+        if let Some(part) = self.part(path) {
+            self.changes(part);
         }
     }
 
@@ -169,6 +201,9 @@ impl Files {
         if !self.is_followed(path) {
             return None;
         }
+        if path.file_name().is_some_and(|name| name == "Cargo.toml") {
+            return Some(Part::Manifest);
+        }
         let Ok(inside) = path.strip_prefix(&self.root) else {
             return Some(Part::Code);
         };
@@ -195,4 +230,15 @@ impl Files {
             Some(Part::Code)
         }
     }
+}
+
+/// Some systems tell changes by the paths that links lead to.
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+/// What is in a folder; nothing if it is none.
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let entries = folder.read_dir().into_iter().flatten().flatten();
+    entries.map(|entry| entry.path()).collect()
 }

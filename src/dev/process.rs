@@ -8,6 +8,8 @@ use std::{
     time::{Duration, SystemTime},
 };
 
+#[cfg(unix)]
+use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 use tokio::{
     io::{AsyncBufReadExt, AsyncRead, BufReader},
@@ -42,7 +44,7 @@ const DEFAULTS: [(&str, &str); 5] = [
 ];
 
 /// What the environment of the operator is to be.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
     pub set: Vec<(&'static str, OsString)>,
     pub unset: Vec<&'static str>,
@@ -54,6 +56,10 @@ pub struct Operator {
     readers: Vec<JoinHandle<()>>,
     /// The file that it was started from.
     stamp: Option<Stamp>,
+    settings: Settings,
+    /// Of it and its children.
+    #[cfg(unix)]
+    group: Option<Pid>,
 }
 
 /// By which a file is told from the one that was at its place before.
@@ -116,20 +122,25 @@ impl Operator {
             readers.push(tokio::spawn(read(output, tell.clone())));
         }
         Ok(Self {
-            child,
             readers,
             stamp,
+            settings: settings.clone(),
+            #[cfg(unix)]
+            group: group(&child),
+            child,
         })
     }
 
-    /// Whether it is what the file is now.
-    pub fn is_of(&self, program: &Path) -> bool {
-        self.stamp.is_some() && self.stamp == stamp(program)
+    /// Whether it is what the file is now, with these settings.
+    pub fn is_of(&self, program: &Path, settings: &Settings) -> bool {
+        self.stamp.is_some() && self.stamp == stamp(program) && self.settings == *settings
     }
 
     /// Waits for its end, and for its last words; how it ended, as in `exit status: 1`.
     pub async fn ended(&mut self) -> String {
         let ended = self.child.wait().await;
+        #[cfg(unix)]
+        kill_rest(self.group);
         self.read_rest().await;
         ended.map_or_else(
             |error| error.to_string(),
@@ -158,18 +169,30 @@ impl Operator {
 /// Asks a process and those that it has started to end, as Kubernetes does, and kills those that do not.
 pub async fn end(child: &mut Child) {
     #[cfg(unix)]
-    if let Some(group) = child.id().and_then(|id| i32::try_from(id).ok())
-        && let Some(group) = rustix::process::Pid::from_raw(group)
-    {
-        use rustix::process::{Signal, kill_process_group};
+    if let Some(group) = group(child) {
         // it may have ended meanwhile
         let _gone = kill_process_group(group, Signal::TERM);
-        if timeout(PATIENCE, child.wait()).await.is_ok() {
+        let ended = timeout(PATIENCE, child.wait()).await;
+        kill_rest(Some(group));
+        if ended.is_ok() {
             return;
         }
-        let _gone = kill_process_group(group, Signal::KILL);
     }
     let _gone = child.kill().await;
+}
+
+#[cfg(unix)]
+fn group(child: &Child) -> Option<Pid> {
+    Pid::from_raw(child.id()?.try_into().ok()?)
+}
+
+/// Kills those of a group that did not end with the process that began it.
+#[cfg(unix)]
+fn kill_rest(group: Option<Pid>) {
+    if let Some(group) = group {
+        // there is nobody left, if all went well
+        let _gone = kill_process_group(group, Signal::KILL);
+    }
 }
 
 async fn read(output: impl AsyncRead + Unpin, tell: Tell) {

@@ -80,6 +80,7 @@ struct Session<'a> {
     project: Project,
     place: &'a Place,
     build: Build,
+    files: Files,
     cluster: Cluster,
     followed: Vec<(ResourceType, AbortHandle)>,
     tell: Tell,
@@ -111,7 +112,7 @@ impl<'a> Session<'a> {
         let build = Build::of(&project.root, place.binary.as_deref(), place.release)?;
         let folder = build.target.join("cargo-operator").join(&project.name);
         let _alone = alone(&folder)?;
-        let mut files = Files::watch(&project.root, &build)?;
+        let files = Files::watch(&project.root, &build)?;
         let namespace = project.namespaces.first().map(String::as_str);
         let cluster = match place.cluster {
             true => Cluster::current(namespace, &folder, &tell).await,
@@ -123,6 +124,7 @@ impl<'a> Session<'a> {
             project,
             place,
             build,
+            files,
             cluster: cluster?,
             followed: vec![],
             tell,
@@ -132,7 +134,11 @@ impl<'a> Session<'a> {
         };
         let mut is_on = listener.meanwhile(session.begin()).await.is_some();
         while is_on {
-            let next = next(&mut session.building, &mut session.operator, &mut files);
+            let next = next(
+                &mut session.building,
+                &mut session.operator,
+                &mut session.files,
+            );
             is_on = match listener.meanwhile(next).await {
                 Some(next) => listener
                     .meanwhile(session.react(next, &read))
@@ -261,7 +267,7 @@ impl<'a> Session<'a> {
     {
         let is_source = |part: &Part| match part {
             Part::State => true,
-            Part::Code => false,
+            Part::Code | Part::Manifest => false,
             Part::Objects(path) => path.starts_with("crds/"),
         };
         if parts.iter().any(is_source) {
@@ -292,8 +298,25 @@ impl<'a> Session<'a> {
         }
         // once their definitions are there
         self.follow();
-        if parts.contains(&Part::Code) {
+        if parts.contains(&Part::Manifest) {
+            self.rebuild_from().await;
+        }
+        if parts.contains(&Part::Code) || parts.contains(&Part::Manifest) {
             self.start_build().await;
+        }
+    }
+
+    /// Finds out anew what cargo is to build; what is wrong, cargo tells when it tries.
+    async fn rebuild_from(&mut self) {
+        let (root, place) = (self.project.root.clone(), self.place);
+        let (binary, release) = (place.binary.clone(), place.release);
+        let found =
+            tokio::task::spawn_blocking(move || Build::of(&root, binary.as_deref(), release));
+        if let Ok(Ok(build)) = found.await {
+            self.build = build;
+            if let Err(error) = self.files.follow(&self.build) {
+                self.tell.tell(Happening::Wrong(error.to_string()));
+            }
         }
     }
 
@@ -321,19 +344,19 @@ impl<'a> Session<'a> {
     /// Puts the new operator in the place of the old one.
     async fn restart(&mut self, built: &Built) {
         self.is_built = true;
+        let (arguments, mut settings) = (&self.place.arguments, self.cluster.settings.clone());
+        if !self.project.namespaces.is_empty() {
+            let names = self.project.namespaces.join(",");
+            settings.set.push(("WATCH_NAMESPACE", names.into()));
+        }
         let runs = self.operator.as_ref();
-        if runs.is_some_and(|operator| operator.is_of(&built.program)) {
+        if runs.is_some_and(|operator| operator.is_of(&built.program, &settings)) {
             self.tell.tell(Happening::Unchanged);
             return;
         }
         self.tell.tell(Happening::Built(built.took));
         if let Some(operator) = self.operator.take() {
             operator.stop().await;
-        }
-        let (arguments, mut settings) = (&self.place.arguments, self.cluster.settings.clone());
-        if !self.project.namespaces.is_empty() {
-            let names = self.project.namespaces.join(",");
-            settings.set.push(("WATCH_NAMESPACE", names.into()));
         }
         let root = &self.project.root;
         match Operator::start(&built.program, arguments, &settings, root, &self.tell) {

@@ -50,17 +50,7 @@ struct Session {
 
 impl Session {
     fn start(root: &Path, args: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_cargo-operator"))
-            .args(["operator", "dev"])
-            .args(args)
-            .current_dir(root)
-            .env_remove("CARGO_TARGET_DIR")
-            .env("XDG_CACHE_HOME", "/dev/null")
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut child = spawn(root, args);
         let output = BufReader::new(child.stdout.take().unwrap());
         let (sender, lines) = channel();
         thread::spawn(move || {
@@ -101,16 +91,34 @@ impl Session {
 
     /// Ctrl-C; the exit code.
     fn end(mut self) -> Option<i32> {
-        let interrupt = format!("kill -INT {}", self.child.id());
-        assert!(
-            Command::new("sh")
-                .args(["-c", &interrupt])
-                .status()
-                .unwrap()
-                .success()
-        );
-        self.child.wait().unwrap().code()
+        interrupt(&mut self.child)
     }
+}
+
+fn spawn(root: &Path, args: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_cargo-operator"))
+        .args(["operator", "dev"])
+        .args(args)
+        .current_dir(root)
+        .env_remove("CARGO_TARGET_DIR")
+        .env("XDG_CACHE_HOME", "/dev/null")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+fn interrupt(child: &mut Child) -> Option<i32> {
+    let interrupt = format!("kill -INT {}", child.id());
+    assert!(
+        Command::new("sh")
+            .args(["-c", &interrupt])
+            .status()
+            .unwrap()
+            .success()
+    );
+    child.wait().unwrap().code()
 }
 
 impl Drop for Session {
@@ -129,6 +137,16 @@ fn runs(process: &str) -> bool {
     states
         .next()
         .is_some_and(|state| !state.trim().starts_with('Z'))
+}
+
+/// The process that writes its number into `target/process`.
+fn started(p: &Path) -> String {
+    let process = (0..600).find_map(|_| {
+        thread::sleep(Duration::from_millis(100));
+        let text = fs::read_to_string(p.join("target/process")).ok()?;
+        Some(text.trim().to_owned()).filter(|it| !it.is_empty())
+    });
+    process.expect("it is started")
 }
 
 fn change(path: &Path, from: &str, to: &str) {
@@ -284,13 +302,7 @@ fn a_build_ends_with_the_session() {
     }";
     fs::write(p.join("build.rs"), slow).unwrap();
     let session = Session::start(&p, &[]);
-    let process = (0..600).find_map(|_| {
-        thread::sleep(Duration::from_millis(100));
-        fs::read_to_string(p.join("target/process"))
-            .ok()
-            .filter(|it| !it.is_empty())
-    });
-    let process = process.expect("the build script runs");
+    let process = started(&p);
     assert!(runs(&process), "it runs");
     assert_eq!(session.end(), Some(0));
     assert!(!runs(&process), "it is gone");
@@ -314,4 +326,56 @@ fn what_is_wrong_with_the_state_is_told() {
     );
     session.until("stale     the code is not what");
     assert_eq!(session.end(), Some(0));
+}
+
+#[test]
+fn a_folder_that_is_moved_to_its_place_is_followed() {
+    let (_folder, p) = small();
+    let session = Session::start(&p, &[]);
+    session.until("INFO first");
+    fs::create_dir(p.join("new")).unwrap();
+    for file in ["lib.rs", "main.rs"] {
+        fs::copy(p.join("src").join(file), p.join("new").join(file)).unwrap();
+    }
+    change(&p.join("new/main.rs"), "first", "second");
+    fs::rename(p.join("src"), p.join("old")).unwrap();
+    fs::rename(p.join("new"), p.join("src")).unwrap();
+    session.until("INFO second");
+    change(&p.join("src/main.rs"), "second", "third");
+    session.until("INFO third");
+    assert_eq!(session.end(), Some(0));
+}
+
+#[test]
+fn another_name_of_the_package_is_built() {
+    let (_folder, p) = small();
+    let session = Session::start(&p, &[]);
+    session.until("INFO first");
+    change(&p.join("Cargo.toml"), "name = \"p\"", "name = \"q\"");
+    session.until("build     done");
+    session.until("INFO first");
+    assert_eq!(session.end(), Some(0));
+}
+
+#[test]
+fn output_that_nobody_reads_does_not_hold_up_the_session() {
+    let (_folder, p) = small();
+    let endless = "std::fs::write(\"target/process\", std::process::id().to_string()).unwrap(); loop { eprintln!(\"{}\", \"x\".repeat(1000)) }";
+    change(&p.join("src/main.rs"), "std::thread::park();", endless);
+    let mut session = spawn(&p, &[]);
+    let process = started(&p);
+    thread::sleep(Duration::from_secs(1));
+    assert_eq!(interrupt(&mut session), Some(0));
+    assert!(!runs(&process), "it is gone");
+}
+
+#[test]
+fn what_the_operator_has_started_ends_with_it() {
+    let (_folder, p) = small();
+    let stubborn = "std::process::Command::new(\"sh\").args([\"-c\", \"trap '' TERM; echo $$ > target/process; sleep 600\"]).spawn().unwrap(); std::thread::park();";
+    change(&p.join("src/main.rs"), "std::thread::park();", stubborn);
+    let session = Session::start(&p, &[]);
+    let process = started(&p);
+    assert_eq!(session.end(), Some(0));
+    assert!(!runs(&process), "it is gone");
 }

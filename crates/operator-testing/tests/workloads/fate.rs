@@ -82,3 +82,25 @@ async fn pods_are_available_after_the_seconds_that_are_asked_for() {
         "True MinimumReplicasAvailable"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn there_are_not_more_pods_than_a_test_can_bear() {
+    let server = server();
+    let mut set = deployment(2_000_000_000);
+    set["kind"] = "StatefulSet".into();
+    set["spec"]["podManagementPolicy"] = "Parallel".into();
+    let mut job = deployment(0);
+    job["apiVersion"] = "batch/v1".into();
+    job["kind"] = "Job".into();
+    let template = json!({"spec": {"restartPolicy": "Never", "containers": [{"name": "main", "image": "web:1"}]}});
+    job["spec"] =
+        json!({"parallelism": 2_000_000_000, "completions": 2_000_000_000, "template": template});
+    install(&server, deployment(2_000_000_000)).await;
+    install(&server, set).await;
+    install(&server, job).await;
+    assert_eq!(pods(&server).await.len(), 500);
+    assert_eq!(
+        condition(&server, "ReplicaFailure").await,
+        "True FailedCreate"
+    );
+}

@@ -18,9 +18,18 @@ pub(super) const CONTROLLERS: Actor = Actor("kube-controller-manager");
 pub(super) const SCHEDULER: Actor = Actor("kube-scheduler");
 pub(super) const KUBELET: Actor = Actor("kubelet");
 
+/// How many pods there may be before no more are made for workloads: all that follows from a write is done before its answer.
+pub(super) const MOST_PODS: usize = 500;
+
 impl State {
+    /// Makes an object; a pod, as long as there are not too many.
     pub(super) fn make(&mut self, actor: Actor, object: Value) -> Result<Value> {
         let path = self.path(&object)?;
+        if object["kind"] == "Pod" && self.store.of_kind("", "pods", "").count() >= MOST_PODS {
+            return Err(Failure::forbidden_path(format!(
+                "pods is forbidden: operator-testing runs {MOST_PODS} pods at most"
+            )));
+        }
         self.send(actor, Method::POST, path, &object)
     }
 

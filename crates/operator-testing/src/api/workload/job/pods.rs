@@ -6,6 +6,7 @@ use super::super::super::State;
 use super::super::super::metadata::{self, is_deleting, name, text};
 use super::super::super::status::Result;
 use super::super::super::store::Key;
+use super::super::actor::MOST_PODS;
 use super::super::field::{is_ready, items, number};
 use super::super::{pod::backoff, template};
 use super::index::INDEX;
@@ -32,7 +33,9 @@ impl State {
         if missing <= 0 || self.waits_to_retry(key, pass) {
             return Ok(());
         }
+        // one more than there can be, which then fails
         let count = usize::try_from(missing).unwrap_or_default();
+        let count = count.min(MOST_PODS + 1);
         let pods: Vec<Value> = match &pass.indexes {
             Some(indexes) => {
                 let pending = indexes.pending().take(count);

@@ -8,7 +8,7 @@ use super::super::State;
 use super::super::metadata::{is_deleting, name};
 use super::super::status::Result;
 use super::super::store::Key;
-use super::actor::{CONTROLLERS, Told};
+use super::actor::{CONTROLLERS, MOST_PODS, Told};
 use super::child::copies;
 use super::field::{available_in, counts, is_over, is_ready, number, until_available};
 use super::history::{restored, revision_of};
@@ -193,7 +193,11 @@ impl Pass {
     fn new(set: Value, current: &Value, update: &Value, pods: &[Value]) -> Self {
         let spec = &set["spec"];
         let start = number(&spec["ordinals"]["start"]);
-        let range = start..start + number(&spec["replicas"]);
+        // one more than there can be, which then fails
+        let most = i64::try_from(MOST_PODS)
+            .unwrap_or(i64::MAX)
+            .saturating_add(1);
+        let range = start..start.saturating_add(number(&spec["replicas"]).min(most));
         let find = |number: i64| {
             let mut pods = pods.iter();
             pods.find(|pod| ordinal(name(&set), pod) == Some(number))
