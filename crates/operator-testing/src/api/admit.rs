@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::kind::Kind;
-use super::metadata::{self, finalizers, is_deleting, name, text};
+use super::metadata::{self, is_deleting, name, text};
 use super::status::{Cause, Failure, Result};
-use super::{Request, State, crd};
+use super::{Request, State, crd, validate};
 
 impl State {
     pub(crate) fn check_changed(
@@ -14,36 +14,9 @@ impl State {
         subresource: Option<&str>,
         live: &Value,
         object: &Value,
-        mut causes: Vec<Cause>,
+        immutable: Vec<Cause>,
     ) -> Result<()> {
-        causes.extend(new_finalizers(live, object));
-        let own = metadata::violations(kind, object);
-        let is_whole = kind.custom.is_some() && subresource.is_none();
-        if is_whole {
-            causes.extend(own.clone());
-        }
-        if kind.custom.is_none() || subresource.is_none() {
-            // Two layers of the real server compare the metadata with what it was.
-            causes.extend(causes.clone());
-        }
-        // Its strategies look at labels and annotations again, each as often as it was written to.
-        let of_labels = own.iter().filter(|cause| {
-            matches!(
-                cause.field.as_str(),
-                "metadata.labels" | "metadata.annotations" | "metadata.finalizers"
-            )
-        });
-        let of_labels: Vec<Cause> = of_labels.cloned().collect();
-        for _ in 0..looks_again(kind) {
-            causes.extend(of_labels.clone());
-        }
-        if kind.group == "rbac.authorization.k8s.io" {
-            let short = own
-                .iter()
-                .filter(|it| it.field.starts_with("metadata.finalizers["));
-            causes.extend(short.cloned().collect::<Vec<_>>());
-        }
-        causes.extend(own);
+        let mut causes = validate::metadata::of_changed(kind, subresource, live, object, immutable);
         let of_kind = self.kind_violations(kind, Some(live), object);
         causes.extend(match (subresource, &kind.custom) {
             (Some("status"), Some(_)) => crd::status_violations(of_kind),
@@ -57,10 +30,11 @@ impl State {
 
     /// Refuses an object that breaks a rule of its kind.
     pub(crate) fn check(&self, kind: &Kind, object: &Value) -> Result<()> {
-        let mut causes = metadata::violations(kind, object);
+        let mut causes = validate::metadata::of_new(kind, object);
+        let is_incomplete = causes.iter().any(|it| it.reason != "FieldValueInvalid");
         match &kind.custom {
-            // Rules are asked of objects that are valid otherwise.
-            Some(custom) if !causes.is_empty() && crd::has_rules(custom) => {
+            // Rules are asked of objects in which nothing is absent or too long.
+            Some(custom) if is_incomplete && crd::has_rules(custom) => {
                 causes.extend(crd::unruled(custom, object));
             }
             _ => causes.extend(self.kind_violations(kind, None, object)),
@@ -69,15 +43,6 @@ impl State {
             true => Ok(()),
             false => Err(Failure::invalid(kind, name(object), causes)),
         }
-    }
-}
-
-/// How often more than once the real server looks at the labels of an object that is updated.
-fn looks_again(kind: &Kind) -> usize {
-    match (kind.group.as_str(), kind.plural.as_str()) {
-        _ if kind.custom.is_some() => 0,
-        ("apps" | "coordination.k8s.io", _) | ("", "services") => 2,
-        _ => 3,
     }
 }
 
@@ -131,27 +96,4 @@ pub(crate) fn immutable(live: &Value, object: &Value) -> Vec<Cause> {
         }
     }
     causes
-}
-
-fn new_finalizers(live: &Value, object: &Value) -> Option<Cause> {
-    if !is_deleting(live) {
-        return None;
-    }
-    let before = finalizers(live);
-    let added: Vec<String> = finalizers(object)
-        .into_iter()
-        .filter(|finalizer| !before.contains(finalizer))
-        .map(|finalizer| format!("{finalizer:?}"))
-        .collect();
-    if added.is_empty() {
-        return None;
-    }
-    Some(Cause {
-        reason: "FieldValueForbidden",
-        message: format!(
-            "Forbidden: no new finalizers can be added if the object is being deleted, found new finalizers []string{{{}}}",
-            added.join(", ")
-        ),
-        field: "metadata.finalizers".into(),
-    })
 }

@@ -101,9 +101,7 @@ pub(crate) fn versions(definition: &Value) -> &[Value] {
 pub(crate) fn violations(custom: &Custom, live: Option<&Value>, object: &Value) -> Vec<Cause> {
     let mut causes: Vec<Cause> = refused(&custom.schema, live, object);
     if let Some(scale) = &custom.scale {
-        for path in [&scale.spec_replicas_path, &scale.status_replicas_path] {
-            causes.extend(scale::violation(object, path));
-        }
+        causes.extend(scale::violations(object, scale));
     }
     causes
 }

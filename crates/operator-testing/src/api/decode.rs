@@ -6,104 +6,138 @@ use serde_json::{Map, Value};
 use super::builtin::{OBJECT_META, builtin, resolve};
 use super::go::{Undecodable, bad_time, is_pointer, last_word, omits, reference};
 use super::json::go_type;
-use super::kind::{Custom, Kind};
+use super::kind::{Custom, Kind, group_version};
 use super::quantity;
 use super::status::{Cause, Failure, Result};
+use super::{defaults, metadata};
+
+/// An object of another kind than a built-in one that is expected.
+pub(crate) struct Misfit {
+    kind: String,
+    version: String,
+    /// What the decoder says of it.
+    pub why: String,
+}
+
+/// What a body is that should be of a built-in kind. What it does not say is no misfit.
+pub(crate) fn misfit(kind: &Kind, object: &Value) -> Option<Misfit> {
+    let part = |name: &str, expected: String| match object[name].as_str().unwrap_or_default() {
+        "" => expected,
+        found => found.to_owned(),
+    };
+    let api_version = part("apiVersion", kind.api_version());
+    let found = part("kind", kind.kind.clone());
+    if kind.custom.is_some() || api_version == kind.api_version() && found == kind.kind {
+        return None;
+    }
+    let version = group_version(&api_version).1;
+    let mut kinds = builtin().kinds.iter();
+    let is_known = kinds.any(|it| it.kind == found && it.api_version() == api_version);
+    let why = match is_known {
+        true => format!(
+            "converting ({version}.{found}) to ({}.{}): unknown conversion",
+            go_package(kind),
+            kind.kind
+        ),
+        false => format!(
+            "no kind {found:?} is registered for version {api_version:?} in scheme \"pkg/runtime/scheme.go:111\""
+        ),
+    };
+    Some(Misfit {
+        version: version.to_owned(),
+        kind: found,
+        why,
+    })
+}
+
+/// Gives an object the name of its kind.
+pub(crate) fn name(kind: &Kind, object: &mut Value) {
+    if let Some(fields) = object.as_object_mut() {
+        for (field, value) in [
+            ("kind", kind.kind.clone()),
+            ("apiVersion", kind.api_version()),
+        ] {
+            fields.shift_remove(field);
+            fields.shift_insert(0, field.into(), value.into());
+        }
+    }
+}
 
 /// Checks that a body is of the kind that the path says, and fills in what is absent of that.
 pub(crate) fn identify(kind: &Kind, object: &mut Value) -> Result<()> {
-    let Some(fields) = object.as_object_mut() else {
+    if !object.is_object() {
         return Err(Failure::bad_request(format!(
             "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type struct {{ APIVersion string; Kind string }}",
             go_type(object)
         )));
-    };
-    for (field, expected, what) in [
-        ("apiVersion", kind.api_version(), "API version"),
-        ("kind", kind.kind.clone(), "kind"),
-    ] {
-        match fields
-            .get(field)
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-        {
-            "" if kind.custom.is_some() && field == "kind" => {
-                return Err(Failure::bad_request("Object 'Kind' is missing in the body"));
-            }
-            "" if kind.custom.is_some() => {
-                let text = format!(
-                    "the {what} in the data () does not match the expected {what} ({expected})"
-                );
-                return Err(Failure::bad_request(text));
-            }
-            "" => {
-                fields.shift_remove(field);
-                fields.shift_insert(0, field.into(), expected.into());
-            }
-            found if found == expected => {}
-            found if kind.custom.is_some() && field == "kind" => {
-                let text = format!("Invalid value: {found:?}: must be {expected}");
-                let named = Kind {
-                    kind: found.to_owned(),
-                    ..kind.clone()
-                };
-                let name = fields
-                    .get("metadata")
-                    .and_then(|metadata| metadata["name"].as_str());
-                let name = name.unwrap_or_default();
-                return Err(Failure::invalid(
-                    &named,
-                    name,
-                    vec![Cause::invalid("kind", text)],
-                ));
-            }
-            found if kind.custom.is_none() && !is_built_in(fields, found, field) => {
-                let part =
-                    |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
-                let (kind_found, version) = (part("kind"), part("apiVersion"));
-                let kind_found = match kind_found {
-                    "" => kind.kind.as_str(),
-                    found => found,
-                };
-                let text = format!(
-                    "{kind_found} in version {version:?} cannot be handled as a {}: no kind {kind_found:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\"",
-                    kind.kind
-                );
-                return Err(Failure::bad_request(text));
-            }
-            found if kind.custom.is_none() && field == "kind" => {
-                let text = format!(
-                    "{found} in version {:?} cannot be handled as a {expected}: converting ({}.{found}) to ({}.{expected}): unknown conversion",
-                    kind.version,
-                    kind.version,
-                    go_package(kind),
-                );
-                return Err(Failure::bad_request(text));
-            }
-            found => {
-                let text = format!(
-                    "the {what} in the data ({found}) does not match the expected {what} ({expected})"
-                );
-                return Err(Failure::bad_request(text));
-            }
-        }
     }
+    if let Some(Misfit {
+        kind: found,
+        version,
+        why,
+    }) = misfit(kind, object)
+    {
+        return Err(Failure::bad_request(format!(
+            "{found} in version {version:?} cannot be handled as a {}: {why}",
+            kind.kind
+        )));
+    }
+    if kind.custom.is_some() {
+        return identify_custom(kind, object);
+    }
+    name(kind, object);
     Ok(())
 }
 
-/// Whether a kind or version of another object is one that the server has built in.
-fn is_built_in(fields: &Map<String, Value>, found: &str, field: &str) -> bool {
-    let part = |name: &str| fields.get(name).and_then(Value::as_str).unwrap_or_default();
-    let version = part("apiVersion");
-    let mut kinds = builtin().kinds.iter();
-    field == "kind"
-        && kinds
-            .any(|kind| kind.kind == found && (version.is_empty() || kind.api_version() == version))
+fn identify_custom(kind: &Kind, object: &Value) -> Result<()> {
+    let found = |field: &str| object[field].as_str().unwrap_or_default();
+    let (version, expected) = (found("apiVersion"), kind.api_version());
+    if version != expected {
+        return Err(Failure::bad_request(format!(
+            "the API version in the data ({version}) does not match the expected API version ({expected})"
+        )));
+    }
+    match found("kind") {
+        "" => Err(Failure::bad_request("Object 'Kind' is missing in the body")),
+        found if found != kind.kind => {
+            let text = format!("Invalid value: {found:?}: must be {}", kind.kind);
+            let named = Kind {
+                kind: found.to_owned(),
+                ..kind.clone()
+            };
+            let causes = vec![Cause::invalid("kind", text)];
+            Err(Failure::invalid(&named, metadata::name(object), causes))
+        }
+        _ => Ok(()),
+    }
 }
 
-/// Brings an object into the form that is stored: unknown fields dropped, defaults filled in. Reports the paths that were dropped.
-pub(crate) fn settle(kind: &Kind, object: &mut Value) -> Result<Vec<String>, Undecodable> {
-    let mut dropped = Vec::new();
+/// What is lost of an object when it is brought into its form.
+#[derive(Default)]
+pub(crate) struct Settled {
+    /// The paths of unknown fields.
+    pub unknown: Vec<String>,
+    pub lost: Lost,
+    /// Whether the object is stored as JSON, with all that this can say.
+    is_json: bool,
+}
+
+/// What is not stored of an object as it was sent.
+#[derive(Default)]
+pub(crate) struct Lost {
+    /// What is validated all the same, and where it was: empty maps and lists, and whole numbers with a point.
+    pub validated: Vec<(String, Value)>,
+    /// What the real server stores though nobody reads it: empty maps and nulls in the metadata of custom objects, texts that are
+    /// none. The next write takes it away, and so is one even if it changes nothing else.
+    pub untidy: Vec<(String, Value)>,
+}
+
+/// Brings an object into the form that is stored: unknown fields dropped, defaults filled in.
+pub(crate) fn settle(kind: &Kind, object: &mut Value) -> Result<Settled, Undecodable> {
+    let mut settled = Settled {
+        is_json: kind.custom.is_some(),
+        ..Settled::default()
+    };
     if let (Some(_), Some(metadata), Some(type_)) = (
         &kind.custom,
         object.get_mut("metadata"),
@@ -119,24 +153,26 @@ pub(crate) fn settle(kind: &Kind, object: &mut Value) -> Result<Vec<String>, Und
             shown: "metadata".into(),
             ..Place::root("ObjectMeta", OBJECT_META)
         };
-        settle_builtin(metadata, type_, &place, &mut dropped)?;
+        settle_builtin(metadata, type_, &place, &mut settled)?;
     }
     match (&kind.custom, &kind.type_name) {
         (Some(custom), _) => {
-            round(object);
-            dropped.extend(operator_schema::prune(&custom.schema, object));
+            round(object, "", &mut settled.lost.validated);
+            settled
+                .unknown
+                .extend(operator_schema::prune(&custom.schema, object));
             operator_schema::apply_defaults(&custom.schema, object);
         }
         (None, Some(name)) => {
             if let Some(type_) = builtin().types.get(name) {
-                settle_builtin(object, type_, &Place::root(&kind.kind, name), &mut dropped)?;
+                settle_builtin(object, type_, &Place::root(&kind.kind, name), &mut settled)?;
                 super::zero::fill_object(name, type_, object);
             }
             super::defaults::fill(kind, object);
         }
         (None, None) => {}
     }
-    Ok(dropped)
+    Ok(settled)
 }
 
 /// A stored custom object as a schema has it: pruned, with defaults.
@@ -146,16 +182,27 @@ pub(crate) fn conform(custom: &Custom, object: &mut Value) {
 }
 
 /// Go writes a whole number without a fraction.
-fn round(value: &mut Value) {
+fn round(value: &mut Value, path: &str, lost: &mut Vec<(String, Value)>) {
     match value {
-        Value::Array(items) => items.iter_mut().for_each(round),
-        Value::Object(fields) => fields.values_mut().for_each(round),
+        Value::Array(items) => {
+            let items = items.iter_mut().enumerate();
+            items.for_each(|(at, item)| round(item, &format!("{path}[{at}]"), lost));
+        }
+        Value::Object(fields) => {
+            let below = |name: &str| match path {
+                "" => name.to_owned(),
+                path => format!("{path}.{name}"),
+            };
+            let fields = fields.iter_mut();
+            fields.for_each(|(name, value)| round(value, &below(name), lost));
+        }
         Value::Number(number) => {
             const EXACT: f64 = 9_007_199_254_740_992.0;
             let whole = number
                 .as_f64()
                 .filter(|float| number.is_f64() && float.fract() == 0.0);
             if let Some(whole) = whole.filter(|whole| whole.abs() < EXACT) {
+                lost.push((path.to_owned(), value.clone()));
                 *value = (whole as i64).into();
             }
         }
@@ -163,7 +210,7 @@ fn round(value: &mut Value) {
     }
 }
 
-/// Puts back the nulls of a patched custom object, which only the decoder of whole objects drops.
+/// Puts back the nulls of an applied custom object, which only a decoder drops.
 pub(crate) fn keep_nulls(sent: &Value, object: &mut Value) {
     match (sent, object) {
         (Value::Object(sent), Value::Object(object)) => {
@@ -233,7 +280,7 @@ fn settle_builtin(
     value: &mut Value,
     schema: &Schema,
     place: &Place<'_>,
-    dropped: &mut Vec<String>,
+    settled: &mut Settled,
 ) -> Result<(), Undecodable> {
     let target = resolve(schema);
     if last_word(schema) == Some("Quantity") {
@@ -246,6 +293,11 @@ fn settle_builtin(
         return Ok(());
     }
     let type_ = target.type_.as_deref().unwrap_or_default();
+    if target.format.as_deref() == Some("byte")
+        && let Some(bytes) = value.as_array().and_then(|items| bytes(items))
+    {
+        *value = defaults::base64(&bytes).into();
+    }
     let fits = match (type_, &*value) {
         ("object", value) => value.is_object(),
         ("array", value) => value.is_array(),
@@ -272,13 +324,13 @@ fn settle_builtin(
                 type_name: reference(schema).unwrap_or(place.type_name),
                 ..place.clone()
             };
-            settle_fields(fields, target, &place, dropped)
+            settle_fields(fields, target, &place, settled)
         }
         Value::Array(items) => match &target.items {
             Some(item) => items
                 .iter_mut()
                 .enumerate()
-                .try_for_each(|(at, value)| settle_builtin(value, item, &place.item(at), dropped)),
+                .try_for_each(|(at, value)| settle_builtin(value, item, &place.item(at), settled)),
             None => Ok(()),
         },
         Value::String(text) if target.format.as_deref() == Some("byte") => match bad_base64(text) {
@@ -297,6 +349,12 @@ fn settle_builtin(
     }
 }
 
+/// Go's bytes may be written as numbers, too.
+fn bytes(items: &[Value]) -> Option<Vec<u8>> {
+    let byte = |item: &Value| u8::try_from(item.as_u64()?).ok();
+    items.iter().map(byte).collect()
+}
+
 /// Where a text stops being base64.
 fn bad_base64(text: &str) -> Option<usize> {
     let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
@@ -308,7 +366,7 @@ fn settle_fields(
     fields: &mut Map<String, Value>,
     schema: &Schema,
     place: &Place<'_>,
-    dropped: &mut Vec<String>,
+    settled: &mut Settled,
 ) -> Result<(), Undecodable> {
     let element = match &schema.additional_properties {
         Some(SchemaOrBool::Schema(element)) => Some(&**element),
@@ -320,17 +378,26 @@ fn settle_fields(
         let below = place.field(name);
         let Some(property) = schema.properties.get(name).or(element) else {
             if !is_open {
-                dropped.push(below.shown);
+                settled.unknown.push(below.shown);
             }
             return is_open;
         };
         if element.is_none() && value.is_null() {
+            settled
+                .lost
+                .untidy
+                .extend((place.type_name == OBJECT_META).then_some((below.shown, Value::Null)));
             return false;
         }
-        if value.is_null()
-            && element.is_some_and(|it| resolve(it).type_.as_deref() == Some("string"))
+        if let Some(element) = element.map(resolve)
+            && value.is_null()
+            && element.type_.as_deref() == Some("string")
         {
             *value = "".into();
+            if element.format.as_deref() == Some("byte") {
+                let lost = (below.shown.clone(), Value::Null);
+                settled.lost.untidy.push(lost);
+            }
         }
         // Go names the field of the struct, not the key of a map in it.
         let below = match element {
@@ -340,12 +407,21 @@ fn settle_fields(
             },
             None => below,
         };
-        if let Err(found) = settle_builtin(value, property, &below, dropped) {
+        if let Err(found) = settle_builtin(value, property, &below, settled) {
             failure.get_or_insert(found);
         }
-        element.is_some()
-            || !omits(place.type_name, name, value)
-                && (schema.required.contains(name) || !is_left_out(name, property, value))
+        if element.is_some() {
+            return true;
+        }
+        if schema.required.contains(name) || !is_left_out(name, property, value) {
+            return !omits(place.type_name, name, value);
+        }
+        let lost = (below.shown, value.clone());
+        if settled.is_json {
+            settled.lost.untidy.push(lost.clone());
+        }
+        settled.lost.validated.push(lost);
+        false
     });
     failure.map_or(Ok(()), Err)
 }

@@ -94,6 +94,14 @@ fn sort_of(value: &Value) -> (&'static str, &'static str) {
     }
 }
 
+/// The type of the Go value that holds some JSON.
+pub(crate) fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "<nil>",
+        value => sort_of(value).1,
+    }
+}
+
 /// Whether Go has a pointer there.
 pub(crate) fn is_pointer(owner: &str, field: &str) -> bool {
     field_type(owner, field).is_some_and(|type_| type_.trim_start_matches('!').starts_with('?'))

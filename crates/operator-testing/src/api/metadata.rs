@@ -1,4 +1,4 @@
-//! `metadata`: reading it, the fields that the server itself writes, and the rules for names.
+//! `metadata`: reading it, the fields that the server itself writes, and what is told of it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,8 +7,6 @@ use serde_json::{Map, Value};
 
 use super::clock;
 use super::kind::Kind;
-use super::name;
-use super::status::Cause;
 
 /// A field of `metadata` as text; empty when it is absent.
 pub(crate) fn text<'a>(object: &'a Value, field: &str) -> &'a str {
@@ -113,107 +111,6 @@ fn random() -> u64 {
     RandomState::new().hash_one(COUNTER.fetch_add(1, Ordering::Relaxed))
 }
 
-/// What is wrong with the `metadata` of an object to be stored.
-pub(crate) fn violations(kind: &Kind, object: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    let name = text(object, "name");
-    if name.is_empty() {
-        causes.push(Cause::required(
-            "metadata.name",
-            "name or generateName is required",
-        ));
-    }
-    for message in name::bad_object_name(kind, name, false) {
-        let is_given = !name.is_empty();
-        causes.extend(is_given.then(|| {
-            Cause::invalid(
-                "metadata.name",
-                format!("Invalid value: {name:?}: {message}"),
-            )
-        }));
-    }
-    for (key, value) in entries(object, "labels") {
-        let wrong = name::bad_label_key(key)
-            .into_iter()
-            .map(|wrong| (key.as_str(), wrong));
-        let value = value.as_str().unwrap_or_default();
-        let bad_value = name::bad_label_value(value)
-            .into_iter()
-            .map(|wrong| (value, wrong));
-        for (what, wrong) in wrong.chain(bad_value) {
-            let text = format!("Invalid value: {what:?}: {wrong}");
-            causes.push(Cause::invalid("metadata.labels", text));
-        }
-    }
-    for (key, _) in entries(object, "annotations") {
-        for wrong in name::bad_label_key(&key.to_lowercase()) {
-            let text = format!("Invalid value: {key:?}: {wrong}");
-            causes.push(Cause::invalid("metadata.annotations", text));
-        }
-    }
-    for (at, finalizer) in finalizers(object).into_iter().enumerate() {
-        for wrong in name::bad_label_key(finalizer) {
-            let text = format!("Invalid value: {finalizer:?}: {wrong}");
-            causes.push(Cause::invalid("metadata.finalizers", text));
-        }
-        // Kinds of groups with a domain only warn.
-        let may_be_short = !matches!(kind.group.as_str(), "" | "rbac.authorization.k8s.io");
-        if may_be_short || finalizer.contains('/') || is_standard_finalizer(finalizer) {
-            continue;
-        }
-        let text = "name is neither a standard finalizer name nor is it fully qualified";
-        let field = format!("metadata.finalizers[{at}]");
-        let text = format!("Invalid value: {finalizer:?}: {text}");
-        causes.push(Cause::invalid(field, text));
-    }
-    let owners = object["metadata"]["ownerReferences"].as_array();
-    let owners: Vec<&Value> = owners.into_iter().flatten().collect();
-    for owner in &owners {
-        for field in ["apiVersion", "kind", "name", "uid"] {
-            if owner[field].as_str().unwrap_or_default().is_empty() {
-                let place = format!("metadata.ownerReferences.{field}");
-                let value = owner[field].as_str().unwrap_or_default();
-                let text = match field {
-                    "apiVersion" => "version must not be empty",
-                    _ => "must not be empty",
-                };
-                causes.push(Cause::invalid(
-                    place,
-                    format!("Invalid value: {value:?}: {text}"),
-                ));
-            }
-        }
-    }
-    for owner in &owners {
-        if owner["apiVersion"] == "v1" && owner["kind"] == "Event" {
-            let shown = in_go_order(&[owner])[0].to_string();
-            let text = "/v1, Kind=Event is disallowed from being an owner";
-            let text = format!("Invalid value: {shown}: {text}");
-            causes.push(Cause::invalid("metadata.ownerReferences", text));
-        }
-    }
-    let controllers = owners.iter().filter(|owner| owner["controller"] == true);
-    let controllers: Vec<&&Value> = controllers.collect();
-    if let [first, second, ..] = controllers.as_slice() {
-        let shown = |owner: &Value| {
-            let part = |name: &str| owner[name].as_str().unwrap_or_default().to_owned();
-            format!("{}/{}", part("kind"), part("name"))
-        };
-        let text = format!(
-            "Invalid value: {}: Only one reference can have Controller set to true. Found \"true\" in references for {} and {}",
-            in_go_order(&owners),
-            shown(first),
-            shown(second),
-        );
-        causes.push(Cause::invalid("metadata.ownerReferences", text));
-    }
-    causes
-}
-
-fn entries<'a>(object: &'a Value, field: &str) -> impl Iterator<Item = (&'a String, &'a Value)> {
-    object["metadata"][field].as_object().into_iter().flatten()
-}
-
 /// What a client is warned of.
 pub(crate) fn warnings(kind: &Kind, object: &Value) -> Vec<String> {
     let all = finalizers(object).into_iter();
@@ -232,24 +129,6 @@ pub(crate) fn warnings(kind: &Kind, object: &Value) -> Vec<String> {
     short.map(text).collect()
 }
 
-/// Owner references as Go prints them.
-fn in_go_order(owners: &[&Value]) -> Value {
-    const FIELDS: [&str; 6] = [
-        "apiVersion",
-        "kind",
-        "name",
-        "uid",
-        "controller",
-        "blockOwnerDeletion",
-    ];
-    let owners = owners.iter().map(|owner| {
-        let fields = FIELDS.iter().filter(|field| !owner[**field].is_null());
-        let fields = fields.map(|field| ((*field).to_owned(), owner[*field].clone()));
-        Value::Object(fields.collect())
-    });
-    owners.collect()
-}
-
-fn is_standard_finalizer(name: &str) -> bool {
+pub(crate) fn is_standard_finalizer(name: &str) -> bool {
     matches!(name, "kubernetes" | "orphan" | "foregroundDeletion")
 }

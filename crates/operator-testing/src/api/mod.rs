@@ -44,7 +44,6 @@ mod service;
 mod settle;
 mod status;
 mod store;
-mod strategic;
 mod strategy;
 #[cfg(feature = "http")]
 mod table;
@@ -57,6 +56,8 @@ mod wire;
 mod workload;
 mod write;
 mod zero;
+
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
@@ -99,6 +100,8 @@ pub(crate) struct State {
     unsettled: bool,
     /// Whether owners are only given by those who may.
     minds_owners: bool,
+    /// The objects whose stored form has what nobody reads: see `decode::Lost`.
+    untidy: BTreeMap<Key, Vec<(String, Value)>>,
     /// How many addresses and ports Services were given.
     allocated: u32,
     /// The controllers of workloads, if they are switched on.
@@ -155,6 +158,7 @@ impl State {
             store: Store::default(),
             unsettled: false,
             minds_owners: false,
+            untidy: BTreeMap::new(),
             allocated: 0,
             #[cfg(feature = "workloads")]
             workloads: None,
@@ -246,6 +250,7 @@ impl State {
     /// Stores an object, and does what follows at once.
     fn put(&mut self, key: Key, object: Value) -> Result<std::sync::Arc<Value>> {
         let before = self.store.find(&key);
+        self.untidy.remove(&key);
         let stored = self.store.put(key.clone(), object);
         self.unsettled |= gc::concerns(before.as_deref(), &stored);
         self.after_put(&key, &stored);
@@ -257,6 +262,7 @@ impl State {
     /// Removes an object, and does what follows at once.
     fn remove(&mut self, key: &Key) -> Option<std::sync::Arc<Value>> {
         let last = self.store.remove(key)?;
+        self.untidy.remove(key);
         self.unsettled = true;
         self.after_remove(key);
         #[cfg(feature = "workloads")]

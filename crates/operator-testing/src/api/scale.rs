@@ -5,6 +5,7 @@
 use serde_json::{Value, json};
 
 use super::apply::{Managers, Step};
+use super::go;
 use super::json;
 use super::kind::{Kind, Scale};
 use super::metadata::{self, text};
@@ -64,8 +65,8 @@ impl State {
             return Err(Failure::invalid(&named, &request.path.name, vec![cause]));
         }
         write(&mut object, &paths.spec_replicas_path, replicas);
-        request.settle(&mut object)?;
-        match self.update(request, live, object)? {
+        let lost = request.settle(&mut object)?;
+        match self.update(request, live, object, lost)? {
             Reply::Object { code, object } => Ok(Reply::Object {
                 code,
                 object: show(&object, &paths),
@@ -165,36 +166,64 @@ fn terms(selector: &Value) -> Vec<String> {
     terms
 }
 
-/// What is wrong with the number that a scale path of a custom kind points at.
-pub(crate) fn violation(object: &Value, path: &str) -> Option<Cause> {
-    let (shown, text) = match find(object, path)? {
-        Value::Number(number) => match number.as_i64() {
-            Some(number) if number < 0 => (number, "should be a non-negative integer".to_owned()),
-            _ => return None,
-        },
-        other => {
-            let (shown, sort) = match other {
-                Value::String(text) => (text.clone(), "string"),
-                Value::Null => ("<nil>".to_owned(), "<nil>"),
-                Value::Bool(value) => (value.to_string(), "bool"),
-                Value::Array(_) => (other.to_string(), "[]interface {}"),
-                _ => (other.to_string(), "map[string]interface {}"),
-            };
-            (
-                0,
-                format!("{path} accessor error: {shown} is of the type {sort}, expected int64"),
-            )
-        }
-    };
-    Some(Cause::invalid(
-        path,
-        format!("Invalid value: {shown}: {text}"),
-    ))
+/// What is wrong with what the paths of a scale point at, in a custom object.
+pub(crate) fn violations(object: &Value, scale: &Scale) -> Vec<Cause> {
+    let numbers = [&scale.spec_replicas_path, &scale.status_replicas_path];
+    let mut causes: Vec<Cause> = numbers
+        .into_iter()
+        .filter_map(|path| number_violation(object, path))
+        .collect();
+    if let Some(path) = &scale.label_selector_path {
+        let wrong = match find(object, path) {
+            Ok(Some(value)) if !value.is_string() => Some(mistyped(path, value, "string")),
+            Ok(_) => None,
+            Err(wrong) => Some(wrong),
+        };
+        let cause = |wrong| Cause::invalid(path, format!("Invalid value: \"\": {wrong}"));
+        causes.extend(wrong.map(cause));
+    }
+    causes
 }
 
-fn find<'a>(object: &'a Value, path: &str) -> Option<&'a Value> {
-    let mut parts = path.trim_start_matches('.').split('.');
-    parts.try_fold(object, |value, part| value.get(part))
+fn number_violation(object: &Value, path: &str) -> Option<Cause> {
+    let (shown, wrong) = match find(object, path) {
+        Err(wrong) => (0, wrong),
+        Ok(value) => match (value?, value?.as_i64()) {
+            (_, Some(number)) if number < 0 => (number, "should be a non-negative integer".into()),
+            (_, Some(number)) if number > i64::from(i32::MAX) => {
+                let wrong = format!("should be less than or equal to {}", i32::MAX);
+                (number, wrong)
+            }
+            (_, Some(_)) => return None,
+            (other, None) => (0, mistyped(path, other, "int64")),
+        },
+    };
+    let text = format!("Invalid value: {shown}: {wrong}");
+    Some(Cause::invalid(path, text))
+}
+
+/// The value at a path, or what on the way to it is no object.
+fn find<'a>(object: &'a Value, path: &str) -> Result<Option<&'a Value>, String> {
+    let mut value = object;
+    let mut way = String::new();
+    for part in path.trim_start_matches('.').split('.') {
+        way.push('.');
+        way.push_str(part);
+        value = match value {
+            Value::Null => return Ok(None),
+            Value::Object(fields) => match fields.get(part) {
+                Some(value) => value,
+                None => return Ok(None),
+            },
+            other => return Err(mistyped(&way, other, "map[string]interface{}")),
+        };
+    }
+    Ok(Some(value))
+}
+
+fn mistyped(path: &str, value: &Value, expected: &str) -> String {
+    let (shown, sort) = (go::printed(value), go::type_of(value));
+    format!("{path} accessor error: {shown} is of the type {sort}, expected {expected}")
 }
 
 /// The value at a path such as `.spec.replicas`.

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::decode::{Lost, Settled};
 use super::duplicate::duplicates;
 use super::go::{self, Undecodable};
 use super::kind::Kind;
@@ -13,12 +14,25 @@ impl Request<'_> {
     /// Types, defaults and pruning. With [`fieldValidation=Strict`] an unknown field is refused instead of dropped.
     ///
     /// [`fieldValidation=Strict`]: https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation
-    pub(crate) fn settle(&self, object: &mut Value) -> Result<()> {
+    /// Out: what is lost of it.
+    pub(crate) fn settle(&self, object: &mut Value) -> Result<Lost> {
+        self.settle_patched(object, &Value::Null)
+    }
+
+    /// The same of an object that a patch made.
+    pub(crate) fn settle_patched(&self, object: &mut Value, patch: &Value) -> Result<Lost> {
         let sent = object.clone();
         let decoded = decode::settle(self.kind, object);
-        let dropped = decoded.map_err(|wrong| self.undecodable(&sent, wrong))?;
-        if self.kind.custom.is_some() && self.call.method == http::Method::PATCH {
+        let Settled {
+            unknown: dropped,
+            mut lost,
+            ..
+        } = decoded.map_err(|wrong| self.undecodable(&sent, patch, wrong))?;
+        if self.kind.custom.is_some() && self.call.content_type == patch::APPLY {
             decode::keep_nulls(&sent, object);
+        } else if self.kind.custom.is_some() {
+            // A decoder tidies up.
+            lost.untidy.clear();
         }
         let is_whole = matches!(self.call.method, http::Method::POST | http::Method::PUT)
             || self.call.content_type == patch::MERGE;
@@ -42,12 +56,11 @@ impl Request<'_> {
             if self.call.param("fieldValidation") != "Ignore" {
                 unknown.iter().for_each(|text| self.call.warn(text));
             }
-            return Ok(());
+            return Ok(lost);
         }
         let wrong = format!("strict decoding error: {}", unknown.join(", "));
         if self.call.method == http::Method::PATCH {
-            // A patch is refused with the whole object that it makes.
-            let shown = last_applied::sorted(&sent).to_string();
+            let shown = self.shown(&sent, patch);
             return Err(Failure::invalid_patch(&shown, &wrong));
         }
         Err(self.undecoded(&wrong))
@@ -61,7 +74,7 @@ impl Request<'_> {
     }
 
     /// What is refused of an object whose fields are not of their types.
-    fn undecodable(&self, object: &Value, wrong: Undecodable) -> Failure {
+    fn undecodable(&self, object: &Value, patch: &Value, wrong: Undecodable) -> Failure {
         if self.call.method != http::Method::PATCH {
             return self.undecoded(&wrong.decoded);
         }
@@ -73,8 +86,7 @@ impl Request<'_> {
         } = self.kind;
         match self.call.content_type.as_str() {
             patch::STRATEGIC => {
-                let patch = serde_json::from_slice(&self.call.body).unwrap_or_default();
-                Failure::invalid_patch(&go::printed(&patch), &wrong.converted)
+                Failure::invalid_patch(&self.shown(object, patch), &wrong.converted)
             }
             patch::APPLY => Failure::internal(format!(
                 "failed to convert new object ({}/{}; {group}/{version}, Kind={kind}) to proper version: unable to convert unstructured object to {group}/{version}, Kind={kind}: {}",
@@ -82,8 +94,15 @@ impl Request<'_> {
                 self.path.name,
                 wrong.converted
             )),
-            // A patch is refused with the whole object that it makes.
-            _ => Failure::invalid_patch(&last_applied::sorted(object).to_string(), &wrong.decoded),
+            _ => Failure::invalid_patch(&self.shown(object, patch), &wrong.decoded),
+        }
+    }
+
+    /// With what a patch is refused: the whole object that it makes, or a strategic one itself.
+    fn shown(&self, object: &Value, patch: &Value) -> String {
+        match self.call.content_type.as_str() {
+            patch::STRATEGIC => go::printed(patch),
+            _ => last_applied::sorted(object).to_string(),
         }
     }
 

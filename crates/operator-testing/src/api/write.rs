@@ -1,10 +1,13 @@
 //! Creating and updating: the way of an object from a decoded body to the store.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 
 use super::admit::{check_number, check_place, check_version, immutable};
 use super::apply::{ManagerId, Managers, Node, Operation, Writer, undeclared};
 use super::builtin::{builtin, has_generation};
+use super::decode::Lost;
 use super::kind::Kind;
 use super::metadata::{self, finalizers, is_deleting, is_out_of_time, name, text};
 use super::status::{Cause, Failure, Result};
@@ -16,6 +19,7 @@ use super::{Reply, Request, State, decode, defaults, json, scale, zero};
 pub(crate) struct Draft {
     pub object: Value,
     pub managers: Managers,
+    pub lost: Lost,
 }
 
 impl State {
@@ -24,7 +28,7 @@ impl State {
         let kind = request.kind;
         let mut object = request.call.object(request.kind)?;
         decode::identify(kind, &mut object)?;
-        request.settle(&mut object)?;
+        let lost = request.settle(&mut object)?;
         check_place(request, &mut object)?;
         if name(&object).is_empty() {
             let prefix = text(&object, "generateName").to_owned();
@@ -33,11 +37,7 @@ impl State {
                 metadata::set(&mut object, "name", name);
             }
         }
-        for field in [
-            "deletionTimestamp",
-            "deletionGracePeriodSeconds",
-            "selfLink",
-        ] {
+        for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
             metadata::set(&mut object, field, Value::Null);
         }
         let writer = request.writer(Operation::Update);
@@ -46,7 +46,12 @@ impl State {
             Some(given) => writer.update(&request.blank(), &without_managers(&object), &given),
             None => Managers::default(),
         };
-        self.admit_new(request, Draft { object, managers })
+        let draft = Draft {
+            object,
+            managers,
+            lost,
+        };
+        self.admit_new(request, draft)
     }
 
     /// Stores a new object.
@@ -55,7 +60,9 @@ impl State {
         let Draft {
             mut object,
             managers,
+            lost,
         } = draft;
+        metadata::set(&mut object, "selfLink", Value::Null);
         self.check_escalation(request, None, &object)?;
         let name = name(&object).to_owned();
         let key = request.key(&name);
@@ -76,8 +83,10 @@ impl State {
             }
         }
         without_empty_rules(kind, &mut object);
-        let has_labels =
-            json::yaml(&request.call.body).is_ok_and(|sent| sent["metadata"]["labels"].is_object());
+        let sent = json::yaml(&request.call.body).unwrap_or_default();
+        let has_labels = sent["metadata"]["labels"]
+            .as_object()
+            .is_some_and(|labels| !labels.is_empty());
         self.before_create(kind, &mut object)?;
         if kind.is("batch", "jobs") && !has_labels && object["metadata"]["labels"].is_object() {
             // To the real server, these are the labels of the template itself.
@@ -86,7 +95,7 @@ impl State {
         if kind.is("batch", "jobs") && request.call.is_dry_run() {
             defaults::label_job(&mut object);
         }
-        self.check(kind, &object)?;
+        self.check(kind, &with(&object, &lost))?;
         self.check_owners(request, None, &object)?;
         let warnings = metadata::warnings(kind, &object);
         warnings.iter().for_each(|text| request.call.warn(text));
@@ -105,7 +114,7 @@ impl State {
                 false => Failure::already_exists(kind, &name),
             });
         }
-        let object = self.keep(request, key, object)?;
+        let object = self.keep(request, key, object, lost)?;
         Ok(Reply::created(object))
     }
 
@@ -114,7 +123,7 @@ impl State {
         let kind = request.kind;
         let mut object = request.call.object(request.kind)?;
         decode::identify(kind, &mut object)?;
-        request.settle(&mut object)?;
+        let lost = request.settle(&mut object)?;
         check_place(request, &mut object)?;
         match name(&object) {
             "" => {
@@ -132,10 +141,21 @@ impl State {
             if creates_on_update(kind) && request.path.subresource.is_none() {
                 check_identity(request, &object, "")?;
                 check_number(&object)?;
-                metadata::set(&mut object, "resourceVersion", Value::Null);
+                let version = object["metadata"]["resourceVersion"].take();
                 let writer = request.writer(Operation::Update);
                 let managers = writer.update(&request.blank(), &object, &Managers::default());
-                return self.admit_new(request, Draft { object, managers });
+                let draft = Draft {
+                    object,
+                    managers,
+                    lost,
+                };
+                let mut reply = self.admit_new(request, draft)?;
+                if let (true, Reply::Object { object, .. }) =
+                    (request.call.is_dry_run(), &mut reply)
+                {
+                    metadata::set(object, "resourceVersion", version);
+                }
+                return Ok(reply);
             }
             return Err(Failure::not_found(kind, &request.path.name));
         };
@@ -147,7 +167,7 @@ impl State {
             );
             return Err(Failure::invalid_resource(kind, name(&object), vec![cause]));
         }
-        self.update(request, live, object)
+        self.update(request, live, object, lost)
     }
 
     /// Goes from the live object to the new one on behalf of an updater.
@@ -156,11 +176,13 @@ impl State {
         request: &Request<'_>,
         live: Value,
         object: Value,
+        lost: Lost,
     ) -> Result<Reply> {
         let sent = &object["metadata"]["managedFields"];
+        let is_whole = request.path.subresource.is_none();
         let before = match Managers::read(sent) {
-            Some(sent) if !sent.0.is_empty() => sent,
-            _ if is_reset(sent) => Managers::default(),
+            Some(sent) if is_whole && !sent.0.is_empty() => sent,
+            _ if is_whole && is_reset(sent) => Managers::default(),
             _ => Managers::read(&live["metadata"]["managedFields"]).unwrap_or_default(),
         };
         let writer = request.writer(Operation::Update);
@@ -175,7 +197,12 @@ impl State {
             false if !fits(request.kind, &bare) => Managers::default(),
             false => writer.update(&bare_live, &bare, &before),
         };
-        self.admit_changed(request, live, Draft { object, managers })
+        let draft = Draft {
+            object,
+            managers,
+            lost,
+        };
+        self.admit_changed(request, live, draft)
     }
 
     /// Stores a changed object.
@@ -189,7 +216,9 @@ impl State {
         let Draft {
             mut object,
             managers,
+            lost,
         } = draft;
+        metadata::set(&mut object, "selfLink", Value::Null);
         self.check_escalation(request, Some(&live), &object)?;
         check_version(kind, &live, &object)?;
         restrict(
@@ -226,7 +255,8 @@ impl State {
             managers = before;
         }
         metadata::set(&mut object, "managedFields", managers.write_or_null());
-        self.check_changed(kind, subresource, &live, &object, causes)?;
+        let whole = with(&object, &lost);
+        self.check_changed(kind, subresource, &live, &whole, causes)?;
         self.check_owners(request, Some(&live), &object)?;
         let key = request.key(name(&live));
         if is_out_of_time(&live) && finalizers(&object).is_empty() && !self.holds(kind, &object) {
@@ -235,28 +265,39 @@ impl State {
             }
             return Ok(Reply::ok(object));
         }
-        if object == live && !self.is_read_otherwise(kind, &key) {
+        if object == live && !self.is_read_otherwise(kind, &key, &lost) {
             return Ok(Reply::ok(object));
         }
-        let object = self.keep(request, key, object)?;
+        let object = self.keep(request, key, object, lost)?;
         Ok(Reply::ok(object))
     }
 
-    fn keep(&mut self, request: &Request<'_>, key: Key, object: Value) -> Result<Value> {
+    fn keep(
+        &mut self,
+        request: &Request<'_>,
+        key: Key,
+        object: Value,
+        lost: Lost,
+    ) -> Result<Value> {
         if request.call.is_dry_run() {
             return Ok(object);
         }
         let mut object = request.stored(object);
         self.to_stored_version(request.kind, &mut object);
-        let stored = self.put(key, object)?;
+        let stored = self.put(key.clone(), object)?;
+        if !lost.untidy.is_empty() {
+            self.untidy.insert(key, lost.untidy);
+        }
         Ok(self.present(request.kind, &stored))
     }
 
-    /// Whether a job is stored without the labels that it is read with, so that any update stores it anew.
-    fn is_read_otherwise(&self, kind: &Kind, key: &Key) -> bool {
+    /// Whether an object is stored otherwise than it is read, so that any update stores it anew: a job without the labels of its
+    /// template, and what an apply left untidy, unless it does so again.
+    fn is_read_otherwise(&self, kind: &Kind, key: &Key, lost: &Lost) -> bool {
         let stored = self.store.find(key);
-        kind.is("batch", "jobs")
-            && stored.is_some_and(|stored| stored["metadata"]["labels"].is_null())
+        let is_job = kind.is("batch", "jobs");
+        self.untidy.get(key).unwrap_or(&Vec::new()) != &lost.untidy
+            || is_job && stored.is_some_and(|stored| stored["metadata"]["labels"].is_null())
     }
 
     /// The object of the request's path, in the form of the request's version.
@@ -282,6 +323,23 @@ impl<'a> Request<'a> {
         let subresource = self.path.subresource.as_deref();
         writer(self.kind, self.call.manager(), operation, subresource)
     }
+}
+
+/// The object as it is validated.
+fn with<'a>(object: &'a Value, lost: &Lost) -> Cow<'a, Value> {
+    let mut whole = Cow::Borrowed(object);
+    for (path, value) in &lost.validated {
+        let path = format!("/{}", path.replace(['.', '['], "/").replace(']', ""));
+        let (parent, name) = path.rsplit_once('/').unwrap_or_default();
+        if whole
+            .pointer(parent)
+            .is_some_and(|it| it[name].is_null() || it[name].is_number())
+            && let Some(Value::Object(fields)) = whole.to_mut().pointer_mut(parent)
+        {
+            fields.insert(name.to_owned(), value.clone());
+        }
+    }
+    whole
 }
 
 /// The store knows no empty lists.

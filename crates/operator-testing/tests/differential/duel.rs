@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use kube::Client;
 use operator_testing::Server;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::ask::{Answer, ask};
 use crate::case::{Step, fill};
@@ -30,6 +30,25 @@ pub struct Find {
 pub async fn prepare(server: &Server) {
     for definition in DEFINITIONS {
         server.install(definition).await.unwrap();
+    }
+}
+
+/// Waits until the collector of garbage has heard of the definitions, which takes half a minute on a real server.
+pub async fn wait_for_collector(server: &Server) {
+    let reference = json!([{
+        "apiVersion": "v1", "kind": "ServiceAccount", "name": "owner", "uid": "${owner}",
+    }]);
+    for plural in ["widgets", "gadgets"] {
+        let owned =
+            json!({"metadata": {"name": "child", "ownerReferences": reference}, "spec": {}});
+        let steps = [
+            json!({"post": "serviceaccounts", "send": {"metadata": {"name": "owner"}}, "save": {"owner": "/metadata/uid"}}),
+            json!({"post": plural, "send": owned}),
+            json!({"delete": "serviceaccounts/owner"}),
+            json!({"get": format!("{plural}/child"), "eventually": "404"}),
+        ];
+        let codes = codes(server, &format!("collected-{plural}"), &steps).await;
+        assert_eq!(codes, [201, 201, 200, 404]);
     }
 }
 
@@ -140,9 +159,9 @@ fn place(found: &Answer, expected: &Answer, text: &str) -> String {
 }
 
 /// The codes of the answers of one server.
-pub async fn codes(server: &Server, steps: &[Value]) -> Vec<u16> {
+pub async fn codes(server: &Server, namespace: &str, steps: &[Value]) -> Vec<u16> {
     let read = serde_json::from_value::<Vec<Step>>(steps.to_vec().into()).unwrap();
-    let mut side = Side::new(server, "codes", &read).await.unwrap();
+    let mut side = Side::new(server, namespace, &read).await.unwrap();
     let mut codes = Vec::new();
     for step in read.iter().filter(|step| !step.is_watch()) {
         codes.push(side.step(step).await.unwrap().code);

@@ -23,6 +23,7 @@ pub fn is_listed(found: &Answer, expected: &Answer) -> bool {
         && (is_alike(words)
             || is_alike(place)
             || is_alike(causes)
+            || is_alike(undeclared)
             || expected.body["details"]["kind"] == "CustomResourceDefinition")
 }
 
@@ -39,6 +40,14 @@ fn words(answer: &Answer) -> Option<String> {
 fn place(answer: &Answer) -> Option<String> {
     let (place, _) = message(answer).split_once(" of type ")?;
     Some(place.to_owned())
+}
+
+/// What of an applied object has no type, in any order: that of fields is the order of Go's maps, which is none.
+fn undeclared(answer: &Answer) -> Option<String> {
+    let (_, wrong) = message(answer).split_once(" errors:\n")?;
+    let mut wrong: Vec<&str> = wrong.lines().collect();
+    wrong.sort_unstable();
+    Some(wrong.concat())
 }
 
 /// What is wrong in any order: that of conflicts and of the faults of custom objects is the order of Go's maps, which is none.

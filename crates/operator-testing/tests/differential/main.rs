@@ -24,7 +24,7 @@ use futures::{StreamExt, stream};
 use operator_testing::Server;
 use serde_json::Value;
 
-use self::duel::{duel, prepare};
+use self::duel::{duel, prepare, wait_for_collector};
 use self::generate::{Kind, sequence};
 use self::shrink::{case, shrink};
 
@@ -46,6 +46,7 @@ async fn both_servers_answer_alike() {
         namespaces: AtomicUsize::new(0),
     };
     prepare(&arena.server).await;
+    wait_for_collector(&arena.server).await;
     let began = Instant::now();
     let mut seeds = Vec::new();
     let mut planned = 0;
@@ -148,7 +149,7 @@ async fn most_requests_succeed() {
         let steps = sequence(&kinds, seed);
         let server = Server::in_memory();
         prepare(&server).await;
-        for code in duel::codes(&server, &steps).await {
+        for code in duel::codes(&server, "codes", &steps).await {
             total += 1;
             fine += usize::from(code < 300);
         }

@@ -3,6 +3,7 @@
 //! [validation]: https://github.com/kubernetes/kubernetes/blob/master/pkg/apis/core/validation/validation.go
 
 mod change;
+pub(crate) mod metadata;
 mod pod;
 mod rights;
 mod service;

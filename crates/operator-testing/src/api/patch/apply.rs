@@ -1,0 +1,169 @@
+//! [Server-side apply] as a request: what is applied is an object of the path's kind and name.
+//!
+//! [Server-side apply]: https://kubernetes.io/docs/reference/using-api/server-side-apply/
+
+use serde_json::Value;
+
+use super::super::admit::check_number;
+use super::super::apply::{Conflict, Managers, Operation, undeclared};
+use super::super::json::{go_type, yaml};
+use super::super::kind::group_version;
+use super::super::metadata::{self, name, text};
+use super::super::status::{Cause, Failure, Result};
+use super::super::write::{Draft, node, without_managers, writer};
+use super::super::{Reply, Request, State, last_applied};
+use super::check_names;
+
+/// The manager of what was there before the first apply.
+const FIRST: &str = "before-first-apply";
+
+impl State {
+    pub(super) fn apply(&mut self, request: &Request<'_>) -> Result<Reply> {
+        let kind = request.kind;
+        if request.call.param("fieldManager").is_empty() {
+            let cause = Cause::required("fieldManager", "is required for apply patch");
+            return Err(Failure::invalid_options("PatchOptions", vec![cause]));
+        }
+        let live = self.live(request);
+        if live.is_none() && request.path.subresource.is_some() {
+            return Err(Failure::not_found(kind, &request.path.name));
+        }
+        let mut applied = yaml(&request.call.body)?;
+        let sent = applied.clone();
+        check_applied(request, &applied)?;
+        if let Some(what) = undeclared(&applied, node(kind)) {
+            return Err(Failure::internal(format!(
+                "failed to create typed patch object ({}/{}; {}/{}, Kind={}): {what}",
+                text(&applied, "namespace"),
+                name(&applied),
+                kind.group,
+                kind.version,
+                kind.kind
+            )));
+        }
+        if live.is_none() {
+            self.authorize_create_on_apply(request)?;
+        }
+        if applied["metadata"]["creationTimestamp"].is_null() {
+            metadata::set(&mut applied, "creationTimestamp", Value::Null);
+        }
+        let (mut object, managers) = self.merge(request, live.as_ref(), &applied, &sent)?;
+        let lost = request.settle(&mut object)?;
+        let uid = text(&applied, "uid");
+        if live.is_none() && !uid.is_empty() {
+            let why = format!(
+                "uid mismatch: the provided object specified uid {uid}, and no existing object was found"
+            );
+            return Err(Failure::conflict(kind, &request.path.name, &why));
+        }
+        check_names(request, &object)?;
+        if kind.namespaced {
+            metadata::set(&mut object, "namespace", request.path.namespace.as_str());
+        }
+        let mut draft = Draft {
+            object,
+            managers,
+            lost,
+        };
+        match live {
+            Some(live) => self.admit_changed(request, live, draft),
+            None => {
+                check_number(&draft.object)?;
+                metadata::set(&mut draft.object, "resourceVersion", Value::Null);
+                self.admit_new(request, draft)
+            }
+        }
+    }
+
+    /// The live object, if there is one, with what is applied, and who owns what of it.
+    fn merge(
+        &self,
+        request: &Request<'_>,
+        live: Option<&Value>,
+        applied: &Value,
+        sent: &Value,
+    ) -> Result<(Value, Managers)> {
+        let kind = request.kind;
+        let base = live.cloned().unwrap_or_else(|| request.blank());
+        let bare = without_managers(&base);
+        let mut before = Managers::read(&base["metadata"]["managedFields"]).unwrap_or_default();
+        let subresource = request.path.subresource.as_deref();
+        if live.is_some() && before.0.is_empty() {
+            // What was never tracked is from now on.
+            let first = writer(kind, FIRST.to_owned(), Operation::Update, subresource);
+            before = first.update(&request.blank(), &bare, &before);
+        }
+        let writer = request.writer(Operation::Apply);
+        let minds_last = last_applied::is_minded(&writer.id.name, &base);
+        let force = request.call.flag("force");
+        let applied_to = writer.apply(&bare, applied, &before, force);
+        let (mut object, managers) = match applied_to {
+            Err(found) if minds_last && last_applied::allows(&base, &found, node(kind)) => {
+                writer.apply(&bare, applied, &before, true)
+            }
+            other => other,
+        }
+        .map_err(conflict)?;
+        if minds_last {
+            last_applied::update(&mut object, sent);
+        }
+        Ok((object, managers))
+    }
+}
+
+/// Whether what is applied is an object of the kind.
+fn check_applied(request: &Request<'_>, applied: &Value) -> Result<()> {
+    if !applied.is_object() && !applied.is_null() {
+        let text = format!(
+            "error decoding YAML: error unmarshaling JSON: while decoding JSON: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+            go_type(applied)
+        );
+        return Err(Failure::bad_request(text));
+    }
+    let found = |field: &str| applied[field].as_str().unwrap_or_default().to_owned();
+    let (api_version, kind) = (found("apiVersion"), found("kind"));
+    if api_version != request.kind.api_version() || kind != request.kind.kind {
+        let (group, version) = group_version(&api_version);
+        let text = format!("invalid object type: {group}/{version}, Kind={kind}");
+        return Err(Failure::bad_request(text));
+    }
+    if !applied["metadata"]["managedFields"].is_null() {
+        return Err(Failure::bad_request("metadata.managedFields must be nil"));
+    }
+    Ok(())
+}
+
+fn conflict(conflicts: Vec<Conflict>) -> Failure {
+    let path =
+        |conflict: &Conflict| -> String { conflict.path.iter().map(ToString::to_string).collect() };
+    let causes = conflicts.iter().map(|conflict| Cause {
+        reason: "FieldManagerConflict",
+        message: format!("conflict with {}", conflict.manager.describe()),
+        field: path(conflict),
+    });
+    let causes = causes.collect();
+    let message = match conflicts.as_slice() {
+        [one] => format!(
+            "Apply failed with 1 conflict: conflict with {}: {}",
+            one.manager.describe(),
+            path(one)
+        ),
+        many => {
+            let mut lines = Vec::new();
+            let mut last = None;
+            for conflict in many {
+                if last != Some(&conflict.manager) {
+                    lines.push(format!("conflicts with {}:", conflict.manager.describe()));
+                    last = Some(&conflict.manager);
+                }
+                lines.push(format!("- {}", path(conflict)));
+            }
+            format!(
+                "Apply failed with {} conflicts: {}",
+                many.len(),
+                lines.join("\n")
+            )
+        }
+    };
+    Failure::apply_conflict(message, causes)
+}

@@ -1,0 +1,158 @@
+//! [JSON patches](https://www.rfc-editor.org/rfc/rfc6902), as the library of the API server carries them out.
+
+use json_patch::{AddOperation, Patch, PatchOperation};
+use serde_json::Value;
+
+use super::super::json::go_type;
+use super::super::status::{Failure, Result};
+use super::super::{Request, last_applied};
+
+/// The live object with the patch of a request carried out, and what is unknown in it told.
+pub(super) fn patch(request: &Request<'_>, live: &Value, patch: Value) -> Result<Value> {
+    let validation = request.call.param("fieldValidation");
+    let unknown = match validation {
+        "Ignore" if !patch.is_array() => {
+            return Err(Failure::bad_request(format!(
+                "json: cannot unmarshal {} into Go value of type jsonpatch.Patch",
+                go_type(&patch)
+            )));
+        }
+        "Ignore" => Vec::new(),
+        _ => check_operations(&patch)?,
+    };
+    let object = patched(live, patch, request.kind.custom.is_some())?;
+    if validation == "Strict" && !unknown.is_empty() {
+        let shown = last_applied::sorted(&object).to_string();
+        let wrong = format!("strict decoding error: {}", unknown.join(", "));
+        return Err(Failure::invalid_patch(&shown, &wrong));
+    }
+    unknown.iter().for_each(|text| request.call.warn(text));
+    Ok(object)
+}
+
+/// The object with the operations carried out. In a custom object nothing is left of a value that is none; a built-in one has null there.
+pub(crate) fn patched(live: &Value, patch: Value, is_custom: bool) -> Result<Value> {
+    if !patch.is_array() {
+        return Err(Failure::bad_request(format!(
+            "error decoding patch: json: cannot unmarshal {} into Go value of type []handlers.jsonPatchOp",
+            go_type(&patch)
+        )));
+    }
+    let refused =
+        || Failure::unprocessable("the server rejected our request due to an error in our request");
+    let valueless = without_values(&patch);
+    let patch = with_values(patch);
+    let mut patch: Patch = serde_json::from_value(patch).map_err(|_| refused())?;
+    let mut object = live.clone();
+    for (at, operation) in patch.0.drain(..).enumerate() {
+        let place = operation.path().to_buf();
+        // To the API server, a path that is absent has the value null.
+        if let PatchOperation::Test(test) = &operation
+            && test.value.is_null()
+            && object.pointer(test.path.as_str()).is_none()
+        {
+            continue;
+        }
+        // To it, there is a null where an object has nothing.
+        if let PatchOperation::Copy(copy) = &operation
+            && object.pointer(copy.from.as_str()).is_none()
+            && is_in_object(&object, &copy.from)
+        {
+            let add = AddOperation {
+                path: copy.path.clone(),
+                value: Value::Null,
+            };
+            json_patch::patch(&mut object, &[PatchOperation::Add(add)]).map_err(|_| refused())?;
+            if is_custom {
+                remove_null(&mut object, &place);
+            }
+            continue;
+        }
+        // To it, replacing a field that is absent adds it.
+        let operation = match operation {
+            PatchOperation::Replace(replace)
+                if object.pointer(replace.path.as_str()).is_none()
+                    && is_in_object(&object, &replace.path) =>
+            {
+                PatchOperation::Add(AddOperation {
+                    path: replace.path,
+                    value: replace.value,
+                })
+            }
+            other => other,
+        };
+        json_patch::patch(&mut object, &[operation]).map_err(|_| refused())?;
+        if is_custom && valueless.contains(&at) {
+            remove_null(&mut object, &place);
+        }
+    }
+    Ok(object)
+}
+
+/// Whether a path leads to a field of an object, which may be absent.
+fn is_in_object(object: &Value, path: &json_patch::jsonptr::Pointer) -> bool {
+    path.parent()
+        .and_then(|parent| object.pointer(parent.as_str()))
+        .is_some_and(Value::is_object)
+}
+
+/// Whether the operations have Go's types; tells the fields that they do not have.
+fn check_operations(patch: &Value) -> Result<Vec<String>> {
+    let mut unknown = Vec::new();
+    let wrong = |value: &Value, place: &str| {
+        Failure::bad_request(format!(
+            "error decoding patch: json: cannot unmarshal {} into Go {place}",
+            go_type(value)
+        ))
+    };
+    let operations = patch.as_array().into_iter().flatten();
+    for (at, operation) in operations.enumerate().filter(|(_, it)| !it.is_null()) {
+        let Some(fields) = operation.as_object() else {
+            return Err(wrong(operation, "value of type handlers.jsonPatchOp"));
+        };
+        for (name, value) in fields {
+            match name.as_str() {
+                "op" | "from" | "path" if !value.is_string() && !value.is_null() => {
+                    let place = format!("struct field jsonPatchOp.{name} of type string");
+                    return Err(wrong(value, &place));
+                }
+                "op" | "from" | "path" | "value" => {}
+                other => {
+                    let path = format!("[{at}].{other}");
+                    unknown.push(format!("json patch unknown field {path:?}"));
+                }
+            }
+        }
+    }
+    Ok(unknown)
+}
+
+/// The operations that lack a value, which Go takes for nothing rather than null.
+fn without_values(patch: &Value) -> Vec<usize> {
+    let operations = patch.as_array().into_iter().flatten().enumerate();
+    let lacking = operations.filter(|(_, it)| {
+        matches!(it["op"].as_str(), Some("add" | "replace")) && it.get("value").is_none()
+    });
+    lacking.map(|(at, _)| at).collect()
+}
+
+fn with_values(mut patch: Value) -> Value {
+    let operations = patch.as_array_mut().into_iter().flatten();
+    for fields in operations.filter_map(Value::as_object_mut) {
+        fields.entry("value").or_insert(Value::Null);
+    }
+    patch
+}
+
+/// Removes a field that is null; an item of a list stays.
+fn remove_null(object: &mut Value, place: &json_patch::jsonptr::Pointer) {
+    let parent = place
+        .parent()
+        .and_then(|it| object.pointer_mut(it.as_str()));
+    if let (Some(Value::Object(fields)), Some(name)) = (parent, place.last()) {
+        let name = name.decoded();
+        if fields.get(&*name).is_some_and(Value::is_null) {
+            fields.shift_remove(&*name);
+        }
+    }
+}

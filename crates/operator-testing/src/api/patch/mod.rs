@@ -1,0 +1,121 @@
+//! `PATCH` in its four forms: [JSON patch, merge patch, strategic merge patch and apply].
+//!
+//! [JSON patch, merge patch, strategic merge patch and apply]: https://kubernetes.io/docs/reference/using-api/api-concepts/#patch-and-apply
+
+mod apply;
+mod json;
+mod strategic;
+
+use serde_json::Value;
+
+pub(crate) use self::json::patched as json_patched;
+
+use super::json as body;
+use super::kind::{Kind, group_version};
+use super::metadata::{name, text};
+use super::status::{Cause, Failure, Result};
+use super::write::node;
+use super::{Reply, Request, State, decode, last_applied};
+
+const JSON: &str = "application/json-patch+json";
+pub(crate) const MERGE: &str = "application/merge-patch+json";
+pub(crate) const STRATEGIC: &str = "application/strategic-merge-patch+json";
+pub(crate) const APPLY: &str = "application/apply-patch+yaml";
+
+impl State {
+    pub(crate) fn patch(&mut self, request: &Request<'_>) -> Result<Reply> {
+        let kind = request.kind;
+        let content_type = request.call.content_type.as_str();
+        if content_type == APPLY {
+            return self.apply(request);
+        }
+        if request.call.query.contains_key("force") {
+            let why = "may not be specified for non-apply patch";
+            let cause = Cause::forbidden("force", why);
+            return Err(Failure::invalid_options("PatchOptions", vec![cause]));
+        }
+        if content_type == STRATEGIC && kind.custom.is_some()
+            || ![JSON, MERGE, STRATEGIC].contains(&content_type)
+        {
+            let accepted = &[JSON, MERGE, APPLY];
+            return Err(match kind.custom {
+                Some(_) => Failure::unsupported_media_type(accepted),
+                None => Failure::unsupported_patch(),
+            });
+        }
+        let live = self
+            .live(request)
+            .ok_or_else(|| Failure::not_found(kind, &request.path.name))?;
+        let mut patch = body::patch(&request.call.body)?;
+        let mut object = match content_type {
+            JSON => json::patch(request, &live, patch.clone())?,
+            STRATEGIC => strategic::merge(&live, &mut patch, node(kind))?,
+            _ => merged(&live, &patch)?,
+        };
+        match content_type {
+            // Go's type of the object is that of the live one, whatever the patch says.
+            STRATEGIC => decode::name(kind, &mut object),
+            _ => identify(kind, &mut object)?,
+        }
+        let lost = request.settle_patched(&mut object, &patch)?;
+        check_names(request, &object)?;
+        self.update(request, live, object, lost)
+    }
+}
+
+/// A [merge patch](https://www.rfc-editor.org/rfc/rfc7386).
+fn merged(live: &Value, patch: &Value) -> Result<Value> {
+    if patch.is_null() {
+        return Err(Failure::bad_request("Invalid JSON Patch"));
+    }
+    if !patch.is_object() {
+        return Err(Failure::bad_request(format!(
+            "error decoding patch: json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+            body::go_type(patch)
+        )));
+    }
+    let mut object = live.clone();
+    json_patch::merge(&mut object, patch);
+    Ok(object)
+}
+
+/// Whether a patched object is still of its kind.
+fn identify(kind: &Kind, object: &mut Value) -> Result<()> {
+    let version = object["apiVersion"].as_str().unwrap_or_default();
+    if kind.custom.is_some() && version != kind.api_version() {
+        let text = format!("Invalid value: {version:?}: must be {}", kind.api_version());
+        let cause = Cause::invalid("apiVersion", text);
+        let named = Kind {
+            group: group_version(version).0.to_owned(),
+            ..kind.clone()
+        };
+        return Err(Failure::invalid(&named, name(object), vec![cause]));
+    }
+    match decode::misfit(kind, object) {
+        Some(misfit) => {
+            let shown = last_applied::sorted(object).to_string();
+            Err(Failure::invalid_patch(&shown, &misfit.why))
+        }
+        None => decode::identify(kind, object),
+    }
+}
+
+/// Whether a patched object still has its place.
+fn check_names(request: &Request<'_>, object: &Value) -> Result<()> {
+    let (namespace, name) = (text(object, "namespace"), name(object));
+    if !namespace.is_empty() && namespace != request.path.namespace {
+        return Err(Failure::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        ));
+    }
+    let expected = &request.path.name;
+    if name.is_empty() {
+        return Err(Failure::nameless(expected));
+    }
+    if name != expected {
+        return Err(Failure::bad_request(format!(
+            "the name of the object ({name}) does not match the name on the URL ({expected})"
+        )));
+    }
+    Ok(())
+}

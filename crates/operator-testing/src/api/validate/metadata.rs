@@ -1,0 +1,244 @@
+//! `metadata`, in the [layers] in which the API server looks at it: what it minds in an update it says as often as a layer finds it.
+//!
+//! [layers]: https://github.com/kubernetes/kubernetes/blob/master/staging/src/k8s.io/apiserver/pkg/registry/rest/update.go
+
+use serde_json::{Value, json};
+
+use super::super::kind::Kind;
+use super::super::metadata::{finalizers, is_deleting, is_standard_finalizer, text};
+use super::super::name;
+use super::super::status::Cause;
+
+/// So many bytes of annotations may an object have.
+const ANNOTATIONS_LIMIT: usize = 256 * 1024;
+
+/// What is wrong with the metadata of a new object.
+pub(crate) fn of_new(kind: &Kind, object: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let (name, prefix) = (text(object, "name"), text(object, "generateName"));
+    if !prefix.is_empty() {
+        let wrong = name::bad_object_name(kind, prefix, true);
+        causes.extend(invalid("metadata.generateName", prefix, wrong));
+    }
+    if name.is_empty() {
+        let why = "name or generateName is required";
+        causes.push(Cause::required("metadata.name", why));
+    } else {
+        let wrong = name::bad_object_name(kind, name, false);
+        causes.extend(invalid("metadata.name", name, wrong));
+    }
+    causes.extend(always(object));
+    causes.extend(short_finalizers(kind, object));
+    causes
+}
+
+/// What is wrong with the metadata of an object that replaces `live`.
+pub(crate) fn of_changed(
+    kind: &Kind,
+    subresource: Option<&str>,
+    live: &Value,
+    object: &Value,
+    immutable: Vec<Cause>,
+) -> Vec<Cause> {
+    let mut changed: Vec<Cause> = new_finalizers(live, object).into_iter().collect();
+    changed.extend(immutable);
+    changed.extend(labels(object));
+    changed.extend(annotations(object));
+    changed.extend(owners(object));
+    let mut causes = always(object);
+    causes.extend(changed.clone());
+    if subresource.is_none() && is_checked_as_new(kind) {
+        causes.extend(always(object));
+        causes.extend(short_finalizers(kind, object));
+    }
+    if has_own_layer(kind, subresource) {
+        causes.extend(changed);
+        causes.extend(short_finalizers(kind, object));
+    }
+    causes
+}
+
+/// Whether the strategy of a kind asks of an update what it asks of a new object.
+fn is_checked_as_new(kind: &Kind) -> bool {
+    match (kind.group.as_str(), kind.plural.as_str()) {
+        _ if kind.custom.is_some() => false,
+        ("apps" | "coordination.k8s.io", _) => false,
+        ("", name) => !["events", "podtemplates", "services"].contains(&name),
+        ("batch", name) => name != "cronjobs",
+        _ => true,
+    }
+}
+
+/// Whether the strategy of a kind compares the metadata with what it was.
+fn has_own_layer(kind: &Kind, subresource: Option<&str>) -> bool {
+    !kind.is("", "events") && !(kind.is("batch", "cronjobs") && subresource == Some("status"))
+}
+
+fn invalid(field: &str, found: &str, wrong: Vec<String>) -> Vec<Cause> {
+    let wrong = wrong.into_iter();
+    let cause = |wrong| Cause::invalid(field, format!("Invalid value: {found:?}: {wrong}"));
+    wrong.map(cause).collect()
+}
+
+/// What is asked of new and of changed objects alike.
+fn always(object: &Value) -> Vec<Cause> {
+    let mut causes = labels(object);
+    causes.extend(annotations(object));
+    causes.extend(owners(object));
+    let all = finalizers(object);
+    for finalizer in &all {
+        let wrong = name::bad_label_key(finalizer);
+        causes.extend(invalid("metadata.finalizers", finalizer, wrong));
+    }
+    if all.contains(&"orphan") && all.contains(&"foregroundDeletion") {
+        let why = "finalizer orphan and foregroundDeletion cannot be both set";
+        let text = format!("Invalid value: {}: {why}", json!(all));
+        causes.push(Cause::invalid("metadata.finalizers", text));
+    }
+    causes
+}
+
+fn labels(object: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    for (key, value) in entries(object, "labels") {
+        let value = value.as_str().unwrap_or_default();
+        causes.extend(invalid("metadata.labels", key, name::bad_label_key(key)));
+        let wrong = name::bad_label_value(value);
+        causes.extend(invalid("metadata.labels", value, wrong));
+    }
+    causes
+}
+
+fn annotations(object: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let mut size = 0;
+    for (key, value) in entries(object, "annotations") {
+        let wrong = name::bad_label_key(&key.to_lowercase());
+        causes.extend(invalid("metadata.annotations", key, wrong));
+        size += key.len() + value.as_str().map_or(0, str::len);
+    }
+    if size > ANNOTATIONS_LIMIT {
+        causes.push(Cause {
+            reason: "FieldValueTooLong",
+            message: format!("Too long: may not be more than {ANNOTATIONS_LIMIT} bytes"),
+            field: "metadata.annotations".into(),
+        });
+    }
+    causes
+}
+
+fn owners(object: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let owners = object["metadata"]["ownerReferences"].as_array();
+    let owners: Vec<&Value> = owners.into_iter().flatten().collect();
+    let part = |owner: &Value, name: &str| owner[name].as_str().unwrap_or_default().to_owned();
+    let mut controller = None;
+    for owner in &owners {
+        for field in ["apiVersion", "kind", "name", "uid"] {
+            let found = part(owner, field);
+            let (is_empty, why) = match field {
+                "apiVersion" => (version(&found).is_empty(), "version must not be empty"),
+                _ => (found.is_empty(), "must not be empty"),
+            };
+            if is_empty {
+                let text = format!("Invalid value: {found:?}: {why}");
+                let field = format!("metadata.ownerReferences.{field}");
+                causes.push(Cause::invalid(field, text));
+            }
+        }
+        if owner["apiVersion"] == "v1" && owner["kind"] == "Event" {
+            let shown = in_go_order(&[owner])[0].to_string();
+            let why = "/v1, Kind=Event is disallowed from being an owner";
+            let text = format!("Invalid value: {shown}: {why}");
+            causes.push(Cause::invalid("metadata.ownerReferences", text));
+        }
+        if owner["controller"] == true {
+            let shown = format!("{}/{}", part(owner, "kind"), part(owner, "name"));
+            let Some(first) = &controller else {
+                controller = Some(shown);
+                continue;
+            };
+            let text = format!(
+                "Invalid value: {}: Only one reference can have Controller set to true. Found \"true\" in references for {first} and {shown}",
+                in_go_order(&owners),
+            );
+            causes.push(Cause::invalid("metadata.ownerReferences", text));
+        }
+    }
+    causes
+}
+
+/// The version in a group and version; nothing if it is no such thing.
+fn version(api_version: &str) -> &str {
+    match api_version.split_once('/') {
+        None => api_version,
+        Some((_, version)) if !version.contains('/') => version,
+        Some(_) => "",
+    }
+}
+
+/// Owner references as Go prints them.
+fn in_go_order(owners: &[&Value]) -> Value {
+    const FIELDS: [&str; 6] = [
+        "apiVersion",
+        "kind",
+        "name",
+        "uid",
+        "controller",
+        "blockOwnerDeletion",
+    ];
+    let owners = owners.iter().map(|owner| {
+        let fields = FIELDS.iter().filter(|field| !owner[**field].is_null());
+        let fields = fields.map(|field| ((*field).to_owned(), owner[*field].clone()));
+        Value::Object(fields.collect())
+    });
+    owners.collect()
+}
+
+/// Finalizers of built-in kinds have a domain; those of custom kinds, and of some others, should.
+fn short_finalizers(kind: &Kind, object: &Value) -> Vec<Cause> {
+    let may_be_short = kind.custom.is_some()
+        || [
+            "admissionregistration.k8s.io",
+            "apiextensions.k8s.io",
+            "coordination.k8s.io",
+            "node.k8s.io",
+        ]
+        .contains(&kind.group.as_str())
+        || kind.is("", "events");
+    let all = finalizers(object).into_iter().enumerate();
+    let short = all.filter(|(_, it)| !it.contains('/') && !is_standard_finalizer(it));
+    let short = short.filter(|_| !may_be_short);
+    let cause = |(at, finalizer): (usize, &str)| {
+        let why = "name is neither a standard finalizer name nor is it fully qualified";
+        let text = format!("Invalid value: {finalizer:?}: {why}");
+        Cause::invalid(format!("metadata.finalizers[{at}]"), text)
+    };
+    short.map(cause).collect()
+}
+
+fn new_finalizers(live: &Value, object: &Value) -> Option<Cause> {
+    if !is_deleting(live) {
+        return None;
+    }
+    let before = finalizers(live);
+    let added = finalizers(object).into_iter();
+    let mut added: Vec<&str> = added.filter(|it| !before.contains(it)).collect();
+    added.sort_unstable();
+    added.dedup();
+    if added.is_empty() {
+        return None;
+    }
+    let added = added.iter().map(|finalizer| format!("{finalizer:?}"));
+    let added = added.collect::<Vec<_>>().join(", ");
+    Some(Cause::forbidden(
+        "metadata.finalizers",
+        &format!(
+            "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{added}}}"
+        ),
+    ))
+}
+
+fn entries<'a>(object: &'a Value, field: &str) -> impl Iterator<Item = (&'a String, &'a Value)> {
+    object["metadata"][field].as_object().into_iter().flatten()
+}
