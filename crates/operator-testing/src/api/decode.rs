@@ -1,10 +1,10 @@
 //! From a request's body to an object of its kind: type checks, pruning and defaults, as the API server's decoder does them.
 
 use operator_schema::{Schema, SchemaOrBool};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::builtin::{OBJECT_META, builtin, resolve};
-use super::go::{Undecodable, bad_time, is_pointer, last_word, omits, reference};
+use super::go::{Undecodable, bad_time, last_word, omits, reference};
 use super::json::go_type;
 use super::kind::{Custom, Kind, group_version};
 use super::quantity;
@@ -127,9 +127,9 @@ pub(crate) struct Settled {
 pub(crate) struct Lost {
     /// What is validated all the same, and where it was: empty maps and lists, and whole numbers with a point.
     pub validated: Vec<(String, Value)>,
-    /// What the real server stores though nobody reads it: empty maps and nulls in the metadata of custom objects, texts that are
-    /// none. The next write takes it away, and so is one even if it changes nothing else.
-    pub untidy: Vec<(String, Value)>,
+    /// Whether the real server stores more, which nobody reads: empty maps and nulls in the metadata of custom objects, bytes that are
+    /// null. The next write takes it away, and so is one even if it changes nothing else.
+    pub is_untidy: bool,
 }
 
 /// Brings an object into the form that is stored: unknown fields dropped, defaults filled in.
@@ -294,9 +294,9 @@ fn settle_builtin(
     }
     let type_ = target.type_.as_deref().unwrap_or_default();
     if target.format.as_deref() == Some("byte")
-        && let Some(bytes) = value.as_array().and_then(|items| bytes(items))
+        && let Some(items) = value.as_array()
     {
-        *value = defaults::base64(&bytes).into();
+        *value = defaults::base64(&bytes(items, place)?).into();
     }
     let fits = match (type_, &*value) {
         ("object", value) => value.is_object(),
@@ -307,15 +307,7 @@ fn settle_builtin(
         _ => true,
     };
     if !fits && !value.is_null() {
-        let field = place.fields.rsplit('.').next().unwrap_or_default();
-        let is_pointer = is_pointer(place.type_name, field);
-        return Err(Undecodable::of(
-            value,
-            schema,
-            place.owner,
-            &place.fields,
-            is_pointer,
-        ));
+        return Err(Undecodable::of(value, schema, place.owner, &place.fields));
     }
     match value {
         Value::Object(fields) if type_ == "object" => {
@@ -327,10 +319,10 @@ fn settle_builtin(
             settle_fields(fields, target, &place, settled)
         }
         Value::Array(items) => match &target.items {
-            Some(item) => items
-                .iter_mut()
-                .enumerate()
-                .try_for_each(|(at, value)| settle_builtin(value, item, &place.item(at), settled)),
+            Some(item) => items.iter_mut().enumerate().try_for_each(|(at, value)| {
+                zero_item(value, item);
+                settle_builtin(value, item, &place.item(at), settled)
+            }),
             None => Ok(()),
         },
         Value::String(text) if target.format.as_deref() == Some("byte") => match bad_base64(text) {
@@ -350,9 +342,34 @@ fn settle_builtin(
 }
 
 /// Go's bytes may be written as numbers, too.
-fn bytes(items: &[Value]) -> Option<Vec<u8>> {
-    let byte = |item: &Value| u8::try_from(item.as_u64()?).ok();
+fn bytes(items: &[Value], place: &Place<'_>) -> Result<Vec<u8>, Undecodable> {
+    let byte = |item: &Value| {
+        let byte = item.as_u64().and_then(|number| u8::try_from(number).ok());
+        byte.ok_or_else(|| {
+            let found = match item {
+                Value::Number(number) => format!("number {number}"),
+                other => go_type(other).to_owned(),
+            };
+            let Place { owner, fields, .. } = place;
+            Undecodable::new(format!(
+                "json: cannot unmarshal {found} into Go struct field {owner}.{fields} of type uint8"
+            ))
+        })
+    };
     items.iter().map(byte).collect()
+}
+
+/// What Go makes of a null in a list: the zero of its items.
+fn zero_item(value: &mut Value, item: &Schema) {
+    if value.is_null() {
+        *value = match resolve(item).type_.as_deref() {
+            Some("object") => json!({}),
+            Some("string") => json!(""),
+            Some("integer" | "number") => json!(0),
+            Some("boolean") => json!(false),
+            _ => Value::Null,
+        };
+    }
 }
 
 /// Where a text stops being base64.
@@ -383,10 +400,7 @@ fn settle_fields(
             return is_open;
         };
         if element.is_none() && value.is_null() {
-            settled
-                .lost
-                .untidy
-                .extend((place.type_name == OBJECT_META).then_some((below.shown, Value::Null)));
+            settled.lost.is_untidy |= settled.is_json;
             return false;
         }
         if let Some(element) = element.map(resolve)
@@ -395,8 +409,7 @@ fn settle_fields(
         {
             *value = "".into();
             if element.format.as_deref() == Some("byte") {
-                let lost = (below.shown.clone(), Value::Null);
-                settled.lost.untidy.push(lost);
+                settled.lost.is_untidy = true;
             }
         }
         // Go names the field of the struct, not the key of a map in it.
@@ -416,11 +429,8 @@ fn settle_fields(
         if schema.required.contains(name) || !is_left_out(name, property, value) {
             return !omits(place.type_name, name, value);
         }
-        let lost = (below.shown, value.clone());
-        if settled.is_json {
-            settled.lost.untidy.push(lost.clone());
-        }
-        settled.lost.validated.push(lost);
+        settled.lost.is_untidy |= settled.is_json;
+        settled.lost.validated.push((below.shown, value.clone()));
         false
     });
     failure.map_or(Ok(()), Err)

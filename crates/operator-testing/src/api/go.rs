@@ -57,8 +57,8 @@ impl Undecodable {
         }
     }
 
-    /// A value that stands at `field` of the struct `owner`, where the schema wants another type; `is_pointer` is of Go's field.
-    pub fn of(value: &Value, schema: &Schema, owner: &str, field: &str, is_pointer: bool) -> Self {
+    /// A value that stands at `field` of the struct `owner`, where the schema wants another type.
+    pub fn of(value: &Value, schema: &Schema, owner: &str, field: &str) -> Self {
         let decoded = format!(
             "json: cannot unmarshal {} into Go struct field {owner}.{field} of type {}",
             go_type(value),
@@ -72,10 +72,11 @@ impl Undecodable {
             }
             Some("object") => format!("cannot restore struct from: {kind}"),
             Some("array") => format!("cannot restore slice from {kind}"),
-            _ if is_pointer || value.is_object() || value.is_array() => {
-                format!("unrecognized type: {}", name(schema))
+            // Go converts numbers to each other and to texts, though not here.
+            Some("integer" | "number" | "string") if is_convertible(value, target) => {
+                format!("cannot convert {sort} to {}", name(schema))
             }
-            _ => format!("cannot convert {sort} to {}", name(schema)),
+            _ => format!("unrecognized type: {}", name(schema)),
         };
         Self { decoded, converted }
     }
@@ -102,9 +103,9 @@ pub(crate) fn type_of(value: &Value) -> &'static str {
     }
 }
 
-/// Whether Go has a pointer there.
-pub(crate) fn is_pointer(owner: &str, field: &str) -> bool {
-    field_type(owner, field).is_some_and(|type_| type_.trim_start_matches('!').starts_with('?'))
+fn is_convertible(value: &Value, target: &Schema) -> bool {
+    let is_text = target.type_.as_deref() == Some("string");
+    value.is_number() && !(is_text && value.is_f64())
 }
 
 /// The whole name of a built-in type.
@@ -168,7 +169,12 @@ pub(crate) fn printed(value: &Value) -> String {
         }
         Value::String(text) => text.clone(),
         Value::Null => "<nil>".to_owned(),
-        other => other.to_string(),
+        Value::Number(number) => match number.as_f64().filter(|_| number.is_f64()) {
+            // Without the point, if nothing is behind it.
+            Some(float) => float.to_string(),
+            None => number.to_string(),
+        },
+        Value::Bool(value) => value.to_string(),
     }
 }
 

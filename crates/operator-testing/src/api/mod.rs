@@ -57,7 +57,7 @@ mod workload;
 mod write;
 mod zero;
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use serde_json::Value;
 
@@ -101,7 +101,7 @@ pub(crate) struct State {
     /// Whether owners are only given by those who may.
     minds_owners: bool,
     /// The objects whose stored form has what nobody reads: see `decode::Lost`.
-    untidy: BTreeMap<Key, Vec<(String, Value)>>,
+    untidy: BTreeSet<Key>,
     /// How many addresses and ports Services were given.
     allocated: u32,
     /// The controllers of workloads, if they are switched on.
@@ -158,7 +158,7 @@ impl State {
             store: Store::default(),
             unsettled: false,
             minds_owners: false,
-            untidy: BTreeMap::new(),
+            untidy: BTreeSet::new(),
             allocated: 0,
             #[cfg(feature = "workloads")]
             workloads: None,

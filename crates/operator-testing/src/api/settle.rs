@@ -32,7 +32,7 @@ impl Request<'_> {
             decode::keep_nulls(&sent, object);
         } else if self.kind.custom.is_some() {
             // A decoder tidies up.
-            lost.untidy.clear();
+            lost.is_untidy = false;
         }
         let is_whole = matches!(self.call.method, http::Method::POST | http::Method::PUT)
             || self.call.content_type == patch::MERGE;

@@ -82,7 +82,6 @@ impl State {
                 fields.insert("status".into(), status.clone());
             }
         }
-        without_empty_rules(kind, &mut object);
         let sent = json::yaml(&request.call.body).unwrap_or_default();
         let has_labels = sent["metadata"]["labels"]
             .as_object()
@@ -227,7 +226,6 @@ impl State {
             &live,
             &mut object,
         );
-        without_empty_rules(kind, &mut object);
         let causes = immutable(&live, &object);
         for field in [
             "uid",
@@ -265,7 +263,7 @@ impl State {
             }
             return Ok(Reply::ok(object));
         }
-        if object == live && !self.is_read_otherwise(kind, &key, &lost) {
+        if *as_stored(kind, &object) == live && !self.is_read_otherwise(kind, &key, &lost) {
             return Ok(Reply::ok(object));
         }
         let object = self.keep(request, key, object, lost)?;
@@ -282,21 +280,22 @@ impl State {
         if request.call.is_dry_run() {
             return Ok(object);
         }
-        let mut object = request.stored(object);
+        let mut object = request.stored(as_stored(request.kind, &object).into_owned());
         self.to_stored_version(request.kind, &mut object);
         let stored = self.put(key.clone(), object)?;
-        if !lost.untidy.is_empty() {
-            self.untidy.insert(key, lost.untidy);
+        if lost.is_untidy {
+            self.untidy.insert(key);
         }
         Ok(self.present(request.kind, &stored))
     }
 
     /// Whether an object is stored otherwise than it is read, so that any update stores it anew: a job without the labels of its
-    /// template, and what an apply left untidy, unless it does so again.
+    /// template, and what is untidy.
     fn is_read_otherwise(&self, kind: &Kind, key: &Key, lost: &Lost) -> bool {
         let stored = self.store.find(key);
         let is_job = kind.is("batch", "jobs");
-        self.untidy.get(key).unwrap_or(&Vec::new()) != &lost.untidy
+        self.untidy.contains(key)
+            || lost.is_untidy
             || is_job && stored.is_some_and(|stored| stored["metadata"]["labels"].is_null())
     }
 
@@ -342,11 +341,13 @@ fn with<'a>(object: &'a Value, lost: &Lost) -> Cow<'a, Value> {
     whole
 }
 
-/// The store knows no empty lists.
-fn without_empty_rules(kind: &Kind, object: &mut Value) {
+/// The store knows no empty lists, which only roles are read with.
+fn as_stored<'a>(kind: &Kind, object: &'a Value) -> Cow<'a, Value> {
+    let mut stored = Cow::Borrowed(object);
     if kind.group == "rbac.authorization.k8s.io" && object["rules"] == json!([]) {
-        object["rules"] = Value::Null;
+        stored.to_mut()["rules"] = Value::Null;
     }
+    stored
 }
 
 /// Whether an object has the types of its schema, its status too.

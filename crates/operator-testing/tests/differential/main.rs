@@ -80,7 +80,10 @@ async fn both_servers_answer_alike() {
                         println!("\n# {}\n{text}", find.class);
                     }
                 }
-                Err(wrong) => drop(count(&format!("not asked: {wrong}"))),
+                Err(wrong) => {
+                    println!("\n# not asked: {wrong}: seed {seed}");
+                    count(&format!("not asked: {wrong}"));
+                }
             }
         })
         .await;

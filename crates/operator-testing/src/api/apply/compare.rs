@@ -1,6 +1,7 @@
 //! What a write changes, field by field.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::mem::discriminant;
 
 use serde_json::Value;
 
@@ -45,7 +46,30 @@ impl Comparison {
     ) {
         let shaped = new.filter(|value| !value.is_null()).or(old).or(new);
         let form = shaped.map_or(Form::Leaf, |value| node.form(value));
-        let is_leaf = match form {
+        // Where no schema says what a value is, it may become something else: then it is compared as what it was, too.
+        let before = old.filter(|value| !value.is_null());
+        let before = before.map(|value| node.form(value));
+        let other = before.filter(|before| discriminant(before) != discriminant(&form));
+        let was_leaf = other.is_some_and(|form| self.compare_as(form, old, new, node, path));
+        let is_leaf = self.compare_as(form, old, new, node, path) || was_leaf;
+        match (old, new) {
+            (None, _) => self.added.insert(path),
+            (_, None) => self.removed.insert(path),
+            (Some(old), Some(new)) if is_leaf && old != new => self.modified.insert(path),
+            _ => {}
+        }
+    }
+
+    /// Compares what is in two values of one form. Whether they are leaves.
+    fn compare_as(
+        &mut self,
+        form: Form<'_>,
+        old: Option<&Value>,
+        new: Option<&Value>,
+        node: Node<'_>,
+        path: &mut Vec<Step>,
+    ) -> bool {
+        match form {
             Form::Leaf => true,
             Form::Fields => self.compare_fields(old, new, node, path),
             Form::Items(items) => {
@@ -60,12 +84,6 @@ impl Comparison {
                 };
                 self.compare_items(&indexed(old), &indexed(new), node, path)
             }
-        };
-        match (old, new) {
-            (None, _) => self.added.insert(path),
-            (_, None) => self.removed.insert(path),
-            (Some(old), Some(new)) if is_leaf && old != new => self.modified.insert(path),
-            _ => {}
         }
     }
 

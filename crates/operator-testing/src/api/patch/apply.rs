@@ -44,7 +44,7 @@ impl State {
         if live.is_none() {
             self.authorize_create_on_apply(request)?;
         }
-        if applied["metadata"]["creationTimestamp"].is_null() {
+        if applied.pointer("/metadata/creationTimestamp") == Some(&Value::Null) {
             metadata::set(&mut applied, "creationTimestamp", Value::Null);
         }
         let (mut object, managers) = self.merge(request, live.as_ref(), &applied, &sent)?;
