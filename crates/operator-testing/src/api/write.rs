@@ -82,6 +82,7 @@ impl State {
                 fields.insert("status".into(), status.clone());
             }
         }
+        without_empty_rules(kind, &mut object);
         let sent = json::yaml(&request.call.body).unwrap_or_default();
         let has_labels = sent["metadata"]["labels"]
             .as_object()
@@ -226,6 +227,7 @@ impl State {
             &live,
             &mut object,
         );
+        let has_empty_rules = without_empty_rules(kind, &mut object);
         let causes = immutable(&live, &object);
         for field in [
             "uid",
@@ -261,9 +263,13 @@ impl State {
             if !request.call.is_dry_run() {
                 self.remove(&key);
             }
+            if has_empty_rules {
+                // What is not stored is answered as it came.
+                object["rules"] = json!([]);
+            }
             return Ok(Reply::ok(object));
         }
-        if *as_stored(kind, &object) == live && !self.is_read_otherwise(kind, &key, &lost) {
+        if object == live && !self.is_read_otherwise(kind, &key, &lost) {
             return Ok(Reply::ok(object));
         }
         let object = self.keep(request, key, object, lost)?;
@@ -280,7 +286,7 @@ impl State {
         if request.call.is_dry_run() {
             return Ok(object);
         }
-        let mut object = request.stored(as_stored(request.kind, &object).into_owned());
+        let mut object = request.stored(object);
         self.to_stored_version(request.kind, &mut object);
         let stored = self.put(key.clone(), object)?;
         if lost.is_untidy {
@@ -341,13 +347,13 @@ fn with<'a>(object: &'a Value, lost: &Lost) -> Cow<'a, Value> {
     whole
 }
 
-/// The store knows no empty lists, which only roles are read with.
-fn as_stored<'a>(kind: &Kind, object: &'a Value) -> Cow<'a, Value> {
-    let mut stored = Cow::Borrowed(object);
-    if kind.group == "rbac.authorization.k8s.io" && object["rules"] == json!([]) {
-        stored.to_mut()["rules"] = Value::Null;
+/// The store knows no empty lists, which only roles are read with. Whether there was one.
+fn without_empty_rules(kind: &Kind, object: &mut Value) -> bool {
+    let is_empty = kind.group == "rbac.authorization.k8s.io" && object["rules"] == json!([]);
+    if is_empty {
+        object["rules"] = Value::Null;
     }
-    stored
+    is_empty
 }
 
 /// Whether an object has the types of its schema, its status too.
