@@ -408,9 +408,6 @@ fn settle_fields(
             && element.type_.as_deref() == Some("string")
         {
             *value = "".into();
-            if element.format.as_deref() == Some("byte") {
-                settled.lost.is_untidy = true;
-            }
         }
         // Go names the field of the struct, not the key of a map in it.
         let below = match element {

@@ -1,5 +1,6 @@
 //! `metadata`: reading it, the fields that the server itself writes, and what is told of it.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use k8s_openapi::jiff::Timestamp;
@@ -111,10 +112,12 @@ fn random() -> u64 {
     RandomState::new().hash_one(COUNTER.fetch_add(1, Ordering::Relaxed))
 }
 
-/// What a client is warned of.
-pub(crate) fn warnings(kind: &Kind, object: &Value) -> Vec<String> {
-    let all = finalizers(object).into_iter();
-    let short = all.filter(|name| !name.contains('/') && !is_standard_finalizer(name));
+/// What a client is warned of: finalizers without a domain that a custom object gets.
+pub(crate) fn warnings(kind: &Kind, live: Option<&Value>, object: &Value) -> Vec<String> {
+    let before = live.map(finalizers).unwrap_or_default();
+    let added: BTreeSet<&str> = finalizers(object).into_iter().collect();
+    let added = added.into_iter().filter(|name| !before.contains(name));
+    let short = added.filter(|name| !name.contains('/') && !is_standard_finalizer(name));
     let short = short.filter(|_| kind.custom.is_some());
     let text = |name: &str| {
         let how = if name.contains('.') {

@@ -127,6 +127,7 @@ fn show(object: &Value, paths: &Scale) -> Value {
     }
     if let Some(path) = &paths.label_selector_path {
         match read(object, path) {
+            Value::String(selector) if selector.is_empty() => {}
             Value::String(selector) => scale["status"]["selector"] = selector.as_str().into(),
             selector if selector.is_object() => {
                 scale["status"]["selector"] = terms(selector).join(",").into();

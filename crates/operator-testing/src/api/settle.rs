@@ -30,9 +30,16 @@ impl Request<'_> {
         } = decoded.map_err(|wrong| self.undecodable(&sent, patch, wrong))?;
         if self.kind.custom.is_some() && self.call.content_type == patch::APPLY {
             decode::keep_nulls(&sent, object);
-        } else if self.kind.custom.is_some() {
-            // A decoder tidies up.
-            lost.is_untidy = false;
+        }
+        let is_applied = self.call.content_type == patch::APPLY;
+        lost.is_untidy = match self.kind.custom {
+            // What is applied is not decoded.
+            Some(_) => is_applied && lost.is_untidy,
+            None => self.has_null_bytes(&sent, object),
+        };
+        if is_applied {
+            // In YAML there is no point in a whole number.
+            lost.validated.retain(|(_, value)| !value.is_number());
         }
         let is_whole = matches!(self.call.method, http::Method::POST | http::Method::PUT)
             || self.call.content_type == patch::MERGE;
@@ -64,6 +71,17 @@ impl Request<'_> {
             return Err(Failure::invalid_patch(&shown, &wrong));
         }
         Err(self.undecoded(&wrong))
+    }
+
+    /// Whether bytes were sent as null, and are not given otherwise.
+    fn has_null_bytes(&self, sent: &Value, object: &Value) -> bool {
+        let field = match self.kind.plural.as_str() {
+            "secrets" => "data",
+            "configmaps" => "binaryData",
+            _ => return false,
+        };
+        let mut sent = sent[field].as_object().into_iter().flatten();
+        sent.any(|(key, value)| value.is_null() && object[field][key] == "")
     }
 
     fn undecoded(&self, wrong: &str) -> Failure {

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use super::admit::{check_number, check_place, check_version, immutable};
-use super::apply::{ManagerId, Managers, Node, Operation, Writer, undeclared};
+use super::apply::{ManagerId, Managers, Node, Operation, Writer, is_declared};
 use super::builtin::{builtin, has_generation};
 use super::decode::Lost;
 use super::kind::Kind;
@@ -97,7 +97,7 @@ impl State {
         }
         self.check(kind, &with(&object, &lost))?;
         self.check_owners(request, None, &object)?;
-        let warnings = metadata::warnings(kind, &object);
+        let warnings = metadata::warnings(kind, None, &object);
         warnings.iter().for_each(|text| request.call.warn(text));
         let version = text(&object, "resourceVersion").parse::<u64>();
         if version.is_ok_and(|version| version != 0) {
@@ -258,6 +258,8 @@ impl State {
         let whole = with(&object, &lost);
         self.check_changed(kind, subresource, &live, &whole, causes)?;
         self.check_owners(request, Some(&live), &object)?;
+        let warnings = metadata::warnings(kind, Some(&live), &object);
+        warnings.iter().for_each(|text| request.call.warn(text));
         let key = request.key(name(&live));
         if is_out_of_time(&live) && finalizers(&object).is_empty() && !self.holds(kind, &object) {
             if !request.call.is_dry_run() {
@@ -358,7 +360,7 @@ fn without_empty_rules(kind: &Kind, object: &mut Value) -> bool {
 
 /// Whether an object has the types of its schema, its status too.
 fn fits(kind: &Kind, object: &Value) -> bool {
-    kind.custom.is_none() || undeclared(object, node(kind)).is_none()
+    kind.custom.is_none() || is_declared(object, node(kind))
 }
 
 /// A uid that is sent is that of the live object.

@@ -69,6 +69,15 @@ pub(crate) fn undeclared(value: &Value, node: Node<'_>) -> Option<String> {
     }
 }
 
+/// Whether an object that is updated has the types of its schema; other than an applied one, it may have items twice.
+pub(crate) fn is_declared(value: &Value, node: Node<'_>) -> bool {
+    let mut wrong = Vec::new();
+    compare(value, node, "", &mut wrong);
+    wrong.iter().all(|wrong| wrong.contains(TWICE))
+}
+
+const TWICE: &str = ": duplicate entries for key ";
+
 fn compare(value: &Value, node: Node<'_>, path: &str, wrong: &mut Vec<String>) {
     if let Some(expected) = node.mismatch(value) {
         wrong.push(format!("{path}: expected {expected}"));
@@ -96,7 +105,7 @@ fn compare(value: &Value, node: Node<'_>, path: &str, wrong: &mut Vec<String>) {
                 match items.step(item) {
                     Err(why) => wrong.push(format!("{path}: element {at}: {why}")),
                     Ok(step) if seen.contains(&step) => {
-                        wrong.push(format!("{path}: duplicate entries for key {step}"));
+                        wrong.push(format!("{path}{TWICE}{step}"));
                     }
                     Ok(step) => {
                         compare(item, node.at(&step), &format!("{path}{step}"), wrong);

@@ -15,7 +15,7 @@ mod shape;
 
 use serde_json::Value;
 
-pub(crate) use self::fields::{fields_of, undeclared};
+pub(crate) use self::fields::{fields_of, is_declared, undeclared};
 pub(crate) use self::managers::{ManagerId, Managers, Operation, Owned};
 pub(crate) use self::path::Step;
 pub(crate) use self::set::FieldSet;

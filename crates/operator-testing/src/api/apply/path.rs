@@ -72,12 +72,28 @@ impl fmt::Display for Step {
                 let fields: Map<String, Value> = serde_json::from_str(fields).unwrap_or_default();
                 let parts: Vec<String> = fields
                     .iter()
-                    .map(|(name, value)| format!("{name}={value}"))
+                    .map(|(name, value)| format!("{name}={}", shown(value)))
                     .collect();
                 write!(f, "[{}]", parts.join(","))
             }
             Self::Value(value) => write!(f, "[={value}]"),
             Self::Index(index) => write!(f, "[{index}]"),
         }
+    }
+}
+
+/// A value of a key as Go's library shows it, which shows nothing around what is in an object.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(shown).collect();
+            format!("[{}]", items.join(","))
+        }
+        Value::Object(fields) => {
+            let fields = fields.iter();
+            let fields = fields.map(|(name, value)| format!("{name}={}", shown(value)));
+            fields.collect()
+        }
+        other => other.to_string(),
     }
 }
