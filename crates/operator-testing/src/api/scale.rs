@@ -35,7 +35,7 @@ impl State {
                     wanted
                 }
                 "application/json-patch+json" => {
-                    super::patch::json_patched(&scale, json::patch(&request.call.body)?, false)?
+                    super::patch::json_patched(&scale, json::patch(&request.call.body)?)?
                 }
                 other => return Err(Failure::not_implemented(format!("{other} of scale"))),
             },

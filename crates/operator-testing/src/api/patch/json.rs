@@ -20,7 +20,7 @@ pub(super) fn patch(request: &Request<'_>, live: &Value, patch: Value) -> Result
         "Ignore" => Vec::new(),
         _ => check_operations(&patch)?,
     };
-    let object = patched(live, patch, request.kind.custom.is_some())?;
+    let object = patched(live, patch)?;
     if validation == "Strict" && !unknown.is_empty() {
         let shown = last_applied::sorted(&object).to_string();
         let wrong = format!("strict decoding error: {}", unknown.join(", "));
@@ -30,8 +30,8 @@ pub(super) fn patch(request: &Request<'_>, live: &Value, patch: Value) -> Result
     Ok(object)
 }
 
-/// The object with the operations carried out. In a custom object nothing is left of a value that is none; a built-in one has null there.
-pub(crate) fn patched(live: &Value, patch: Value, is_custom: bool) -> Result<Value> {
+/// The object with the operations carried out; one without a value puts null there.
+pub(crate) fn patched(live: &Value, patch: Value) -> Result<Value> {
     if !patch.is_array() {
         return Err(Failure::bad_request(format!(
             "error decoding patch: json: cannot unmarshal {} into Go value of type []handlers.jsonPatchOp",
@@ -40,12 +40,10 @@ pub(crate) fn patched(live: &Value, patch: Value, is_custom: bool) -> Result<Val
     }
     let refused =
         || Failure::unprocessable("the server rejected our request due to an error in our request");
-    let valueless = without_values(&patch);
     let patch = with_values(patch);
     let mut patch: Patch = serde_json::from_value(patch).map_err(|_| refused())?;
     let mut object = live.clone();
-    for (at, operation) in patch.0.drain(..).enumerate() {
-        let place = operation.path().to_buf();
+    for operation in patch.0.drain(..) {
         // To the API server, a path that is absent has the value null.
         if let PatchOperation::Test(test) = &operation
             && test.value.is_null()
@@ -63,9 +61,6 @@ pub(crate) fn patched(live: &Value, patch: Value, is_custom: bool) -> Result<Val
                 value: Value::Null,
             };
             json_patch::patch(&mut object, &[PatchOperation::Add(add)]).map_err(|_| refused())?;
-            if is_custom {
-                remove_null(&mut object, &place);
-            }
             continue;
         }
         // To it, replacing a field that is absent adds it.
@@ -82,9 +77,6 @@ pub(crate) fn patched(live: &Value, patch: Value, is_custom: bool) -> Result<Val
             other => other,
         };
         json_patch::patch(&mut object, &[operation]).map_err(|_| refused())?;
-        if is_custom && valueless.contains(&at) {
-            remove_null(&mut object, &place);
-        }
     }
     Ok(object)
 }
@@ -127,32 +119,10 @@ fn check_operations(patch: &Value) -> Result<Vec<String>> {
     Ok(unknown)
 }
 
-/// The operations that lack a value, which Go takes for nothing rather than null.
-fn without_values(patch: &Value) -> Vec<usize> {
-    let operations = patch.as_array().into_iter().flatten().enumerate();
-    let lacking = operations.filter(|(_, it)| {
-        matches!(it["op"].as_str(), Some("add" | "replace")) && it.get("value").is_none()
-    });
-    lacking.map(|(at, _)| at).collect()
-}
-
 fn with_values(mut patch: Value) -> Value {
     let operations = patch.as_array_mut().into_iter().flatten();
     for fields in operations.filter_map(Value::as_object_mut) {
         fields.entry("value").or_insert(Value::Null);
     }
     patch
-}
-
-/// Removes a field that is null; an item of a list stays.
-fn remove_null(object: &mut Value, place: &json_patch::jsonptr::Pointer) {
-    let parent = place
-        .parent()
-        .and_then(|it| object.pointer_mut(it.as_str()));
-    if let (Some(Value::Object(fields)), Some(name)) = (parent, place.last()) {
-        let name = name.decoded();
-        if fields.get(&*name).is_some_and(Value::is_null) {
-            fields.shift_remove(&*name);
-        }
-    }
 }

@@ -67,7 +67,7 @@ fn merge_fields(
             }),
             (_, value) => {
                 discard_nulls(value);
-                without_directives(value).then(|| value.clone())
+                taken(value)
             }
         };
         if let Some(new) = new {
@@ -123,10 +123,9 @@ fn merge_ordered(
         let merged = match (&old, new) {
             (None, None) => continue,
             (Some(old), None) => old.clone(),
-            (None, Some(new)) => {
-                let mut new = Value::Array(new);
-                without_directives(&mut new);
-                new.as_array().cloned().unwrap_or_default()
+            (None, Some(mut new)) => {
+                new.retain_mut(without_directives);
+                new
             }
             (Some(old), Some(new)) if below.merges_lists() => merge_items(old.clone(), new, below)?,
             (Some(_), Some(new)) => new,
@@ -242,6 +241,18 @@ fn sorted(
     }
     sorted.extend(others);
     Ok(sorted)
+}
+
+/// What a value that is merged with nothing comes to. A list in the patch itself stays as it was.
+fn taken(value: &mut Value) -> Option<Value> {
+    match value {
+        Value::Array(items) => {
+            let items = items.iter_mut();
+            let kept = items.filter_map(|item| without_directives(item).then(|| item.clone()));
+            Some(kept.collect())
+        }
+        value => without_directives(value).then(|| value.clone()),
+    }
 }
 
 /// Takes what only says how to merge out of a value that is merged with nothing. Whether the value itself says more.
