@@ -72,6 +72,10 @@ impl Undecodable {
             }
             Some("object") => format!("cannot restore struct from: {kind}"),
             Some("array") => format!("cannot restore slice from {kind}"),
+            // Bytes are a text in JSON alone.
+            Some("string") if target.format.as_deref() == Some("byte") => {
+                format!("cannot restore slice from {kind}")
+            }
             // Go converts numbers to each other and to texts, though not here.
             Some("integer" | "number" | "string") if is_convertible(value, target) => {
                 format!("cannot convert {sort} to {}", name(schema))
