@@ -3,7 +3,29 @@
 use serde_json::{Value, json};
 
 use super::State;
+use super::kind::Kind;
+use super::metadata::name;
+use super::status::{Cause, Failure, Result};
 use super::store::Key;
+
+/// Refuses a Service without a name that is to get an address: an address belongs to someone.
+pub(crate) fn check_owner(kind: &Kind, service: &Value) -> Result<()> {
+    let spec = &service["spec"];
+    let given = spec["clusterIP"].as_str().unwrap_or_default();
+    if !name(service).is_empty() || spec["type"] == "ExternalName" || given == "None" {
+        return Ok(());
+    }
+    let (which, address) = match given {
+        "" => (String::new(), "10.0.0.2"),
+        given => (format!(" {given}"), given),
+    };
+    let why = format!(
+        "Invalid value: {}: failed to allocate IP{which}: IPAddress.networking.k8s.io {address:?} is invalid: spec.parentRef.name: Required value",
+        json!([given])
+    );
+    let cause = Cause::invalid("spec.clusterIPs", why);
+    Err(Failure::invalid(kind, "", vec![cause]))
+}
 
 impl State {
     /// The Service by which pods reach the server itself.

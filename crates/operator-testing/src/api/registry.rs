@@ -13,7 +13,7 @@ use super::metadata::{name, text};
 use super::status::Cause;
 use super::store::Key;
 use super::validate;
-use super::{State, decode, definition, event, namespace, status::Result};
+use super::{State, address, decode, definition, event, namespace, status::Result};
 
 /// All served kinds.
 #[derive(Clone, Default)]
@@ -97,7 +97,12 @@ impl State {
         versions.find_map(|version| version.custom.clone().filter(|custom| custom.is_stored))
     }
 
-    pub(crate) fn before_create(&mut self, kind: &Kind, object: &mut Value) -> Result<()> {
+    pub(crate) fn before_create(
+        &mut self,
+        kind: &Kind,
+        is_dry_run: bool,
+        object: &mut Value,
+    ) -> Result<()> {
         if kind.is("", "namespaces") {
             namespace::prepare(object);
         }
@@ -105,6 +110,9 @@ impl State {
             crd::prepare(object);
         }
         if kind.is("", "services") {
+            if !is_dry_run {
+                address::check_owner(kind, object)?;
+            }
             self.allocate(None, object);
         }
         if kind.is("", "persistentvolumeclaims") {
@@ -115,6 +123,12 @@ impl State {
         }
         if kind.is("batch", "jobs") {
             defaults::admit_job(object);
+        }
+        if kind.is("apps", "daemonsets") {
+            defaults::count_templates(&Value::Null, object);
+        }
+        if kind.is("apps", "statefulsets") {
+            defaults::without_alpha(None, object);
         }
         Ok(())
     }
@@ -131,6 +145,9 @@ impl State {
         }
         if kind.is("apps", "daemonsets") {
             defaults::count_templates(live, object);
+        }
+        if kind.is("apps", "statefulsets") {
+            defaults::without_alpha(Some(live), object);
         }
     }
 

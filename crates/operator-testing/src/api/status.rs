@@ -4,6 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::event::storage_group;
 use super::kind::Kind;
 
 /// A request that was refused, and why.
@@ -208,15 +209,14 @@ impl Failure {
             [one] => one.clone(),
             many => format!("[{}]", many.join(", ")),
         };
-        let of = match kind.group.as_str() {
+        let group = storage_group(kind);
+        let of = match group {
             "" => kind.kind.clone(),
             group => format!("{}.{group}", kind.kind),
         };
-        let mut failure = Self::new(422, "Invalid", format!("{of} {name:?} is invalid: {list}"))
-            .about(kind, name);
-        failure
-            .details()
-            .insert("kind".into(), kind.kind.as_str().into());
+        // The details have the kind in the place of the resource.
+        let failure = Self::new(422, "Invalid", format!("{of} {name:?} is invalid: {list}"))
+            .about(&Kind::named(group, &kind.kind), name);
         failure.with_causes(causes)
     }
 

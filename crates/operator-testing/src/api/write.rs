@@ -87,7 +87,7 @@ impl State {
         let has_labels = sent["metadata"]["labels"]
             .as_object()
             .is_some_and(|labels| !labels.is_empty());
-        self.before_create(kind, &mut object)?;
+        self.before_create(kind, request.call.is_dry_run(), &mut object)?;
         if kind.is("batch", "jobs") && !has_labels && object["metadata"]["labels"].is_object() {
             // To the real server, these are the labels of the template itself.
             object["metadata"]["labels"] = object["spec"]["template"]["metadata"]["labels"].clone();

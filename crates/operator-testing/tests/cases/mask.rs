@@ -183,7 +183,7 @@ impl Masks {
             true => masks.without_numbers(text),
             false => text.to_owned(),
         };
-        text = self.without_stamps(text);
+        text = without_address(self.without_stamps(text));
         let mut hidden = String::new();
         while let Some((start, uid)) = find_uid(&text) {
             hidden += &shown(self, &text[..start]);
@@ -229,6 +229,17 @@ impl Masks {
         }
         parts.concat()
     }
+}
+
+/// A message about an address that a Service was to get.
+fn without_address(mut text: String) -> String {
+    const ADDRESS: &str = "IPAddress.networking.k8s.io \"";
+    if let Some(at) = text.find(ADDRESS) {
+        let start = at + ADDRESS.len();
+        let length = text[start..].find('"').unwrap_or_default();
+        text.replace_range(start..start + length, "<address>");
+    }
+    text
 }
 
 fn numbered(seen: &mut Vec<String>, what: &str, text: &str) -> String {

@@ -5,8 +5,9 @@ use serde_json::Value;
 use crate::ask::Answer;
 
 /// What quotes Go's own form of an object, or shows what is empty as none.
-const WORDS: [&str; 5] = [
+const WORDS: [&str; 6] = [
     "pod updates may not change fields other than",
+    "spec is immutable after creation except",
     "is invalid: patch: Invalid value: \"{",
     "spec.template: Invalid value: {",
     "spec.template.spec: Invalid value: {",

@@ -9,7 +9,7 @@ mod service;
 mod workload;
 
 pub(crate) use self::pod::{admit as admit_pod, tolerate};
-pub(crate) use self::workload::{admit_job, count_templates, label_job};
+pub(crate) use self::workload::{admit_job, count_templates, label_job, without_alpha};
 
 use serde_json::{Value, json};
 

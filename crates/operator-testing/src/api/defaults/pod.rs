@@ -49,10 +49,12 @@ pub(crate) fn tolerate(spec: &mut Value) {
         "node.kubernetes.io/not-ready",
         "node.kubernetes.io/unreachable",
     ] {
+        let is = |found: &Value, wanted: &str| found.is_null() || *found == "" || *found == wanted;
+        let covers = |toleration: &Value| {
+            is(&toleration["key"], key) && is(&toleration["effect"], "NoExecute")
+        };
         if let Some(tolerations) = spec["tolerations"].as_array_mut()
-            && !tolerations
-                .iter()
-                .any(|toleration| toleration["key"] == key)
+            && !tolerations.iter().any(covers)
         {
             tolerations.push(json!({"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": 300}));
         }

@@ -36,5 +36,10 @@ pub(super) fn fill(object: &mut Value) {
     }
     if type_ == "LoadBalancer" {
         absent(&mut spec["allocateLoadBalancerNodePorts"], true);
+        for place in items(&mut object["status"]["loadBalancer"], "ingress") {
+            if place["ip"].as_str().is_some_and(|ip| !ip.is_empty()) {
+                absent(&mut place["ipMode"], "VIP");
+            }
+        }
     }
 }

@@ -16,7 +16,7 @@ pub(super) fn fill(kind: &Kind, object: &mut Value) {
     }
     if kind.plural == "daemonsets" {
         let annotations = &mut object["metadata"]["annotations"];
-        absent(&mut annotations[TEMPLATES], "1");
+        absent(&mut annotations[TEMPLATES], "0");
     }
     let spec = &mut object["spec"];
     fill_template(&mut spec["template"]);
@@ -114,15 +114,30 @@ fn job(spec: &mut Value) {
     fields(spec, &defaults);
 }
 
-/// Counts the templates of a DaemonSet.
+/// Counts the templates of a DaemonSet; of a new one, `live` is null.
 pub(crate) fn count_templates(live: &Value, set: &mut Value) {
     let known = &live["metadata"]["annotations"][TEMPLATES];
     let count: i64 = known
         .as_str()
         .and_then(|count| count.parse().ok())
-        .unwrap_or(1);
+        .unwrap_or_default();
     let is_new = live["spec"]["template"] != set["spec"]["template"];
     set["metadata"]["annotations"][TEMPLATES] = (count + i64::from(is_new)).to_string().into();
+}
+
+/// Drops what a StatefulSet is not yet served with, unless it was stored with it.
+pub(crate) fn without_alpha(live: Option<&Value>, set: &mut Value) {
+    const FIELD: &str = "/spec/updateStrategy/rollingUpdate";
+    let has_it = |set: &Value| {
+        set.pointer(FIELD)
+            .is_some_and(|it| !it["maxUnavailable"].is_null())
+    };
+    let rolling = set.pointer_mut(FIELD).and_then(Value::as_object_mut);
+    if !live.is_some_and(has_it)
+        && let Some(rolling) = rolling
+    {
+        rolling.shift_remove("maxUnavailable");
+    }
 }
 
 /// The jobs of a CronJob get their defaults when they are made, but for those of their pods.
@@ -140,7 +155,7 @@ pub(crate) fn label_job(object: &mut Value) {
     }
 }
 
-/// What a new job says of itself on its pods, by which it knows them.
+/// What a new job says of itself on its pods, by which it knows them; what it is given instead stays, and is refused.
 pub(crate) fn admit_job(object: &mut Value) {
     let (uid, name) = (
         text(object, "uid").to_owned(),
@@ -152,8 +167,9 @@ pub(crate) fn admit_job(object: &mut Value) {
     }
     let labels = &mut spec["template"]["metadata"]["labels"];
     for prefix in ["", "batch.kubernetes.io/"] {
-        labels[format!("{prefix}controller-uid")] = uid.as_str().into();
-        labels[format!("{prefix}job-name")] = name.as_str().into();
+        absent(&mut labels[format!("{prefix}controller-uid")], uid.as_str());
+        absent(&mut labels[format!("{prefix}job-name")], name.as_str());
     }
-    spec["selector"] = json!({"matchLabels": {"batch.kubernetes.io/controller-uid": uid}});
+    let selected = &mut spec["selector"]["matchLabels"];
+    absent(&mut selected["batch.kubernetes.io/controller-uid"], uid);
 }

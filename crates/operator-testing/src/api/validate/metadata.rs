@@ -71,7 +71,8 @@ fn is_checked_as_new(kind: &Kind) -> bool {
 
 /// Whether the strategy of a kind compares the metadata with what it was.
 fn has_own_layer(kind: &Kind, subresource: Option<&str>) -> bool {
-    !kind.is("", "events") && !(kind.is("batch", "cronjobs") && subresource == Some("status"))
+    let is_status = subresource == Some("status");
+    !(kind.is("", "events") || is_status && kind.is("batch", "cronjobs"))
 }
 
 fn invalid(field: &str, found: &str, wrong: Vec<String>) -> Vec<Cause> {

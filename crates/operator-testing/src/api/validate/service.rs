@@ -1,64 +1,226 @@
 //! Services.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::super::name;
 use super::super::status::Cause;
-use super::{is_empty, list, not_one_of, text};
+use super::rule::{
+    between, invalid, is_empty, label, labels, list, number, one_of, only, port, refuse, text,
+};
 
-pub(super) fn check(object: &Value, causes: &mut Vec<Cause>) {
+pub(super) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
     let spec = &object["spec"];
-    let ports = list(spec, "ports");
-    let needs_ports = spec["type"] != "ExternalName" && spec["clusterIP"] != "None";
-    if ports.is_empty() && needs_ports {
+    if let Some(live) = live {
+        address(&live["spec"], spec, causes);
+    }
+    let kind = text(spec, "type");
+    let is_headless = spec["clusterIPs"] == json!(["None"]);
+    if list(spec, "ports").is_empty() && !is_headless && kind != "ExternalName" {
         causes.push(Cause::required("spec.ports", ""));
     }
+    match kind {
+        "LoadBalancer" | "NodePort" if is_headless => {
+            let why = format!("may not be set to 'None' for {kind} services");
+            causes.push(invalid("spec.clusterIPs[0]", "\"None\"", why));
+        }
+        "ExternalName" => elsewhere(spec, causes),
+        _ => {}
+    }
+    ports(spec, causes);
+    labels("spec.selector", &spec["selector"], causes);
+    affinity(spec, causes);
+    let known = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
+    one_of("spec.type", &spec["type"], &known, causes);
+    taken_twice(spec, causes);
+    if !is_empty(&spec["loadBalancerSourceRanges"]) && kind != "LoadBalancer" {
+        let why = "may only be used when `type` is 'LoadBalancer'";
+        causes.push(Cause::forbidden("spec.LoadBalancerSourceRanges", why));
+    }
+    if !spec["allocateLoadBalancerNodePorts"].is_null() && kind != "LoadBalancer" {
+        let why = "may only be used when `type` is 'LoadBalancer'";
+        causes.push(Cause::forbidden("spec.allocateLoadBalancerNodePorts", why));
+    }
+    traffic(spec, causes);
+    if live.is_some_and(|live| live["spec"]["type"] == kind) {
+        balancer(object, causes);
+    }
+}
+
+/// The address of a Service stays.
+fn address(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
+    let is_elsewhere = |spec: &Value| spec["type"] == "ExternalName";
+    if is_elsewhere(old) || is_elsewhere(new) {
+        return;
+    }
+    let (before, now) = (list(old, "clusterIPs"), list(new, "clusterIPs"));
+    let why = "may not change once set";
+    if before.len() == now.len() {
+        let changed = (0..now.len()).filter(|at| before[*at] != now[*at]);
+        let field = |at| format!("spec.clusterIPs[{at}]");
+        causes.extend(changed.map(|at| invalid(field(at), &new["clusterIPs"], why)));
+    } else if let (Some(before), Some(now)) = (before.first(), now.first())
+        && before != now
+    {
+        causes.push(invalid("spec.clusterIPs[0]", &new["clusterIPs"], why));
+    }
+}
+
+/// A Service that is only another name.
+fn elsewhere(spec: &Value, causes: &mut Vec<Cause>) {
+    for field in ["clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
+        if !is_empty(&spec[field]) {
+            let why = "may not be set for ExternalName services";
+            causes.push(Cause::forbidden(format!("spec.{field}"), why));
+        }
+    }
+    let (found, field) = (text(spec, "externalName"), "spec.externalName");
+    let name = found.strip_suffix('.').unwrap_or(found);
+    match name.is_empty() {
+        true => causes.push(Cause::required(field, "")),
+        false => refuse(field, name, name::bad_subdomain(name), causes),
+    }
+}
+
+fn ports(spec: &Value, causes: &mut Vec<Cause>) {
+    let ports = list(spec, "ports");
     let mut names: Vec<&str> = Vec::new();
-    for (at, port) in ports.iter().enumerate() {
+    for (at, found) in ports.iter().enumerate() {
         let path = format!("spec.ports[{at}]");
-        let found = text(port, "name");
-        let field = format!("{path}.name");
-        if found.is_empty() && ports.len() > 1 {
+        let (name, field) = (text(found, "name"), format!("{path}.name"));
+        if name.is_empty() && ports.len() > 1 {
             causes.push(Cause::required(&field, ""));
-        } else if !found.is_empty() {
-            for wrong in name::bad_label(found) {
-                causes.push(Cause::invalid(
-                    &field,
-                    format!("Invalid value: {found:?}: {wrong}"),
-                ));
-            }
-            if names.contains(&found) {
-                causes.push(Cause::duplicate(&field, found));
+        } else if !name.is_empty() {
+            label(&field, name, causes);
+            if names.contains(&name) {
+                causes.push(Cause::duplicate(&field, name));
             }
         }
-        names.push(found);
-        for number in ["port", "targetPort"] {
-            let found = &port[number];
-            if found
-                .as_i64()
-                .is_some_and(|number| !(1..=65535).contains(&number))
-            {
-                let text =
-                    format!("Invalid value: {found}: must be between 1 and 65535, inclusive");
-                causes.push(Cause::invalid(format!("{path}.{number}"), text));
-            }
-        }
-        not_one_of(
+        names.push(name);
+        let number = number(found, "port");
+        between(&format!("{path}.port"), number, 1, 65535, causes);
+        let known = ["SCTP", "TCP", "UDP"];
+        one_of(
             &format!("{path}.protocol"),
-            &port["protocol"],
-            &["SCTP", "TCP", "UDP"],
+            &found["protocol"],
+            &known,
             causes,
         );
+        port(&format!("{path}.targetPort"), &found["targetPort"], causes);
+        let protocol = text(found, "appProtocol");
+        if !found["appProtocol"].is_null() {
+            let field = format!("{path}.appProtocol");
+            refuse(&field, protocol, name::bad_label_key(protocol), causes);
+        }
     }
-    let known = ["ClusterIP", "ExternalName", "LoadBalancer", "NodePort"];
-    not_one_of("spec.type", &spec["type"], &known, causes);
-    if spec["type"] == "ExternalName" && is_empty(&spec["externalName"]) {
-        causes.push(Cause::required("spec.externalName", ""));
+}
+
+fn affinity(spec: &Value, causes: &mut Vec<Cause>) {
+    let (found, field) = (&spec["sessionAffinity"], "spec.sessionAffinity");
+    one_of(field, found, &["ClientIP", "None"], causes);
+    let config = &spec["sessionAffinityConfig"];
+    if found == "None" && !config.is_null() {
+        let why = "must not be set when session affinity is None";
+        causes.push(Cause::forbidden("spec.sessionAffinityConfig", why));
     }
-    not_one_of(
-        "spec.sessionAffinity",
-        &spec["sessionAffinity"],
-        &["ClientIP", "None"],
-        causes,
-    );
+    let seconds = config["clientIP"]["timeoutSeconds"].as_i64();
+    if let Some(seconds) = seconds.filter(|it| found == "ClientIP" && !(1..=86400).contains(it)) {
+        let field = "spec.sessionAffinityConfig.clientIP.timeoutSeconds";
+        let why = "must be greater than 0 and less than 86400";
+        causes.push(invalid(field, seconds, why));
+    }
+}
+
+/// Ports that the Service or its nodes have twice.
+fn taken_twice(spec: &Value, causes: &mut Vec<Cause>) {
+    let ports = list(spec, "ports");
+    let of_nodes = |port: &Value| number(port, "nodePort");
+    for (at, port) in ports.iter().enumerate() {
+        if spec["type"] == "ClusterIP" && of_nodes(port) != 0 {
+            let why = "may not be used when `type` is 'ClusterIP'";
+            let field = format!("spec.ports[{at}].nodePort");
+            causes.push(Cause::forbidden(field, why));
+        }
+    }
+    let repeats = |at: usize, field: &str| {
+        let same = |other: &Value| {
+            other[field] == ports[at][field] && other["protocol"] == ports[at]["protocol"]
+        };
+        ports[..at].iter().any(same)
+    };
+    let duplicate = |field: String, found: Value| Cause {
+        reason: "FieldValueDuplicate",
+        message: format!("Duplicate value: {found}"),
+        field,
+    };
+    for (at, port) in ports.iter().enumerate() {
+        if of_nodes(port) != 0 && repeats(at, "nodePort") {
+            let field = format!("spec.ports[{at}].nodePort");
+            causes.push(duplicate(field, port["nodePort"].clone()));
+        }
+    }
+    for (at, port) in ports.iter().enumerate() {
+        if repeats(at, "port") {
+            let found = json!({
+                "Name": "",
+                "Protocol": port["protocol"],
+                "AppProtocol": null,
+                "Port": port["port"],
+                "TargetPort": 0,
+                "NodePort": 0,
+            });
+            causes.push(duplicate(format!("spec.ports[{at}]"), found));
+        }
+    }
+}
+
+fn traffic(spec: &Value, causes: &mut Vec<Cause>) {
+    let kind = text(spec, "type");
+    let is_outside = matches!(kind, "LoadBalancer" | "NodePort")
+        || kind == "ClusterIP" && !is_empty(&spec["externalIPs"]);
+    let (outer, field) = (&spec["externalTrafficPolicy"], "spec.externalTrafficPolicy");
+    if is_outside {
+        one_of(field, outer, &["Cluster", "Local"], causes);
+    } else if !is_empty(outer) {
+        let why = "may only be set for externally-accessible services";
+        causes.push(invalid(field, outer, why));
+    }
+    let (inner, field) = (&spec["internalTrafficPolicy"], "spec.internalTrafficPolicy");
+    let needs_inner = matches!(kind, "LoadBalancer" | "NodePort" | "ClusterIP");
+    if inner.is_null() && needs_inner {
+        causes.push(Cause::required(field, ""));
+    } else if !inner.is_null() {
+        only(field, inner, &["Cluster", "Local"], causes);
+    }
+}
+
+/// What a load balancer says of itself.
+fn balancer(object: &Value, causes: &mut Vec<Cause>) {
+    const PATH: &str = "status.loadBalancer.ingress";
+    let ingress = list(&object["status"]["loadBalancer"], "ingress");
+    if !ingress.is_empty() && object["spec"]["type"] != "LoadBalancer" {
+        let why = "may only be used when `spec.type` is 'LoadBalancer'";
+        causes.push(Cause::forbidden(PATH, why));
+        return;
+    }
+    for (at, place) in ingress.iter().enumerate() {
+        let (has_address, mode) = (!is_empty(&place["ip"]), &place["ipMode"]);
+        let field = format!("{PATH}[{at}].ipMode");
+        match (mode.is_null(), has_address) {
+            (true, true) => {
+                let why = "must be specified when `ip` is set";
+                causes.push(Cause::required(field, why));
+            }
+            (false, false) => {
+                let why = "may not be specified when `ip` is not set";
+                causes.push(Cause::forbidden(field, why));
+            }
+            (false, true) => only(&field, mode, &["Proxy", "VIP"], causes),
+            (true, false) => {}
+        }
+        let host = text(place, "hostname");
+        if !host.is_empty() {
+            let field = format!("{PATH}[{at}].hostname");
+            refuse(&field, host, name::bad_subdomain(host), causes);
+        }
+    }
 }

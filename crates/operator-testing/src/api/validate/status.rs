@@ -2,59 +2,103 @@
 
 use serde_json::Value;
 
-use super::super::kind::Kind;
 use super::super::status::Cause;
-use super::negative;
+use super::rule::{invalid, non_negative, number};
 
-pub(super) fn check(kind: &Kind, object: &Value, causes: &mut Vec<Cause>) {
+/// The counts of a kind.
+pub(super) struct Counts {
+    /// None of which is negative.
+    all: &'static [&'static str],
+    /// Those of `replicas`.
+    parts: &'static [&'static str],
+    /// How the ready ones are called where more are available.
+    ready: &'static str,
+}
+
+pub(super) const DEPLOYMENT: Counts = Counts {
+    all: &[
+        "observedGeneration",
+        "replicas",
+        "updatedReplicas",
+        "readyReplicas",
+        "availableReplicas",
+        "unavailableReplicas",
+        "terminatingReplicas",
+        "collisionCount",
+    ],
+    parts: &["updatedReplicas", "readyReplicas", "availableReplicas"],
+    ready: "readyReplicas",
+};
+
+pub(super) const REPLICA_SET: Counts = Counts {
+    all: &[
+        "replicas",
+        "fullyLabeledReplicas",
+        "readyReplicas",
+        "availableReplicas",
+        "observedGeneration",
+        "terminatingReplicas",
+    ],
+    parts: &["fullyLabeledReplicas", "readyReplicas", "availableReplicas"],
+    ready: "readyReplicas",
+};
+
+pub(super) const STATEFUL_SET: Counts = Counts {
+    all: &[
+        "replicas",
+        "readyReplicas",
+        "currentReplicas",
+        "updatedReplicas",
+        "availableReplicas",
+        "observedGeneration",
+        "collisionCount",
+    ],
+    parts: &[
+        "readyReplicas",
+        "currentReplicas",
+        "updatedReplicas",
+        "availableReplicas",
+    ],
+    ready: "status.readyReplicas",
+};
+
+pub(super) const DAEMON_SET: Counts = Counts {
+    all: &[
+        "currentNumberScheduled",
+        "numberMisscheduled",
+        "desiredNumberScheduled",
+        "numberReady",
+        "observedGeneration",
+        "updatedNumberScheduled",
+        "numberAvailable",
+        "numberUnavailable",
+        "collisionCount",
+    ],
+    parts: &[],
+    ready: "",
+};
+
+pub(super) fn check(counts: &Counts, live: &Value, object: &Value, causes: &mut Vec<Cause>) {
     let status = &object["status"];
-    let (counts, parts, ready): (&[&str], &[&str], &str) = match kind.plural.as_str() {
-        "deployments" => (
-            &[
-                "observedGeneration",
-                "replicas",
-                "updatedReplicas",
-                "readyReplicas",
-                "availableReplicas",
-                "unavailableReplicas",
-            ],
-            &["updatedReplicas", "readyReplicas", "availableReplicas"],
-            "readyReplicas",
-        ),
-        "statefulsets" => (
-            &[
-                "replicas",
-                "readyReplicas",
-                "currentReplicas",
-                "updatedReplicas",
-                "availableReplicas",
-                "observedGeneration",
-            ],
-            &[
-                "readyReplicas",
-                "currentReplicas",
-                "updatedReplicas",
-                "availableReplicas",
-            ],
-            "status.readyReplicas",
-        ),
-        _ => return,
-    };
-    for field in counts {
-        negative(&format!("status.{field}"), &status[*field], causes);
-    }
-    let count = |field: &str| status[field].as_i64().unwrap_or_default();
+    non_negative("status", status, counts.all, causes);
     let mut more_than = |field: &str, than: &str, named: &str| {
-        if count(field) > count(than) {
-            let text = format!(
-                "Invalid value: {}: cannot be greater than {named}",
-                count(field)
-            );
-            causes.push(Cause::invalid(format!("status.{field}"), text));
+        let found = number(status, field);
+        if found > number(status, than) {
+            let why = format!("cannot be greater than {named}");
+            causes.push(invalid(format!("status.{field}"), found, why));
         }
     };
-    for field in parts {
+    for field in counts.parts {
         more_than(field, "replicas", "status.replicas");
     }
-    more_than("availableReplicas", "readyReplicas", ready);
+    if !counts.parts.is_empty() {
+        more_than("availableReplicas", "readyReplicas", counts.ready);
+    }
+    let collisions = |object: &Value| object["status"]["collisionCount"].as_i64();
+    let was = collisions(live).filter(|_| counts.all.contains(&"collisionCount"));
+    if was.is_some_and(|was| collisions(object).is_none_or(|now| now < was)) {
+        let now = collisions(object).unwrap_or_default();
+        let why = "cannot be decremented";
+        causes.push(invalid("status.collisionCount", now, why));
+    }
 }

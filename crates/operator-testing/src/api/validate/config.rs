@@ -1,0 +1,73 @@
+//! ConfigMaps and Secrets.
+
+use serde_json::Value;
+
+use super::super::name;
+use super::super::status::Cause;
+use super::rule::{immutable, invalid, is_empty, refuse, text};
+
+pub(super) fn config_map(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
+    frozen(live, object, &["data", "binaryData"], causes);
+    for (key, _) in object["data"].as_object().into_iter().flatten() {
+        self::key("data", key, causes);
+        if object["binaryData"].get(key).is_some() {
+            let why = "duplicate of key present in binaryData";
+            causes.push(invalid(format!("data[{key}]"), format!("{key:?}"), why));
+        }
+    }
+    for (key, _) in object["binaryData"].as_object().into_iter().flatten() {
+        self::key("binaryData", key, causes);
+    }
+}
+
+pub(super) fn secret(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
+    if let Some(live) = live {
+        immutable("", (live, object), "type", causes);
+    }
+    frozen(live, object, &["data"], causes);
+    for (key, _) in object["data"].as_object().into_iter().flatten() {
+        self::key("data", key, causes);
+    }
+    let has = |key: &str| !object["data"][key].is_null();
+    let needed: &[&str] = match text(object, "type") {
+        "kubernetes.io/service-account-token" => {
+            const ACCOUNT: &str = "kubernetes.io/service-account.name";
+            if is_empty(&object["metadata"]["annotations"][ACCOUNT]) {
+                let field = format!("metadata.annotations[{ACCOUNT}]");
+                causes.push(Cause::required(field, ""));
+            }
+            &[]
+        }
+        "kubernetes.io/tls" => &["tls.crt", "tls.key"],
+        "kubernetes.io/dockerconfigjson" => &[".dockerconfigjson"],
+        "kubernetes.io/dockercfg" => &[".dockercfg"],
+        "kubernetes.io/ssh-auth" => &["ssh-privatekey"],
+        "kubernetes.io/basic-auth" if !has("username") && !has("password") => {
+            &["username", "password"]
+        }
+        _ => &[],
+    };
+    let missing = needed.iter().filter(|key| !has(key));
+    causes.extend(missing.map(|key| Cause::required(format!("data[{key}]"), "")));
+}
+
+/// What may not change once `immutable` is set.
+fn frozen(live: Option<&Value>, object: &Value, fields: &[&str], causes: &mut Vec<Cause>) {
+    let Some(live) = live.filter(|live| live["immutable"] == true) else {
+        return;
+    };
+    const WHY: &str = "field is immutable when `immutable` is set";
+    if object["immutable"] != true {
+        causes.push(Cause::forbidden("immutable", WHY));
+    }
+    let mut fields = fields.iter();
+    let changed = fields
+        .by_ref()
+        .filter(|field| live[**field] != object[**field]);
+    causes.extend(changed.map(|field| Cause::forbidden(*field, WHY)));
+}
+
+fn key(field: &str, key: &str, causes: &mut Vec<Cause>) {
+    let wrong = name::bad_config_key(key);
+    refuse(&format!("{field}[{key}]"), key, wrong, causes);
+}
