@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::super::name;
 use super::super::quantity;
 use super::super::status::Cause;
-use super::rule::{immutable, invalid, is_empty, list, only, refuse, text, without};
+use super::rule::{immutable, invalid, is_empty, is_same, list, only, refuse, text, without};
 use super::selector;
 
 const CHANGE: &str = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
@@ -35,7 +35,7 @@ fn change(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
         }
         spec
     };
-    if fixed(old) != fixed(new) {
+    if !is_same(&fixed(old), &fixed(new)) {
         causes.push(Cause::forbidden("spec", CHANGE));
     }
     let amount = |size: &Value| size.as_str().unwrap_or("0").to_owned();

@@ -7,7 +7,7 @@ use super::super::name;
 use super::super::selector::selects;
 use super::super::status::Cause;
 use super::rule::{
-    immutable, invalid, is_empty, list, non_negative, number, shown, unsupported, without,
+    immutable, invalid, is_empty, is_same, list, non_negative, number, shown, unsupported, without,
 };
 use super::selector::{self, Words};
 use super::{job_status, pod};
@@ -190,15 +190,15 @@ fn template(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
     let may_be_resized = live["spec"]["suspend"] == true
         && (is_empty(&status["startTime"]) || is_paused)
         && number(status, "active") == 0;
-    let (place, shown, is_same) = match may_be_resized {
+    let (place, shown, stays) = match may_be_resized {
         true => (
             "spec.template.spec",
             &new["spec"],
-            scheduled(old) == scheduled(new),
+            is_same(&scheduled(old), &scheduled(new)),
         ),
-        false => ("spec.template", new, old == new),
+        false => ("spec.template", new, is_same(old, new)),
     };
-    if !is_same {
+    if !stays {
         causes.push(invalid(place, shown, "field is immutable"));
     }
 }

@@ -38,6 +38,24 @@ pub(super) fn without(object: &Value, fields: &[&str]) -> Value {
     object
 }
 
+/// Whether a value is what was stored before: of an empty map or list nothing is.
+pub(super) fn is_same(old: &Value, new: &Value) -> bool {
+    match (old, new) {
+        (Value::Object(old), Value::Object(new)) => {
+            old.keys().all(|name| new.contains_key(name))
+                && new
+                    .iter()
+                    .all(|(name, new)| is_same(old.get(name).unwrap_or(&Value::Null), new))
+        }
+        (Value::Array(old), Value::Array(new)) => {
+            old.len() == new.len() && old.iter().zip(new).all(|(old, new)| is_same(old, new))
+        }
+        (Value::Null, Value::Array(items)) => items.is_empty(),
+        (Value::Null, Value::Object(fields)) => fields.is_empty(),
+        (old, new) => old == new,
+    }
+}
+
 /// A value as Go shows it: the keys of maps are sorted.
 pub(super) fn shown(value: &Value) -> Value {
     match value {
@@ -170,7 +188,7 @@ pub(super) fn immutable(
     field: &str,
     causes: &mut Vec<Cause>,
 ) {
-    if live[field] != object[field] {
+    if !is_same(&live[field], &object[field]) {
         let field_path = match path {
             "" => field.to_owned(),
             path => format!("{path}.{field}"),

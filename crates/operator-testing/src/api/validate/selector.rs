@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::super::name;
 use super::super::selector::selects;
 use super::super::status::Cause;
-use super::rule::{invalid, is_empty, labels, list, refuse, shown, text};
+use super::rule::{invalid, is_empty, is_same, labels, list, refuse, shown, text};
 
 /// What a kind says of a selector that selects nothing or cannot be read.
 pub(super) struct Words {
@@ -100,7 +100,7 @@ pub(super) fn matches(spec: &Value, causes: &mut Vec<Cause>) {
 /// A selector stays as it is made.
 pub(super) fn immutable(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
     let (live, selector) = (&live["spec"]["selector"], &object["spec"]["selector"]);
-    if live != selector {
+    if !is_same(live, selector) {
         let why = "field is immutable";
         causes.push(invalid("spec.selector", in_order(selector), why));
     }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::super::status::Cause;
 use super::replicated::lasting;
-use super::rule::{invalid, is_empty, label, list, non_negative, only, text, without};
+use super::rule::{invalid, is_empty, is_same, label, list, non_negative, only, text, without};
 use super::selector::{self, Words};
 use super::{claim, pod, rollout, status};
 
@@ -51,7 +51,7 @@ pub(super) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause
     }
     lasting(spec, "StatefulSet", causes);
     if let Some(live) = live {
-        if without(&live["spec"], &MUTABLE) != without(spec, &MUTABLE) {
+        if !is_same(&without(&live["spec"], &MUTABLE), &without(spec, &MUTABLE)) {
             causes.push(Cause::forbidden("spec", CHANGE));
         }
         status::check(&status::STATEFUL_SET, live, object, causes);

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::super::status::Cause;
-use super::super::rule::{invalid, is_empty, list, without};
+use super::super::rule::{invalid, is_empty, is_same, list, without};
 use super::{spaces, tolerations};
 
 const FIELDS: &str = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
@@ -46,7 +46,7 @@ pub(super) fn check(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
         }
         spec
     };
-    if fixed(old) != fixed(new) {
+    if !is_same(&fixed(old), &fixed(new)) {
         causes.push(Cause::forbidden("spec", FIELDS));
     }
 }
