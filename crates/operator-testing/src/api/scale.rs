@@ -20,7 +20,10 @@ impl State {
             .live(request)
             .ok_or_else(|| Failure::not_found(kind, &request.path.name))?;
         let scale = show(&live, &paths);
-        if verb == "get" && kind.custom.is_some() && scale["spec"]["replicas"].is_null() {
+        if verb == "get"
+            && kind.custom.is_some()
+            && read(&live, &paths.spec_replicas_path).is_null()
+        {
             let path = &paths.spec_replicas_path;
             let text = format!("the spec replicas field {path:?} does not exist");
             return Err(Failure::broken(&text));
