@@ -97,6 +97,8 @@ pub(crate) struct State {
     store: Store,
     /// Whether owners or namespaces may have something to be cleaned up after.
     unsettled: bool,
+    /// Whether names of definitions may be free or taken that were not.
+    renamed: bool,
     /// Whether owners are only given by those who may.
     minds_owners: bool,
     /// How many addresses and ports Services were given.
@@ -154,6 +156,7 @@ impl State {
             registry: Registry::default(),
             store: Store::default(),
             unsettled: false,
+            renamed: false,
             minds_owners: false,
             allocated: 0,
             #[cfg(feature = "workloads")]
