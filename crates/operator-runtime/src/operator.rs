@@ -2,6 +2,7 @@
 
 use std::{collections::HashMap, convert::Infallible, sync::Arc};
 
+use futures::future::BoxFuture;
 use kube::{Client, Config};
 use tokio::{net::TcpListener, task::JoinSet, time::timeout};
 use tokio_util::sync::CancellationToken;
@@ -107,7 +108,12 @@ impl Operator {
     /// # Errors
     /// A [`Fatal`] (`downcast_ref` gives it back) if the lease is lost, or the operator cannot work.
     pub async fn run(self) -> anyhow::Result<()> {
-        Ok(self.start().await?)
+        Ok(self.started().await?)
+    }
+
+    /// Boxed, so that it is compiled here and not in each program and test.
+    fn started(self) -> BoxFuture<'static, Result<(), Fatal>> {
+        Box::pin(self.start())
     }
 
     async fn start(self) -> Result<(), Fatal> {

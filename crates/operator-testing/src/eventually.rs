@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::future::Future;
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use serde_json::Value;
 
 use crate::record::Request;
@@ -44,8 +45,12 @@ impl Server {
         }
     }
 
-    /// What may tell why nothing happened.
-    async fn findings(&self) -> String {
+    /// What may tell why nothing happened. Boxed, so that it is compiled here and not in each test.
+    fn findings(&self) -> BoxFuture<'_, String> {
+        Box::pin(self.found())
+    }
+
+    async fn found(&self) -> String {
         let mut text = String::new();
         let requests = self.requests();
         let is_refused = |request: &&Request| request.code >= 400;

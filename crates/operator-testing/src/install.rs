@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use http::Request;
 use serde::Deserialize;
 use serde_json::Value;
@@ -27,7 +28,8 @@ impl Server {
         self.apply_all(objects.collect()).await
     }
 
-    async fn apply_all(&self, mut objects: Vec<Value>) -> Result<()> {
+    /// Boxed, so that it is compiled here and not in each test.
+    fn apply_all(&self, mut objects: Vec<Value>) -> BoxFuture<'_, Result<()>> {
         objects.sort_by_key(|object| match object["kind"].as_str() {
             Some("CustomResourceDefinition") => 0,
             Some("Namespace") => 1,
@@ -35,10 +37,12 @@ impl Server {
             Some("ClusterRole" | "Role") => 3,
             _ => 4,
         });
-        for object in objects {
-            self.apply_one(object).await?;
-        }
-        Ok(())
+        Box::pin(async move {
+            for object in objects {
+                self.apply_one(object).await?;
+            }
+            Ok(())
+        })
     }
 
     /// Deletes every object of a YAML text, in the background; what is gone already is no error.

@@ -11,6 +11,9 @@ use tower::{Layer, Service};
 
 use crate::api::target;
 
+/// What an operator says of its work and of itself.
+pub(crate) const MESSAGES: [&str; 2] = ["events", "leases"];
+
 /// One request, as the server saw it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -69,6 +72,11 @@ impl Request {
     /// Whether it was to change something.
     pub fn is_write(&self) -> bool {
         !matches!(self.verb, "get" | "list" | "watch" | "")
+    }
+
+    /// Whether it was to change more than messages.
+    pub(crate) fn is_work(&self) -> bool {
+        self.is_write() && !MESSAGES.contains(&self.resource.as_str())
     }
 
     /// Whether it asks the same of the same resource, for whatever object.

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use futures::future::BoxFuture;
 use kube::Client;
 use kube::client::ClientBuilder;
 
@@ -41,6 +42,15 @@ enum Backend {
 impl Server {
     /// Starts the server that `OPERATOR_TEST_SERVER` names.
     pub async fn start() -> Result<Self> {
+        Self::started().await
+    }
+
+    /// Boxed, so that what starts a real server is compiled here and not in each test.
+    fn started() -> BoxFuture<'static, Result<Self>> {
+        Box::pin(Self::named())
+    }
+
+    async fn named() -> Result<Self> {
         match std::env::var("OPERATOR_TEST_SERVER")
             .unwrap_or_default()
             .as_str()

@@ -65,6 +65,41 @@ async fn a_definition_registers_its_kind() {
 }
 
 #[tokio::test]
+async fn names_are_free_when_their_definition_has_gone() {
+    let server = Server::start().await.unwrap();
+    server.install(WIDGETS).await.unwrap();
+    let gvk = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
+    let definitions: Api<DynamicObject> =
+        Api::all_with(server.client(), &ApiResource::from_gvk(&gvk));
+    let mut second = definitions.get("widgets.example.com").await.unwrap();
+    second.metadata = object(json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": "gadgets.example.com"},
+    }))
+    .metadata;
+    second.data = json!({"spec": second.data["spec"]});
+    second.data["spec"]["names"] = json!({"plural": "gadgets", "kind": "Widget"});
+    definitions
+        .create(&PostParams::default(), &second)
+        .await
+        .unwrap();
+    let established = async |wanted: bool| {
+        let found = definitions.get("gadgets.example.com").await.ok()?;
+        let status = operator_testing::condition(&found, "Established")?;
+        (status == if wanted { "True" } else { "False" }).then_some(())
+    };
+    let taken = async || established(false).await;
+    server.eventually("the kind is another's", taken).await;
+    definitions
+        .delete("widgets.example.com", &DeleteParams::default())
+        .await
+        .unwrap();
+    let free = async || established(true).await;
+    server.eventually("the kind is free", free).await;
+}
+
+#[tokio::test]
 async fn a_watch_sees_what_happens_after_its_version() {
     let server = Server::start().await.unwrap();
     server.install(WIDGETS).await.unwrap();

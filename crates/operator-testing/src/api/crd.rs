@@ -327,19 +327,8 @@ impl State {
 
     /// Accepts new definitions, deletes the objects of those that are being deleted, and ends those that have none left.
     pub(crate) fn sweep_definitions(&mut self) {
-        let names = self.store.of_kind(GROUP, PLURAL, "");
-        let names: Vec<Key> = names.map(|(key, _)| key.clone()).collect();
-        for key in names {
-            let Some(object) = self.store.find(&key) else {
-                continue;
-            };
-            let mut taken = Taken::default();
-            let others = self.store.of_kind(GROUP, PLURAL, "");
-            let others = others.filter(|(other, _)| other.name != key.name);
-            others
-                .filter(|(_, other)| other["spec"]["group"] == object["spec"]["group"])
-                .for_each(|(_, other)| taken.add(other));
-            self.edit(&key, Actor::ApiServer, |object| accept(object, &taken));
+        if std::mem::take(&mut self.renamed) {
+            self.accept_names();
         }
         let ending: Vec<(Key, Arc<Value>)> = self
             .store
@@ -363,6 +352,23 @@ impl State {
                     unfinalize(object, CLEANUP);
                 });
             }
+        }
+    }
+
+    fn accept_names(&mut self) {
+        let names = self.store.of_kind(GROUP, PLURAL, "");
+        let names: Vec<Key> = names.map(|(key, _)| key.clone()).collect();
+        for key in names {
+            let Some(object) = self.store.find(&key) else {
+                continue;
+            };
+            let mut taken = Taken::default();
+            let others = self.store.of_kind(GROUP, PLURAL, "");
+            let others = others.filter(|(other, _)| other.name != key.name);
+            others
+                .filter(|(_, other)| other["spec"]["group"] == object["spec"]["group"])
+                .for_each(|(_, other)| taken.add(other));
+            self.edit(&key, Actor::ApiServer, |object| accept(object, &taken));
         }
     }
 }

@@ -98,6 +98,8 @@ pub(crate) struct State {
     store: Store,
     /// Whether owners or namespaces may have something to be cleaned up after.
     unsettled: bool,
+    /// Whether names of definitions may be free or taken that were not.
+    renamed: bool,
     /// Whether owners are only given by those who may.
     minds_owners: bool,
     /// The objects whose stored form has what nobody reads: see `decode::Lost`.
@@ -157,6 +159,7 @@ impl State {
             registry: Registry::default(),
             store: Store::default(),
             unsettled: false,
+            renamed: false,
             minds_owners: false,
             untidy: BTreeSet::new(),
             allocated: 0,

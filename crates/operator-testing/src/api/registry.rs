@@ -173,6 +173,7 @@ impl State {
                 .unwrap_or_default();
             let kinds = crd::kinds(object, &before, self.store.version());
             self.registry.custom.insert(name(object).to_owned(), kinds);
+            self.renamed = true;
         }
         self.unsettled |= key.plural == crd::PLURAL;
         if key.plural == "namespaces" && key.group.is_empty() {
@@ -183,6 +184,7 @@ impl State {
     pub(crate) fn after_remove(&mut self, key: &Key) {
         if key.plural == crd::PLURAL && key.group == crd::GROUP {
             self.registry.custom.remove(&key.name);
+            self.renamed = true;
         }
     }
 }

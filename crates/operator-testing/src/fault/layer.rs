@@ -47,6 +47,8 @@ struct Shared {
 struct State {
     schedule: Schedule,
     asked: Vec<Request>,
+    /// When something was last to be written, other than messages.
+    worked: Option<Instant>,
     /// When the server is back.
     away: Option<Instant>,
     /// When the lease was lost.
@@ -90,10 +92,15 @@ impl Faults {
         self.lock().asked.len() > MOST
     }
 
-    /// Whether another replica had the lease a short time ago.
-    pub fn was_usurped(&self) -> bool {
+    /// When something was last written, other than messages.
+    pub fn worked(&self) -> Option<Instant> {
+        self.lock().worked
+    }
+
+    /// How long it shows that another replica took the lease.
+    pub fn usurped_until(&self) -> Option<Instant> {
         let lost = self.lock().lost;
-        lost.is_some_and(|lost| lost.elapsed() < 4 * LEASE)
+        lost.map(|lost| lost + 4 * LEASE)
     }
 
     /// Waits until another replica has taken the lease.
@@ -104,11 +111,14 @@ impl Faults {
     fn next(&self, request: Request) -> Next {
         let mut state = self.lock();
         let number = state.asked.len();
+        let now = Instant::now();
+        if request.is_work() {
+            state.worked = Some(now);
+        }
         state.asked.push(request.clone());
         if number >= MOST {
             return Next::Silence;
         }
-        let now = Instant::now();
         if state.away.is_some_and(|back| now < back) {
             return Next::Refusal;
         }

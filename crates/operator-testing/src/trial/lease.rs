@@ -5,9 +5,9 @@ use std::future::Future;
 
 use kube::Client;
 
-use super::Trial;
 use super::run::Plot;
 use super::stage::Stage;
+use super::{Operator, Trial, boxed};
 use crate::fault::{Fault, Schedule};
 use crate::record::Request;
 
@@ -30,15 +30,19 @@ impl Trial {
         E: Display + Send + 'static,
         R: Future<Output = Result<(), E>> + Send + 'static,
     {
+        self.yields(&boxed(operator));
+    }
+
+    fn yields(&self, operator: &Operator) {
         let stage = Stage::in_memory(self);
         for sample in &self.samples {
-            let calm = self.calm(&stage, &operator, sample, Plot::Nothing);
+            let calm = self.calm(&stage, operator, sample, Plot::Nothing);
             assert!(
                 calm.asked.iter().any(is_election),
                 "without a fault: it asks for no lease"
             );
             let schedules = |_: &_| losses(&calm.asked);
-            self.try_all(&stage, &operator, &calm, (sample, Plot::Usurp), schedules);
+            self.try_all(&stage, operator, &calm, (sample, Plot::Usurp), &schedules);
         }
     }
 }

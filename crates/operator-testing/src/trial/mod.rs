@@ -15,6 +15,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use futures::TryFutureExt;
+use futures::future::BoxFuture;
 use kube::Client;
 
 use self::run::{Course, Plot, Run, told};
@@ -25,9 +27,25 @@ use crate::fault::{Schedule, sampled, schedules, seed};
 /// How long nothing may be written before an operator counts as being at rest, on the test's clock.
 const REST: Duration = Duration::from_secs(60);
 
-/// The same where a watch may fall silent, with the sample and without: first until watches were renewed once, then until the silence is
-/// known for what it is.
-const LONG_RESTS: [Duration; 2] = [Duration::from_secs(160), Duration::from_secs(450)];
+/// How long a run is at least where a watch may fall silent, with the sample and without: first until watches were renewed once, then
+/// until the silence is known for what it is.
+const LONG: [Duration; 2] = [Duration::from_secs(320), Duration::from_secs(900)];
+
+/// What makes an operator of a client: not generic, so that a run is compiled here and not in each test.
+type Operator<'a> = dyn Fn(Client) -> BoxFuture<'static, Result<(), String>> + Sync + 'a;
+
+fn boxed<E, R>(
+    operator: impl Fn(Client) -> R + Sync,
+) -> impl Fn(Client) -> BoxFuture<'static, Result<(), String>> + Sync
+where
+    E: Display + Send + 'static,
+    R: Future<Output = Result<(), E>> + Send + 'static,
+{
+    move |client| {
+        let ended = operator(client);
+        Box::pin(ended.map_err(|error| format!("{error:#}")))
+    }
+}
 
 /// A test of an operator under faults, on the API server in memory, with a clock of its own.
 ///
@@ -109,29 +127,23 @@ impl Trial {
         E: Display + Send + 'static,
         R: Future<Output = Result<(), E>> + Send + 'static,
     {
+        self.converge(&boxed(operator));
+    }
+
+    fn converge(&self, operator: &Operator) {
         let stage = Stage::new(self);
         for sample in &self.samples {
-            let calm = self.calm(&stage, &operator, sample, Plot::Nothing);
+            let calm = self.calm(&stage, operator, sample, Plot::Nothing);
             let schedules = |again: &Run| match stage.is_real() {
                 true => sampled(&calm.asked, seed()),
                 false => schedules(&calm.asked, &again.asked[..again.before_end], seed()),
             };
-            self.try_all(&stage, &operator, &calm, (sample, Plot::Nothing), schedules);
+            self.try_all(&stage, operator, &calm, (sample, Plot::Nothing), &schedules);
         }
     }
 
     /// A run without a fault.
-    fn calm<E, R>(
-        &self,
-        stage: &Stage,
-        operator: &impl Fn(Client) -> R,
-        sample: &str,
-        plot: Plot,
-    ) -> Run
-    where
-        E: Display + Send + 'static,
-        R: Future<Output = Result<(), E>> + Send + 'static,
-    {
+    fn calm(&self, stage: &Stage, operator: &Operator, sample: &str, plot: Plot) -> Run {
         let course = self.course(stage, sample, plot, Schedule::default());
         let calm = self.run(stage, operator, course);
         if let Some(why) = &calm.restless {
@@ -152,38 +164,31 @@ impl Trial {
         schedule: Schedule,
     ) -> Course<'a> {
         let is_silent = schedule.0.values().any(|fault| fault.is_silence());
-        let rests = match is_silent {
-            true => self.long_rests(),
-            false => [stage.rest(self.rest); 2],
-        };
         Course {
             sample,
             schedule,
             plot,
-            rests,
+            rest: stage.rest(self.rest),
+            least: match is_silent {
+                true => LONG,
+                false => [Duration::ZERO; 2],
+            },
         }
     }
 
-    fn long_rests(&self) -> [Duration; 2] {
-        LONG_RESTS.map(|rest| rest.max(self.rest))
-    }
-
     /// Runs under the schedules that are made of a long run without faults, or under the one of `FAULTS`.
-    fn try_all<E, R>(
+    fn try_all(
         &self,
         stage: &Stage,
-        operator: &(impl Fn(Client) -> R + Sync),
+        operator: &Operator,
         calm: &Run,
         (sample, plot): (&str, Plot),
-        schedules: impl Fn(&Run) -> Vec<Schedule>,
-    ) where
-        E: Display + Send + 'static,
-        R: Future<Output = Result<(), E>> + Send + 'static,
-    {
+        schedules: &dyn Fn(&Run) -> Vec<Schedule>,
+    ) {
         // what is done at intervals is done, and watches are renewed, each of which may fall silent
         let mut course = self.course(stage, sample, Plot::Nothing, Schedule::default());
         if !stage.is_real() {
-            course.rests = self.long_rests();
+            course.least = LONG;
         }
         let again = self.run(stage, operator, course);
         if let Some(why) = &again.restless {

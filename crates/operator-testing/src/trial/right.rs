@@ -7,10 +7,9 @@ use std::future::Future;
 use kube::Client;
 use serde_json::Value;
 
-use super::Trial;
 use super::run::Plot;
 use super::stage::Stage;
-use super::state::is_work;
+use super::{Operator, Trial, boxed};
 use crate::fault::{Fault, Schedule};
 use crate::install::{documents, kustomization};
 use crate::record::Request;
@@ -37,11 +36,18 @@ impl Trial {
     /// # Panics
     ///
     /// With the rights that nothing needs.
-    pub fn assert_rights_are_needed<E, R>(&self, written: &[&str], operator: impl Fn(Client) -> R)
-    where
+    pub fn assert_rights_are_needed<E, R>(
+        &self,
+        written: &[&str],
+        operator: impl Fn(Client) -> R + Sync,
+    ) where
         E: Display + Send + 'static,
         R: Future<Output = Result<(), E>> + Send + 'static,
     {
+        self.need_rights(written, &boxed(operator));
+    }
+
+    fn need_rights(&self, written: &[&str], operator: &Operator) {
         let stage = Stage::new(self);
         let manifests = kustomization(&self.manifests);
         let manifests = manifests.unwrap_or_else(|error| panic!("the manifests: {error}"));
@@ -64,7 +70,7 @@ impl Trial {
             .collect();
         let mut calms = vec![];
         for sample in &samples {
-            let calm = self.calm(&stage, &operator, sample, Plot::Deprive);
+            let calm = self.calm(&stage, operator, sample, Plot::Deprive);
             unseen.note(&calm.answered);
             calms.push(calm.asked);
         }
@@ -73,7 +79,7 @@ impl Trial {
             for (fault, plot) in LAST {
                 let numbered = calm.iter().enumerate();
                 let counts = |request: &Request| {
-                    fault.befalls(request) && (is_work(request) || !request.is_write())
+                    fault.befalls(request) && (request.is_work() || !request.is_write())
                 };
                 for (number, _) in numbered.filter(|(_, request)| counts(request)) {
                     if unseen.0.is_empty() {
@@ -81,7 +87,7 @@ impl Trial {
                     }
                     let schedule = Schedule([(number, fault)].into());
                     let course = self.course(&stage, sample, plot, schedule);
-                    unseen.note(&self.run(&stage, &operator, course).answered);
+                    unseen.note(&self.run(&stage, operator, course).answered);
                 }
             }
         }

@@ -1,17 +1,14 @@
 //! One run of an operator, from its start to its rest.
 
-use std::fmt::Display;
-use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use kube::Client;
 use serde_json::Value;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, sleep_until};
 
-use super::Trial;
 use super::stage::Stage;
-use super::state::{Objects, is_work, made, settled};
+use super::state::{Objects, made, settled};
+use super::{Operator, Trial};
 use crate::fault::{Faults, LEASE, Schedule, lease};
 use crate::install::documents;
 use crate::record::Request;
@@ -40,8 +37,10 @@ pub(super) struct Course<'a> {
     pub sample: &'a str,
     pub schedule: Schedule,
     pub plot: Plot,
-    /// With the sample, and without.
-    pub rests: [Duration; 2],
+    /// How long nothing may be written at rest.
+    pub rest: Duration,
+    /// How long it is at least, with the sample and without.
+    pub least: [Duration; 2],
 }
 
 /// What became of one run.
@@ -59,16 +58,7 @@ pub(super) struct Run {
 }
 
 impl Trial {
-    pub(super) fn run<E, R>(
-        &self,
-        stage: &Stage,
-        operator: &impl Fn(Client) -> R,
-        course: Course<'_>,
-    ) -> Run
-    where
-        E: Display + Send + 'static,
-        R: Future<Output = Result<(), E>> + Send + 'static,
-    {
+    pub(super) fn run(&self, stage: &Stage, operator: &Operator, course: Course<'_>) -> Run {
         stage.runtime().block_on(async {
             let server = stage.server(self);
             if stage.is_real() {
@@ -122,7 +112,7 @@ impl Trial {
         let must =
             |done: crate::Result<()>| done.unwrap_or_else(|error| panic!("the sample: {error}"));
         must(server.install(course.sample).await);
-        let [with, without] = course.rests;
+        let [with, without] = course.least;
         let (mut states, mut before_end) = (vec![], 0);
         let life = async {
             if matches!(course.plot, Plot::Hurry | Plot::Touch) {
@@ -132,21 +122,21 @@ impl Trial {
                 must(server.install(&touched(course.sample)).await);
             }
             if course.plot != Plot::Hurry {
-                come_to_rest(server, faults, with, course.plot).await?;
+                come_to_rest(server, faults, course, with).await?;
             }
             if course.plot == Plot::Deprive {
                 deprive(server, faults, &before).await;
-                come_to_rest(server, faults, with, course.plot).await?;
+                come_to_rest(server, faults, course, with).await?;
                 let strangers = disown(server, faults, &before).await;
                 must(server.install(&touched(course.sample)).await);
                 sleep(STRANGE).await;
                 delete(server, &strangers).await;
-                come_to_rest(server, faults, with, course.plot).await?;
+                come_to_rest(server, faults, course, with).await?;
             }
             states.push(settled(server, faults, &before).await);
             before_end = faults.asked().len();
             must(server.uninstall(course.sample).await);
-            come_to_rest(server, faults, without, course.plot).await?;
+            come_to_rest(server, faults, course, without).await?;
             states.push(settled(server, faults, &before).await);
             Ok(())
         };
@@ -218,7 +208,7 @@ async fn keep_off(server: &Server, faults: &Faults, before: &Objects) -> String 
     deprive(server, faults, before).await;
     sleep(LEASE / 3).await;
     let asked = faults.asked();
-    match asked[known..].iter().find(|request| is_work(request)) {
+    match asked[known..].iter().find(|request| request.is_work()) {
         Some(request) => format!("it acts while another replica holds the lease: {request}"),
         None => std::future::pending().await,
     }
@@ -228,25 +218,28 @@ async fn keep_off(server: &Server, faults: &Faults, before: &Objects) -> String 
 async fn come_to_rest(
     server: &Server,
     faults: &Faults,
-    rest: Duration,
-    plot: Plot,
+    course: &Course<'_>,
+    least: Duration,
 ) -> Result<(), String> {
-    let mut written = None;
+    let begun = Instant::now();
+    let end = || {
+        let last = faults.worked().map_or(begun, |last| last.max(begun));
+        let usurped = faults.usurped_until().unwrap_or(begun);
+        (last + course.rest).max(begun + least).max(usurped)
+    };
     for _ in 0..PATIENCE {
-        sleep(rest).await;
+        let expected = end();
+        sleep_until(expected).await;
         let ended = server.ended().clone();
-        if let Some(reason) = ended.filter(|_| plot != Plot::Usurp) {
+        if let Some(reason) = ended.filter(|_| course.plot != Plot::Usurp) {
             return Err(format!("the operator ended: {reason}"));
         }
-        let writes = faults.asked();
-        let writes = writes.iter().filter(|request| is_work(request)).count();
         if faults.is_exhausted() {
             break;
         }
-        if written == Some(writes) && !faults.was_usurped() {
+        if end() == expected {
             return Ok(());
         }
-        written = Some(writes);
     }
     let asked = faults.asked();
     let last: Vec<String> = asked

@@ -8,11 +8,8 @@ use serde_json::Value;
 
 use super::run::Run;
 use crate::fault::Faults;
-use crate::record::Request;
+use crate::record::{MESSAGES, Request};
 use crate::server::Server;
-
-/// What an operator says of its work and of itself.
-const MESSAGES: [&str; 2] = ["events", "leases"];
 
 /// By `GROUP/PLURAL/NAMESPACE/NAME`.
 pub(super) type Objects = BTreeMap<String, Arc<Value>>;
@@ -66,15 +63,10 @@ fn is_new(before: &Objects, path: &str, object: &Arc<Value>) -> bool {
 /// Group and plural of all that the operator wrote, but for messages.
 fn written(faults: &Faults) -> BTreeSet<(String, String)> {
     let asked = faults.asked();
-    let written = asked.into_iter().filter(is_work);
+    let written = asked.into_iter().filter(Request::is_work);
     written
         .map(|request| (request.group, request.resource))
         .collect()
-}
-
-/// Whether a request changes more than messages.
-pub(super) fn is_work(request: &Request) -> bool {
-    request.is_write() && !MESSAGES.contains(&request.resource.as_str())
 }
 
 /// Group and plural of a path.
