@@ -59,12 +59,15 @@ impl State {
         self.found(key, object);
     }
 
-    /// Gives a new or changed Service what it asks for and does not have.
-    pub(crate) fn allocate(&mut self, live: Option<&Value>, object: &mut Value) {
+    /// Gives a new or changed Service what it asks for and does not have, and takes what another type had from it.
+    pub(crate) fn allocate(&mut self, live: Option<&Value>, object: &mut Value) -> Result<()> {
         let spec = &mut object["spec"];
-        let type_ = spec["type"].as_str().unwrap_or_default().to_owned();
-        if type_ == "ExternalName" {
-            return;
+        if let Some(live) = live {
+            drop_of_other_type(&live["spec"], spec);
+            keep_node_ports(&live["spec"], spec)?;
+        }
+        if spec["type"] == "ExternalName" {
+            return Ok(());
         }
         for field in [
             "clusterIP",
@@ -100,8 +103,7 @@ impl State {
         if spec["ipFamilies"].is_null() {
             spec["ipFamilies"] = policy.1;
         }
-        let wants_ports = type_ == "NodePort"
-            || type_ == "LoadBalancer" && spec["allocateLoadBalancerNodePorts"] != false;
+        let wants_ports = wants_node_ports(spec);
         for port in spec["ports"].as_array_mut().into_iter().flatten() {
             if wants_ports && port["nodePort"].is_null() {
                 self.allocated += 1;
@@ -111,5 +113,92 @@ impl State {
         if let Some(spec) = spec.as_object_mut() {
             spec.retain(|_, value| !value.is_null());
         }
+        Ok(())
     }
+}
+
+fn wants_node_ports(spec: &Value) -> bool {
+    spec["type"] == "NodePort"
+        || spec["type"] == "LoadBalancer" && spec["allocateLoadBalancerNodePorts"] != false
+}
+
+fn has_node_ports(spec: &Value) -> bool {
+    spec["type"] == "NodePort" || spec["type"] == "LoadBalancer"
+}
+
+fn is_accessible(spec: &Value) -> bool {
+    let addresses = spec["externalIPs"].as_array();
+    has_node_ports(spec)
+        || spec["type"] == "ClusterIP" && addresses.is_some_and(|it| !it.is_empty())
+}
+
+fn node_ports(spec: &Value) -> Vec<&Value> {
+    let ports = spec["ports"].as_array().into_iter().flatten();
+    let ports = ports.map(|port| &port["nodePort"]);
+    ports.filter(|port| !port.is_null()).collect()
+}
+
+/// Drops the fields that a Service of the new type has no use for, if they are as they were.
+fn drop_of_other_type(live: &Value, spec: &mut Value) {
+    let mut gone: Vec<&str> = Vec::new();
+    if live["type"] != "ExternalName" && spec["type"] == "ExternalName" {
+        gone.extend([
+            "clusterIP",
+            "clusterIPs",
+            "ipFamilies",
+            "ipFamilyPolicy",
+            "internalTrafficPolicy",
+        ]);
+    }
+    if live["type"] == "LoadBalancer" && spec["type"] != "LoadBalancer" {
+        gone.extend(["allocateLoadBalancerNodePorts", "loadBalancerClass"]);
+    }
+    if is_accessible(live) && !is_accessible(spec) {
+        gone.push("externalTrafficPolicy");
+    }
+    let has_new_port = {
+        let before = node_ports(live);
+        node_ports(spec).iter().any(|port| !before.contains(port))
+    };
+    let Some(fields) = spec.as_object_mut() else {
+        return;
+    };
+    for field in gone {
+        if fields.get(field) == live.get(field) {
+            fields.shift_remove(field);
+        }
+    }
+    if has_node_ports(live) && !has_node_ports(spec) && !has_new_port {
+        for port in spec["ports"].as_array_mut().into_iter().flatten() {
+            port.as_object_mut()
+                .map(|port| port.shift_remove("nodePort"));
+        }
+    }
+}
+
+/// Ports keep their node ports by name; two of one name can't.
+fn keep_node_ports(live: &Value, spec: &mut Value) -> Result<()> {
+    if !wants_node_ports(live) || !wants_node_ports(spec) {
+        return Ok(());
+    }
+    let used: Vec<Value> = node_ports(spec).into_iter().cloned().collect();
+    let mut given: Vec<(Value, Value)> = Vec::new();
+    for port in spec["ports"].as_array_mut().into_iter().flatten() {
+        let before = live["ports"].as_array().into_iter().flatten();
+        let mut before = before.filter(|other| other["name"] == port["name"]);
+        let before = before.next_back().map(|other| other["nodePort"].clone());
+        if port["nodePort"].is_null()
+            && let Some(before) = before.filter(|it| !used.contains(it))
+        {
+            port["nodePort"] = before;
+        }
+        let pair = (port["protocol"].clone(), port["nodePort"].clone());
+        if !pair.1.is_null() && given.contains(&pair) {
+            let protocol = pair.0.as_str().unwrap_or_default();
+            let why = format!("duplicate nodePort: {{{protocol} {}}}", pair.1);
+            return Err(Failure::internal(why));
+        }
+        given.push(pair);
+    }
+    Ok(())
 }

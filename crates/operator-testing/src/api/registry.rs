@@ -113,7 +113,7 @@ impl State {
             if !is_dry_run {
                 address::check_owner(kind, object)?;
             }
-            self.allocate(None, object);
+            self.allocate(None, object)?;
         }
         if kind.is("", "persistentvolumeclaims") {
             defaults::admit_claim(object);
@@ -133,7 +133,12 @@ impl State {
         Ok(())
     }
 
-    pub(crate) fn before_update(&mut self, kind: &Kind, live: &Value, object: &mut Value) {
+    pub(crate) fn before_update(
+        &mut self,
+        kind: &Kind,
+        live: &Value,
+        object: &mut Value,
+    ) -> Result<()> {
         if crd::is_definition(kind) {
             crd::note_storage(object);
         }
@@ -141,7 +146,7 @@ impl State {
             defaults::tolerate(&mut object["spec"]);
         }
         if kind.is("", "services") {
-            self.allocate(Some(live), object);
+            self.allocate(Some(live), object)?;
         }
         if kind.is("apps", "daemonsets") {
             defaults::count_templates(live, object);
@@ -149,6 +154,7 @@ impl State {
         if kind.is("apps", "statefulsets") {
             defaults::without_alpha(Some(live), object);
         }
+        Ok(())
     }
 
     pub(crate) fn kind_violations(

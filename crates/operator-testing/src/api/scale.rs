@@ -68,7 +68,10 @@ impl State {
             return Err(Failure::invalid(&named, &request.path.name, vec![cause]));
         }
         write(&mut object, &paths.spec_replicas_path, replicas);
-        let lost = request.settle(&mut object)?;
+        let scaled = object.clone();
+        let mut lost = request.settle(&mut object)?;
+        // What is scaled is not decoded: defaults come with the next write.
+        lost.is_untidy = kind.custom.is_some() && scaled != object;
         match self.update(request, live, object, lost)? {
             Reply::Object { code, object } => Ok(Reply::Object {
                 code,

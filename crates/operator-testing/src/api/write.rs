@@ -242,7 +242,7 @@ impl State {
         for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
             metadata::set(&mut object, field, live["metadata"][field].clone());
         }
-        self.before_update(kind, &live, &mut object);
+        self.before_update(kind, &live, &mut object)?;
         let subresource = request.path.subresource.as_deref();
         let is_status = subresource == Some("status");
         if has_generation(kind) && !is_status && desired(kind, &live) != desired(kind, &object) {
@@ -360,7 +360,7 @@ fn without_empty_rules(kind: &Kind, object: &mut Value) -> bool {
 
 /// Whether an object has the types of its schema, its status too.
 fn fits(kind: &Kind, object: &Value) -> bool {
-    kind.custom.is_none() || is_declared(object, node(kind))
+    is_declared(object, node(kind))
 }
 
 /// A uid that is sent is that of the live object.

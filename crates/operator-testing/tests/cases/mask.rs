@@ -239,6 +239,9 @@ fn without_address(mut text: String) -> String {
         let length = text[start..].find('"').unwrap_or_default();
         text.replace_range(start..start + length, "<address>");
     }
+    if text.starts_with("duplicate nodePort: ") {
+        text.retain(|letter| !letter.is_ascii_digit());
+    }
     text
 }
 

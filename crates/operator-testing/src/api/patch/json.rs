@@ -48,6 +48,7 @@ pub(crate) fn patched(live: &Value, patch: Value) -> Result<Value> {
         if let PatchOperation::Test(test) = &operation
             && test.value.is_null()
             && object.pointer(test.path.as_str()).is_none()
+            && is_in_object(&object, &test.path)
         {
             continue;
         }

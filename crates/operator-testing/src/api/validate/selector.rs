@@ -112,7 +112,8 @@ pub(super) fn in_order(selector: &Value) -> Value {
         return selector.clone();
     };
     let known = ["matchLabels", "matchExpressions"];
-    let given = known.iter().filter(|field| fields.contains_key(**field));
+    let is_given = |field: &&&str| fields.get(**field).is_some_and(|it| !is_empty(it));
+    let given = known.iter().filter(is_given);
     let fields = given.map(|field| ((*field).to_owned(), shown(&fields[*field])));
     Value::Object(fields.collect::<Map<_, _>>())
 }
