@@ -158,6 +158,7 @@ pub(crate) fn settle(kind: &Kind, object: &mut Value) -> Result<Settled, Undecod
     match (&kind.custom, &kind.type_name) {
         (Some(custom), _) => {
             round(object, "", &mut settled.lost.validated);
+            check_embedded(&custom.schema, object, "")?;
             settled
                 .unknown
                 .extend(operator_schema::prune(&custom.schema, object));
@@ -173,6 +174,45 @@ pub(crate) fn settle(kind: &Kind, object: &mut Value) -> Result<Settled, Undecod
         (None, None) => {}
     }
     Ok(settled)
+}
+
+/// An object in another one says of what kind it is in texts.
+fn check_embedded(schema: &Schema, value: &Value, path: &str) -> Result<(), Undecodable> {
+    let below = |name: &str| match path {
+        "" => name.to_owned(),
+        path => format!("{path}.{name}"),
+    };
+    match value {
+        Value::Object(fields) => {
+            for name in ["apiVersion", "kind"] {
+                if schema.embedded_resource
+                    && let Some(value) = fields.get(name).filter(|it| !it.is_string())
+                {
+                    let path = below(name);
+                    let why = format!("{path}: Invalid value: {value}: must be a string");
+                    return Err(Undecodable::new(why));
+                }
+            }
+            let element = match &schema.additional_properties {
+                Some(SchemaOrBool::Schema(element)) => Some(&**element),
+                _ => None,
+            };
+            fields.iter().try_for_each(|(name, value)| {
+                match schema.properties.get(name).or(element) {
+                    Some(schema) => check_embedded(schema, value, &below(name)),
+                    None => Ok(()),
+                }
+            })
+        }
+        Value::Array(items) => match &schema.items {
+            Some(schema) => items
+                .iter()
+                .enumerate()
+                .try_for_each(|(at, item)| check_embedded(schema, item, &format!("{path}[{at}]"))),
+            None => Ok(()),
+        },
+        _ => Ok(()),
+    }
 }
 
 /// A stored custom object as a schema has it: pruned, with defaults.
@@ -304,6 +344,7 @@ fn settle_builtin(
         ("string", value) => value.is_string(),
         ("boolean", value) => value.is_boolean(),
         ("integer", value) => value.is_i64() || value.is_u64(),
+        _ if last_word(schema) == Some("IntOrString") => value.is_number() || value.is_string(),
         _ => true,
     };
     if !fits && !value.is_null() {

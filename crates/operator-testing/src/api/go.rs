@@ -65,6 +65,17 @@ impl Undecodable {
             name(schema)
         );
         let target = resolve(schema);
+        // These read themselves, as what they are in JSON.
+        let own = match last_word(schema) {
+            Some("Time" | "MicroTime") => Some("string"),
+            Some("IntOrString") => Some("int32"),
+            _ => None,
+        };
+        if let Some(own) = own {
+            let found = go_type(value);
+            let converted = format!("json: cannot unmarshal {found} into Go value of type {own}");
+            return Self { decoded, converted };
+        }
         let (kind, sort) = sort_of(value);
         let converted = match target.type_.as_deref() {
             Some("object") if target.additional_properties.is_some() => {
@@ -139,6 +150,7 @@ fn name(schema: &Schema) -> String {
         (Some("integer"), _) if target.format.as_deref() == Some("int64") => "int64".to_owned(),
         (Some("integer"), _) => "int32".to_owned(),
         (Some(other), _) => other.to_owned(),
+        (None, Some("IntOrString")) => "int32".to_owned(),
         (None, _) => String::new(),
     }
 }

@@ -13,7 +13,7 @@ use super::metadata::{name, text};
 use super::status::Cause;
 use super::store::Key;
 use super::validate;
-use super::{State, address, decode, definition, event, namespace, status::Result};
+use super::{Request, State, address, decode, definition, event, namespace, status::Result};
 
 /// All served kinds.
 #[derive(Clone, Default)]
@@ -99,18 +99,18 @@ impl State {
 
     pub(crate) fn before_create(
         &mut self,
-        kind: &Kind,
-        is_dry_run: bool,
+        request: &Request<'_>,
         object: &mut Value,
     ) -> Result<()> {
+        let kind = request.kind;
         if kind.is("", "namespaces") {
             namespace::prepare(object);
         }
         if crd::is_definition(kind) {
             crd::prepare(object);
         }
-        if kind.is("", "services") {
-            if !is_dry_run {
+        if kind.is("", "services") && request.path.subresource.is_none() {
+            if !request.call.is_dry_run() {
                 address::check_owner(kind, object)?;
             }
             self.allocate(None, object)?;

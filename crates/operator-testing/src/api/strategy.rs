@@ -91,8 +91,16 @@ pub(crate) fn desired(kind: &Kind, object: &Value) -> Value {
     object
 }
 
+/// Whether a write to an object, or to its subresource, creates what is absent. A status does only of Services.
+pub(crate) fn creates(kind: &Kind, subresource: Option<&str>) -> bool {
+    match subresource {
+        None => creates_on_update(kind),
+        Some(_) => kind.is("", "services"),
+    }
+}
+
 /// The kinds whose `PUT` creates what is absent.
-pub(crate) fn creates_on_update(kind: &Kind) -> bool {
+fn creates_on_update(kind: &Kind) -> bool {
     kind.group == "rbac.authorization.k8s.io"
         || [
             ("coordination.k8s.io", "leases"),

@@ -12,7 +12,7 @@ use super::kind::Kind;
 use super::metadata::{self, finalizers, is_deleting, is_out_of_time, name, text};
 use super::status::{Cause, Failure, Result};
 use super::store::Key;
-use super::strategy::{creates_on_update, desired, ignored, needs_version, restrict};
+use super::strategy::{creates, desired, ignored, needs_version, restrict};
 use super::{Reply, Request, State, decode, defaults, json, scale, zero};
 
 /// An object about to be stored, with its field managers.
@@ -87,7 +87,7 @@ impl State {
         let has_labels = sent["metadata"]["labels"]
             .as_object()
             .is_some_and(|labels| !labels.is_empty());
-        self.before_create(kind, request.call.is_dry_run(), &mut object)?;
+        self.before_create(request, &mut object)?;
         if kind.is("batch", "jobs") && !has_labels && object["metadata"]["labels"].is_object() {
             // To the real server, these are the labels of the template itself.
             object["metadata"]["labels"] = object["spec"]["template"]["metadata"]["labels"].clone();
@@ -114,6 +114,9 @@ impl State {
                 false => Failure::already_exists(kind, &name),
             });
         }
+        let mut lost = lost;
+        // What it is stored with first has another form.
+        lost.is_untidy |= kind.is("", "persistentvolumeclaims");
         let object = self.keep(request, key, object, lost)?;
         Ok(Reply::created(object))
     }
@@ -138,7 +141,7 @@ impl State {
             _ => {}
         }
         let Some(live) = self.live(request) else {
-            if creates_on_update(kind) && request.path.subresource.is_none() {
+            if creates(kind, request.path.subresource.as_deref()) {
                 check_identity(request, &object, "")?;
                 check_number(&object)?;
                 let version = object["metadata"]["resourceVersion"].take();

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::path::Step;
 use crate::api::builtin::resolve;
-use crate::api::go::{in_source, printed};
+use crate::api::go::{in_source, last_word, printed};
 
 /// The place in a schema that describes a value.
 #[derive(Clone, Copy)]
@@ -122,7 +122,12 @@ impl<'a> Node<'a> {
         let Self::Schema(schema) = self else {
             return None;
         };
-        let type_ = resolve(schema).type_.as_deref()?;
+        let target = resolve(schema);
+        let type_ = match (target.type_.as_deref(), target.format.as_deref()) {
+            _ if matches!(last_word(schema), Some("Time" | "MicroTime" | "Quantity")) => "scalar",
+            (Some("string"), Some(format)) if format != "byte" => "scalar",
+            (type_, _) => type_?,
+        };
         let sort = match value {
             Value::String(_) => "string",
             Value::Bool(_) => "bool",
@@ -133,6 +138,9 @@ impl<'a> Node<'a> {
             (_, Value::Null) | ("object", Value::Object(_)) | ("array", Value::Array(_)) => None,
             ("object", value) => Some(format!("map, got &{{{}}}", printed(value))),
             ("array", value) => Some(format!("list, got &{{{}}}", printed(value))),
+            ("scalar", Value::Object(_) | Value::Array(_)) => {
+                Some(format!("any scalar, got &{{{}}}", printed(value)))
+            }
             ("string", value) if !value.is_string() => Some(format!(
                 "string, got &value.valueUnstructured{{Value:{}}}",
                 in_source(value)

@@ -10,6 +10,7 @@ use super::super::json::{go_type, yaml};
 use super::super::kind::group_version;
 use super::super::metadata::{self, name, text};
 use super::super::status::{Cause, Failure, Result};
+use super::super::strategy::creates;
 use super::super::write::{Draft, node, without_managers, writer};
 use super::super::{Reply, Request, State, last_applied};
 use super::check_names;
@@ -25,7 +26,8 @@ impl State {
             return Err(Failure::invalid_options("PatchOptions", vec![cause]));
         }
         let live = self.live(request);
-        if live.is_none() && request.path.subresource.is_some() {
+        let subresource = request.path.subresource.as_deref();
+        if live.is_none() && subresource.is_some() && !creates(kind, subresource) {
             return Err(Failure::not_found(kind, &request.path.name));
         }
         let mut applied = yaml(&request.call.body)?;
@@ -89,7 +91,17 @@ impl State {
         let mut before = Managers::read(&base["metadata"]["managedFields"]).unwrap_or_default();
         let subresource = request.path.subresource.as_deref();
         if live.is_some() && before.0.is_empty() {
-            // What was never tracked is from now on.
+            // What was never tracked is from now on, if it has types.
+            if let Some(what) = undeclared(&bare, node(kind)) {
+                return Err(Failure::internal(format!(
+                    "failed to create manager for existing fields: failed to convert new object ({}/{}; {}/{}, Kind={}) to smd typed: {what}",
+                    text(&bare, "namespace"),
+                    name(&bare),
+                    kind.group,
+                    kind.version,
+                    kind.kind
+                )));
+            }
             let first = writer(kind, FIRST.to_owned(), Operation::Update, subresource);
             before = first.update(&request.blank(), &bare, &before);
         }

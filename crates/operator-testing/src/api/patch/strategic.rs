@@ -285,7 +285,12 @@ fn keyless(item: &Value, key: &str) -> Failure {
 }
 
 fn unknown_directive(patch: &Map<String, Value>) -> Failure {
-    let directive = printed(&patch[PATCH]);
+    let directive = match &patch[PATCH] {
+        Value::Null => "%!s(<nil>)".to_owned(),
+        Value::String(text) => text.clone(),
+        // Where Go expects a text.
+        other => format!("%!s({}={})", type_of(other), printed(other)),
+    };
     let shown = printed(&Value::Object(patch.clone()));
     Failure::internal(format!("unknown patch type: {directive} in map: {shown}"))
 }
