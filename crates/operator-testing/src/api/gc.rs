@@ -13,7 +13,7 @@ use super::apply::{Managers, Operation};
 use super::delete::{FOREGROUND, ORPHAN, Options, Propagation};
 use super::metadata::{self, finalizers, is_deleting, is_out_of_time, text};
 use super::store::Key;
-use super::write::{without_managers, writer};
+use super::tracking::{without_managers, writer};
 
 /// A part of the real cluster that changes objects.
 #[derive(Clone, Copy)]

@@ -47,6 +47,7 @@ mod store;
 mod strategy;
 #[cfg(feature = "http")]
 mod table;
+mod tracking;
 mod validate;
 mod watch;
 mod webhook;

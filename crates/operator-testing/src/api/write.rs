@@ -5,15 +5,16 @@ use std::borrow::Cow;
 use serde_json::{Value, json};
 
 use super::admit::{check_number, check_place, check_version, immutable};
-use super::apply::{ManagerId, Managers, Node, Operation, Writer, is_declared};
-use super::builtin::{builtin, has_generation};
+use super::apply::{Managers, Operation};
+use super::builtin::has_generation;
 use super::decode::Lost;
 use super::kind::Kind;
 use super::metadata::{self, finalizers, is_deleting, is_out_of_time, name, text};
 use super::status::{Cause, Failure, Result};
 use super::store::Key;
-use super::strategy::{creates, desired, ignored, needs_version, restrict};
-use super::{Reply, Request, State, decode, defaults, json, scale, zero};
+use super::strategy::{creates, desired, needs_version, restrict};
+use super::tracking::{fits, is_reset, without_managers};
+use super::{Reply, Request, State, decode, defaults, json, scale};
 
 /// An object about to be stored, with its field managers.
 pub(crate) struct Draft {
@@ -83,17 +84,9 @@ impl State {
             }
         }
         without_empty_rules(kind, &mut object);
-        let sent = json::yaml(&request.call.body).unwrap_or_default();
-        let has_labels = sent["metadata"]["labels"]
-            .as_object()
-            .is_some_and(|labels| !labels.is_empty());
         self.before_create(request, &mut object)?;
-        if kind.is("batch", "jobs") && !has_labels && object["metadata"]["labels"].is_object() {
-            // To the real server, these are the labels of the template itself.
-            object["metadata"]["labels"] = object["spec"]["template"]["metadata"]["labels"].clone();
-        }
-        if kind.is("batch", "jobs") && request.call.is_dry_run() {
-            defaults::label_job(&mut object);
+        if kind.is("batch", "jobs") {
+            share_labels(request, &mut object);
         }
         self.check(kind, &with(&object, &lost))?;
         self.check_owners(request, None, &object)?;
@@ -317,21 +310,16 @@ impl State {
     }
 }
 
-impl<'a> Request<'a> {
-    /// An object of the kind with nothing in it.
-    pub(crate) fn blank(&self) -> Value {
-        let mut object = match (&self.kind.custom, &self.kind.type_name) {
-            (None, Some(type_name)) => zero::object(type_name),
-            _ => json!({}),
-        };
-        object["apiVersion"] = self.kind.api_version().into();
-        object["kind"] = self.kind.kind.as_str().into();
-        object
+/// To the real server, the labels of a job that is given none are those of its template.
+fn share_labels(request: &Request<'_>, job: &mut Value) {
+    let sent = json::yaml(&request.call.body).unwrap_or_default();
+    let labels = sent["metadata"]["labels"].as_object();
+    let is_bare = labels.is_none_or(|labels| labels.is_empty());
+    if is_bare && job["metadata"]["labels"].is_object() {
+        job["metadata"]["labels"] = job["spec"]["template"]["metadata"]["labels"].clone();
     }
-
-    pub(crate) fn writer(&self, operation: Operation) -> Writer<'a> {
-        let subresource = self.path.subresource.as_deref();
-        writer(self.kind, self.call.manager(), operation, subresource)
+    if request.call.is_dry_run() {
+        defaults::label_job(job);
     }
 }
 
@@ -361,11 +349,6 @@ fn without_empty_rules(kind: &Kind, object: &mut Value) -> bool {
     is_empty
 }
 
-/// Whether an object has the types of its schema, its status too.
-fn fits(kind: &Kind, object: &Value) -> bool {
-    is_declared(object, node(kind))
-}
-
 /// A uid that is sent is that of the live object.
 fn check_identity(request: &Request<'_>, object: &Value, live: &str) -> Result<()> {
     let uid = text(object, "uid");
@@ -382,54 +365,4 @@ fn check_identity(request: &Request<'_>, object: &Value, live: &str) -> Result<(
         },
     );
     Err(Failure::conflict(request.kind, name, &why))
-}
-
-/// Someone who writes objects of a kind.
-pub(crate) fn writer<'a>(
-    kind: &'a Kind,
-    manager: String,
-    operation: Operation,
-    subresource: Option<&str>,
-) -> Writer<'a> {
-    let api_version = kind.api_version();
-    let id = ManagerId {
-        name: manager,
-        operation,
-        api_version: match operation {
-            Operation::Apply => String::new(),
-            Operation::Update => api_version.clone(),
-        },
-        subresource: subresource.unwrap_or_default().to_owned(),
-    };
-    Writer {
-        id,
-        api_version,
-        node: node(kind),
-        ignored: ignored(kind, subresource),
-        // What comes through a scale is kept without its time.
-        time: (subresource != Some("scale")).then(metadata::now),
-    }
-}
-
-/// The schema of a kind's objects for field ownership.
-pub(crate) fn node(kind: &Kind) -> Node<'_> {
-    match (&kind.custom, &kind.type_name) {
-        (Some(custom), _) => Node::Schema(&custom.shape),
-        (None, Some(name)) => builtin()
-            .types
-            .get(name)
-            .map_or(Node::Deduced, Node::Schema),
-        (None, None) => Node::Deduced,
-    }
-}
-
-pub(crate) fn without_managers(object: &Value) -> Value {
-    let mut object = object.clone();
-    metadata::set(&mut object, "managedFields", Value::Null);
-    object
-}
-
-/// `[{}]` and `[]` give up all ownership.
-fn is_reset(entries: &Value) -> bool {
-    *entries == json!([{}]) || *entries == json!([])
 }

@@ -11,7 +11,8 @@ use super::super::kind::group_version;
 use super::super::metadata::{self, name, text};
 use super::super::status::{Cause, Failure, Result};
 use super::super::strategy::creates;
-use super::super::write::{Draft, node, without_managers, writer};
+use super::super::tracking::{node, without_managers, writer};
+use super::super::write::Draft;
 use super::super::{Reply, Request, State, last_applied};
 use super::check_names;
 

@@ -14,7 +14,7 @@ use super::json as body;
 use super::kind::{Kind, group_version};
 use super::metadata::{name, text};
 use super::status::{Cause, Failure, Result};
-use super::write::node;
+use super::tracking::node;
 use super::{Reply, Request, State, decode, last_applied};
 
 const JSON: &str = "application/json-patch+json";

@@ -1,0 +1,232 @@
+//! Objects of built-in kinds are Go structs: what becomes of a value in a field of one.
+
+use operator_schema::{Schema, SchemaOrBool};
+use serde_json::{Map, Value, json};
+
+use super::super::builtin::{OBJECT_META, resolve};
+use super::super::go::{Undecodable, bad_time, last_word, omits, reference};
+use super::super::json::go_type;
+use super::super::{defaults, quantity};
+use super::Settled;
+
+/// Where a value is, as Go's decoder names it.
+#[derive(Clone)]
+pub(super) struct Place<'a> {
+    /// The struct that the value is a field of.
+    owner: &'a str,
+    /// Its whole name.
+    type_name: &'a str,
+    /// The fields down to it, without indices.
+    fields: String,
+    /// The same, with them.
+    shown: String,
+}
+
+impl<'a> Place<'a> {
+    pub fn root(owner: &'a str, type_name: &'a str) -> Self {
+        let (fields, shown) = Default::default();
+        Self {
+            owner,
+            type_name,
+            fields,
+            shown,
+        }
+    }
+
+    /// The metadata of a custom object.
+    pub fn metadata() -> Place<'static> {
+        Place {
+            shown: "metadata".into(),
+            ..Place::root("ObjectMeta", OBJECT_META)
+        }
+    }
+
+    fn field(&self, name: &str) -> Self {
+        let below = |path: &str| match path {
+            "" => name.to_owned(),
+            path => format!("{path}.{name}"),
+        };
+        Self {
+            fields: below(&self.fields),
+            shown: below(&self.shown),
+            ..*self
+        }
+    }
+
+    fn item(&self, at: usize) -> Self {
+        Self {
+            shown: format!("{}[{at}]", self.shown),
+            ..self.clone()
+        }
+    }
+}
+
+/// A built-in kind is a Go struct: null is absent, unknown fields are dropped, a wrong type is refused.
+pub(super) fn settle_builtin(
+    value: &mut Value,
+    schema: &Schema,
+    place: &Place<'_>,
+    settled: &mut Settled,
+) -> Result<(), Undecodable> {
+    let target = resolve(schema);
+    if last_word(schema) == Some("Quantity") {
+        let text = value
+            .as_str()
+            .map_or_else(|| value.to_string(), str::to_owned);
+        if let Some(canonical) = quantity::canonical(&text) {
+            *value = canonical.into();
+        }
+        return Ok(());
+    }
+    let type_ = target.type_.as_deref().unwrap_or_default();
+    if target.format.as_deref() == Some("byte")
+        && let Some(items) = value.as_array()
+    {
+        *value = defaults::base64(&bytes(items, place)?).into();
+    }
+    let fits = match (type_, &*value) {
+        ("object", value) => value.is_object(),
+        ("array", value) => value.is_array(),
+        ("string", value) => value.is_string(),
+        ("boolean", value) => value.is_boolean(),
+        ("integer", value) => value.is_i64() || value.is_u64(),
+        _ if last_word(schema) == Some("IntOrString") => value.is_number() || value.is_string(),
+        _ => true,
+    };
+    if !fits && !value.is_null() {
+        return Err(Undecodable::of(value, schema, place.owner, &place.fields));
+    }
+    match value {
+        Value::Object(fields) if type_ == "object" => {
+            let place = Place {
+                owner: last_word(schema).unwrap_or(place.owner),
+                type_name: reference(schema).unwrap_or(place.type_name),
+                ..place.clone()
+            };
+            settle_fields(fields, target, &place, settled)
+        }
+        Value::Array(items) => match &target.items {
+            Some(item) => items.iter_mut().enumerate().try_for_each(|(at, value)| {
+                zero_item(value, item);
+                settle_builtin(value, item, &place.item(at), settled)
+            }),
+            None => Ok(()),
+        },
+        Value::String(text) if target.format.as_deref() == Some("byte") => match bad_base64(text) {
+            Some(at) => {
+                let decoded = format!("illegal base64 data at input byte {at}");
+                let converted = format!("error decoding from json: {decoded}");
+                Err(Undecodable { decoded, converted })
+            }
+            None => Ok(()),
+        },
+        Value::String(text) => match bad_time(schema, text) {
+            Some(why) => Err(Undecodable::new(why)),
+            None => Ok(()),
+        },
+        _ => Ok(()),
+    }
+}
+
+/// Go's bytes may be written as numbers, too.
+fn bytes(items: &[Value], place: &Place<'_>) -> Result<Vec<u8>, Undecodable> {
+    let byte = |item: &Value| {
+        let byte = item.as_u64().and_then(|number| u8::try_from(number).ok());
+        byte.ok_or_else(|| {
+            let found = match item {
+                Value::Number(number) => format!("number {number}"),
+                other => go_type(other).to_owned(),
+            };
+            let Place { owner, fields, .. } = place;
+            Undecodable::new(format!(
+                "json: cannot unmarshal {found} into Go struct field {owner}.{fields} of type uint8"
+            ))
+        })
+    };
+    items.iter().map(byte).collect()
+}
+
+/// What Go makes of a null in a list: the zero of its items.
+fn zero_item(value: &mut Value, item: &Schema) {
+    if value.is_null() {
+        *value = match resolve(item).type_.as_deref() {
+            Some("object") => json!({}),
+            Some("string") => json!(""),
+            Some("integer" | "number") => json!(0),
+            Some("boolean") => json!(false),
+            _ => Value::Null,
+        };
+    }
+}
+
+/// Where a text stops being base64.
+fn bad_base64(text: &str) -> Option<usize> {
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
+    let bad = text.bytes().position(|byte| !is_letter(byte));
+    bad.or_else(|| (!text.len().is_multiple_of(4)).then(|| text.len() / 4 * 4))
+}
+
+fn settle_fields(
+    fields: &mut Map<String, Value>,
+    schema: &Schema,
+    place: &Place<'_>,
+    settled: &mut Settled,
+) -> Result<(), Undecodable> {
+    let element = match &schema.additional_properties {
+        Some(SchemaOrBool::Schema(element)) => Some(&**element),
+        _ => None,
+    };
+    let is_open = schema.properties.is_empty() && element.is_none();
+    let mut failure = None;
+    fields.retain(|name, value| {
+        let below = place.field(name);
+        let Some(property) = schema.properties.get(name).or(element) else {
+            if !is_open {
+                settled.unknown.push(below.shown);
+            }
+            return is_open;
+        };
+        if element.is_none() && value.is_null() {
+            settled.lost.is_untidy |= settled.is_json;
+            return false;
+        }
+        if let Some(element) = element.map(resolve)
+            && value.is_null()
+            && element.type_.as_deref() == Some("string")
+        {
+            *value = "".into();
+        }
+        // Go names the field of the struct, not the key of a map in it.
+        let below = match element {
+            Some(_) => Place {
+                shown: below.shown,
+                ..place.clone()
+            },
+            None => below,
+        };
+        if let Err(found) = settle_builtin(value, property, &below, settled) {
+            failure.get_or_insert(found);
+        }
+        if element.is_some() {
+            return true;
+        }
+        if schema.required.contains(name) || !is_left_out(name, property, value) {
+            return !omits(place.type_name, name, value);
+        }
+        settled.lost.is_untidy |= settled.is_json;
+        settled.lost.validated.push((below.shown, value.clone()));
+        false
+    });
+    failure.map_or(Ok(()), Err)
+}
+
+/// Whether Go leaves the value out: an empty list or map.
+fn is_left_out(name: &str, schema: &Schema, value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.is_empty() && !["rules", "managedFields"].contains(&name),
+        Value::Object(fields) => {
+            fields.is_empty() && resolve(schema).additional_properties.is_some()
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,118 @@
+//! Whether a body is of the kind that its path says.
+
+use serde_json::Value;
+
+use super::super::builtin::builtin;
+use super::super::json::go_type;
+use super::super::kind::{Kind, group_version};
+use super::super::metadata;
+use super::super::status::{Cause, Failure, Result};
+
+/// An object of another kind than a built-in one that is expected.
+pub(crate) struct Misfit {
+    kind: String,
+    version: String,
+    /// What the decoder says of it.
+    pub why: String,
+}
+
+/// What a body is that should be of a built-in kind. What it does not say is no misfit.
+pub(crate) fn misfit(kind: &Kind, object: &Value) -> Option<Misfit> {
+    let part = |name: &str, expected: String| match object[name].as_str().unwrap_or_default() {
+        "" => expected,
+        found => found.to_owned(),
+    };
+    let api_version = part("apiVersion", kind.api_version());
+    let found = part("kind", kind.kind.clone());
+    if kind.custom.is_some() || api_version == kind.api_version() && found == kind.kind {
+        return None;
+    }
+    let version = group_version(&api_version).1;
+    let mut kinds = builtin().kinds.iter();
+    let is_known = kinds.any(|it| it.kind == found && it.api_version() == api_version);
+    let why = match is_known {
+        true => format!(
+            "converting ({version}.{found}) to ({}.{}): unknown conversion",
+            go_package(kind),
+            kind.kind
+        ),
+        false => format!(
+            "no kind {found:?} is registered for version {api_version:?} in scheme \"pkg/runtime/scheme.go:111\""
+        ),
+    };
+    Some(Misfit {
+        version: version.to_owned(),
+        kind: found,
+        why,
+    })
+}
+
+/// Gives an object the name of its kind.
+pub(crate) fn name(kind: &Kind, object: &mut Value) {
+    if let Some(fields) = object.as_object_mut() {
+        for (field, value) in [
+            ("kind", kind.kind.clone()),
+            ("apiVersion", kind.api_version()),
+        ] {
+            fields.shift_remove(field);
+            fields.shift_insert(0, field.into(), value.into());
+        }
+    }
+}
+
+/// Checks that a body is of the kind that the path says, and fills in what is absent of that.
+pub(crate) fn identify(kind: &Kind, object: &mut Value) -> Result<()> {
+    if !object.is_object() {
+        return Err(Failure::bad_request(format!(
+            "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type struct {{ APIVersion string; Kind string }}",
+            go_type(object)
+        )));
+    }
+    if let Some(Misfit {
+        kind: found,
+        version,
+        why,
+    }) = misfit(kind, object)
+    {
+        return Err(Failure::bad_request(format!(
+            "{found} in version {version:?} cannot be handled as a {}: {why}",
+            kind.kind
+        )));
+    }
+    if kind.custom.is_some() {
+        return identify_custom(kind, object);
+    }
+    name(kind, object);
+    Ok(())
+}
+
+fn identify_custom(kind: &Kind, object: &Value) -> Result<()> {
+    let found = |field: &str| object[field].as_str().unwrap_or_default();
+    let (version, expected) = (found("apiVersion"), kind.api_version());
+    if version != expected {
+        return Err(Failure::bad_request(format!(
+            "the API version in the data ({version}) does not match the expected API version ({expected})"
+        )));
+    }
+    match found("kind") {
+        "" => Err(Failure::bad_request("Object 'Kind' is missing in the body")),
+        found if found != kind.kind => {
+            let text = format!("Invalid value: {found:?}: must be {}", kind.kind);
+            let named = Kind {
+                kind: found.to_owned(),
+                ..kind.clone()
+            };
+            let causes = vec![Cause::invalid("kind", text)];
+            Err(Failure::invalid(&named, metadata::name(object), causes))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The name of the Go package of a built-in kind's internal type.
+fn go_package(kind: &Kind) -> &str {
+    match kind.group.as_str() {
+        "" => "core",
+        group => group.split('.').next().unwrap_or_default(),
+    }
+}
