@@ -65,7 +65,11 @@ impl State {
         if let Some(live) = live {
             drop_of_other_type(&live["spec"], spec);
             keep_node_ports(&live["spec"], spec)?;
+            if live["spec"]["type"] == "LoadBalancer" && spec["type"] != "LoadBalancer" {
+                object["status"]["loadBalancer"] = json!({});
+            }
         }
+        let spec = &mut object["spec"];
         if spec["type"] == "ExternalName" {
             return Ok(());
         }

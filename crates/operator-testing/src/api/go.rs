@@ -61,7 +61,10 @@ impl Undecodable {
     pub fn of(value: &Value, schema: &Schema, owner: &str, field: &str) -> Self {
         let decoded = format!(
             "json: cannot unmarshal {} into Go struct field {owner}.{field} of type {}",
-            go_type(value),
+            match resolve(schema).type_.as_deref() {
+                Some("integer") => told(value),
+                _ => go_type(value).to_owned(),
+            },
             name(schema)
         );
         let target = resolve(schema);
@@ -94,6 +97,14 @@ impl Undecodable {
             _ => format!("unrecognized type: {}", name(schema)),
         };
         Self { decoded, converted }
+    }
+}
+
+/// A JSON value that is no whole number of its type, in the words of the decoder.
+pub(crate) fn told(value: &Value) -> String {
+    match value {
+        Value::Number(number) => format!("number {number}"),
+        other => go_type(other).to_owned(),
     }
 }
 

@@ -83,6 +83,13 @@ pub(crate) fn uid() -> String {
     )
 }
 
+/// A name of at most 63 bytes that begins with a prefix.
+pub(crate) fn generated(prefix: &str) -> String {
+    let mut kept = (0..=prefix.len().min(58)).rev();
+    let kept = kept.find(|at| prefix.is_char_boundary(*at));
+    format!("{}{}", &prefix[..kept.unwrap_or_default()], suffix())
+}
+
 /// The five letters that [`generateName`] adds.
 ///
 /// [`generateName`]: https://kubernetes.io/docs/reference/using-api/api-concepts/#generated-values
@@ -134,4 +141,16 @@ pub(crate) fn warnings(kind: &Kind, live: Option<&Value>, object: &Value) -> Vec
 
 pub(crate) fn is_standard_finalizer(name: &str) -> bool {
     matches!(name, "kubernetes" | "orphan" | "foregroundDeletion")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::generated;
+
+    #[test]
+    fn a_generated_name_is_no_longer_than_a_label() {
+        assert_eq!(generated("web-").len(), 9);
+        assert_eq!(generated(&"n".repeat(80)).len(), 63);
+        assert!(generated(&"ü".repeat(40)).len() <= 63);
+    }
 }

@@ -20,6 +20,30 @@ pub(crate) fn canonical(text: &str) -> Option<String> {
     Some(in_binary.unwrap_or_else(|| decimal(nanos)))
 }
 
+/// What the API server says of a text that is no quantity.
+pub(crate) fn refusal(text: &str) -> Option<&'static str> {
+    let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let rest = unsigned.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    let (has_whole, rest) = (rest.len() < unsigned.len(), rest);
+    let fraction = rest.strip_prefix('.').unwrap_or(rest);
+    let suffix = fraction.trim_start_matches(|letter: char| letter.is_ascii_digit());
+    let has_number = has_whole || suffix.len() < fraction.len();
+    let after = suffix.trim_start_matches(|letter| "eEinumkKMGTP".contains(letter));
+    let after = after.strip_prefix(['+', '-']).unwrap_or(after);
+    if text.is_empty() || !after.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some(
+            "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'",
+        );
+    }
+    let is_exponent = suffix
+        .strip_prefix(['e', 'E'])
+        .is_some_and(|exponent| exponent.parse::<i64>().is_ok());
+    if !is_exponent && !DECIMAL.contains(&suffix) && !BINARY.contains(&suffix) {
+        return Some("unable to parse quantity's suffix");
+    }
+    (!has_number).then_some("unable to parse numeric part of quantity")
+}
+
 /// Whether one quantity is more than another; not if either is none.
 pub(crate) fn is_more(one: &str, other: &str) -> bool {
     let amounts = amount(one).zip(amount(other));
@@ -94,22 +118,22 @@ fn binary(nanos: i128) -> Option<String> {
 }
 
 fn exponential(nanos: i128, exponent: i32) -> Option<String> {
-    let (mut value, mut power) = (nanos, exponent - 9);
+    let (mut value, mut power) = (nanos, exponent.checked_sub(9)?);
     while value != 0 && (value % 10 == 0 || power % 3 != 0) {
         if value % 10 != 0 {
             value = value.checked_mul(10)?;
-            power -= 1;
+            power = power.checked_sub(1)?;
             if power % 3 == 0 {
                 break;
             }
         } else {
             value /= 10;
-            power += 1;
+            power = power.checked_add(1)?;
         }
     }
     while power % 3 != 0 {
         value = value.checked_mul(10)?;
-        power -= 1;
+        power = power.checked_sub(1)?;
     }
     Some(match (value, power) {
         (0, _) => "0".to_owned(),
@@ -120,7 +144,7 @@ fn exponential(nanos: i128, exponent: i32) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::canonical;
+    use super::{canonical, refusal};
 
     #[test]
     fn a_quantity_has_one_form() {
@@ -142,5 +166,38 @@ mod tests {
             assert_eq!(canonical(text).as_deref(), Some(form), "{text}");
         }
         assert_eq!(canonical("x"), None);
+    }
+
+    #[test]
+    fn what_is_no_quantity_is_refused() {
+        for (text, why) in [
+            ("", "quantities must match"),
+            ("abc", "quantities must match"),
+            ("1GB", "quantities must match"),
+            ("500 m", "quantities must match"),
+            ("1mi", "unable to parse quantity's suffix"),
+            ("1e", "unable to parse quantity's suffix"),
+            ("Mi", "unable to parse numeric part"),
+        ] {
+            let found = refusal(text);
+            assert!(
+                found.is_some_and(|found| found.starts_with(why)),
+                "{text}: {found:?}"
+            );
+        }
+        for text in [
+            "0",
+            "1",
+            "-1.5",
+            ".5Gi",
+            "1.G",
+            "1e3",
+            "1E-2147483648",
+            "10e2147483647",
+        ] {
+            assert_eq!(refusal(text), None, "{text}");
+            // However far from one it is.
+            let _form = canonical(text);
+        }
     }
 }

@@ -34,7 +34,7 @@ impl State {
         if name(&object).is_empty() {
             let prefix = text(&object, "generateName").to_owned();
             if !prefix.is_empty() {
-                let name = format!("{prefix}{}", metadata::suffix());
+                let name = metadata::generated(&prefix);
                 metadata::set(&mut object, "name", name);
             }
         }
@@ -61,7 +61,7 @@ impl State {
         let Draft {
             mut object,
             managers,
-            lost,
+            mut lost,
         } = draft;
         metadata::set(&mut object, "selfLink", Value::Null);
         self.check_escalation(request, None, &object)?;
@@ -88,7 +88,7 @@ impl State {
         if kind.is("batch", "jobs") {
             share_labels(request, &mut object);
         }
-        self.check(kind, &with(&object, &lost))?;
+        self.check(kind, &as_validated(&object, &lost))?;
         self.check_owners(request, None, &object)?;
         let warnings = metadata::warnings(kind, None, &object);
         warnings.iter().for_each(|text| request.call.warn(text));
@@ -107,7 +107,6 @@ impl State {
                 false => Failure::already_exists(kind, &name),
             });
         }
-        let mut lost = lost;
         // What it is stored with first has another form.
         lost.is_untidy |= kind.is("", "persistentvolumeclaims");
         let object = self.keep(request, key, object, lost)?;
@@ -212,7 +211,7 @@ impl State {
         let Draft {
             mut object,
             managers,
-            lost,
+            mut lost,
         } = draft;
         metadata::set(&mut object, "selfLink", Value::Null);
         self.check_escalation(request, Some(&live), &object)?;
@@ -251,7 +250,12 @@ impl State {
             managers = before;
         }
         metadata::set(&mut object, "managedFields", managers.write_or_null());
-        let whole = with(&object, &lost);
+        if subresource.is_none() && kind.has_status() {
+            // The status is the live one.
+            lost.validated
+                .retain(|(path, _)| !path.starts_with("status"));
+        }
+        let whole = as_validated(&object, &lost);
         self.check_changed(kind, subresource, &live, &whole, causes)?;
         self.check_owners(request, Some(&live), &object)?;
         let warnings = metadata::warnings(kind, Some(&live), &object);
@@ -324,7 +328,7 @@ fn share_labels(request: &Request<'_>, job: &mut Value) {
 }
 
 /// The object as it is validated.
-fn with<'a>(object: &'a Value, lost: &Lost) -> Cow<'a, Value> {
+fn as_validated<'a>(object: &'a Value, lost: &Lost) -> Cow<'a, Value> {
     let mut whole = Cow::Borrowed(object);
     for (path, value) in &lost.validated {
         let path = format!("/{}", path.replace(['.', '['], "/").replace(']', ""));

@@ -4,8 +4,7 @@ use operator_schema::{Schema, SchemaOrBool};
 use serde_json::{Map, Value, json};
 
 use super::super::builtin::{OBJECT_META, resolve};
-use super::super::go::{Undecodable, bad_time, last_word, omits, reference};
-use super::super::json::go_type;
+use super::super::go::{Undecodable, bad_time, last_word, omits, reference, told};
 use super::super::{defaults, quantity};
 use super::Settled;
 
@@ -73,7 +72,13 @@ pub(super) fn settle_builtin(
         let text = value
             .as_str()
             .map_or_else(|| value.to_string(), str::to_owned);
-        if let Some(canonical) = quantity::canonical(&text) {
+        if value.is_null() {
+            return Ok(());
+        }
+        if let Some(why) = quantity::refusal(text.trim()) {
+            return Err(Undecodable::new(why.to_owned()));
+        }
+        if let Some(canonical) = quantity::canonical(text.trim()) {
             *value = canonical.into();
         }
         return Ok(());
@@ -89,6 +94,9 @@ pub(super) fn settle_builtin(
         ("array", value) => value.is_array(),
         ("string", value) => value.is_string(),
         ("boolean", value) => value.is_boolean(),
+        ("integer", value) if target.format.as_deref() != Some("int64") => {
+            value.as_i64().is_some_and(|it| i32::try_from(it).is_ok())
+        }
         ("integer", value) => value.is_i64() || value.is_u64(),
         _ if last_word(schema) == Some("IntOrString") => value.is_number() || value.is_string(),
         _ => true,
@@ -133,10 +141,7 @@ fn bytes(items: &[Value], place: &Place<'_>) -> Result<Vec<u8>, Undecodable> {
     let byte = |item: &Value| {
         let byte = item.as_u64().and_then(|number| u8::try_from(number).ok());
         byte.ok_or_else(|| {
-            let found = match item {
-                Value::Number(number) => format!("number {number}"),
-                other => go_type(other).to_owned(),
-            };
+            let found = told(item);
             let Place { owner, fields, .. } = place;
             Undecodable::new(format!(
                 "json: cannot unmarshal {found} into Go struct field {owner}.{fields} of type uint8"

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::super::metadata;
 use super::{absent, fields, items};
 
 /// A pod of its own, which gets more than a template.
@@ -40,6 +41,17 @@ pub(crate) fn admit(pod: &mut Value) {
     spec["serviceAccount"] = account;
     tolerate(spec);
     pod["status"] = json!({"phase": "Pending", "qosClass": quality(&pod["spec"])});
+    let gates = pod["spec"]["schedulingGates"].as_array();
+    if gates.is_some_and(|gates| !gates.is_empty()) {
+        pod["status"]["conditions"] = json!([{
+            "type": "PodScheduled",
+            "status": "False",
+            "lastProbeTime": null,
+            "lastTransitionTime": metadata::now(),
+            "reason": "SchedulingGated",
+            "message": "Scheduling is blocked due to non-empty scheduling gates",
+        }]);
+    }
 }
 
 /// The tolerations that admission gives to each pod, again with each update.

@@ -30,6 +30,18 @@ pub(super) fn check(group: &str, live: Option<&Value>, object: &Value, causes: &
         let needed = ["reportingInstance", "action", "reason"];
         let missing = needed.iter().filter(|field| is_empty(&object[**field]));
         causes.extend(missing.map(|field| Cause::required(*field, "")));
+        let note = if is_newer { "note" } else { "message" };
+        for (field, shown, limit) in [
+            ("reportingInstance", "reportingInstance", 128),
+            ("action", "action", 128),
+            ("reason", "reason", 128),
+            (note, "message", 1024),
+        ] {
+            if text(object, field).len() > limit {
+                let why = format!("can have at most {limit} characters");
+                causes.push(invalid(shown, "\"\"", why));
+            }
+        }
     }
     if is_newer && live.is_none() {
         if !is_timed {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::super::status::Cause;
-use super::super::rule::{invalid, is_empty, is_same, list, without};
+use super::super::rule::{invalid, is_empty, is_same, list, text, without};
 use super::{spaces, tolerations};
 
 const FIELDS: &str = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
@@ -37,7 +37,19 @@ pub(super) fn check(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
         let why = "existing toleration can not be modified except its tolerationSeconds";
         causes.push(Cause::forbidden("spec.tolerations", why));
     }
-    let mutable = ["activeDeadlineSeconds", "tolerations"];
+    let gates = |spec: &Value| -> Vec<String> {
+        let gates = list(spec, "schedulingGates").iter();
+        gates.map(|gate| text(gate, "name").to_owned()).collect()
+    };
+    let before = gates(old);
+    for (at, gate) in gates(new).iter().enumerate() {
+        if !before.contains(gate) {
+            let why = format!("only deletion is allowed, but found new scheduling gate '{gate}'");
+            let field = format!("spec.schedulingGates[{at}].name");
+            causes.push(Cause::forbidden(field, &why));
+        }
+    }
+    let mutable = ["activeDeadlineSeconds", "tolerations", "schedulingGates"];
     let fixed = |spec: &Value| {
         let mut spec = without(spec, &mutable);
         for containers in ["containers", "initContainers"] {
