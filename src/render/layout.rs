@@ -50,7 +50,8 @@ impl Rendered {
 struct Whole<'a> {
     name: &'a str,
     crate_name: String,
-    members: &'static str,
+    /// The key of `[workspace]`, if there is one.
+    workspace: String,
     runtime: String,
     testing: String,
     kinds: Vec<KindNames>,
@@ -98,11 +99,7 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
     let whole = Whole {
         name: &state.name,
         crate_name: state.name.replace('-', "_"),
-        members: if vendored {
-            "members = [\"crates/*\"]"
-        } else {
-            ""
-        },
+        workspace: vendor::workspace(&state.runtime),
         runtime: vendor::dependency("operator-runtime", &state.runtime),
         testing: vendor::dependency("operator-testing", &state.runtime),
         kinds: project

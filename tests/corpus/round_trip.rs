@@ -152,6 +152,12 @@ debug = "line-tables-only"
 
 [profile.dev.package."*"]
 debug = false
+debug-assertions = false
+incremental = false
+overflow-checks = false
+
+[profile.dev.package.serde_json]
+opt-level = 1
 "#;
 
 /// Valid objects, as the API server sends them, that reach every field, value and edge of the schema, where one does; and the first of

@@ -53,9 +53,9 @@ impl Health {
         })
     }
 
-    /// Never ends: a sign of life from the executor each second.
+    /// Never ends: a sign of life from the executor every five seconds.
     pub async fn beat(self: Arc<Self>) -> Infallible {
-        let mut ticks = interval(Duration::from_secs(1));
+        let mut ticks = interval(Duration::from_secs(5));
         loop {
             ticks.tick().await;
             self.lock().beat = Instant::now();

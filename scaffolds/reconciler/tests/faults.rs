@@ -55,9 +55,9 @@ async fn alone(client: Client) -> anyhow::Result<()> {
 async fn elected(client: Client) -> anyhow::Result<()> {
     let mut settings = Settings::for_tests();
     settings.leader_election = true;
-    settings.lease_duration = Duration::from_secs(15);
-    settings.renew_deadline = Duration::from_secs(10);
-    settings.retry_period = Duration::from_secs(5);
+    settings.lease_duration = Duration::from_secs(30);
+    settings.renew_deadline = Duration::from_secs(20);
+    settings.retry_period = Duration::from_secs(10);
     run(client, settings).await
 }
 

@@ -100,7 +100,7 @@ impl Faults {
     /// How long it shows that another replica took the lease.
     pub fn usurped_until(&self) -> Option<Instant> {
         let lost = self.lock().lost;
-        lost.map(|lost| lost + 4 * LEASE)
+        lost.map(|lost| lost + 2 * LEASE)
     }
 
     /// Waits until another replica has taken the lease.
@@ -177,7 +177,7 @@ pub(crate) fn lease(namespace: &str, name: &str, spec: &serde_json::Value) -> se
 }
 
 /// How long the lease is another's that is never renewed.
-pub(crate) const LEASE: Duration = Duration::from_secs(15);
+pub(crate) const LEASE: Duration = Duration::from_secs(30);
 
 /// How many requests are answered. On a clock that leaps while nothing is done, whoever asks without end would stop it.
 const MOST: usize = 5_000;
