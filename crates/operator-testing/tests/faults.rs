@@ -132,7 +132,7 @@ fn a_value_that_is_another_each_time_is_not_compared() {
     });
 }
 
-/// Renews its lease each five seconds, and makes a ConfigMap again whenever it is gone, if it `acts` with or without the lease.
+/// Renews its lease every ten seconds, and makes a ConfigMap again whenever it is gone, if it `acts` with or without the lease.
 async fn leader(client: Client, acts: fn(bool) -> bool) -> Result<(), String> {
     let leases: Api<Lease> = Api::default_namespaced(client.clone());
     let config_maps: Api<ConfigMap> = Api::default_namespaced(client.clone());
@@ -151,7 +151,7 @@ async fn leader(client: Client, acts: fn(bool) -> bool) -> Result<(), String> {
             seen = (version, Instant::now());
         }
         let is_free = spec.holder_identity.is_none_or(|holder| holder == me)
-            || seen.1.elapsed() > Duration::from_secs(15);
+            || seen.1.elapsed() > Duration::from_secs(30);
         let object = json!({"metadata": {"name": "leader", "resourceVersion": seen.0}, "spec": {"holderIdentity": me}});
         let (object, parameters) = (
             serde_json::from_value(object).unwrap(),
@@ -165,7 +165,7 @@ async fn leader(client: Client, acts: fn(bool) -> bool) -> Result<(), String> {
         if acts(leads) && matches!(config_maps.get_opt("a").await, Ok(None)) {
             let _ = apply_child(&client).await;
         }
-        tokio::time::sleep(Duration::from_secs(5)).await;
+        tokio::time::sleep(Duration::from_secs(10)).await;
     }
 }
 

@@ -55,9 +55,7 @@ pub(crate) fn check_place(request: &Request<'_>, object: &mut Value) -> Result<(
         return Ok(());
     }
     if !namespace.is_empty() && namespace != *expected {
-        return Err(Failure::bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request",
-        ));
+        return Err(Failure::misplaced());
     }
     metadata::set(object, "namespace", expected.as_str());
     Ok(())

@@ -23,6 +23,21 @@ pub(crate) fn patch(body: &[u8]) -> Result<Value> {
     })
 }
 
+/// A value as Go shows it: its fields in the order of their names.
+pub(crate) fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let mut fields: Vec<_> = fields.iter().collect();
+            fields.sort_by_key(|(name, _)| *name);
+            let fields = fields.into_iter();
+            let fields = fields.map(|(name, value)| (name.clone(), sorted(value)));
+            Value::Object(fields.collect())
+        }
+        Value::Array(items) => items.iter().map(sorted).collect(),
+        other => other.clone(),
+    }
+}
+
 /// YAML, of which JSON is a part.
 pub(crate) fn yaml(body: &[u8]) -> Result<Value> {
     serde_json::from_slice(body).or_else(|_| {

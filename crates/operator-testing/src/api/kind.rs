@@ -77,6 +77,17 @@ impl Kind {
         }
     }
 
+    /// An object of the kind as Go prints it: `(NAMESPACE/NAME; GROUP/VERSION, Kind=KIND)`.
+    pub fn printed(&self, namespace: &str, name: &str) -> String {
+        let Self {
+            group,
+            version,
+            kind,
+            ..
+        } = self;
+        format!("({namespace}/{name}; {group}/{version}, Kind={kind})")
+    }
+
     /// `apps/v1`, or `v1` for the core group.
     pub fn api_version(&self) -> String {
         api_version(&self.group, &self.version)

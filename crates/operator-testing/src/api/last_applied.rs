@@ -2,10 +2,10 @@
 //!
 //! [annotation]: https://kubernetes.io/docs/reference/using-api/server-side-apply/#migration-between-client-side-and-server-side-apply
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::apply::{Conflict, FieldSet, Node, fields_of};
-use super::metadata;
+use super::{json, metadata};
 
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
@@ -26,23 +26,7 @@ pub(crate) fn allows(live: &Value, conflicts: &[Conflict], node: Node<'_>) -> bo
 
 /// Writes what is applied now into the annotation.
 pub(crate) fn update(object: &mut Value, applied: &Value) {
-    let mut applied = sorted(applied);
+    let mut applied = json::sorted(applied);
     metadata::set(&mut applied, "managedFields", Value::Null);
-    object["metadata"]["annotations"][ANNOTATION] = json!(format!("{applied}\n"));
-}
-
-/// The value with its fields in the order of their names.
-pub(crate) fn sorted(value: &Value) -> Value {
-    match value {
-        Value::Object(fields) => {
-            let mut names: Vec<&String> = fields.keys().collect();
-            names.sort();
-            let fields = names
-                .into_iter()
-                .map(|name| (name.clone(), sorted(&fields[name])));
-            Value::Object(fields.collect())
-        }
-        Value::Array(items) => items.iter().map(sorted).collect(),
-        other => other.clone(),
-    }
+    object["metadata"]["annotations"][ANNOTATION] = format!("{applied}\n").into();
 }

@@ -24,7 +24,7 @@ pub(crate) fn canonical(text: &str) -> Option<String> {
 pub(crate) fn refusal(text: &str) -> Option<&'static str> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let rest = unsigned.trim_start_matches(|letter: char| letter.is_ascii_digit());
-    let (has_whole, rest) = (rest.len() < unsigned.len(), rest);
+    let has_whole = rest.len() < unsigned.len();
     let fraction = rest.strip_prefix('.').unwrap_or(rest);
     let suffix = fraction.trim_start_matches(|letter: char| letter.is_ascii_digit());
     let has_number = has_whole || suffix.len() < fraction.len();

@@ -8,39 +8,34 @@ use super::go::{self, Undecodable};
 use super::kind::Kind;
 use super::metadata::text;
 use super::status::{Failure, Result};
-use super::{Request, decode, json, last_applied, patch};
+use super::{Request, decode, json, patch};
 
 impl Request<'_> {
-    /// Types, defaults and pruning. With [`fieldValidation=Strict`] an unknown field is refused instead of dropped.
+    /// Types, defaults and pruning; out: what is lost. With [`fieldValidation=Strict`] an unknown field is refused instead of dropped.
     ///
     /// [`fieldValidation=Strict`]: https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation
-    /// Out: what is lost of it.
     pub(crate) fn settle(&self, object: &mut Value) -> Result<Lost> {
         self.settle_patched(object, &Value::Null)
     }
 
     /// The same of an object that a patch made.
     pub(crate) fn settle_patched(&self, object: &mut Value, patch: &Value) -> Result<Lost> {
-        let sent = object.clone();
+        let mut sent = object.clone();
         let decoded = decode::settle(self.kind, object);
         let Settled {
             unknown: dropped,
-            mut lost,
-            ..
+            is_less,
+            is_tidied,
         } = decoded.map_err(|wrong| self.undecodable(&sent, patch, wrong))?;
-        if self.kind.custom.is_some() && self.call.content_type == patch::APPLY {
+        let is_applied = self.call.content_type == patch::APPLY;
+        if self.kind.custom.is_some() && is_applied {
             decode::keep_nulls(&sent, object);
         }
-        let is_applied = self.call.content_type == patch::APPLY;
-        lost.is_untidy = match self.kind.custom {
+        let is_untidy = match self.kind.custom {
             // What is applied is not decoded.
-            Some(_) => is_applied && lost.is_untidy,
+            Some(_) => is_applied && is_tidied,
             None => self.has_null_bytes(&sent, object),
         };
-        if is_applied {
-            // In YAML there is no point in a whole number.
-            lost.validated.retain(|(_, value)| !value.is_number());
-        }
         let is_whole = matches!(self.call.method, http::Method::POST | http::Method::PUT)
             || self.call.content_type == patch::MERGE;
         let twice = match is_whole {
@@ -63,7 +58,12 @@ impl Request<'_> {
             if self.call.param("fieldValidation") != "Ignore" {
                 unknown.iter().for_each(|text| self.call.warn(text));
             }
-            return Ok(lost);
+            if is_applied {
+                // In YAML there is no point in a whole number.
+                decode::round(&mut sent);
+            }
+            let sent = is_less.then_some(sent);
+            return Ok(Lost { sent, is_untidy });
         }
         let wrong = format!("strict decoding error: {}", unknown.join(", "));
         if self.call.method == http::Method::PATCH {
@@ -96,22 +96,23 @@ impl Request<'_> {
         if self.call.method != http::Method::PATCH {
             return self.undecoded(&wrong.decoded);
         }
-        let Kind {
-            kind,
-            group,
-            version,
-            ..
-        } = self.kind;
         match self.call.content_type.as_str() {
             patch::STRATEGIC => {
                 Failure::invalid_patch(&self.shown(object, patch), &wrong.converted)
             }
-            patch::APPLY => Failure::internal(format!(
-                "failed to convert new object ({}/{}; {group}/{version}, Kind={kind}) to proper version: unable to convert unstructured object to {group}/{version}, Kind={kind}: {}",
-                self.sent_namespace(),
-                self.path.name,
-                wrong.converted
-            )),
+            patch::APPLY => {
+                let printed = self.kind.printed(&self.sent_namespace(), &self.path.name);
+                let Kind {
+                    kind,
+                    group,
+                    version,
+                    ..
+                } = self.kind;
+                Failure::internal(format!(
+                    "failed to convert new object {printed} to proper version: unable to convert unstructured object to {group}/{version}, Kind={kind}: {}",
+                    wrong.converted
+                ))
+            }
             _ => Failure::invalid_patch(&self.shown(object, patch), &wrong.decoded),
         }
     }
@@ -120,7 +121,7 @@ impl Request<'_> {
     fn shown(&self, object: &Value, patch: &Value) -> String {
         match self.call.content_type.as_str() {
             patch::STRATEGIC => go::printed(patch),
-            _ => last_applied::sorted(object).to_string(),
+            _ => json::sorted(object).to_string(),
         }
     }
 

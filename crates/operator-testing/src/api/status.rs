@@ -181,6 +181,13 @@ impl Failure {
         failure
     }
 
+    /// The object is not of the namespace of the path.
+    pub fn misplaced() -> Self {
+        Self::bad_request(
+            "the namespace of the provided object does not match the namespace sent on the request",
+        )
+    }
+
     /// The object has no name, where the path has one.
     pub fn nameless(name: &str) -> Self {
         Self::bad_request(format!(

@@ -88,7 +88,7 @@ impl State {
         if kind.is("batch", "jobs") {
             share_labels(request, &mut object);
         }
-        self.check(kind, &as_validated(&object, &lost))?;
+        self.check(kind, &as_validated(kind, &object, lost.sent.as_ref()))?;
         self.check_owners(request, None, &object)?;
         let warnings = metadata::warnings(kind, None, &object);
         warnings.iter().for_each(|text| request.call.warn(text));
@@ -231,10 +231,9 @@ impl State {
             "resourceVersion",
             "namespace",
             "name",
+            "deletionTimestamp",
+            "deletionGracePeriodSeconds",
         ] {
-            metadata::set(&mut object, field, live["metadata"][field].clone());
-        }
-        for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
             metadata::set(&mut object, field, live["metadata"][field].clone());
         }
         self.before_update(kind, &live, &mut object)?;
@@ -252,10 +251,11 @@ impl State {
         metadata::set(&mut object, "managedFields", managers.write_or_null());
         if subresource.is_none() && kind.has_status() {
             // The status is the live one.
-            lost.validated
-                .retain(|(path, _)| !path.starts_with("status"));
+            if let Some(Value::Object(sent)) = &mut lost.sent {
+                sent.shift_remove("status");
+            }
         }
-        let whole = as_validated(&object, &lost);
+        let whole = as_validated(kind, &object, lost.sent.as_ref());
         self.check_changed(kind, subresource, &live, &whole, causes)?;
         self.check_owners(request, Some(&live), &object)?;
         let warnings = metadata::warnings(kind, Some(&live), &object);
@@ -327,21 +327,11 @@ fn share_labels(request: &Request<'_>, job: &mut Value) {
     }
 }
 
-/// The object as it is validated.
-fn as_validated<'a>(object: &'a Value, lost: &Lost) -> Cow<'a, Value> {
-    let mut whole = Cow::Borrowed(object);
-    for (path, value) in &lost.validated {
-        let path = format!("/{}", path.replace(['.', '['], "/").replace(']', ""));
-        let (parent, name) = path.rsplit_once('/').unwrap_or_default();
-        if whole
-            .pointer(parent)
-            .is_some_and(|it| it[name].is_null() || it[name].is_number())
-            && let Some(Value::Object(fields)) = whole.to_mut().pointer_mut(parent)
-        {
-            fields.insert(name.to_owned(), value.clone());
-        }
+fn as_validated<'a>(kind: &Kind, object: &'a Value, sent: Option<&Value>) -> Cow<'a, Value> {
+    match sent {
+        Some(sent) => Cow::Owned(decode::as_validated(kind, object, sent)),
+        None => Cow::Borrowed(object),
     }
-    whole
 }
 
 /// The store knows no empty lists, which only roles are read with. Whether there was one.

@@ -1,6 +1,7 @@
 //! The set of fields that a value has.
 
 use std::collections::BTreeSet;
+use std::fmt::{self, Display};
 
 use serde_json::Value;
 
@@ -61,41 +62,74 @@ fn walk(value: &Value, node: Node<'_>, path: &mut Vec<Step>, set: &mut FieldSet)
 /// What in an applied object is not described by its schema, as the server says it: `.spec.x: field not declared in schema`.
 pub(crate) fn undeclared(value: &Value, node: Node<'_>) -> Option<String> {
     let mut wrong = Vec::new();
-    compare(value, node, "", &mut wrong);
-    match wrong.as_slice() {
-        [] => None,
-        [one] => Some(one.clone()),
-        many => Some(format!("errors:\n  {}", many.join("\n  "))),
+    compare(value, node, &Trail::Root, &mut wrong);
+    let mut texts: Vec<String> = wrong.into_iter().map(|misfit| misfit.text).collect();
+    match texts.len() {
+        0 => None,
+        1 => texts.pop(),
+        _ => Some(format!("errors:\n  {}", texts.join("\n  "))),
     }
 }
 
 /// Whether an object that is updated has the types of its schema; other than an applied one, it may have items twice.
 pub(crate) fn is_declared(value: &Value, node: Node<'_>) -> bool {
     let mut wrong = Vec::new();
-    compare(value, node, "", &mut wrong);
-    wrong.iter().all(|wrong| wrong.contains(TWICE))
+    compare(value, node, &Trail::Root, &mut wrong);
+    wrong.iter().all(|misfit| misfit.is_repeated)
 }
 
-const TWICE: &str = ": duplicate entries for key ";
+struct Misfit {
+    /// Whether an item is there twice, and nothing else is wrong.
+    is_repeated: bool,
+    text: String,
+}
 
-fn compare(value: &Value, node: Node<'_>, path: &str, wrong: &mut Vec<String>) {
+impl Misfit {
+    fn new(trail: &Trail<'_>, why: impl Display) -> Self {
+        Self {
+            is_repeated: false,
+            text: format!("{trail}: {why}"),
+        }
+    }
+}
+
+/// The way down to a value. It is written out only where something is wrong.
+enum Trail<'a> {
+    Root,
+    Field(&'a Trail<'a>, &'a str),
+    Index(&'a Trail<'a>, usize),
+    Step(&'a Trail<'a>, &'a Step),
+}
+
+impl Display for Trail<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Root => Ok(()),
+            Self::Field(parent, name) => write!(f, "{parent}.{name}"),
+            Self::Index(parent, at) => write!(f, "{parent}[{at}]"),
+            Self::Step(parent, step) => write!(f, "{parent}{step}"),
+        }
+    }
+}
+
+fn compare(value: &Value, node: Node<'_>, trail: &Trail<'_>, wrong: &mut Vec<Misfit>) {
     if let Some(expected) = node.mismatch(value) {
-        wrong.push(format!("{path}: expected {expected}"));
+        wrong.push(Misfit::new(trail, format_args!("expected {expected}")));
         return;
     }
     match (node.form(value), value) {
         // What is owned as a whole has types all the same.
         (Form::Leaf, Value::Array(list)) => {
             for (at, item) in list.iter().enumerate() {
-                compare(item, node.item(), &format!("{path}[{at}]"), wrong);
+                compare(item, node.item(), &Trail::Index(trail, at), wrong);
             }
         }
         (Form::Fields | Form::Leaf, Value::Object(fields)) => {
             for (name, field) in fields {
-                let path = format!("{path}.{name}");
+                let trail = Trail::Field(trail, name);
                 match node.knows(name) {
-                    true => compare(field, node.field(name), &path, wrong),
-                    false => wrong.push(format!("{path}: field not declared in schema")),
+                    true => compare(field, node.field(name), &trail, wrong),
+                    false => wrong.push(Misfit::new(&trail, "field not declared in schema")),
                 }
             }
         }
@@ -103,12 +137,15 @@ fn compare(value: &Value, node: Node<'_>, path: &str, wrong: &mut Vec<String>) {
             let mut seen = BTreeSet::new();
             for (at, item) in list.iter().enumerate() {
                 match items.step(item) {
-                    Err(why) => wrong.push(format!("{path}: element {at}: {why}")),
-                    Ok(step) if seen.contains(&step) => {
-                        wrong.push(format!("{path}{TWICE}{step}"));
+                    Err(why) => {
+                        wrong.push(Misfit::new(trail, format_args!("element {at}: {why}")));
                     }
+                    Ok(step) if seen.contains(&step) => wrong.push(Misfit {
+                        is_repeated: true,
+                        text: format!("{trail}: duplicate entries for key {step}"),
+                    }),
                     Ok(step) => {
-                        compare(item, node.at(&step), &format!("{path}{step}"), wrong);
+                        compare(item, node.at(&step), &Trail::Step(trail, &step), wrong);
                         seen.insert(step);
                     }
                 }

@@ -9,54 +9,71 @@ use super::super::{defaults, quantity};
 use super::Settled;
 
 /// Where a value is, as Go's decoder names it.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub(super) struct Place<'a> {
     /// The struct that the value is a field of.
     owner: &'a str,
     /// Its whole name.
     type_name: &'a str,
-    /// The fields down to it, without indices.
-    fields: String,
-    /// The same, with them.
-    shown: String,
+    trail: Trail<'a>,
+}
+
+/// The way down to a value. It is written out only where something is wrong.
+#[derive(Clone, Copy)]
+enum Trail<'a> {
+    Root,
+    /// A field of a struct.
+    Field(&'a Trail<'a>, &'a str),
+    /// The key of a map.
+    Key(&'a Trail<'a>, &'a str),
+    Item(&'a Trail<'a>, usize),
+}
+
+impl Trail<'_> {
+    /// The fields of structs alone.
+    fn fields(&self) -> String {
+        match self {
+            Self::Root => String::new(),
+            Self::Key(parent, _) | Self::Item(parent, _) => parent.fields(),
+            Self::Field(parent, name) => below(parent.fields(), name),
+        }
+    }
+
+    fn whole(&self) -> String {
+        match self {
+            Self::Root => String::new(),
+            Self::Field(parent, name) | Self::Key(parent, name) => below(parent.whole(), name),
+            Self::Item(parent, at) => format!("{}[{at}]", parent.whole()),
+        }
+    }
+}
+
+fn below(path: String, name: &str) -> String {
+    match path.as_str() {
+        "" => name.to_owned(),
+        _ => path + "." + name,
+    }
 }
 
 impl<'a> Place<'a> {
     pub fn root(owner: &'a str, type_name: &'a str) -> Self {
-        let (fields, shown) = Default::default();
         Self {
             owner,
             type_name,
-            fields,
-            shown,
+            trail: Trail::Root,
         }
     }
 
     /// The metadata of a custom object.
     pub fn metadata() -> Place<'static> {
         Place {
-            shown: "metadata".into(),
+            trail: Trail::Key(&Trail::Root, "metadata"),
             ..Place::root("ObjectMeta", OBJECT_META)
         }
     }
 
-    fn field(&self, name: &str) -> Self {
-        let below = |path: &str| match path {
-            "" => name.to_owned(),
-            path => format!("{path}.{name}"),
-        };
-        Self {
-            fields: below(&self.fields),
-            shown: below(&self.shown),
-            ..*self
-        }
-    }
-
-    fn item(&self, at: usize) -> Self {
-        Self {
-            shown: format!("{}[{at}]", self.shown),
-            ..self.clone()
-        }
+    fn at(&self, trail: Trail<'a>) -> Self {
+        Self { trail, ..*self }
     }
 }
 
@@ -102,21 +119,31 @@ pub(super) fn settle_builtin(
         _ => true,
     };
     if !fits && !value.is_null() {
-        return Err(Undecodable::of(value, schema, place.owner, &place.fields));
+        return Err(Undecodable::of(
+            value,
+            schema,
+            place.owner,
+            &place.trail.fields(),
+        ));
     }
     match value {
         Value::Object(fields) if type_ == "object" => {
             let place = Place {
                 owner: last_word(schema).unwrap_or(place.owner),
                 type_name: reference(schema).unwrap_or(place.type_name),
-                ..place.clone()
+                ..*place
             };
             settle_fields(fields, target, &place, settled)
         }
         Value::Array(items) => match &target.items {
             Some(item) => items.iter_mut().enumerate().try_for_each(|(at, value)| {
                 zero_item(value, item);
-                settle_builtin(value, item, &place.item(at), settled)
+                settle_builtin(
+                    value,
+                    item,
+                    &place.at(Trail::Item(&place.trail, at)),
+                    settled,
+                )
             }),
             None => Ok(()),
         },
@@ -142,7 +169,7 @@ fn bytes(items: &[Value], place: &Place<'_>) -> Result<Vec<u8>, Undecodable> {
         let byte = item.as_u64().and_then(|number| u8::try_from(number).ok());
         byte.ok_or_else(|| {
             let found = told(item);
-            let Place { owner, fields, .. } = place;
+            let (owner, fields) = (place.owner, place.trail.fields());
             Undecodable::new(format!(
                 "json: cannot unmarshal {found} into Go struct field {owner}.{fields} of type uint8"
             ))
@@ -184,15 +211,19 @@ fn settle_fields(
     let is_open = schema.properties.is_empty() && element.is_none();
     let mut failure = None;
     fields.retain(|name, value| {
-        let below = place.field(name);
+        // Go names the field of the struct, not the key of a map in it.
+        let below = place.at(match element {
+            Some(_) => Trail::Key(&place.trail, name),
+            None => Trail::Field(&place.trail, name),
+        });
         let Some(property) = schema.properties.get(name).or(element) else {
             if !is_open {
-                settled.unknown.push(below.shown);
+                settled.unknown.push(below.trail.whole());
             }
             return is_open;
         };
         if element.is_none() && value.is_null() {
-            settled.lost.is_untidy |= settled.is_json;
+            settled.is_tidied = true;
             return false;
         }
         if let Some(element) = element.map(resolve)
@@ -201,14 +232,6 @@ fn settle_fields(
         {
             *value = "".into();
         }
-        // Go names the field of the struct, not the key of a map in it.
-        let below = match element {
-            Some(_) => Place {
-                shown: below.shown,
-                ..place.clone()
-            },
-            None => below,
-        };
         if let Err(found) = settle_builtin(value, property, &below, settled) {
             failure.get_or_insert(found);
         }
@@ -218,8 +241,8 @@ fn settle_fields(
         if schema.required.contains(name) || !is_left_out(name, property, value) {
             return !omits(place.type_name, name, value);
         }
-        settled.lost.is_untidy |= settled.is_json;
-        settled.lost.validated.push((below.shown, value.clone()));
+        settled.is_tidied = true;
+        settled.is_less = true;
         false
     });
     failure.map_or(Ok(()), Err)

@@ -6,74 +6,65 @@ use serde_json::Value;
 use super::super::go::Undecodable;
 
 /// An object in another one says of what kind it is in texts.
-pub(super) fn check_embedded(
-    schema: &Schema,
-    value: &Value,
-    path: &str,
-) -> Result<(), Undecodable> {
-    let below = |name: &str| match path {
-        "" => name.to_owned(),
-        path => format!("{path}.{name}"),
+pub(super) fn check_embedded(schema: &Schema, value: &Value) -> Result<(), Undecodable> {
+    let Some((path, found)) = misnamed(schema, value) else {
+        return Ok(());
     };
+    let path = path.trim_start_matches('.');
+    let why = format!("{path}: Invalid value: {found}: must be a string");
+    Err(Undecodable::new(why))
+}
+
+/// The first `apiVersion` or `kind` of an embedded object that is no text, and where it is.
+fn misnamed<'a>(schema: &Schema, value: &'a Value) -> Option<(String, &'a Value)> {
     match value {
         Value::Object(fields) => {
             for name in ["apiVersion", "kind"] {
                 if schema.embedded_resource
                     && let Some(value) = fields.get(name).filter(|it| !it.is_string())
                 {
-                    let path = below(name);
-                    let why = format!("{path}: Invalid value: {value}: must be a string");
-                    return Err(Undecodable::new(why));
+                    return Some((format!(".{name}"), value));
                 }
             }
             let element = match &schema.additional_properties {
                 Some(SchemaOrBool::Schema(element)) => Some(&**element),
                 _ => None,
             };
-            fields.iter().try_for_each(|(name, value)| {
-                match schema.properties.get(name).or(element) {
-                    Some(schema) => check_embedded(schema, value, &below(name)),
-                    None => Ok(()),
-                }
+            fields.iter().find_map(|(name, value)| {
+                let schema = schema.properties.get(name).or(element)?;
+                let (path, found) = misnamed(schema, value)?;
+                Some((format!(".{name}{path}"), found))
             })
         }
-        Value::Array(items) => match &schema.items {
-            Some(schema) => items
-                .iter()
-                .enumerate()
-                .try_for_each(|(at, item)| check_embedded(schema, item, &format!("{path}[{at}]"))),
-            None => Ok(()),
-        },
-        _ => Ok(()),
+        Value::Array(items) => {
+            let schema = schema.items.as_ref()?;
+            items.iter().enumerate().find_map(|(at, item)| {
+                let (path, found) = misnamed(schema, item)?;
+                Some((format!("[{at}]{path}"), found))
+            })
+        }
+        _ => None,
     }
 }
 
-/// Go writes a whole number without a fraction.
-pub(super) fn round(value: &mut Value, path: &str, lost: &mut Vec<(String, Value)>) {
+/// Go writes a whole number without a fraction. Whether there was one.
+pub(crate) fn round(value: &mut Value) -> bool {
     match value {
-        Value::Array(items) => {
-            let items = items.iter_mut().enumerate();
-            items.for_each(|(at, item)| round(item, &format!("{path}[{at}]"), lost));
-        }
-        Value::Object(fields) => {
-            let below = |name: &str| match path {
-                "" => name.to_owned(),
-                path => format!("{path}.{name}"),
-            };
-            let fields = fields.iter_mut();
-            fields.for_each(|(name, value)| round(value, &below(name), lost));
-        }
+        Value::Array(items) => items.iter_mut().fold(false, |any, item| round(item) | any),
+        Value::Object(fields) => fields
+            .values_mut()
+            .fold(false, |any, value| round(value) | any),
         Value::Number(number) => {
             const EXACT: f64 = 9_007_199_254_740_992.0;
             let whole = number
                 .as_f64()
-                .filter(|float| number.is_f64() && float.fract() == 0.0);
-            if let Some(whole) = whole.filter(|whole| whole.abs() < EXACT) {
-                lost.push((path.to_owned(), value.clone()));
+                .filter(|float| number.is_f64() && float.fract() == 0.0 && float.abs() < EXACT);
+            if let Some(whole) = whole {
                 *value = (whole as i64).into();
             }
+            whole.is_some()
         }
-        _ => {}
+        _ => false,
     }
 }
 

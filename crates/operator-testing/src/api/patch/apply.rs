@@ -36,12 +36,8 @@ impl State {
         check_applied(request, &applied)?;
         if let Some(what) = undeclared(&applied, node(kind)) {
             return Err(Failure::internal(format!(
-                "failed to create typed patch object ({}/{}; {}/{}, Kind={}): {what}",
-                text(&applied, "namespace"),
-                name(&applied),
-                kind.group,
-                kind.version,
-                kind.kind
+                "failed to create typed patch object {}: {what}",
+                kind.printed(text(&applied, "namespace"), name(&applied))
             )));
         }
         if live.is_none() {
@@ -95,12 +91,8 @@ impl State {
             // What was never tracked is from now on, if it has types.
             if let Some(what) = undeclared(&bare, node(kind)) {
                 return Err(Failure::internal(format!(
-                    "failed to create manager for existing fields: failed to convert new object ({}/{}; {}/{}, Kind={}) to smd typed: {what}",
-                    text(&bare, "namespace"),
-                    name(&bare),
-                    kind.group,
-                    kind.version,
-                    kind.kind
+                    "failed to create manager for existing fields: failed to convert new object {} to smd typed: {what}",
+                    kind.printed(text(&bare, "namespace"), name(&bare))
                 )));
             }
             let first = writer(kind, FIRST.to_owned(), Operation::Update, subresource);

@@ -3,9 +3,9 @@
 use json_patch::{AddOperation, Patch, PatchOperation};
 use serde_json::Value;
 
-use super::super::json::go_type;
+use super::super::Request;
+use super::super::json::{go_type, sorted};
 use super::super::status::{Failure, Result};
-use super::super::{Request, last_applied};
 
 /// The live object with the patch of a request carried out, and what is unknown in it told.
 pub(super) fn patch(request: &Request<'_>, live: &Value, patch: Value) -> Result<Value> {
@@ -22,7 +22,7 @@ pub(super) fn patch(request: &Request<'_>, live: &Value, patch: Value) -> Result
     };
     let object = patched(live, patch)?;
     if validation == "Strict" && !unknown.is_empty() {
-        let shown = last_applied::sorted(&object).to_string();
+        let shown = sorted(&object).to_string();
         let wrong = format!("strict decoding error: {}", unknown.join(", "));
         return Err(Failure::invalid_patch(&shown, &wrong));
     }

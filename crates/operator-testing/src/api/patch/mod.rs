@@ -15,7 +15,7 @@ use super::kind::{Kind, group_version};
 use super::metadata::{name, text};
 use super::status::{Cause, Failure, Result};
 use super::tracking::node;
-use super::{Reply, Request, State, decode, last_applied};
+use super::{Reply, Request, State, decode};
 
 const JSON: &str = "application/json-patch+json";
 pub(crate) const MERGE: &str = "application/merge-patch+json";
@@ -93,7 +93,7 @@ fn identify(kind: &Kind, object: &mut Value) -> Result<()> {
     }
     match decode::misfit(kind, object) {
         Some(misfit) => {
-            let shown = last_applied::sorted(object).to_string();
+            let shown = body::sorted(object).to_string();
             Err(Failure::invalid_patch(&shown, &misfit.why))
         }
         None => decode::identify(kind, object),
@@ -104,9 +104,7 @@ fn identify(kind: &Kind, object: &mut Value) -> Result<()> {
 fn check_names(request: &Request<'_>, object: &Value) -> Result<()> {
     let (namespace, name) = (text(object, "namespace"), name(object));
     if !namespace.is_empty() && namespace != request.path.namespace {
-        return Err(Failure::bad_request(
-            "the namespace of the provided object does not match the namespace sent on the request",
-        ));
+        return Err(Failure::misplaced());
     }
     let expected = &request.path.name;
     if name.is_empty() {

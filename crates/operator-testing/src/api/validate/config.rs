@@ -60,10 +60,8 @@ fn frozen(live: Option<&Value>, object: &Value, fields: &[&str], causes: &mut Ve
     if object["immutable"] != true {
         causes.push(Cause::forbidden("immutable", WHY));
     }
-    let mut fields = fields.iter();
-    let changed = fields
-        .by_ref()
-        .filter(|field| live[**field] != object[**field]);
+    let fields = fields.iter();
+    let changed = fields.filter(|field| live[**field] != object[**field]);
     causes.extend(changed.map(|field| Cause::forbidden(*field, WHY)));
 }
 

@@ -9,7 +9,7 @@ use super::super::status::Cause;
 use super::rule::{
     immutable, invalid, is_empty, is_same, list, non_negative, number, shown, unsupported, without,
 };
-use super::selector::{self, Words};
+use super::selector::{self, Unreadable, Words};
 use super::{job_status, pod};
 
 /// Indexed jobs run no more pods at once.
@@ -109,7 +109,7 @@ fn whole(found: &Value, causes: &mut Vec<Cause>) {
     spec(found, "spec", causes);
     let words = Words {
         empty: None,
-        unreadable: None,
+        unreadable: Unreadable::Nothing,
     };
     if selector::check(found, &words, causes) {
         selector::matches(found, causes);

@@ -8,6 +8,7 @@ use super::super::kind::Kind;
 use super::super::metadata::{finalizers, is_deleting, is_standard_finalizer, text};
 use super::super::name;
 use super::super::status::Cause;
+use super::rule::{self, invalid, refuse};
 
 /// So many bytes of annotations may an object have.
 const ANNOTATIONS_LIMIT: usize = 256 * 1024;
@@ -18,16 +19,17 @@ pub(crate) fn of_new(kind: &Kind, object: &Value) -> Vec<Cause> {
     let (name, prefix) = (text(object, "name"), text(object, "generateName"));
     if !prefix.is_empty() {
         let wrong = name::bad_object_name(kind, prefix, true);
-        causes.extend(invalid("metadata.generateName", prefix, wrong));
+        refuse("metadata.generateName", prefix, wrong, &mut causes);
     }
     if name.is_empty() {
         let why = "name or generateName is required";
         causes.push(Cause::required("metadata.name", why));
     } else {
         let wrong = name::bad_object_name(kind, name, false);
-        causes.extend(invalid("metadata.name", name, wrong));
+        refuse("metadata.name", name, wrong, &mut causes);
     }
-    causes.extend(always(object));
+    causes.extend(maps(object));
+    causes.extend(bad_finalizers(object));
     causes.extend(short_finalizers(kind, object));
     causes
 }
@@ -40,20 +42,20 @@ pub(crate) fn of_changed(
     object: &Value,
     immutable: Vec<Cause>,
 ) -> Vec<Cause> {
+    let maps = maps(object);
+    let always = [maps.clone(), bad_finalizers(object)].concat();
+    let short = short_finalizers(kind, object);
     let mut changed: Vec<Cause> = new_finalizers(live, object).into_iter().collect();
     changed.extend(immutable);
-    changed.extend(labels(object));
-    changed.extend(annotations(object));
-    changed.extend(owners(object));
-    let mut causes = always(object);
-    causes.extend(changed.clone());
+    changed.extend(maps);
+    let mut causes = [&always[..], &changed].concat();
     if subresource.is_none() && is_checked_as_new(kind) {
-        causes.extend(always(object));
-        causes.extend(short_finalizers(kind, object));
+        causes.extend(always);
+        causes.extend_from_slice(&short);
     }
     if has_own_layer(kind, subresource) {
         causes.extend(changed);
-        causes.extend(short_finalizers(kind, object));
+        causes.extend(short);
     }
     causes
 }
@@ -75,57 +77,43 @@ fn has_own_layer(kind: &Kind, subresource: Option<&str>) -> bool {
     !(kind.is("", "events") || is_status && kind.is("batch", "cronjobs"))
 }
 
-fn invalid(field: &str, found: &str, wrong: Vec<String>) -> Vec<Cause> {
-    let wrong = wrong.into_iter();
-    let cause = |wrong| Cause::invalid(field, format!("Invalid value: {found:?}: {wrong}"));
-    wrong.map(cause).collect()
+/// What is wrong with labels, annotations and owners.
+fn maps(object: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let metadata = &object["metadata"];
+    rule::labels("metadata.labels", &metadata["labels"], &mut causes);
+    annotations(&metadata["annotations"], &mut causes);
+    causes.extend(owners(object));
+    causes
 }
 
-/// What is asked of new and of changed objects alike.
-fn always(object: &Value) -> Vec<Cause> {
-    let mut causes = labels(object);
-    causes.extend(annotations(object));
-    causes.extend(owners(object));
+fn bad_finalizers(object: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
     let all = finalizers(object);
     for finalizer in &all {
         let wrong = name::bad_label_key(finalizer);
-        causes.extend(invalid("metadata.finalizers", finalizer, wrong));
+        refuse("metadata.finalizers", finalizer, wrong, &mut causes);
     }
     if all.contains(&"orphan") && all.contains(&"foregroundDeletion") {
         let why = "finalizer orphan and foregroundDeletion cannot be both set";
-        let text = format!("Invalid value: {}: {why}", json!(all));
-        causes.push(Cause::invalid("metadata.finalizers", text));
+        causes.push(invalid("metadata.finalizers", json!(all), why));
     }
     causes
 }
 
-fn labels(object: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    for (key, value) in entries(object, "labels") {
-        let value = value.as_str().unwrap_or_default();
-        causes.extend(invalid("metadata.labels", key, name::bad_label_key(key)));
-        let wrong = name::bad_label_value(value);
-        causes.extend(invalid("metadata.labels", value, wrong));
-    }
-    causes
-}
-
-fn annotations(object: &Value) -> Vec<Cause> {
-    let mut causes = Vec::new();
-    let mut size = 0;
-    for (key, value) in entries(object, "annotations") {
-        let wrong = name::bad_label_key(&key.to_lowercase());
-        causes.extend(invalid("metadata.annotations", key, wrong));
-        size += key.len() + value.as_str().map_or(0, str::len);
-    }
+fn annotations(found: &Value, causes: &mut Vec<Cause>) {
+    const FIELD: &str = "metadata.annotations";
+    rule::annotations(FIELD, found, causes);
+    let entries = found.as_object().into_iter().flatten();
+    let size = |(key, value): (&String, &Value)| key.len() + value.as_str().map_or(0, str::len);
+    let size: usize = entries.map(size).sum();
     if size > ANNOTATIONS_LIMIT {
         causes.push(Cause {
             reason: "FieldValueTooLong",
             message: format!("Too long: may not be more than {ANNOTATIONS_LIMIT} bytes"),
-            field: "metadata.annotations".into(),
+            field: FIELD.into(),
         });
     }
-    causes
 }
 
 fn owners(object: &Value) -> Vec<Cause> {
@@ -142,16 +130,14 @@ fn owners(object: &Value) -> Vec<Cause> {
                 _ => (found.is_empty(), "must not be empty"),
             };
             if is_empty {
-                let text = format!("Invalid value: {found:?}: {why}");
                 let field = format!("metadata.ownerReferences.{field}");
-                causes.push(Cause::invalid(field, text));
+                causes.push(invalid(field, format!("{found:?}"), why));
             }
         }
         if owner["apiVersion"] == "v1" && owner["kind"] == "Event" {
             let shown = in_go_order(&[owner])[0].to_string();
             let why = "/v1, Kind=Event is disallowed from being an owner";
-            let text = format!("Invalid value: {shown}: {why}");
-            causes.push(Cause::invalid("metadata.ownerReferences", text));
+            causes.push(invalid("metadata.ownerReferences", shown, why));
         }
         if owner["controller"] == true {
             let shown = format!("{}/{}", part(owner, "kind"), part(owner, "name"));
@@ -159,11 +145,11 @@ fn owners(object: &Value) -> Vec<Cause> {
                 controller = Some(shown);
                 continue;
             };
-            let text = format!(
-                "Invalid value: {}: Only one reference can have Controller set to true. Found \"true\" in references for {first} and {shown}",
-                in_go_order(&owners),
+            let why = format!(
+                "Only one reference can have Controller set to true. Found \"true\" in references for {first} and {shown}"
             );
-            causes.push(Cause::invalid("metadata.ownerReferences", text));
+            let all = in_go_order(&owners);
+            causes.push(invalid("metadata.ownerReferences", all, why));
         }
     }
     causes
@@ -212,8 +198,8 @@ fn short_finalizers(kind: &Kind, object: &Value) -> Vec<Cause> {
     let short = short.filter(|_| !may_be_short);
     let cause = |(at, finalizer): (usize, &str)| {
         let why = "name is neither a standard finalizer name nor is it fully qualified";
-        let text = format!("Invalid value: {finalizer:?}: {why}");
-        Cause::invalid(format!("metadata.finalizers[{at}]"), text)
+        let field = format!("metadata.finalizers[{at}]");
+        invalid(field, format!("{finalizer:?}"), why)
     };
     short.map(cause).collect()
 }
@@ -238,8 +224,4 @@ fn new_finalizers(live: &Value, object: &Value) -> Option<Cause> {
             "no new finalizers can be added if the object is being deleted, found new finalizers []string{{{added}}}"
         ),
     ))
-}
-
-fn entries<'a>(object: &'a Value, field: &str) -> impl Iterator<Item = (&'a String, &'a Value)> {
-    object["metadata"][field].as_object().into_iter().flatten()
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::super::status::Cause;
 use super::rollout;
 use super::rule::{invalid, non_negative, number, unsupported};
-use super::selector::{self, Words};
+use super::selector::{self, Unreadable, Words};
 use super::{pod, status};
 
 pub(super) fn deployment(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
@@ -81,7 +81,7 @@ pub(super) fn daemon_set(live: Option<&Value>, object: &Value, causes: &mut Vec<
 fn alike_pods(spec: &Value, causes: &mut Vec<Cause>) {
     let words = Words {
         empty: Some("deployment"),
-        unreadable: Some("invalid label selector"),
+        unreadable: Unreadable::Because("invalid label selector"),
     };
     if selector::check(spec, &words, causes) {
         selector::matches(spec, causes);

@@ -2,8 +2,9 @@
 
 use std::fmt::Display;
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
+pub(super) use super::super::json::sorted as shown;
 use super::super::name;
 use super::super::status::Cause;
 
@@ -53,22 +54,6 @@ pub(super) fn is_same(old: &Value, new: &Value) -> bool {
         (Value::Null, Value::Array(items)) => items.is_empty(),
         (Value::Null, Value::Object(fields)) => fields.is_empty(),
         (old, new) => old == new,
-    }
-}
-
-/// A value as Go shows it: the keys of maps are sorted.
-pub(super) fn shown(value: &Value) -> Value {
-    match value {
-        Value::Object(fields) => {
-            let mut fields: Vec<_> = fields.iter().collect();
-            fields.sort_by_key(|(name, _)| *name);
-            let fields = fields
-                .into_iter()
-                .map(|(name, value)| (name.clone(), shown(value)));
-            Value::Object(fields.collect::<Map<_, _>>())
-        }
-        Value::Array(items) => items.iter().map(shown).collect(),
-        other => other.clone(),
     }
 }
 

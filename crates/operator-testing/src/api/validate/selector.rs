@@ -11,8 +11,16 @@ use super::rule::{invalid, is_empty, is_same, labels, list, refuse, shown, text}
 pub(super) struct Words {
     /// The kind, for a selector without a term; kinds without this word may have one.
     pub empty: Option<&'static str>,
-    /// Of a selector that cannot be read; kinds without these words do not mind.
-    pub unreadable: Option<&'static str>,
+    pub unreadable: Unreadable,
+}
+
+/// What a kind says of a selector that cannot be read, besides what is wrong with its terms.
+pub(super) enum Unreadable {
+    Nothing,
+    /// The selector.
+    Shown,
+    /// The selector, and why.
+    Because(&'static str),
 }
 
 /// Checks the selector of an object that has a template; whether there is one that can be read.
@@ -29,19 +37,19 @@ pub(super) fn check(spec: &Value, words: &Words, causes: &mut Vec<Cause>) -> boo
         let why = format!("empty selector is invalid for {kind}");
         causes.push(invalid("spec.selector", in_order(selector), why));
     }
-    if let Some(why) = words.unreadable.filter(|_| !is_readable) {
-        let found = in_order(selector);
-        let why = if why.is_empty() {
-            String::new()
-        } else {
-            format!(": {why}")
-        };
-        causes.push(Cause::invalid(
-            "spec.selector",
-            format!("Invalid value: {found}{why}"),
-        ));
+    if is_readable {
+        return true;
     }
-    is_readable
+    let found = in_order(selector);
+    match words.unreadable {
+        Unreadable::Nothing => {}
+        Unreadable::Shown => {
+            let text = format!("Invalid value: {found}");
+            causes.push(Cause::invalid("spec.selector", text));
+        }
+        Unreadable::Because(why) => causes.push(invalid("spec.selector", found, why)),
+    }
+    false
 }
 
 /// The terms of a selector.

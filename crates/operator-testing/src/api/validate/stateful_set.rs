@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::super::status::Cause;
 use super::replicated::lasting;
 use super::rule::{invalid, is_empty, is_same, label, list, non_negative, only, text, without};
-use super::selector::{self, Words};
+use super::selector::{self, Unreadable, Words};
 use super::{claim, pod, rollout, status};
 
 const CHANGE: &str = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
@@ -40,7 +40,7 @@ pub(super) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause
     }
     let words = Words {
         empty: Some("statefulset"),
-        unreadable: Some(""),
+        unreadable: Unreadable::Shown,
     };
     if selector::check(spec, &words, causes) {
         selector::matches(spec, causes);

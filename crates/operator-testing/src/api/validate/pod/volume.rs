@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::super::status::Cause;
-use super::super::rule::{between, invalid, is_empty, list, named, text};
+use super::super::rule::{invalid, is_empty, list, named, text};
 
 /// Where a volume may come from, in the order in which the server looks, and what a source needs; of sources that need more than a
 /// word or are met rarely, only that there is one.
@@ -103,11 +103,9 @@ fn needs(source: &Value, path: &str, needed: &[&str], causes: &mut Vec<Cause>) {
 }
 
 fn mode(object: &Value, path: &str, field: &str, causes: &mut Vec<Cause>) {
-    let mut wrong = Vec::new();
-    if let Some(mode) = object[field].as_i64() {
-        between(&format!("{path}.{field}"), mode, 0, 0o777, &mut wrong);
+    let mode = object[field].as_i64().unwrap_or_default();
+    if !(0..=0o777).contains(&mode) {
+        let why = "must be a number between 0 and 0777 (octal), both inclusive";
+        causes.push(invalid(format!("{path}.{field}"), mode, why));
     }
-    let why = "must be a number between 0 and 0777 (octal), both inclusive";
-    let wrong = wrong.into_iter();
-    causes.extend(wrong.map(|cause| invalid(cause.field, &object[field], why)));
 }
