@@ -50,8 +50,7 @@ impl Rendered {
 struct Whole<'a> {
     name: &'a str,
     crate_name: String,
-    /// The key of `[workspace]`, if there is one.
-    workspace: String,
+    members: &'static str,
     runtime: String,
     testing: String,
     kinds: Vec<KindNames>,
@@ -99,7 +98,11 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
     let whole = Whole {
         name: &state.name,
         crate_name: state.name.replace('-', "_"),
-        workspace: vendor::workspace(&state.runtime),
+        members: if vendored {
+            "members = [\"crates/*\"]"
+        } else {
+            ""
+        },
         runtime: vendor::dependency("operator-runtime", &state.runtime),
         testing: vendor::dependency("operator-testing", &state.runtime),
         kinds: project

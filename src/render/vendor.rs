@@ -24,19 +24,6 @@ pub fn add(tree: &mut Tree, runtime: &Runtime) {
     }
 }
 
-/// What `[workspace]` says: the crates are dependencies like others, not the project's own to check and to build incrementally.
-pub fn workspace(runtime: &Runtime) -> String {
-    if *runtime != Runtime::Vendored {
-        return String::new();
-    }
-    let folders = CRATES.keys().filter_map(|path| path.split('/').next());
-    let mut folders: Vec<String> = folders
-        .map(|folder| format!("\"crates/{folder}\""))
-        .collect();
-    folders.dedup();
-    format!("exclude = [{}]", folders.join(", "))
-}
-
 /// The value of a crate's key in `[dependencies]`.
 pub fn dependency(name: &str, runtime: &Runtime) -> String {
     match runtime {

@@ -152,11 +152,9 @@ debug = "line-tables-only"
 
 [profile.dev.package."*"]
 debug = false
-debug-assertions = false
-incremental = false
-overflow-checks = false
 
 [profile.dev.package.serde_json]
+debug-assertions = false
 opt-level = 1
 "#;
 

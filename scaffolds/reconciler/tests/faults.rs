@@ -51,7 +51,7 @@ async fn alone(client: Client) -> anyhow::Result<()> {
     run(client, Settings::for_tests()).await
 }
 
-/// With the lease of a cluster, where one replica works at a time.
+/// With a lease, as one replica works at a time; a long one, as each renewal is a request more.
 async fn elected(client: Client) -> anyhow::Result<()> {
     let mut settings = Settings::for_tests();
     settings.leader_election = true;

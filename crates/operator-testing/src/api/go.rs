@@ -29,6 +29,22 @@ fn field_type(owner: &str, field: &str) -> Option<&'static str> {
     fields.next().map(|(_, type_)| type_.as_str())
 }
 
+/// A field of a struct as the decoder names it: after the struct within the other that it is of.
+pub(crate) fn in_struct(owner: &str, field: &str) -> String {
+    fn find(owner: &str, field: &str) -> Option<String> {
+        let fields = types().get(owner)?;
+        if fields.values().any(|(name, _)| name == field) {
+            return Some(field.to_owned());
+        }
+        let mut within = fields.values().filter(|(name, _)| name.is_empty());
+        within.find_map(|(_, type_)| {
+            let name = type_.rsplit('.').next()?;
+            Some(format!("{name}.{}", find(type_, field)?))
+        })
+    }
+    find(owner, field).unwrap_or_else(|| field.to_owned())
+}
+
 /// Whether the value is a zero that Go leaves out of a struct.
 pub(crate) fn omits(owner: &str, field: &str, value: &Value) -> bool {
     let is_zero = match value {

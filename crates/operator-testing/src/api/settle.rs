@@ -21,13 +21,18 @@ impl Request<'_> {
     /// The same of an object that a patch made.
     pub(crate) fn settle_patched(&self, object: &mut Value, patch: &Value) -> Result<Lost> {
         let mut sent = object.clone();
-        let decoded = decode::settle(self.kind, object);
+        let is_applied = self.call.content_type == patch::APPLY;
+        let mut decoded = decode::settle(self.kind, object);
+        if decoded.is_err() && is_applied && self.kind.custom.is_some() {
+            decode::drop_malformed(&mut sent);
+            object.clone_from(&sent);
+            decoded = decode::settle(self.kind, object);
+        }
         let Settled {
             unknown: dropped,
             is_less,
             is_tidied,
         } = decoded.map_err(|wrong| self.undecodable(&sent, patch, wrong))?;
-        let is_applied = self.call.content_type == patch::APPLY;
         if self.kind.custom.is_some() && is_applied {
             decode::keep_nulls(&sent, object);
         }
@@ -58,7 +63,7 @@ impl Request<'_> {
             if self.call.param("fieldValidation") != "Ignore" {
                 unknown.iter().for_each(|text| self.call.warn(text));
             }
-            if is_applied {
+            if is_applied && is_less {
                 // In YAML there is no point in a whole number.
                 decode::round(&mut sent);
             }

@@ -76,7 +76,7 @@ pub(crate) fn without_managers(object: &Value) -> Value {
     object
 }
 
-/// `[{}]` and `[]` give up all ownership.
-pub(crate) fn is_reset(entries: &Value) -> bool {
-    *entries == json!([{}]) || *entries == json!([])
+/// `[{}]` gives up all ownership; so does `[]`, which is left out of custom objects.
+pub(crate) fn is_reset(kind: &Kind, entries: &Value) -> bool {
+    *entries == json!([{}]) || kind.custom.is_none() && *entries == json!([])
 }

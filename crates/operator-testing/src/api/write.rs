@@ -1,7 +1,5 @@
 //! Creating and updating: the way of an object from a decoded body to the store.
 
-use std::borrow::Cow;
-
 use serde_json::{Value, json};
 
 use super::admit::{check_number, check_place, check_version, immutable};
@@ -88,7 +86,8 @@ impl State {
         if kind.is("batch", "jobs") {
             share_labels(request, &mut object);
         }
-        self.check(kind, &as_validated(kind, &object, lost.sent.as_ref()))?;
+        let whole = decode::as_validated(kind, &object, lost.sent.as_ref());
+        self.check(kind, &whole)?;
         self.check_owners(request, None, &object)?;
         let warnings = metadata::warnings(kind, None, &object);
         warnings.iter().for_each(|text| request.call.warn(text));
@@ -177,7 +176,7 @@ impl State {
         let is_whole = request.path.subresource.is_none();
         let before = match Managers::read(sent) {
             Some(sent) if is_whole && !sent.0.is_empty() => sent,
-            _ if is_whole && is_reset(sent) => Managers::default(),
+            _ if is_whole && is_reset(request.kind, sent) => Managers::default(),
             _ => Managers::read(&live["metadata"]["managedFields"]).unwrap_or_default(),
         };
         let writer = request.writer(Operation::Update);
@@ -249,13 +248,14 @@ impl State {
             managers = before;
         }
         metadata::set(&mut object, "managedFields", managers.write_or_null());
-        if subresource.is_none() && kind.has_status() {
-            // The status is the live one.
-            if let Some(Value::Object(sent)) = &mut lost.sent {
-                sent.shift_remove("status");
-            }
+        if let Some(Value::Object(sent)) = &mut lost.sent {
+            // The rest is that of the live object.
+            sent.retain(|name, _| match subresource {
+                Some("status") => matches!(name.as_str(), "metadata" | "status"),
+                _ => name != "status" || !kind.has_status(),
+            });
         }
-        let whole = as_validated(kind, &object, lost.sent.as_ref());
+        let whole = decode::as_validated(kind, &object, lost.sent.as_ref());
         self.check_changed(kind, subresource, &live, &whole, causes)?;
         self.check_owners(request, Some(&live), &object)?;
         let warnings = metadata::warnings(kind, Some(&live), &object);
@@ -324,13 +324,6 @@ fn share_labels(request: &Request<'_>, job: &mut Value) {
     }
     if request.call.is_dry_run() {
         defaults::label_job(job);
-    }
-}
-
-fn as_validated<'a>(kind: &Kind, object: &'a Value, sent: Option<&Value>) -> Cow<'a, Value> {
-    match sent {
-        Some(sent) => Cow::Owned(decode::as_validated(kind, object, sent)),
-        None => Cow::Borrowed(object),
     }
 }
 

@@ -100,7 +100,7 @@ impl Faults {
     /// How long it shows that another replica took the lease.
     pub fn usurped_until(&self) -> Option<Instant> {
         let lost = self.lock().lost;
-        lost.map(|lost| lost + 2 * LEASE)
+        lost.map(|lost| lost + 3 * LEASE)
     }
 
     /// Waits until another replica has taken the lease.

@@ -18,7 +18,7 @@ impl Trial {
     /// Runs what `operator` makes of a client: an operator that elects a leader, by the lease that is named after its account and lies in
     /// the account's namespace.
     ///
-    /// At each of its requests, another replica takes the lease for 30 seconds and dies. The operator is to notice within half of that;
+    /// At each of its requests, another replica takes the lease for 30 seconds, as the lease says, and dies. The operator is to notice within half of that;
     /// then nothing may be written until the lease has expired, and it works again after. An operator that ends is started again, as a Deployment does.
     /// Each fault also befalls the requests for the lease. All of it takes place in memory.
     ///

@@ -26,6 +26,7 @@ pub fn is_listed(found: &Answer, expected: &Answer) -> bool {
         && (is_alike(words)
             || is_alike(patched)
             || is_alike(place)
+            || is_alike(converted)
             || is_alike(causes)
             || is_alike(undeclared)
             || expected.body["details"]["kind"] == "CustomResourceDefinition")
@@ -54,6 +55,14 @@ fn patched(answer: &Answer) -> Option<String> {
 fn place(answer: &Answer) -> Option<String> {
     let (place, _) = message(answer).split_once(" of type ")?;
     Some(place.to_owned())
+}
+
+/// What cannot be converted, without Go's name of the right type.
+fn converted(answer: &Answer) -> Option<String> {
+    let (place, _) = message(answer).rsplit_once(" to ")?;
+    place
+        .contains(": cannot convert ")
+        .then(|| place.to_owned())
 }
 
 /// What of an applied object has no type, in any order: that of fields is the order of Go's maps, which is none.

@@ -63,7 +63,7 @@ fn walk(value: &Value, node: Node<'_>, path: &mut Vec<Step>, set: &mut FieldSet)
 pub(crate) fn undeclared(value: &Value, node: Node<'_>) -> Option<String> {
     let mut wrong = Vec::new();
     compare(value, node, &Trail::Root, &mut wrong);
-    let mut texts: Vec<String> = wrong.into_iter().map(|misfit| misfit.text).collect();
+    let mut texts: Vec<String> = wrong.into_iter().map(|it| it.text).collect();
     match texts.len() {
         0 => None,
         1 => texts.pop(),
@@ -75,16 +75,16 @@ pub(crate) fn undeclared(value: &Value, node: Node<'_>) -> Option<String> {
 pub(crate) fn is_declared(value: &Value, node: Node<'_>) -> bool {
     let mut wrong = Vec::new();
     compare(value, node, &Trail::Root, &mut wrong);
-    wrong.iter().all(|misfit| misfit.is_repeated)
+    wrong.iter().all(|it| it.is_repeated)
 }
 
-struct Misfit {
+struct Wrong {
     /// Whether an item is there twice, and nothing else is wrong.
     is_repeated: bool,
     text: String,
 }
 
-impl Misfit {
+impl Wrong {
     fn new(trail: &Trail<'_>, why: impl Display) -> Self {
         Self {
             is_repeated: false,
@@ -112,9 +112,9 @@ impl Display for Trail<'_> {
     }
 }
 
-fn compare(value: &Value, node: Node<'_>, trail: &Trail<'_>, wrong: &mut Vec<Misfit>) {
+fn compare(value: &Value, node: Node<'_>, trail: &Trail<'_>, wrong: &mut Vec<Wrong>) {
     if let Some(expected) = node.mismatch(value) {
-        wrong.push(Misfit::new(trail, format_args!("expected {expected}")));
+        wrong.push(Wrong::new(trail, format_args!("expected {expected}")));
         return;
     }
     match (node.form(value), value) {
@@ -129,7 +129,7 @@ fn compare(value: &Value, node: Node<'_>, trail: &Trail<'_>, wrong: &mut Vec<Mis
                 let trail = Trail::Field(trail, name);
                 match node.knows(name) {
                     true => compare(field, node.field(name), &trail, wrong),
-                    false => wrong.push(Misfit::new(&trail, "field not declared in schema")),
+                    false => wrong.push(Wrong::new(&trail, "field not declared in schema")),
                 }
             }
         }
@@ -138,9 +138,9 @@ fn compare(value: &Value, node: Node<'_>, trail: &Trail<'_>, wrong: &mut Vec<Mis
             for (at, item) in list.iter().enumerate() {
                 match items.step(item) {
                     Err(why) => {
-                        wrong.push(Misfit::new(trail, format_args!("element {at}: {why}")));
+                        wrong.push(Wrong::new(trail, format_args!("element {at}: {why}")));
                     }
-                    Ok(step) if seen.contains(&step) => wrong.push(Misfit {
+                    Ok(step) if seen.contains(&step) => wrong.push(Wrong {
                         is_repeated: true,
                         text: format!("{trail}: duplicate entries for key {step}"),
                     }),

@@ -200,6 +200,9 @@ impl Items<'_> {
                 value => Ok(Step::Value(value.to_string())),
             };
         };
+        if item.is_null() {
+            return Err("associative list with keys may not have a null element".into());
+        }
         let Value::Object(item) = item else {
             return Err("associative list with keys may not have non-map elements".into());
         };

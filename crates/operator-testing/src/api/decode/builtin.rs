@@ -4,7 +4,7 @@ use operator_schema::{Schema, SchemaOrBool};
 use serde_json::{Map, Value, json};
 
 use super::super::builtin::{OBJECT_META, resolve};
-use super::super::go::{Undecodable, bad_time, last_word, omits, reference, told};
+use super::super::go::{Undecodable, bad_time, in_struct, last_word, omits, reference, told};
 use super::super::{defaults, quantity};
 use super::Settled;
 
@@ -22,27 +22,29 @@ pub(super) struct Place<'a> {
 #[derive(Clone, Copy)]
 enum Trail<'a> {
     Root,
-    /// A field of a struct.
-    Field(&'a Trail<'a>, &'a str),
+    /// A field of a struct of that type.
+    Field(&'a Trail<'a>, &'a str, &'a str),
     /// The key of a map.
     Key(&'a Trail<'a>, &'a str),
     Item(&'a Trail<'a>, usize),
 }
 
 impl Trail<'_> {
-    /// The fields of structs alone.
+    /// The fields of structs alone, those of a struct within another after its name.
     fn fields(&self) -> String {
         match self {
             Self::Root => String::new(),
             Self::Key(parent, _) | Self::Item(parent, _) => parent.fields(),
-            Self::Field(parent, name) => below(parent.fields(), name),
+            Self::Field(parent, type_name, name) => {
+                below(parent.fields(), &in_struct(type_name, name))
+            }
         }
     }
 
     fn whole(&self) -> String {
         match self {
             Self::Root => String::new(),
-            Self::Field(parent, name) | Self::Key(parent, name) => below(parent.whole(), name),
+            Self::Field(parent, _, name) | Self::Key(parent, name) => below(parent.whole(), name),
             Self::Item(parent, at) => format!("{}[{at}]", parent.whole()),
         }
     }
@@ -214,7 +216,7 @@ fn settle_fields(
         // Go names the field of the struct, not the key of a map in it.
         let below = place.at(match element {
             Some(_) => Trail::Key(&place.trail, name),
-            None => Trail::Field(&place.trail, name),
+            None => Trail::Field(&place.trail, place.type_name, name),
         });
         let Some(property) = schema.properties.get(name).or(element) else {
             if !is_open {
@@ -256,5 +258,38 @@ fn is_left_out(name: &str, schema: &Schema, value: &Value) -> bool {
             fields.is_empty() && resolve(schema).additional_properties.is_some()
         }
         _ => false,
+    }
+}
+
+/// Puts back what [`settle_builtin`] has left out as empty.
+pub(super) fn restore_empty(value: &mut Value, sent: &Value, schema: &Schema) {
+    let schema = resolve(schema);
+    match (value, sent) {
+        (Value::Object(fields), Value::Object(sent)) => {
+            for (name, sent) in sent {
+                let property = schema.properties.get(name);
+                let element = match &schema.additional_properties {
+                    Some(SchemaOrBool::Schema(element)) => Some(&**element),
+                    _ => None,
+                };
+                let Some(below) = property.or(element) else {
+                    continue;
+                };
+                match fields.get_mut(name).filter(|value| !value.is_null()) {
+                    Some(value) => restore_empty(value, sent, below),
+                    None if property.is_some() && is_left_out(name, below, sent) => {
+                        fields.insert(name.clone(), sent.clone());
+                    }
+                    None => {}
+                }
+            }
+        }
+        (Value::Array(items), Value::Array(sent)) if items.len() == sent.len() => {
+            if let Some(schema) = &schema.items {
+                let items = items.iter_mut().zip(sent);
+                items.for_each(|(item, sent)| restore_empty(item, sent, schema));
+            }
+        }
+        _ => {}
     }
 }

@@ -10,7 +10,7 @@ pub(super) fn check_embedded(schema: &Schema, value: &Value) -> Result<(), Undec
     let Some((path, found)) = misnamed(schema, value) else {
         return Ok(());
     };
-    let path = path.trim_start_matches('.');
+    let path = path.strip_prefix('.').unwrap_or(&path);
     let why = format!("{path}: Invalid value: {found}: must be a string");
     Err(Undecodable::new(why))
 }
@@ -65,6 +65,29 @@ pub(crate) fn round(value: &mut Value) -> bool {
             whole.is_some()
         }
         _ => false,
+    }
+}
+
+/// Puts back the points that [`round`] has taken away.
+pub(super) fn restore_points(value: &mut Value, sent: &Value) {
+    match (value, sent) {
+        (Value::Object(fields), Value::Object(sent)) => {
+            for (name, value) in fields {
+                if let Some(sent) = sent.get(name) {
+                    restore_points(value, sent);
+                }
+            }
+        }
+        (Value::Array(items), Value::Array(sent)) if items.len() == sent.len() => {
+            let items = items.iter_mut().zip(sent);
+            items.for_each(|(item, sent)| restore_points(item, sent));
+        }
+        (value @ Value::Number(_), Value::Number(number))
+            if number.is_f64() && value.as_f64() == number.as_f64() =>
+        {
+            *value = sent.clone();
+        }
+        _ => {}
     }
 }
 

@@ -4,13 +4,15 @@ mod builtin;
 mod custom;
 mod kind;
 
-use serde_json::Value;
+use std::borrow::Cow;
+
+use serde_json::{Value, json};
 
 pub(crate) use self::custom::{keep_nulls, round};
 pub(crate) use self::kind::{identify, misfit, name};
 
-use self::builtin::{Place, settle_builtin};
-use self::custom::check_embedded;
+use self::builtin::{Place, restore_empty, settle_builtin};
+use self::custom::{check_embedded, restore_points};
 use super::builtin::{OBJECT_META, builtin as built_in};
 use super::go::Undecodable;
 use super::json::go_type;
@@ -24,7 +26,7 @@ pub(crate) struct Settled {
     pub unknown: Vec<String>,
     /// Whether a map or list that is empty was left out, or a whole number lost its point; see [`as_validated`].
     pub is_less: bool,
-    /// Whether a null or an empty map or list was left out of the metadata of a custom object.
+    /// Whether a null or an empty map or list was left out; of custom objects, whose metadata is stored as it comes.
     pub is_tidied: bool,
 }
 
@@ -75,51 +77,48 @@ pub(crate) fn settle(kind: &Kind, object: &mut Value) -> Result<Settled, Undecod
     Ok(settled)
 }
 
+/// Takes from the metadata of a custom object what it has no form for: what is applied is not decoded before it is stored.
+pub(crate) fn drop_malformed(object: &mut Value) {
+    let (Some(fields), Some(type_)) = (
+        object["metadata"].as_object_mut(),
+        built_in().types.get(OBJECT_META),
+    ) else {
+        return;
+    };
+    fields.retain(|name, value| {
+        let mut alone = json!({name: value});
+        let place = Place::metadata();
+        settle_builtin(&mut alone, type_, &place, &mut Settled::default()).is_ok()
+    });
+}
+
 /// An object as it is validated: with the empty maps and lists and the points of whole numbers that were sent and are not stored.
-pub(crate) fn as_validated(kind: &Kind, object: &Value, sent: &Value) -> Value {
+pub(crate) fn as_validated<'a>(
+    kind: &Kind,
+    object: &'a Value,
+    sent: Option<&Value>,
+) -> Cow<'a, Value> {
+    let Some(sent) = sent else {
+        return Cow::Borrowed(object);
+    };
     let mut whole = object.clone();
-    match (&kind.custom, sent) {
-        // Go leaves out what is empty in its own structs alone.
-        (Some(_), Value::Object(sent)) => {
-            for (name, sent) in sent {
-                if let Some(value) = whole.get_mut(name) {
-                    put_back(value, sent, name == "metadata");
-                }
+    let types = &built_in().types;
+    match &kind.type_name {
+        Some(name) if kind.custom.is_none() => {
+            if let Some(type_) = types.get(name) {
+                restore_empty(&mut whole, sent, type_);
             }
         }
-        _ => put_back(&mut whole, sent, true),
-    }
-    whole
-}
-
-fn put_back(value: &mut Value, sent: &Value, with_empty: bool) {
-    match (value, sent) {
-        (Value::Object(fields), Value::Object(sent)) => {
-            for (name, sent) in sent {
-                match fields.get_mut(name).filter(|value| !value.is_null()) {
-                    Some(value) => put_back(value, sent, with_empty),
-                    None if with_empty && is_empty(sent) => {
-                        fields.insert(name.clone(), sent.clone());
-                    }
-                    None => {}
-                }
+        _ => {
+            restore_points(&mut whole, sent);
+            if let (Some(metadata), Some(type_)) =
+                (whole.get_mut("metadata"), types.get(OBJECT_META))
+            {
+                restore_empty(metadata, &sent["metadata"], type_);
             }
         }
-        (Value::Array(items), Value::Array(sent)) if items.len() == sent.len() => {
-            let items = items.iter_mut().zip(sent);
-            items.for_each(|(item, sent)| put_back(item, sent, with_empty));
-        }
-        (value @ Value::Number(_), Value::Number(number))
-            if number.is_f64() && value.as_f64() == number.as_f64() =>
-        {
-            *value = sent.clone();
-        }
-        _ => {}
     }
-}
-
-fn is_empty(value: &Value) -> bool {
-    value.as_array().is_some_and(Vec::is_empty) || value.as_object().is_some_and(|it| it.is_empty())
+    Cow::Owned(whole)
 }
 
 /// A stored custom object as a schema has it: pruned, with defaults.

@@ -4,10 +4,17 @@ use serde_json::Value;
 
 use super::super::name;
 use super::super::status::Cause;
-use super::rule::{immutable, invalid, is_empty, refuse, text};
+use super::rule::{immutable, invalid, is_empty, is_same, refuse, text};
 
 pub(super) fn config_map(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
-    frozen(live, object, &["data", "binaryData"], causes);
+    if let Some(live) = frozen(live, object, causes) {
+        if !is_same(&live["data"], &object["data"]) {
+            causes.push(Cause::forbidden("data", FROZEN));
+        }
+        if live["binaryData"] != object["binaryData"] {
+            causes.push(Cause::forbidden("binaryData", FROZEN));
+        }
+    }
     for (key, _) in object["data"].as_object().into_iter().flatten() {
         self::key("data", key, causes);
         if object["binaryData"].get(key).is_some() {
@@ -24,7 +31,11 @@ pub(super) fn secret(live: Option<&Value>, object: &Value, causes: &mut Vec<Caus
     if let Some(live) = live {
         immutable("", (live, object), "type", causes);
     }
-    frozen(live, object, &["data"], causes);
+    if let Some(live) = frozen(live, object, causes)
+        && live["data"] != object["data"]
+    {
+        causes.push(Cause::forbidden("data", FROZEN));
+    }
     for (key, _) in object["data"].as_object().into_iter().flatten() {
         self::key("data", key, causes);
     }
@@ -51,18 +62,19 @@ pub(super) fn secret(live: Option<&Value>, object: &Value, causes: &mut Vec<Caus
     causes.extend(missing.map(|key| Cause::required(format!("data[{key}]"), "")));
 }
 
-/// What may not change once `immutable` is set.
-fn frozen(live: Option<&Value>, object: &Value, fields: &[&str], causes: &mut Vec<Cause>) {
-    let Some(live) = live.filter(|live| live["immutable"] == true) else {
-        return;
-    };
-    const WHY: &str = "field is immutable when `immutable` is set";
+const FROZEN: &str = "field is immutable when `immutable` is set";
+
+/// The live object, if it is one that may not change.
+fn frozen<'a>(
+    live: Option<&'a Value>,
+    object: &Value,
+    causes: &mut Vec<Cause>,
+) -> Option<&'a Value> {
+    let live = live.filter(|live| live["immutable"] == true)?;
     if object["immutable"] != true {
-        causes.push(Cause::forbidden("immutable", WHY));
+        causes.push(Cause::forbidden("immutable", FROZEN));
     }
-    let fields = fields.iter();
-    let changed = fields.filter(|field| live[**field] != object[**field]);
-    causes.extend(changed.map(|field| Cause::forbidden(*field, WHY)));
+    Some(live)
 }
 
 fn key(field: &str, key: &str, causes: &mut Vec<Cause>) {

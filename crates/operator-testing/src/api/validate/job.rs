@@ -7,7 +7,7 @@ use super::super::name;
 use super::super::selector::selects;
 use super::super::status::Cause;
 use super::rule::{
-    immutable, invalid, is_empty, is_same, list, non_negative, number, shown, unsupported, without,
+    immutable, invalid, is_empty, is_same, list, non_negative, number, sorted, unsupported, without,
 };
 use super::selector::{self, Unreadable, Words};
 use super::{job_status, pod};
@@ -136,7 +136,7 @@ fn generated(object: &Value, causes: &mut Vec<Cause>) {
         if labels[label].is_null() {
             causes.push(Cause::required(field, &why));
         } else if labels[label] != value {
-            causes.push(invalid(field, shown(labels), why));
+            causes.push(invalid(field, sorted(labels), why));
         }
     }
     let own: Value = expected

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::status::Cause;
-use super::rule::{invalid, is_empty, list, non_negative, number, shown};
+use super::rule::{invalid, is_empty, list, non_negative, number, sorted};
 
 /// The two statuses of an update.
 struct Change<'a> {
@@ -144,7 +144,7 @@ fn pods(change: &Change<'_>, causes: &mut Vec<Cause>) {
         let field = "status.uncountedTerminatedPods";
         causes.push(invalid(
             field,
-            shown(uncounted),
+            sorted(uncounted),
             "must be empty for finished job",
         ));
     }

@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use serde_json::Value;
 
-pub(super) use super::super::json::sorted as shown;
+pub(super) use super::super::json::sorted;
 use super::super::name;
 use super::super::status::Cause;
 
@@ -179,6 +179,6 @@ pub(super) fn immutable(
             path => format!("{path}.{field}"),
         };
         let why = "field is immutable";
-        causes.push(invalid(field_path, shown(&object[field]), why));
+        causes.push(invalid(field_path, sorted(&object[field]), why));
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::super::name;
 use super::super::selector::selects;
 use super::super::status::Cause;
-use super::rule::{invalid, is_empty, is_same, labels, list, refuse, shown, text};
+use super::rule::{invalid, is_empty, is_same, labels, list, refuse, sorted, text};
 
 /// What a kind says of a selector that selects nothing or cannot be read.
 pub(super) struct Words {
@@ -40,14 +40,15 @@ pub(super) fn check(spec: &Value, words: &Words, causes: &mut Vec<Cause>) -> boo
     if is_readable {
         return true;
     }
-    let found = in_order(selector);
     match words.unreadable {
         Unreadable::Nothing => {}
         Unreadable::Shown => {
-            let text = format!("Invalid value: {found}");
+            let text = format!("Invalid value: {}", in_order(selector));
             causes.push(Cause::invalid("spec.selector", text));
         }
-        Unreadable::Because(why) => causes.push(invalid("spec.selector", found, why)),
+        Unreadable::Because(why) => {
+            causes.push(invalid("spec.selector", in_order(selector), why));
+        }
     }
     false
 }
@@ -101,7 +102,7 @@ pub(super) fn matches(spec: &Value, causes: &mut Vec<Cause>) {
     if spec["selector"].is_null() || !selects(&spec["selector"], labels) {
         let why = "`selector` does not match template `labels`";
         let field = "spec.template.metadata.labels";
-        causes.push(invalid(field, shown(labels), why));
+        causes.push(invalid(field, sorted(labels), why));
     }
 }
 
@@ -122,6 +123,6 @@ pub(super) fn in_order(selector: &Value) -> Value {
     let known = ["matchLabels", "matchExpressions"];
     let is_given = |field: &&&str| fields.get(**field).is_some_and(|it| !is_empty(it));
     let given = known.iter().filter(is_given);
-    let fields = given.map(|field| ((*field).to_owned(), shown(&fields[*field])));
+    let fields = given.map(|field| ((*field).to_owned(), sorted(&fields[*field])));
     Value::Object(fields.collect::<Map<_, _>>())
 }
