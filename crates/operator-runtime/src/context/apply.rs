@@ -135,13 +135,13 @@ impl Context {
         Ok(serde_json::from_value(live)?)
     }
 
-    /// Where a child has gone, the object may have gone before it, and its watch, fallen silent, not have told: the garbage collector
+    /// Where a child has gone, the object may have gone before it or be about to, and its watch not have told yet: the garbage collector
     /// would take what is made now, which would wake the object, for as long as that lasts.
     async fn check_bereft(&self) -> Result<()> {
         let key = (self.owner.namespace.clone(), self.owner.name.clone());
         let is_bereft = self.controller.bereft().remove(&key);
-        if is_bereft && !self.is_there().await? {
-            return Err(anyhow::anyhow!("the object is gone").into());
+        if is_bereft && !self.stays().await? {
+            return Err(anyhow::anyhow!("the object is gone, or is to go").into());
         }
         Ok(())
     }

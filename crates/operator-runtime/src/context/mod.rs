@@ -64,6 +64,7 @@ struct Owner {
     reference: Option<OwnerReference>,
     namespace: Option<String>,
     name: String,
+    is_deleting: bool,
 }
 
 impl Controlling {
@@ -101,6 +102,7 @@ impl Context {
             reference: object.controller_owner_ref(&()),
             namespace: object.namespace(),
             name: object.name_any(),
+            is_deleting: object.meta().deletion_timestamp.is_some(),
         };
         Self {
             controller,
@@ -172,6 +174,20 @@ impl Context {
 
     /// Asks the API server whether it has the reconciled object, and notes if it has not.
     pub(crate) async fn is_there(&self) -> Result<bool> {
+        Ok(self.newest().await?.is_some())
+    }
+
+    /// Whether the object is there and, if it was not being deleted when it was read, is not now. Notes if it has gone or is to go.
+    pub(crate) async fn stays(&self) -> Result<bool> {
+        let newest = self.newest().await?;
+        let stays = newest.is_some_and(|newest| {
+            self.owner.is_deleting || newest["metadata"]["deletionTimestamp"].is_null()
+        });
+        self.is_gone.fetch_or(!stays, Relaxed);
+        Ok(stays)
+    }
+
+    async fn newest(&self) -> Result<Option<Value>> {
         let Owner {
             namespace, name, ..
         } = &self.owner;
@@ -183,13 +199,13 @@ impl Context {
             .reference
             .as_ref()
             .map(|owner| owner.uid.as_str());
-        let is_there = match self.controller.client.request::<Value>(request).await {
-            Ok(found) => found["metadata"]["uid"].as_str() == uid,
-            Err(error) if is_gone(&error) => false,
+        let newest = match self.controller.client.request::<Value>(request).await {
+            Ok(found) => Some(found).filter(|found| found["metadata"]["uid"].as_str() == uid),
+            Err(error) if is_gone(&error) => None,
             Err(error) => return Err(error.into()),
         };
-        self.is_gone.fetch_or(!is_there, Relaxed);
-        Ok(is_there)
+        self.is_gone.fetch_or(newest.is_none(), Relaxed);
+        Ok(newest)
     }
 }
 

@@ -16,7 +16,7 @@ use super::kind::{Custom, Kind};
 use super::metadata::{self, finalizers, is_deleting};
 use super::naming::{Taken, accept, is_established};
 use super::scale;
-use super::status::Cause;
+use super::status::{Cause, Failure};
 use super::store::Key;
 #[cfg(feature = "http")]
 use super::table::PrinterColumn;
@@ -315,6 +315,26 @@ pub(crate) fn terminate(object: &mut Value) {
 }
 
 impl State {
+    /// Whether an object of a custom kind may be made: not while its definition is being deleted.
+    pub(crate) fn check_definition(&self, kind: &Kind, name: &str) -> Result<(), Failure> {
+        let definition = kind.custom.as_ref().and_then(|_| {
+            self.store.find(&Key {
+                group: GROUP.into(),
+                plural: PLURAL.into(),
+                namespace: String::new(),
+                name: kind.qualified(),
+            })
+        });
+        if !definition.is_some_and(|definition| is_deleting(&definition)) {
+            return Ok(());
+        }
+        let text = format!(
+            "{} {name:?} is forbidden: create not allowed while custom resource definition is terminating",
+            kind.qualified()
+        );
+        Err(Failure::forbidden(kind, name, text))
+    }
+
     fn objects_of(&self, definition: &Value) -> Vec<Key> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let spec = &definition["spec"];

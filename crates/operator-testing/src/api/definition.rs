@@ -55,7 +55,30 @@ pub(crate) fn violations(live: Option<&Value>, object: &Value) -> Vec<Cause> {
         let text = "Invalid value: null: must have at least one stored version";
         causes.push(Cause::invalid("status.storedVersions", text));
     }
+    if live.is_some() {
+        causes.extend(lost_versions(object));
+    }
     causes
+}
+
+/// The versions in which objects may be stored, and which the definition does not have any more.
+fn lost_versions(object: &Value) -> Vec<Cause> {
+    let stored = object["status"]["storedVersions"].as_array();
+    let stored = stored.into_iter().flatten().enumerate();
+    let is_there = |name: &Value| {
+        versions(object)
+            .iter()
+            .any(|version| version["name"] == *name)
+    };
+    let lost = stored.filter(|(_, name)| !is_there(name));
+    let cause = |(at, version): (usize, &Value)| {
+        let name = version.as_str().unwrap_or_default();
+        let text = format!(
+            "Invalid value: {version}: missing from spec.versions; {name} was previously a storage version, and must remain in spec.versions until a storage migration ensures no data remains persisted in {name} and removes {name} from status.storedVersions"
+        );
+        Cause::invalid(format!("status.storedVersions[{at}]"), text)
+    };
+    lost.map(cause).collect()
 }
 
 /// Checks versions; what is wrong with a schema that all share is returned, as it is told later.

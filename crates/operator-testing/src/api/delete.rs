@@ -4,12 +4,12 @@ use serde_json::{Value, json};
 
 use super::kind::Kind;
 use super::metadata::{self, finalizers, is_deleting, name, text};
-use super::read::list;
+use super::read::{list, next_page};
 use super::request::Call;
 use super::selector::Selector;
 use super::status::{Cause, Failure, Result};
 use super::store::Key;
-use super::{Reply, Request, State, crd, json, namespace};
+use super::{Reply, Request, State, crd, decode, json, namespace};
 
 /// [DeleteOptions], from the body or the query.
 ///
@@ -53,10 +53,11 @@ impl Options {
 
     fn read(request: &Request<'_>) -> Result<Self> {
         let call = request.call;
-        let body = match call.body.is_empty() {
+        let mut body = match call.body.is_empty() {
             true => Value::Null,
             false => json::options(&call.body)?,
         };
+        decode::options(&mut body).map_err(|wrong| Failure::bad_request(wrong.decoded))?;
         let text = |name: &str| {
             // A body stands for the whole query.
             match &body {
@@ -94,7 +95,7 @@ impl Options {
             grace: grace
                 .as_i64()
                 .or_else(|| call.param("gracePeriodSeconds").parse().ok()),
-            dry_run: call.is_dry_run() || body["dryRun"] == json!(["All"]),
+            dry_run: call.is_dry_run() || body["dryRun"][0] == "All",
             uid: precondition("uid"),
             resource_version: precondition("resourceVersion"),
         })
@@ -129,21 +130,33 @@ impl State {
         let kind = request.kind;
         let selector = Selector::read(request.call, kind)?;
         let group = super::event::storage_group(kind);
+        let limit = match request.call.param("limit").parse() {
+            Ok(0) | Err(_) => usize::MAX,
+            Ok(limit) => limit,
+        };
         let keys: Vec<Key> = self
             .store
             .of_kind(group, &kind.plural, &request.path.namespace)
             .filter(|(_, stored)| selector.matches(&self.present(kind, stored)))
             .map(|(key, _)| key.clone())
             .collect();
+        let (keys, rest) = keys.split_at(limit.min(keys.len()));
+        let mut metadata = json!({"resourceVersion": self.store.version().to_string()});
+        if let (Some(last), false) = (keys.last(), rest.is_empty()) {
+            metadata["continue"] = next_page(self.store.version(), last).into();
+            if selector.is_empty() {
+                metadata["remainingItemCount"] = rest.len().into();
+            }
+        }
         let mut items = Vec::new();
         for key in keys {
             // Those of a collection are shown as they were.
-            let live = self.store.find(&key);
+            let live = self.store.find(key);
             let shown = live.map(|live| self.present(kind, &live));
-            self.delete_one(kind, &key, &options)?;
+            self.delete_one(kind, key, &options)?;
             items.extend(shown);
         }
-        let metadata = json!({"resourceVersion": self.store.version().to_string()});
+        metadata["resourceVersion"] = self.store.version().to_string().into();
         Ok(Reply::ok(list(kind, metadata, items)))
     }
 
@@ -287,7 +300,8 @@ fn check_options(call: &Call, body: &Value) -> Result<()> {
         return Err(Failure::bad_request(text));
     }
     let dry_run = &body["dryRun"];
-    if !dry_run.is_null() && *dry_run != json!(["All"]) && *dry_run != json!([]) {
+    let mut wanted = dry_run.as_array().into_iter().flatten();
+    if wanted.any(|it| it != "All") {
         let text = format!("Unsupported value: {dry_run}: supported values: \"All\"");
         let cause = Cause::unsupported("dryRun", text);
         return Err(Failure::invalid_options("DeleteOptions", vec![cause]));

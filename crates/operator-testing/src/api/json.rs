@@ -41,8 +41,27 @@ pub(crate) fn sorted(value: &Value) -> Value {
 /// YAML, of which JSON is a part.
 pub(crate) fn yaml(body: &[u8]) -> Result<Value> {
     serde_json::from_slice(body).or_else(|_| {
+        if is_too_deep(body) {
+            let text = "error decoding YAML: recursion limit exceeded";
+            return Err(Failure::bad_request(text));
+        }
         serde_yaml::from_slice(body)
             .map_err(|error| Failure::bad_request(format!("error decoding YAML: {error}")))
+    })
+}
+
+/// Whether brackets open within each other more often than any parser here follows: that of YAML needs the square of their number
+/// in time to find it out.
+fn is_too_deep(body: &[u8]) -> bool {
+    const MOST: usize = 1_000;
+    let mut depth: usize = 0;
+    body.iter().any(|byte| {
+        match byte {
+            b'[' | b'{' => depth += 1,
+            b']' | b'}' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth > MOST
     })
 }
 

@@ -55,9 +55,9 @@ fn writes(call: &Call) -> Vec<Cause> {
 }
 
 fn dry_run(call: &Call) -> Option<Cause> {
-    let wanted = call.param("dryRun");
+    let wanted = call.query.get("dryRun").filter(|wanted| *wanted != "All")?;
     let text = format!("Unsupported value: [{wanted:?}]: supported values: \"All\"");
-    (!matches!(wanted, "" | "All")).then(|| Cause::unsupported("dryRun", text))
+    Some(Cause::unsupported("dryRun", text))
 }
 
 fn check_list(call: &Call, is_watch: bool) -> Result<()> {

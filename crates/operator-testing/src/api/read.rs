@@ -36,6 +36,11 @@ impl State {
             })?,
         };
         let token = Continue::read(call.param("continue"))?;
+        // The cache of the real server answers at once.
+        let limit = match call.param("resourceVersion") {
+            "0" => 0,
+            _ => limit,
+        };
         let version = match &token {
             Some(token) => token.version,
             None => self.version_to_list(request)?,
@@ -75,11 +80,7 @@ impl State {
                 continue;
             }
             if limit > 0 && items.len() as i64 + 1 == limit {
-                next = Some(Continue {
-                    version,
-                    namespace: key.namespace.clone(),
-                    name: key.name.clone(),
-                });
+                next = Some(next_page(version, key));
             }
             items.push(item);
         }
@@ -87,7 +88,7 @@ impl State {
         if remaining > 0
             && let Some(next) = next
         {
-            metadata["continue"] = next.write().into();
+            metadata["continue"] = next.into();
             if selector.is_empty() {
                 metadata["remainingItemCount"] = remaining.into();
             }
@@ -104,8 +105,10 @@ impl State {
         if wanted > newest {
             return Err(too_large(wanted, newest));
         }
+        let is_paged = !matches!(request.call.param("limit"), "" | "0");
         match request.call.param("resourceVersionMatch") {
             "Exact" => Ok(wanted),
+            "" if is_paged => Ok(wanted),
             _ => Ok(newest),
         }
     }
@@ -153,6 +156,16 @@ fn too_large(wanted: u64, newest: u64) -> Failure {
     };
     let text = format!("Timeout: Too large resource version: {wanted}, current: {newest}");
     Failure::timeout(text, 1).with_causes(vec![cause])
+}
+
+/// The token for what comes after a key.
+pub(crate) fn next_page(version: u64, last: &Key) -> String {
+    let token = Continue {
+        version,
+        namespace: last.namespace.clone(),
+        name: last.name.clone(),
+    };
+    token.write()
 }
 
 /// Where a page ended.

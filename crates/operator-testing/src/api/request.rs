@@ -83,7 +83,7 @@ impl Call {
             method: parts.method.clone(),
             path,
             query,
-            content_type: content_type.to_owned(),
+            content_type: content_type.to_ascii_lowercase(),
             accept: header("accept"),
             agent: header("user-agent"),
             user: User::read(&parts.headers),

@@ -10,7 +10,7 @@ use super::json;
 use super::kind::{Kind, Scale};
 use super::metadata::{self, text};
 use super::status::{Cause, Failure, Result};
-use super::{Reply, Request, State};
+use super::{Reply, Request, State, patch};
 
 impl State {
     pub(crate) fn serve_scale(&mut self, request: &Request<'_>, verb: &str) -> Result<Reply> {
@@ -30,7 +30,11 @@ impl State {
         }
         let wanted = match verb {
             "get" => return Ok(Reply::ok(scale)),
-            "update" => request.call.object(request.kind)?,
+            "update" => {
+                let wanted = request.call.object(request.kind)?;
+                patch::check_names(request, &wanted)?;
+                wanted
+            }
             _ => match request.call.content_type.as_str() {
                 "application/merge-patch+json" | "application/strategic-merge-patch+json" => {
                     let mut wanted = scale;
@@ -38,7 +42,7 @@ impl State {
                     wanted
                 }
                 "application/json-patch+json" => {
-                    super::patch::json_patched(&scale, json::patch(&request.call.body)?)?
+                    patch::json_patched(&scale, json::patch(&request.call.body)?)?
                 }
                 other => return Err(Failure::not_implemented(format!("{other} of scale"))),
             },

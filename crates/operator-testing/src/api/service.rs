@@ -161,6 +161,9 @@ impl ApiServer {
                 return failed(&failure);
             }
         };
+        if body.len() > MOST {
+            return failed(&Failure::too_large(MOST));
+        }
         let call = Call::read(&parts, body);
         #[cfg(feature = "http")]
         let call = match super::wire::as_json(call) {
@@ -241,6 +244,9 @@ where
 pub(crate) fn unauthorized() -> Response<Body> {
     failed(&Failure::unauthorized())
 }
+
+/// How many bytes a body has at most.
+const MOST: usize = 3 * 1024 * 1024;
 
 fn failed(failure: &Failure) -> Response<Body> {
     match failure.is_text {

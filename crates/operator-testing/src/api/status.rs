@@ -203,6 +203,12 @@ impl Failure {
         Self::new(415, "UnsupportedMediaType", message)
     }
 
+    /// The body has more bytes than the server takes.
+    pub fn too_large(limit: usize) -> Self {
+        let message = format!("Request entity too large: limit is {limit}");
+        Self::new(413, "RequestEntityTooLarge", message)
+    }
+
     /// The object breaks rules of its kind; one cause each.
     pub fn invalid(kind: &Kind, name: &str, causes: Vec<Cause>) -> Self {
         let mut texts: Vec<String> = Vec::new();

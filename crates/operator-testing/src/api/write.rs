@@ -26,6 +26,7 @@ impl State {
     pub(crate) fn create(&mut self, request: &Request<'_>) -> Result<Reply> {
         let kind = request.kind;
         let mut object = request.call.object(request.kind)?;
+        self.check_definition(kind, name(&object))?;
         decode::identify(kind, &mut object)?;
         let lost = request.settle(&mut object)?;
         check_place(request, &mut object)?;

@@ -77,6 +77,18 @@ pub(crate) fn settle(kind: &Kind, object: &mut Value) -> Result<Settled, Undecod
     Ok(settled)
 }
 
+/// The options of a deletion, whose fields have types.
+pub(crate) fn options(body: &mut Value) -> Result<(), Undecodable> {
+    const OPTIONS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
+    match built_in().types.get(OPTIONS) {
+        Some(type_) => {
+            let place = Place::root("DeleteOptions", OPTIONS);
+            settle_builtin(body, type_, &place, &mut Settled::default())
+        }
+        None => Ok(()),
+    }
+}
+
 /// Takes from the metadata of a custom object what it has no form for: what is applied is not decoded before it is stored.
 pub(crate) fn drop_malformed(object: &mut Value) {
     let (Some(fields), Some(type_)) = (

@@ -31,6 +31,9 @@ impl State {
         if live.is_none() && subresource.is_some() && !creates(kind, subresource) {
             return Err(Failure::not_found(kind, &request.path.name));
         }
+        if live.is_none() {
+            self.check_definition(kind, &request.path.name)?;
+        }
         let mut applied = yaml(&request.call.body)?;
         let sent = applied.clone();
         check_applied(request, &applied)?;

@@ -100,8 +100,8 @@ fn identify(kind: &Kind, object: &mut Value) -> Result<()> {
     }
 }
 
-/// Whether a patched object still has its place.
-fn check_names(request: &Request<'_>, object: &Value) -> Result<()> {
+/// Whether an object still has its place.
+pub(crate) fn check_names(request: &Request<'_>, object: &Value) -> Result<()> {
     let (namespace, name) = (text(object, "namespace"), name(object));
     if !namespace.is_empty() && namespace != request.path.namespace {
         return Err(Failure::misplaced());
