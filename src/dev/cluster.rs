@@ -146,14 +146,16 @@ impl Cluster {
 
     /// Brings the objects of a file onto the cluster, definitions first; what is refused is told.
     pub async fn apply(&self, shown: &str, path: &Path, tell: &Tell) {
-        let applied = match read(path) {
+        let refused = match read(path) {
             Ok(objects) => self.apply_all(objects).await,
-            Err(why) => Err(why),
+            Err(why) => vec![why],
         };
-        tell.tell(match applied {
-            Ok(()) => Happening::Applied(shown.to_owned()),
-            Err(why) => Happening::Refused(shown.to_owned(), why),
-        });
+        if refused.is_empty() {
+            tell.tell(Happening::Applied(shown.to_owned()));
+        }
+        for why in refused {
+            tell.tell(Happening::Refused(shown.to_owned(), why));
+        }
     }
 
     /// Makes those namespaces that are not there.
@@ -170,7 +172,8 @@ impl Cluster {
         }
     }
 
-    async fn apply_all(&self, mut objects: Vec<DynamicObject>) -> Result<(), String> {
+    /// Out: what is refused, each object with why; the others are applied all the same.
+    async fn apply_all(&self, mut objects: Vec<DynamicObject>) -> Vec<String> {
         let kind = |object: &DynamicObject| {
             object
                 .types
@@ -182,12 +185,14 @@ impl Cluster {
             "CustomResourceDefinition" | "Namespace" => 0,
             _ => 1,
         });
+        let mut refused = vec![];
         for object in &objects {
-            let applied = self.apply_one(object).await;
-            let name = object.metadata.name.as_deref().unwrap_or("without a name");
-            applied.map_err(|error| format!("{} {name}: {}", kind(object), words(&error)))?;
+            if let Err(error) = self.apply_one(object).await {
+                let name = object.metadata.name.as_deref().unwrap_or("without a name");
+                refused.push(format!("{} {name}: {}", kind(object), words(&error)));
+            }
         }
-        Ok(())
+        refused
     }
 
     async fn apply_one(&self, object: &DynamicObject) -> Result<(), kube::Error> {

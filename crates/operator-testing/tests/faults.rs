@@ -98,7 +98,9 @@ fn one_that_asks_without_a_pause_does_not_stop_the_clock() {
 }
 
 #[test]
-#[should_panic(expected = "without a fault: it may not patch configmaps default/a")]
+#[should_panic(
+    expected = "cannot patch resource \"configmaps\" in API group \"\" in the namespace \"default\""
+)]
 fn one_without_the_right_is_found() {
     trial_as("no-right", "somebody").assert_converges(async |client: Client| {
         let _ = apply(&client, "a").await;

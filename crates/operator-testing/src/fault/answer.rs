@@ -18,6 +18,16 @@ pub(super) async fn whole(answer: Answer) -> Result<(), BoxError> {
     answer.into_body().collect().await.map(drop)
 }
 
+/// A refusal, and what the server says in it.
+pub(super) async fn told(answer: Answer) -> Result<(Answer, String), BoxError> {
+    let (parts, body) = answer.into_parts();
+    let bytes = body.collect().await?.to_bytes();
+    let status: serde_json::Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    let message = status["message"].as_str().unwrap_or_default().to_owned();
+    let body = Full::new(bytes).map_err(Into::into).boxed_unsync();
+    Ok((Response::from_parts(parts, body), message))
+}
+
 /// A request and its copy; its body is bytes, as all are that a client of kube sends with no stream.
 pub(super) fn twice(request: http::Request<Body>) -> (http::Request<Body>, http::Request<Body>) {
     let (parts, body) = request.into_parts();

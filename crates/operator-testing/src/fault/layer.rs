@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures::{StreamExt, stream};
-use http::Response;
+use http::{Response, StatusCode};
 use http_body::Frame;
 use http_body_util::{BodyExt, BodyStream, StreamBody};
 use kube::client::Body;
@@ -18,7 +18,8 @@ use tokio::time::{Instant, sleep};
 use tower::{Layer, Service};
 
 use super::answer::{
-    Answer, BoxError, error, garbled, refusal, reset, status, twice, until_cut, watched, whole,
+    Answer, BoxError, error, garbled, refusal, reset, status, told, twice, until_cut, watched,
+    whole,
 };
 use super::{Fault, Schedule};
 use crate::record::Request;
@@ -53,6 +54,8 @@ struct State {
     away: Option<Instant>,
     /// When the lease was lost.
     lost: Option<Instant>,
+    /// What the server said when it first forbade something.
+    forbidden: Option<String>,
     /// What fails, and until when.
     outage: Option<(Request, Instant)>,
 }
@@ -106,6 +109,11 @@ impl Faults {
     /// Waits until another replica has taken the lease.
     pub async fn usurped(&self) {
         self.0.usurped.notified().await;
+    }
+
+    /// What the server said when it first forbade something.
+    pub fn forbidden(&self) -> Option<String> {
+        self.lock().forbidden.clone()
     }
 
     fn next(&self, request: Request) -> Next {
@@ -245,6 +253,11 @@ where
                 answer = answer => answer?,
                 _ = cut.changed() => return Err(reset()),
             };
+            if answer.status() == StatusCode::FORBIDDEN {
+                let (answer, message) = told(answer).await?;
+                faults.lock().forbidden.get_or_insert(message);
+                return Ok(answer);
+            }
             Ok(match is_watch {
                 true => answer.map(|body| until_cut(body, cut)),
                 false => answer,

@@ -75,18 +75,13 @@ impl Trial {
                 },
                 _ => story.await,
             };
-            let answered = server.requests();
-            let mut forbidden = answered.iter();
-            let forbidden =
-                forbidden.find(|request| request.code == 403 && request.user == self.user);
-            let forbidden = forbidden.map(|request| format!("it may not {request}"));
             Run {
                 asked: faults.asked(),
                 states,
-                restless: forbidden.or(restless),
+                restless: faults.forbidden().or(restless),
                 left: faults.left(),
                 before_end,
-                answered,
+                answered: server.requests(),
             }
         })
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use k8s_openapi::jiff::Timestamp;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::run::Run;
 use crate::fault::Faults;
@@ -32,7 +32,30 @@ pub(super) async fn settled(server: &Server, faults: &Faults, before: &Objects) 
         .iter()
         .filter(|(path, object)| is_new(before, path, object));
     let new = new.map(|(path, object)| (path.clone(), masked(object)));
-    new.chain(gone).filter(|(path, _)| counts(path)).collect()
+    let places = new.chain(gone).filter(|(path, _)| counts(path));
+    let mut settled = Map::new();
+    for (path, object) in places {
+        let path = match prefix(&object) {
+            Some(prefix) => numbered(&settled, &path, prefix),
+            None => path,
+        };
+        settled.insert(path, object);
+    }
+    Value::Object(settled)
+}
+
+/// What the name begins with that the server made up.
+fn prefix(object: &Value) -> Option<&str> {
+    object["metadata"]["generateName"].as_str()
+}
+
+/// The path of an object whose name is made up: another in each run, but there are as many.
+fn numbered(others: &Map<String, Value>, path: &str, prefix: &str) -> String {
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    let mut numbers = 1..;
+    let mut paths = std::iter::from_fn(|| Some(format!("{folder}/{prefix}<{}>", numbers.next()?)));
+    let free = paths.find(|path| !others.contains_key(path));
+    free.unwrap_or_else(|| path.to_owned())
 }
 
 /// The new objects that the operator made and that another object controls.
@@ -89,6 +112,9 @@ fn masked(object: &Value) -> Value {
         for owner in owners.iter_mut().filter_map(Value::as_object_mut) {
             owner.shift_remove("uid");
         }
+    }
+    if prefix(&object).is_some() {
+        object["metadata"]["name"] = "<made up>".into();
     }
     mask_times(&mut object);
     if object["kind"] == "Service" && object["apiVersion"] == "v1" {
@@ -168,6 +194,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_name_that_the_server_makes_up_is_none_to_compare() {
+        let object = |name: &str| json!({"kind": "Secret", "metadata": {"generateName": "a-", "name": name}});
+        assert_eq!(masked(&object("a-x")), masked(&object("a-y")));
+        let mut others = Map::new();
+        let first = numbered(&others, "/secrets/default/a-x", "a-");
+        assert_eq!(first, "/secrets/default/a-<1>");
+        others.insert(first, Value::Null);
+        let second = numbered(&others, "/secrets/default/a-y", "a-");
+        assert_eq!(second, "/secrets/default/a-<2>");
+    }
 
     #[test]
     fn what_is_allotted_to_a_service_is_masked_and_that_nothing_is_stays() {
