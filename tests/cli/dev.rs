@@ -211,6 +211,24 @@ fn code_that_changes_is_built_and_run_anew() {
 }
 
 #[test]
+fn what_is_refused_stops_nothing_after_it() {
+    let (folder, p) = small();
+    let objects = folder.path().join("objects.yaml");
+    let refused = "{apiVersion: v1, kind: ConfigMap, metadata: {name: first, namespace: missing}}";
+    let sample = fs::read_to_string(p.join("manifests/samples/widgets.example.com.yaml")).unwrap();
+    let taken = sample.replace("widget-sample", "second");
+    fs::write(&objects, format!("{refused}\n---\n{taken}")).unwrap();
+    let session = Session::start(&p, &["--apply", objects.to_str().unwrap()]);
+    let refused = session.until("refused   ");
+    assert!(
+        refused.contains("ConfigMap first: namespaces \"missing\" not found"),
+        "{refused}"
+    );
+    session.until("Widget default/second created");
+    assert_eq!(session.end(), Some(0));
+}
+
+#[test]
 fn what_the_server_has_follows_the_projects_files() {
     let (_folder, p) = small();
     let session = Session::start(&p, &["--hide", "requests,logs"]);
