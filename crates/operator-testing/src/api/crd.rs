@@ -12,7 +12,7 @@ use super::State;
 use super::builtin::OBJECT_META;
 use super::delete::Options;
 use super::gc::{Actor, unfinalize};
-use super::kind::{Custom, Kind};
+use super::kind::{Custom, Kind, api_version};
 use super::metadata::{self, finalizers, is_deleting};
 use super::naming::{Taken, accept, is_established};
 use super::scale;
@@ -182,11 +182,12 @@ pub(crate) fn kinds(definition: &Value, before: &[Arc<Kind>], now: u64) -> Vec<A
             _ => now,
         }
     };
+    let shapes = Arc::new(shapes(definition));
     let served = versions(definition)
         .iter()
         .filter(|version| version["served"] == true);
     served
-        .filter_map(|version| kind(definition, version))
+        .filter_map(|version| kind(definition, version, &shapes))
         .map(|mut kind| {
             let since = since(&kind);
             if let Some(custom) = kind.custom.as_mut().and_then(Arc::get_mut) {
@@ -197,15 +198,18 @@ pub(crate) fn kinds(definition: &Value, before: &[Arc<Kind>], now: u64) -> Vec<A
         .collect()
 }
 
-fn kind(definition: &Value, version: &Value) -> Option<Kind> {
+fn kind(
+    definition: &Value,
+    version: &Value,
+    shapes: &Arc<BTreeMap<String, Schema>>,
+) -> Option<Kind> {
     let spec = &definition["spec"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let list = |value: &Value| -> Vec<String> {
         value.as_array().into_iter().flatten().map(text).collect()
     };
     let names = &spec["names"];
-    let schema: Schema =
-        serde_json::from_value(version["schema"]["openAPIV3Schema"].clone()).ok()?;
+    let schema = schema(version)?;
     let subresource = |name: &str| {
         version["subresources"]
             .get(name)
@@ -223,7 +227,7 @@ fn kind(definition: &Value, version: &Value) -> Option<Kind> {
         is_converted: spec["conversion"]["strategy"] == "Webhook"
             && (version["storage"] != true || has_older(definition)),
         since: 0,
-        shape: shape(&schema),
+        shapes: shapes.clone(),
         scale: subresource("scale").and_then(|scale| serde_json::from_value(scale.clone()).ok()),
         selectable_fields: list_of(&version["selectableFields"], "jsonPath"),
         #[cfg(feature = "http")]
@@ -256,6 +260,22 @@ fn list_of(items: &Value, field: &str) -> Vec<String> {
     let items = items.as_array().into_iter().flatten();
     items
         .filter_map(|item| Some(item[field].as_str()?.to_owned()))
+        .collect()
+}
+
+fn schema(version: &Value) -> Option<Schema> {
+    serde_json::from_value(version["schema"]["openAPIV3Schema"].clone()).ok()
+}
+
+/// The shapes of all versions, served or not.
+fn shapes(definition: &Value) -> BTreeMap<String, Schema> {
+    let group = definition["spec"]["group"].as_str().unwrap_or_default();
+    let versions = versions(definition).iter();
+    versions
+        .filter_map(|version| {
+            let name = version["name"].as_str()?;
+            Some((api_version(group, name), shape(&schema(version)?)))
+        })
         .collect()
 }
 

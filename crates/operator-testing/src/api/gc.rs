@@ -212,11 +212,8 @@ impl State {
         if !before.0.is_empty() {
             let (manager, subresource) = actor.names();
             let writer = writer(&kind, manager.to_owned(), Operation::Update, subresource);
-            let managers = writer.update(
-                &without_managers(&live),
-                &without_managers(&object),
-                &before,
-            );
+            let (old, new) = (without_managers(&live), without_managers(&object));
+            let managers = writer.update(&old, &new, &before).unwrap_or_default();
             metadata::set(&mut object, "managedFields", managers.write_or_null());
         }
         if is_out_of_time(&object) && finalizers(&object).is_empty() && !is_held {

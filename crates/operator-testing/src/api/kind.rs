@@ -46,8 +46,8 @@ pub(crate) struct Custom {
     pub since: u64,
     /// As written, for validation, defaults and pruning.
     pub schema: Schema,
-    /// With the types of `apiVersion`, `kind` and `metadata` filled in, for field ownership.
-    pub shape: Schema,
+    /// Those of all versions by `apiVersion`, as field ownership sees them: with the types of `apiVersion`, `kind` and `metadata`.
+    pub shapes: Arc<BTreeMap<String, Schema>>,
     pub scale: Option<Scale>,
     /// The JSON paths that field selectors may name, such as `.spec.color`.
     pub selectable_fields: Vec<String>,

@@ -86,7 +86,9 @@ fn access(state: &State, request: &Request<'_>) -> Result<Reply> {
         )
     });
     let writer = request.writer(Operation::Update);
-    let managers = writer.update(&request.blank(), &review, &Managers::default());
+    let managers = writer
+        .update(&request.blank(), &review, &Managers::default())
+        .unwrap_or_default();
     metadata::set(&mut review, "managedFields", managers.write_or_null());
     review["status"] = json!({"allowed": reason.is_some()});
     if let Some(reason) = reason.filter(|reason| !reason.is_empty()) {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::apply::{ManagerId, Node, Operation, Writer, is_declared};
+use super::apply::{FieldSet, ManagerId, Node, Operation, Versions, Writer};
 use super::builtin::builtin;
 use super::kind::Kind;
 use super::strategy::ignored;
@@ -26,11 +26,6 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Whether an object has the types of its schema, its status too.
-pub(crate) fn fits(kind: &Kind, object: &Value) -> bool {
-    is_declared(object, node(kind))
-}
-
 /// Someone who writes objects of a kind.
 pub(crate) fn writer<'a>(
     kind: &'a Kind,
@@ -52,7 +47,16 @@ pub(crate) fn writer<'a>(
         id,
         api_version,
         node: node(kind),
+        versions: match &kind.custom {
+            Some(custom) => Versions::Custom(&custom.shapes),
+            None => Versions::BuiltIn(&kind.kind, node(kind)),
+        },
         ignored: ignored(kind, subresource),
+        // Only for a status does the server say this of the other versions too.
+        ignored_elsewhere: match subresource {
+            Some("status") => ignored(kind, subresource),
+            _ => FieldSet::default(),
+        },
         // What comes through a scale is kept without its time.
         time: (subresource != Some("scale")).then(metadata::now),
     }
@@ -61,7 +65,10 @@ pub(crate) fn writer<'a>(
 /// The schema of a kind's objects for field ownership.
 pub(crate) fn node(kind: &Kind) -> Node<'_> {
     match (&kind.custom, &kind.type_name) {
-        (Some(custom), _) => Node::Schema(&custom.shape),
+        (Some(custom), _) => custom
+            .shapes
+            .get(&kind.api_version())
+            .map_or(Node::Deduced, Node::Schema),
         (None, Some(name)) => builtin()
             .types
             .get(name)

@@ -11,7 +11,7 @@ use super::metadata::{self, finalizers, is_deleting, is_out_of_time, name, text}
 use super::status::{Cause, Failure, Result};
 use super::store::Key;
 use super::strategy::{creates, desired, needs_version, restrict};
-use super::tracking::{fits, is_reset, without_managers};
+use super::tracking::{is_reset, without_managers};
 use super::{Reply, Request, State, decode, defaults, json, scale};
 
 /// An object about to be stored, with its field managers.
@@ -42,8 +42,9 @@ impl State {
         }
         let writer = request.writer(Operation::Update);
         let managers = match Managers::read(&object["metadata"]["managedFields"]) {
-            Some(_) if !fits(kind, &object) => Managers::default(),
-            Some(given) => writer.update(&request.blank(), &without_managers(&object), &given),
+            Some(given) => writer
+                .update(&request.blank(), &without_managers(&object), &given)
+                .unwrap_or_default(),
             None => Managers::default(),
         };
         let draft = Draft {
@@ -138,7 +139,9 @@ impl State {
                 check_number(&object)?;
                 let version = object["metadata"]["resourceVersion"].take();
                 let writer = request.writer(Operation::Update);
-                let managers = writer.update(&request.blank(), &object, &Managers::default());
+                let managers = writer
+                    .update(&request.blank(), &object, &Managers::default())
+                    .unwrap_or_default();
                 let draft = Draft {
                     object,
                     managers,
@@ -188,9 +191,10 @@ impl State {
                 && !scale::is_owned(request.kind, &before);
         let managers = match is_untracked {
             true => before,
-            // What does not fit its schema is not tracked, and ends all tracking.
-            false if !fits(request.kind, &bare) => Managers::default(),
-            false => writer.update(&bare_live, &bare, &before),
+            // What does not fit the schemas of its versions ends all tracking.
+            false => writer
+                .update(&bare_live, &bare, &before)
+                .unwrap_or_default(),
         };
         let draft = Draft {
             object,

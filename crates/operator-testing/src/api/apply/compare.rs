@@ -33,6 +33,11 @@ impl Comparison {
         }
     }
 
+    /// What is there now and was not so before.
+    pub fn written(&self) -> FieldSet {
+        self.modified.union(&self.added)
+    }
+
     pub fn is_empty(&self) -> bool {
         self.added.is_empty() && self.modified.is_empty() && self.removed.is_empty()
     }

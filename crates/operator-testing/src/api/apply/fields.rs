@@ -59,23 +59,29 @@ fn walk(value: &Value, node: Node<'_>, path: &mut Vec<Step>, set: &mut FieldSet)
     }
 }
 
-/// What in an applied object is not described by its schema, as the server says it: `.spec.x: field not declared in schema`.
-pub(crate) fn undeclared(value: &Value, node: Node<'_>) -> Option<String> {
+/// Whether a list may have items with the same key.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Repeats {
+    /// In what is stored, and what an update sends.
+    Allowed,
+    /// In what is applied.
+    Refused,
+}
+
+/// What in an object is not described by its schema, as the server says it: `.spec.x: field not declared in schema`.
+pub(crate) fn undeclared(value: &Value, node: Node<'_>, repeats: Repeats) -> Option<String> {
     let mut wrong = Vec::new();
     compare(value, node, &Trail::Root, &mut wrong);
-    let mut texts: Vec<String> = wrong.into_iter().map(|it| it.text).collect();
+    let mut texts: Vec<String> = wrong
+        .into_iter()
+        .filter(|it| repeats == Repeats::Refused || !it.is_repeated)
+        .map(|it| it.text)
+        .collect();
     match texts.len() {
         0 => None,
         1 => texts.pop(),
         _ => Some(format!("errors:\n  {}", texts.join("\n  "))),
     }
-}
-
-/// Whether an object that is updated has the types of its schema; other than an applied one, it may have items twice.
-pub(crate) fn is_declared(value: &Value, node: Node<'_>) -> bool {
-    let mut wrong = Vec::new();
-    compare(value, node, &Trail::Root, &mut wrong);
-    wrong.iter().all(|it| it.is_repeated)
 }
 
 struct Wrong {

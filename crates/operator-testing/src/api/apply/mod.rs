@@ -9,20 +9,26 @@ mod fields;
 mod managers;
 mod merge;
 mod path;
+mod reconcile;
 mod remove;
 mod set;
 mod shape;
+mod version;
+
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-pub(crate) use self::fields::{fields_of, is_declared, undeclared};
+pub(crate) use self::fields::{Repeats, fields_of, undeclared};
 pub(crate) use self::managers::{ManagerId, Managers, Operation, Owned};
 pub(crate) use self::path::Step;
 pub(crate) use self::set::FieldSet;
 pub(crate) use self::shape::Node;
+pub(crate) use self::version::Versions;
 
 use self::compare::Comparison;
 use self::merge::merge;
+use self::reconcile::reconciled;
 use self::remove::remove;
 
 /// One write by one manager.
@@ -30,9 +36,14 @@ pub(crate) struct Writer<'a> {
     pub id: ManagerId,
     /// The version that the write is in.
     pub api_version: String,
+    /// The schema of this version.
     pub node: Node<'a>,
+    /// The versions that other managers may have written in.
+    pub versions: Versions<'a>,
     /// The fields that writes through this path leave alone, such as `status`.
     pub ignored: FieldSet,
+    /// The same as seen by managers in other versions.
+    pub ignored_elsewhere: FieldSet,
     /// When it is, if that is kept.
     pub time: Option<String>,
 }
@@ -43,27 +54,53 @@ pub(crate) struct Conflict {
     pub path: Vec<Step>,
 }
 
+/// Why nothing is applied.
+pub(crate) enum Refusal {
+    Conflicts(Vec<Conflict>),
+    /// In the server's words.
+    Failed(String),
+}
+
+impl From<String> for Refusal {
+    fn from(why: String) -> Self {
+        Self::Failed(why)
+    }
+}
+
+/// What a write changes, as managers see it in their versions.
+struct Changes<'a> {
+    version: &'a str,
+    own: Comparison,
+    elsewhere: BTreeMap<String, Comparison>,
+}
+
 impl Writer<'_> {
-    /// Who owns what after the object was written as a whole, or patched.
-    pub fn update(&self, live: &Value, new: &Value, before: &Managers) -> Managers {
-        let changes = Comparison::between(live, new, self.node).excluding(&self.ignored);
-        let mut managers = before.clone();
-        let taken = changes.modified.union(&changes.added);
-        take(&mut managers, None, &taken, &changes.removed);
-        let taken = taken
+    /// Who owns what after the object was written as a whole, or patched; an error if that cannot be said.
+    pub fn update(&self, live: &Value, new: &Value, before: &Managers) -> Result<Managers, String> {
+        for object in [new, live] {
+            if let Some(what) = undeclared(object, self.node, Repeats::Allowed) {
+                return Err(what);
+            }
+        }
+        let mut managers = self.reconcile(live, before)?;
+        let changes = self.changes(live, new, &managers, None)?;
+        changes.take_from(&mut managers, None);
+        let taken = changes
+            .own
+            .written()
             .recursive_difference(&self.ignored)
             .difference(&never_owned());
         if !taken.is_empty() {
-            let held = before_or_empty(&managers, &self.id);
+            let held = managers.0.get(&self.id).map(|owned| &owned.fields);
             let owned = Owned {
-                fields: taken.union(&held),
+                fields: held.map_or_else(|| taken.clone(), |held| taken.union(held)),
                 api_version: self.api_version.clone(),
                 time: self.time.clone(),
             };
             managers.0.insert(self.id.clone(), owned);
         }
         managers.cap();
-        managers
+        Ok(managers)
     }
 
     /// The object with what the manager applies, and without what it applied before and does not apply now.
@@ -73,30 +110,29 @@ impl Writer<'_> {
         applied: &Value,
         before: &Managers,
         force: bool,
-    ) -> Result<(Value, Managers), Vec<Conflict>> {
+    ) -> Result<(Value, Managers), Refusal> {
+        let mut managers = self.reconcile(live, before)?;
         let merged = merge(Some(live), Some(applied), self.node).unwrap_or_default();
-        let mut managers = before.clone();
         let last = managers.0.get(&self.id).cloned();
-        let fields = fields_of(applied, self.node).recursive_difference(&self.ignored);
-        let time = self.time.clone();
         let owned = Owned {
-            fields,
+            fields: fields_of(applied, self.node).recursive_difference(&self.ignored),
             api_version: self.api_version.clone(),
-            time,
+            time: self.time.clone(),
         };
         managers.0.insert(self.id.clone(), owned);
         let new = match &last {
-            Some(last) if !last.fields.is_empty() => self.prune(&merged, &managers, &last.fields),
+            Some(last) if !last.fields.is_empty() => self
+                .prune(merged, &managers, last)
+                .map_err(|why| format!("failed to prune fields: {why}"))?,
             _ => merged,
         };
-        let changes = Comparison::between(live, &new, self.node).excluding(&self.ignored);
-        let taken = changes.modified.union(&changes.added);
+        let changes = self.changes(live, &new, &managers, Some(&self.id))?;
         let conflicts: Vec<Conflict> = managers
             .0
             .iter()
             .filter(|(id, _)| **id != self.id)
             .flat_map(|(id, owned)| {
-                let paths = owned.fields.intersection(&taken).paths();
+                let paths = changes.taken(owned).paths();
                 paths.into_iter().map(|path| Conflict {
                     manager: id.clone(),
                     path,
@@ -104,11 +140,11 @@ impl Writer<'_> {
             })
             .collect();
         if !force && !conflicts.is_empty() {
-            return Err(conflicts);
+            return Err(Refusal::Conflicts(conflicts));
         }
-        take(&mut managers, Some(&self.id), &taken, &changes.removed);
+        changes.take_from(&mut managers, Some(&self.id));
         if let Some(mine) = managers.0.get_mut(&self.id) {
-            if changes.is_empty() {
+            if changes.own.is_empty() {
                 // An apply without effect leaves no time.
                 mine.time = last.and_then(|last| last.time);
             }
@@ -120,44 +156,134 @@ impl Writer<'_> {
         Ok((new, managers))
     }
 
-    /// Removes what the manager no longer applies, unless another owns it or something in it is left.
-    fn prune(&self, merged: &Value, managers: &Managers, last: &FieldSet) -> Value {
-        let parents = |set: &FieldSet| set.with_declared_parents(self.node);
-        let last = parents(last);
-        let all = parents(&fields_of(merged, self.node));
-        let pruned = remove(merged, &last, self.node);
-        let kept = parents(&fields_of(&pruned, self.node));
-        let owned = managers
-            .0
-            .values()
-            .fold(FieldSet::default(), |all, o| all.union(&o.fields));
-        let gone = all.difference(&kept.union(&parents(&owned)));
-        let pruned = remove(merged, &gone, self.node);
-        let kept = parents(&fields_of(&pruned, self.node));
-        remove(
-            merged,
-            &all.difference(&kept).intersection(&last),
-            self.node,
-        )
+    /// What the object has left of what was merged: the manager's fields go that it no longer applies, unless another owns them or something
+    /// in them is left.
+    fn prune(&self, merged: Value, managers: &Managers, last: &Owned) -> Result<Value, String> {
+        let version = &last.api_version;
+        let doing = "failed to convert merged object to last applied version: ";
+        let Some(node) = self.convert(&merged, version, doing)? else {
+            return Ok(merged);
+        };
+        let mut pruned = remove(&merged, &last.fields.with_declared_parents(node), node);
+        let mut owned: BTreeMap<&String, FieldSet> = BTreeMap::new();
+        for one in managers.0.values() {
+            let all = owned.entry(&one.api_version).or_default();
+            *all = all.union(&one.fields);
+        }
+        let first = owned.remove_entry(version);
+        for (version, owned) in first.into_iter().chain(owned) {
+            let doing = format!(
+                "failed add back owned items: failed to convert merged object at version {version}: "
+            );
+            let Some(node) = self.convert(&merged, version, &doing)? else {
+                continue;
+            };
+            let kept = declared_in(&pruned, node).union(&owned.with_declared_parents(node));
+            pruned = remove(&merged, &declared_in(&merged, node).difference(&kept), node);
+        }
+        let gone = declared_in(&merged, node).difference(&declared_in(&pruned, node));
+        let gone = gone.intersection(&last.fields.with_declared_parents(node));
+        let pruned = remove(&merged, &gone, node);
+        self.convert(&pruned, &self.api_version, "")?;
+        Ok(pruned)
     }
-}
 
-/// Takes changed and removed fields from all managers but one.
-fn take(managers: &mut Managers, but: Option<&ManagerId>, changed: &FieldSet, removed: &FieldSet) {
-    for (id, owned) in &mut managers.0 {
-        if Some(id) != but {
-            owned.fields = owned.fields.difference(changed).difference(removed);
+    /// The managers as the schemas of their versions have them now; without those of versions that never were.
+    fn reconcile(&self, live: &Value, before: &Managers) -> Result<Managers, String> {
+        let mut managers = Managers::default();
+        for (id, owned) in &before.0 {
+            if let Some(node) = self.convert(live, &owned.api_version, "")? {
+                let owned = Owned {
+                    fields: reconciled(&owned.fields, node),
+                    ..owned.clone()
+                };
+                managers.0.insert(id.clone(), owned);
+            }
+        }
+        Ok(managers)
+    }
+
+    /// What differs between two objects, in the version of each manager but one.
+    fn changes(
+        &self,
+        live: &Value,
+        new: &Value,
+        managers: &Managers,
+        but: Option<&ManagerId>,
+    ) -> Result<Changes<'_>, String> {
+        let own = Comparison::between(live, new, self.node).excluding(&self.ignored);
+        let mut elsewhere = BTreeMap::new();
+        let others = managers.0.iter().filter(|(id, _)| Some(*id) != but);
+        for version in others.map(|(_, owned)| &owned.api_version) {
+            if *version == self.api_version || elsewhere.contains_key(version) {
+                continue;
+            }
+            self.convert(live, version, "failed to convert old object: ")?;
+            if let Some(node) = self.convert(new, version, "failed to convert new object: ")? {
+                let seen = Comparison::between(live, new, node);
+                elsewhere.insert(version.clone(), seen.excluding(&self.ignored_elsewhere));
+            }
+        }
+        Ok(Changes {
+            version: &self.api_version,
+            own,
+            elsewhere,
+        })
+    }
+
+    /// The schema of an object in another version, which it has to fit; `None` of a version that never was.
+    fn convert(
+        &self,
+        object: &Value,
+        version: &str,
+        doing: &str,
+    ) -> Result<Option<Node<'_>>, String> {
+        if version == self.api_version {
+            return Ok(Some(self.node));
+        }
+        let node = self
+            .versions
+            .node(version)
+            .map_err(|why| format!("{doing}{why}"))?;
+        match node.and_then(|node| undeclared(object, node, Repeats::Refused)) {
+            Some(why) => Err(format!("{doing}{why}")),
+            None => Ok(node),
         }
     }
-    managers.0.retain(|_, owned| !owned.fields.is_empty());
 }
 
-fn before_or_empty(managers: &Managers, id: &ManagerId) -> FieldSet {
-    managers
-        .0
-        .get(id)
-        .map(|owned| owned.fields.clone())
-        .unwrap_or_default()
+impl Changes<'_> {
+    fn seen_by(&self, owned: &Owned) -> Option<&Comparison> {
+        match owned.api_version == self.version {
+            true => Some(&self.own),
+            false => self.elsewhere.get(&owned.api_version),
+        }
+    }
+
+    /// The fields of a manager that the write takes.
+    fn taken(&self, from: &Owned) -> FieldSet {
+        self.seen_by(from)
+            .map_or_else(FieldSet::default, |changes| {
+                from.fields.intersection(&changes.written())
+            })
+    }
+
+    /// Takes from all managers but one what is written and what goes.
+    fn take_from(&self, managers: &mut Managers, but: Option<&ManagerId>) {
+        for (id, owned) in &mut managers.0 {
+            if Some(id) != but
+                && let Some(changes) = self.seen_by(owned)
+            {
+                let left = owned.fields.difference(&changes.written());
+                owned.fields = left.difference(&changes.removed);
+            }
+        }
+        managers.0.retain(|_, owned| !owned.fields.is_empty());
+    }
+}
+
+fn declared_in(value: &Value, node: Node<'_>) -> FieldSet {
+    fields_of(value, node).with_declared_parents(node)
 }
 
 /// The fields that the server itself keeps, and that no manager owns.

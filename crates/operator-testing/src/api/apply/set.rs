@@ -122,6 +122,11 @@ impl FieldSet {
         set
     }
 
+    /// The steps to members, and to what has members below.
+    pub fn steps(&self) -> BTreeSet<&Step> {
+        self.members.iter().chain(self.children.keys()).collect()
+    }
+
     /// Every member, parents before children.
     pub fn paths(&self) -> Vec<Vec<Step>> {
         let mut paths: Vec<Vec<Step>> =
@@ -159,8 +164,7 @@ impl FieldSet {
     /// Writes `fieldsV1`.
     pub fn to_fields(&self) -> Value {
         let mut fields = Map::new();
-        let steps: BTreeSet<&Step> = self.members.iter().chain(self.children.keys()).collect();
-        for step in steps {
+        for step in self.steps() {
             let mut value = Map::new();
             if let Some(below) = self.below(step) {
                 if self.has(step) {

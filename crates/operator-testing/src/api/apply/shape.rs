@@ -37,7 +37,36 @@ pub(crate) enum Items<'a> {
     Map(&'a [String], Node<'a>),
 }
 
+/// What a schema says of the ownership of any value, without one being there.
+#[derive(Clone, Copy)]
+pub(crate) enum Relation {
+    Object {
+        is_atomic: bool,
+    },
+    List {
+        is_atomic: bool,
+    },
+    /// A scalar, or whatever the value turns out to be.
+    Unknown,
+}
+
 impl<'a> Node<'a> {
+    pub fn relation(self) -> Relation {
+        let Self::Schema(schema) = self else {
+            return Relation::Unknown;
+        };
+        let target = resolve(schema);
+        match target.type_.as_deref() {
+            Some("array") => Relation::List {
+                is_atomic: !matches!(target.list_type.as_deref(), Some("set" | "map")),
+            },
+            None | Some("object") if is_raw(schema) || !is_free(target) => Relation::Object {
+                is_atomic: is_atomic(schema),
+            },
+            _ => Relation::Unknown,
+        }
+    }
+
     /// What a value is here. A null takes the schema's form.
     pub fn form(self, value: &Value) -> Form<'a> {
         let Self::Schema(schema) = self else {
@@ -49,13 +78,9 @@ impl<'a> Node<'a> {
         let target = resolve(schema);
         let is = |type_: &str| value.is_null() && target.type_.as_deref() == Some(type_);
         if value.is_object() || is("object") {
-            let atomic = [schema, target]
-                .iter()
-                .any(|s| s.map_type.as_deref() == Some("atomic"));
-            return if atomic || is_raw(schema) {
-                Form::Leaf
-            } else {
-                Form::Fields
+            return match is_atomic(schema) {
+                true => Form::Leaf,
+                false => Form::Fields,
             };
         }
         if value.is_array() || is("array") {
@@ -222,6 +247,24 @@ impl Items<'_> {
         }
         Ok(Step::key(fields))
     }
+}
+
+/// Whether objects are owned as a whole.
+fn is_atomic(schema: &Schema) -> bool {
+    [schema, resolve(schema)]
+        .iter()
+        .any(|s| s.map_type.as_deref() == Some("atomic"))
+        || is_raw(schema)
+}
+
+/// Whether an object may have any fields, none of them with a type.
+fn is_free(schema: &Schema) -> bool {
+    schema.properties.is_empty()
+        && match &schema.additional_properties {
+            Some(SchemaOrBool::Schema(element)) => resolve(element).type_.is_none(),
+            Some(SchemaOrBool::Bool(allows)) => *allows,
+            None => true,
+        }
 }
 
 /// Whether a schema is of JSON that Go does not look into.

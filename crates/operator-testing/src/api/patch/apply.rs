@@ -5,7 +5,7 @@
 use serde_json::Value;
 
 use super::super::admit::check_number;
-use super::super::apply::{Conflict, Managers, Operation, undeclared};
+use super::super::apply::{Conflict, Managers, Operation, Refusal, Repeats, undeclared};
 use super::super::json::{go_type, yaml};
 use super::super::kind::group_version;
 use super::super::metadata::{self, name, text};
@@ -37,7 +37,7 @@ impl State {
         let mut applied = yaml(&request.call.body)?;
         let sent = applied.clone();
         check_applied(request, &applied)?;
-        if let Some(what) = undeclared(&applied, node(kind)) {
+        if let Some(what) = undeclared(&applied, node(kind), Repeats::Refused) {
             return Err(Failure::internal(format!(
                 "failed to create typed patch object {}: {what}",
                 kind.printed(text(&applied, "namespace"), name(&applied))
@@ -86,32 +86,44 @@ impl State {
         sent: &Value,
     ) -> Result<(Value, Managers)> {
         let kind = request.kind;
+        let printed = |object: &Value| kind.printed(text(object, "namespace"), name(object));
         let base = live.cloned().unwrap_or_else(|| request.blank());
         let bare = without_managers(&base);
         let mut before = Managers::read(&base["metadata"]["managedFields"]).unwrap_or_default();
         let subresource = request.path.subresource.as_deref();
         if live.is_some() && before.0.is_empty() {
             // What was never tracked is from now on, if it has types.
-            if let Some(what) = undeclared(&bare, node(kind)) {
-                return Err(Failure::internal(format!(
-                    "failed to create manager for existing fields: failed to convert new object {} to smd typed: {what}",
-                    kind.printed(text(&bare, "namespace"), name(&bare))
-                )));
-            }
             let first = writer(kind, FIRST.to_owned(), Operation::Update, subresource);
-            before = first.update(&request.blank(), &bare, &before);
+            let tracked = first.update(&request.blank(), &bare, &before);
+            before = tracked.map_err(|what| {
+                Failure::internal(format!(
+                    "failed to create manager for existing fields: failed to convert new object {} to smd typed: {what}",
+                    printed(&bare)
+                ))
+            })?;
+        }
+        if let Some(what) = undeclared(&bare, node(kind), Repeats::Allowed) {
+            return Err(Failure::internal(format!(
+                "failed to create typed live object {}: {what}",
+                printed(&bare)
+            )));
         }
         let writer = request.writer(Operation::Apply);
         let minds_last = last_applied::is_minded(&writer.id.name, &base);
         let force = request.call.flag("force");
         let applied_to = writer.apply(&bare, applied, &before, force);
         let (mut object, managers) = match applied_to {
-            Err(found) if minds_last && last_applied::allows(&base, &found, node(kind)) => {
+            Err(Refusal::Conflicts(found))
+                if minds_last && last_applied::allows(&base, &found, node(kind)) =>
+            {
                 writer.apply(&bare, applied, &before, true)
             }
             other => other,
         }
-        .map_err(conflict)?;
+        .map_err(|refusal| match refusal {
+            Refusal::Conflicts(conflicts) => conflict(conflicts),
+            Refusal::Failed(why) => Failure::internal(why),
+        })?;
         if minds_last {
             last_applied::update(&mut object, sent);
         }

@@ -1,0 +1,46 @@
+//! Field sets brought up to date with a schema that changed since they were written: what became atomic is owned as a whole.
+//!
+//! What became granular stays as it is; who owned all of it owns none of its parts.
+
+use super::path::Step;
+use super::set::FieldSet;
+use super::shape::{Node, Relation};
+
+/// The set as the schema has it now.
+pub(crate) fn reconciled(set: &FieldSet, node: Node<'_>) -> FieldSet {
+    let mut whole = FieldSet::default();
+    walk(Some(set), node, false, &mut Vec::new(), &mut whole);
+    match whole.is_empty() {
+        true => set.clone(),
+        false => set.recursive_difference(&whole).union(&whole),
+    }
+}
+
+fn walk(
+    set: Option<&FieldSet>,
+    node: Node<'_>,
+    is_whole: bool,
+    path: &mut Vec<Step>,
+    whole: &mut FieldSet,
+) {
+    let (is_list, is_atomic) = match node.relation() {
+        Relation::Unknown => return,
+        Relation::List { is_atomic } => (true, is_atomic),
+        Relation::Object { is_atomic } => (false, is_atomic && set.is_some()),
+    };
+    if is_atomic && !is_whole {
+        whole.insert(path);
+        return;
+    }
+    let Some(set) = set else {
+        return;
+    };
+    for step in set.steps() {
+        let below = set.below(step);
+        let node = if is_list { node.item() } else { node.at(step) };
+        let is_whole = set.has(step) && below.is_none();
+        path.push(step.clone());
+        walk(below, node, is_whole, path, whole);
+        path.pop();
+    }
+}
