@@ -283,23 +283,25 @@ fn shapes(definition: &Value) -> BTreeMap<String, Schema> {
 fn shape(schema: &Schema) -> Schema {
     let mut shape = schema.clone();
     identify(&mut shape);
-    embed(&mut shape);
+    spread(&mut shape, false);
     shape
 }
 
-fn embed(schema: &mut Schema) {
+/// Writes out what a schema says of those below it: an embedded resource has types of its own, and what keeps unknown fields keeps them
+/// in all that is within, as ownership sees it.
+fn spread(schema: &mut Schema, keeps: bool) {
     if schema.embedded_resource {
         identify(schema);
     }
-    let below = schema
-        .properties
-        .values_mut()
-        .chain(schema.items.as_deref_mut());
-    below.for_each(embed);
-    if let Some(operator_schema::SchemaOrBool::Schema(element)) = &mut schema.additional_properties
-    {
-        embed(element);
-    }
+    let keeps = keeps || schema.preserve_unknown_fields == Some(true);
+    schema.preserve_unknown_fields = keeps.then_some(true);
+    let element = match &mut schema.additional_properties {
+        Some(operator_schema::SchemaOrBool::Schema(element)) => Some(&mut **element),
+        _ => None,
+    };
+    let items = schema.items.as_deref_mut();
+    let below = schema.properties.values_mut().chain(items).chain(element);
+    below.for_each(|below| spread(below, keeps));
 }
 
 fn identify(schema: &mut Schema) {

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use super::decode::round;
 use super::kind::Kind;
 use super::status::{Failure, Result};
 
@@ -38,16 +39,18 @@ pub(crate) fn sorted(value: &Value) -> Value {
     }
 }
 
-/// YAML, of which JSON is a part.
+/// YAML, of which JSON is a part. Go makes JSON of it first, in which a whole number has no fraction.
 pub(crate) fn yaml(body: &[u8]) -> Result<Value> {
-    serde_json::from_slice(body).or_else(|_| {
+    let mut value = serde_json::from_slice(body).or_else(|_| {
         if is_too_deep(body) {
             let text = "error decoding YAML: recursion limit exceeded";
             return Err(Failure::bad_request(text));
         }
         serde_yaml::from_slice(body)
             .map_err(|error| Failure::bad_request(format!("error decoding YAML: {error}")))
-    })
+    })?;
+    round(&mut value);
+    Ok(value)
 }
 
 /// Whether brackets open within each other more often than any parser here follows: that of YAML needs the square of their number

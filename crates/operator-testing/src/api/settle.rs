@@ -58,7 +58,10 @@ impl Request<'_> {
             .filter(is_told)
             .map(|path| format!("duplicate field {path:?}"));
         let mut unknown: Vec<String> = twice.collect();
-        unknown.extend(dropped.iter().map(|path| format!("unknown field {path:?}")));
+        if !is_applied {
+            // What an apply may not have is refused by its schema for ownership, which knows more fields.
+            unknown.extend(dropped.iter().map(|path| format!("unknown field {path:?}")));
+        }
         if unknown.is_empty() || self.call.param("fieldValidation") != "Strict" {
             if self.call.param("fieldValidation") != "Ignore" {
                 unknown.iter().for_each(|text| self.call.warn(text));

@@ -1,5 +1,7 @@
 //! Creating and updating: the way of an object from a decoded body to the store.
 
+use std::borrow::Cow;
+
 use serde_json::{Value, json};
 
 use super::admit::{check_number, check_place, check_version, immutable};
@@ -243,7 +245,12 @@ impl State {
         self.before_update(kind, &live, &mut object)?;
         let subresource = request.path.subresource.as_deref();
         let is_status = subresource == Some("status");
-        if has_generation(kind) && !is_status && desired(kind, &live) != desired(kind, &object) {
+        let counted = match kind.custom {
+            // To the real server a number with a point is another until it is stored.
+            Some(_) => decode::as_validated(kind, &object, lost.sent.as_ref()),
+            None => Cow::Borrowed(&object),
+        };
+        if has_generation(kind) && !is_status && desired(kind, &live) != desired(kind, &counted) {
             let generation = live["metadata"]["generation"].as_i64().unwrap_or_default() + 1;
             metadata::set(&mut object, "generation", generation);
         }

@@ -55,10 +55,10 @@ pub(crate) fn round(value: &mut Value) -> bool {
             .values_mut()
             .fold(false, |any, value| round(value) | any),
         Value::Number(number) => {
-            const EXACT: f64 = 9_007_199_254_740_992.0;
+            const PAST: f64 = 9_223_372_036_854_775_808.0;
             let whole = number
                 .as_f64()
-                .filter(|float| number.is_f64() && float.fract() == 0.0 && float.abs() < EXACT);
+                .filter(|float| number.is_f64() && float.fract() == 0.0 && float.abs() < PAST);
             if let Some(whole) = whole {
                 *value = (whole as i64).into();
             }
