@@ -226,6 +226,9 @@ fn kind(
         is_stored: version["storage"] == true,
         is_converted: spec["conversion"]["strategy"] == "Webhook"
             && (version["storage"] != true || has_older(definition)),
+        generation: definition["metadata"]["generation"]
+            .as_u64()
+            .unwrap_or_default(),
         since: 0,
         shapes: shapes.clone(),
         scale: subresource("scale").and_then(|scale| serde_json::from_value(scale.clone()).ok()),
@@ -324,15 +327,35 @@ pub(crate) fn terminate(object: &mut Value) {
     let mut names: Vec<Value> = finalizers(object).into_iter().map(Value::from).collect();
     names.push(CLEANUP.into());
     metadata::set(object, "finalizers", names);
+    set_terminating(
+        object,
+        "True",
+        "InstanceDeletionPending",
+        "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+    );
+}
+
+fn set_terminating(definition: &mut Value, status: &str, reason: &str, message: &str) {
+    let Some(conditions) = definition["status"]["conditions"].as_array_mut() else {
+        return;
+    };
+    let before = conditions
+        .iter_mut()
+        .find(|condition| condition["type"] == "Terminating");
+    let since = match &before {
+        Some(before) if before["status"] == status => before["lastTransitionTime"].clone(),
+        _ => metadata::now().into(),
+    };
     let condition = json!({
         "type": "Terminating",
-        "status": "True",
-        "lastTransitionTime": metadata::now(),
-        "reason": "InstanceDeletionPending",
-        "message": "CustomResourceDefinition marked for deletion; CustomResource deletion will begin soon",
+        "status": status,
+        "lastTransitionTime": since,
+        "reason": reason,
+        "message": message,
     });
-    if let Some(conditions) = object["status"]["conditions"].as_array_mut() {
-        conditions.push(condition);
+    match before {
+        Some(before) => *before = condition,
+        None => conditions.push(condition),
     }
 }
 
@@ -379,6 +402,13 @@ impl State {
             .map(|(key, object)| (key.clone(), object.clone()))
             .collect();
         for (definition, object) in ending {
+            if !finalizers(&object).contains(&CLEANUP) {
+                continue;
+            }
+            self.edit(&definition, Actor::ApiServer, |object| {
+                let message = "CustomResource deletion is in progress";
+                set_terminating(object, "True", "InstanceDeletionInProgress", message);
+            });
             for key in self.objects_of(&object) {
                 let deleting = self
                     .store
@@ -391,6 +421,11 @@ impl State {
             }
             if self.objects_of(&object).is_empty() {
                 self.edit(&definition, Actor::ApiServer, |object| {
+                    let (reason, message) = match is_established(object) {
+                        true => ("InstanceDeletionCompleted", "removed all instances"),
+                        false => ("NeverEstablished", "resource was never established"),
+                    };
+                    set_terminating(object, "False", reason, message);
                     unfinalize(object, CLEANUP);
                 });
             }

@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::kind::Kind;
+use super::list::List;
 use super::metadata::{self, finalizers, is_deleting, name, text};
-use super::read::{list, next_page};
+use super::read::Page;
 use super::request::Call;
-use super::selector::Selector;
 use super::status::{Cause, Failure, Result};
 use super::store::Key;
 use super::{Reply, Request, State, crd, decode, json, namespace};
@@ -35,6 +35,9 @@ pub(crate) enum Propagation {
 
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
 pub(crate) const ORPHAN: &str = "orphan";
+
+/// In pages of so many the real server deletes a collection.
+const COLLECTION: usize = 10_000;
 
 /// What became of an object.
 pub(crate) struct Deleted {
@@ -87,14 +90,20 @@ impl Options {
         if propagation.is_none() && orphans {
             call.warn("child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning");
         }
-        let precondition = |name: &str| body["preconditions"][name].as_str().map(str::to_owned);
+        let precondition = |name: &str| {
+            let wanted = match &body {
+                Value::Null => call.param(name),
+                body => body["preconditions"][name].as_str().unwrap_or_default(),
+            };
+            Some(wanted.to_owned()).filter(|wanted| !wanted.is_empty())
+        };
         let grace = &body["gracePeriodSeconds"];
         Ok(Self {
             propagation,
             orphans,
             grace: grace
                 .as_i64()
-                .or_else(|| call.param("gracePeriodSeconds").parse().ok()),
+                .or_else(|| text("gracePeriodSeconds").parse().ok()),
             dry_run: call.is_dry_run() || body["dryRun"][0] == "All",
             uid: precondition("uid"),
             resource_version: precondition("resourceVersion"),
@@ -127,37 +136,21 @@ impl State {
 
     pub(crate) fn delete_collection(&mut self, request: &Request<'_>) -> Result<Reply> {
         let options = Options::read(request)?;
-        let kind = request.kind;
-        let selector = Selector::read(request.call, kind)?;
-        let group = super::event::storage_group(kind);
-        let limit = match request.call.param("limit").parse() {
-            Ok(0) | Err(_) => usize::MAX,
-            Ok(limit) => limit,
-        };
-        let keys: Vec<Key> = self
-            .store
-            .of_kind(group, &kind.plural, &request.path.namespace)
-            .filter(|(_, stored)| selector.matches(&self.present(kind, stored)))
-            .map(|(key, _)| key.clone())
-            .collect();
-        let (keys, rest) = keys.split_at(limit.min(keys.len()));
-        let mut metadata = json!({"resourceVersion": self.store.version().to_string()});
-        if let (Some(last), false) = (keys.last(), rest.is_empty()) {
-            metadata["continue"] = next_page(self.store.version(), last).into();
-            if selector.is_empty() {
-                metadata["remainingItemCount"] = rest.len().into();
+        let Page {
+            mut metadata,
+            items,
+        } = self.page(request, Some(COLLECTION))?;
+        let mut shown = Vec::new();
+        for (key, item) in items {
+            if self.store.find(&key).is_some() {
+                self.delete_one(request.kind, &key, &options)?;
             }
-        }
-        let mut items = Vec::new();
-        for key in keys {
             // Those of a collection are shown as they were.
-            let live = self.store.find(key);
-            let shown = live.map(|live| self.present(kind, &live));
-            self.delete_one(kind, key, &options)?;
-            items.extend(shown);
+            shown.push(item);
         }
         metadata["resourceVersion"] = self.store.version().to_string().into();
-        Ok(Reply::ok(list(kind, metadata, items)))
+        let list = List::new(request.kind, metadata, shown);
+        Ok(Reply::ok(list.into_value()))
     }
 
     /// Removes an object, or marks it as being deleted when something holds it.

@@ -42,6 +42,8 @@ pub(crate) struct Custom {
     pub is_stored: bool,
     /// Whether a webhook brings objects from and to this version.
     pub is_converted: bool,
+    /// Which state of the definition it is of.
+    pub generation: u64,
     /// Objects up to this version of the store were written under another schema.
     pub since: u64,
     /// As written, for validation, defaults and pruning.
@@ -131,6 +133,12 @@ impl Kind {
             true => Failure::not_supported(self, verb),
             false => Failure::bad_request("name must be provided"),
         })
+    }
+
+    /// Whether two are of the same state of a definition.
+    pub fn is_as(&self, other: &Self) -> bool {
+        let generation = |kind: &Self| kind.custom.as_ref().map(|custom| custom.generation);
+        generation(self) == generation(other)
     }
 
     /// Whether `status` is written through its own path only.

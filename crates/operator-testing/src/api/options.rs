@@ -3,11 +3,20 @@
 use super::request::Call;
 use super::status::{Cause, Failure, Result};
 
+/// What `resourceVersionMatch` is for a watch.
+const OLDEST: &str = "NotOlderThan";
+
+const CONTINUED: &str = "resourceVersionMatch is forbidden when continue is provided";
+
 /// Checks what the query says to a verb.
 pub(crate) fn check(call: &Call, verb: &str) -> Result<()> {
     let causes = match verb {
         "create" | "update" | "patch" => writes(call),
-        "delete" | "deletecollection" => dry_run(call).into_iter().collect(),
+        "deletecollection" => {
+            check_list(call, call.flag("watch"))?;
+            dry_run(call).into_iter().collect()
+        }
+        "delete" => dry_run(call).into_iter().collect(),
         "list" | "watch" => return check_list(call, verb == "watch"),
         _ => Vec::new(),
     };
@@ -61,60 +70,76 @@ fn dry_run(call: &Call) -> Option<Cause> {
 }
 
 fn check_list(call: &Call, is_watch: bool) -> Result<()> {
-    let (matching, version) = (
-        call.param("resourceVersionMatch"),
-        call.param("resourceVersion"),
-    );
-    let timeout = call.param("timeoutSeconds");
-    if !timeout.is_empty() && timeout.parse::<i64>().is_err() {
-        let text = format!("strconv.ParseInt: parsing {timeout:?}: invalid syntax");
-        return Err(Failure::bad_request(text));
-    }
-    let streams = call.query.contains_key("sendInitialEvents");
-    let mut causes = Vec::new();
-    let mut forbid = |field: &str, text: &str| causes.push(Cause::forbidden(field, text));
-    if is_watch {
-        if streams && matching != "NotOlderThan" {
-            let text = "sendInitialEvents requires setting resourceVersionMatch to NotOlderThan";
-            forbid("resourceVersionMatch", text);
-        }
-        if streams && !matches!(matching, "" | "NotOlderThan") {
-            let text =
-                format!("Unsupported value: {matching:?}: supported values: \"NotOlderThan\"");
-            causes.push(Cause::unsupported("resourceVersionMatch", text));
-        } else if !streams && !matching.is_empty() {
-            let mut forbid = |field: &str, text: &str| causes.push(Cause::forbidden(field, text));
-            let text =
-                "resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided";
-            forbid("resourceVersionMatch", text);
-        }
-    } else {
-        if streams {
-            forbid(
-                "sendInitialEvents",
-                "sendInitialEvents is forbidden for list",
-            );
-        }
-        if !matching.is_empty() && version.is_empty() {
-            let text = "resourceVersionMatch is forbidden unless resourceVersion is provided";
-            forbid("resourceVersionMatch", text);
-        }
-        if !matching.is_empty() && !call.param("continue").is_empty() {
-            let text = "resourceVersionMatch is forbidden when continue is provided";
-            forbid("resourceVersionMatch", text);
-        }
-        if !matches!(matching, "" | "Exact" | "NotOlderThan") {
-            let text = format!(
-                "Unsupported value: {matching:?}: supported values: \"Exact\", \"NotOlderThan\", \"\""
-            );
-            causes.push(Cause::unsupported("resourceVersionMatch", text));
-        } else if matching == "Exact" && version == "0" {
-            let text = "resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"";
-            forbid("resourceVersionMatch", text);
+    for field in ["timeoutSeconds", "limit"] {
+        let number = call.param(field);
+        if call.query.contains_key(field) && number.parse::<i64>().is_err() {
+            let text = format!("strconv.ParseInt: parsing {number:?}: invalid syntax");
+            return Err(Failure::bad_request(text));
         }
     }
+    let causes = match is_watch {
+        true => watches(call),
+        false => lists(call),
+    };
     match causes.is_empty() {
         true => Ok(()),
         false => Err(Failure::invalid_options("ListOptions", causes)),
     }
+}
+
+fn watches(call: &Call) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let mut streams = call.query.contains_key("sendInitialEvents");
+    let mut matching = call.param("resourceVersionMatch");
+    if !streams && matching.is_empty() && matches!(call.param("resourceVersion"), "" | "0") {
+        // A watch from the beginning is one with initial events.
+        (streams, matching) = (true, OLDEST);
+    }
+    let mut forbid = |text: &str| causes.push(Cause::forbidden("resourceVersionMatch", text));
+    if streams && matching != OLDEST {
+        forbid("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
+    }
+    if matching.is_empty() {
+        return causes;
+    }
+    if !streams {
+        forbid("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
+    }
+    if matching != OLDEST {
+        let text = format!("Unsupported value: {matching:?}: supported values: \"NotOlderThan\"");
+        causes.push(Cause::unsupported("resourceVersionMatch", text));
+    }
+    if !call.param("continue").is_empty() {
+        causes.push(Cause::forbidden("resourceVersionMatch", CONTINUED));
+    }
+    causes
+}
+
+fn lists(call: &Call) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    let matching = call.param("resourceVersionMatch");
+    let version = call.param("resourceVersion");
+    let mut forbid = |text: &str| causes.push(Cause::forbidden("resourceVersionMatch", text));
+    if !matching.is_empty() {
+        if version.is_empty() {
+            forbid("resourceVersionMatch is forbidden unless resourceVersion is provided");
+        }
+        if !call.param("continue").is_empty() {
+            forbid(CONTINUED);
+        }
+        if matching == "Exact" && version == "0" {
+            forbid("resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"");
+        }
+        if !matches!(matching, "Exact" | OLDEST) {
+            let text = format!(
+                "Unsupported value: {matching:?}: supported values: \"Exact\", \"NotOlderThan\", \"\""
+            );
+            causes.push(Cause::unsupported("resourceVersionMatch", text));
+        }
+    }
+    if call.query.contains_key("sendInitialEvents") {
+        let text = "sendInitialEvents is forbidden for list";
+        causes.push(Cause::forbidden("sendInitialEvents", text));
+    }
+    causes
 }

@@ -5,11 +5,18 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::kind::Kind;
-use super::list::List;
+use super::list::{Item, List};
+use super::request::Call;
 use super::selector::Selector;
 use super::status::{Cause, Failure, Result};
 use super::store::Key;
 use super::{Reply, Request, State, event};
+
+/// A part of a collection.
+pub(crate) struct Page {
+    pub metadata: Value,
+    pub items: Vec<(Key, Item)>,
+}
 
 impl State {
     pub(crate) fn get(&self, request: &Request<'_>) -> Result<Reply> {
@@ -25,25 +32,28 @@ impl State {
 
     /// A list at the newest version, or at the one that the query wants; in pages when it has a `limit`.
     pub(crate) fn list(&self, request: &Request<'_>) -> Result<Reply> {
+        let page = self.page(request, None)?;
+        let items = page.items.into_iter().map(|(_, item)| item).collect();
+        let list = List::new(request.kind, page.metadata, items);
+        Ok(Reply::List(Box::new(list)))
+    }
+
+    /// The objects that a query to a collection asks for; of a size that is usual where it has no limit.
+    pub(crate) fn page(&self, request: &Request<'_>, usual: Option<usize>) -> Result<Page> {
         let (kind, call) = (request.kind, request.call);
         let selector = Selector::read(call, kind)?;
-        let limit: i64 = match call.param("limit") {
-            "" if !call.query.contains_key("limit") => 0,
-            text => text.parse().map_err(|_| {
-                Failure::bad_request(format!(
-                    "strconv.ParseInt: parsing {text:?}: invalid syntax"
-                ))
-            })?,
-        };
         let token = Continue::read(call.param("continue"))?;
-        // The cache of the real server answers at once.
-        let limit = match call.param("resourceVersion") {
+        let limit: usize = match call.param("resourceVersion") {
+            // Where any version will do, the real server takes what it has at hand, which is not in pages.
             "0" => 0,
-            _ => limit,
+            _ => match call.param("limit") {
+                "" | "0" => usual.unwrap_or_default(),
+                limit => limit.parse().unwrap_or_default(),
+            },
         };
         let version = match &token {
             Some(token) => token.version,
-            None => self.version_to_list(request)?,
+            None => self.version_to_list(call, limit > 0)?,
         };
         if version < self.store.horizon() {
             return Err(Failure::expired(match token {
@@ -53,7 +63,6 @@ impl State {
         }
         let after = token.map(|token| (token.namespace, token.name));
         let mut items = Vec::new();
-        let mut next = None;
         let mut remaining = 0;
         let (group, namespace) = (event::storage_group(kind), request.path.namespace.as_str());
         let past;
@@ -75,38 +84,31 @@ impl State {
             if !selector.matches(item.object()) {
                 continue;
             }
-            if limit > 0 && items.len() as i64 == limit {
-                remaining += 1;
-                continue;
+            match limit > 0 && items.len() == limit {
+                true => remaining += 1,
+                false => items.push((key.clone(), item)),
             }
-            if limit > 0 && items.len() as i64 + 1 == limit {
-                next = Some(next_page(version, key));
-            }
-            items.push(item);
         }
         let mut metadata = json!({"resourceVersion": version.to_string()});
-        if remaining > 0
-            && let Some(next) = next
-        {
-            metadata["continue"] = next.into();
+        if let (Some((last, _)), 1..) = (items.last(), remaining) {
+            metadata["continue"] = next_page(version, last).into();
             if selector.is_empty() {
                 metadata["remainingItemCount"] = remaining.into();
             }
         }
-        Ok(Reply::List(Box::new(List::new(kind, metadata, items))))
+        Ok(Page { metadata, items })
     }
 
-    fn version_to_list(&self, request: &Request<'_>) -> Result<u64> {
+    fn version_to_list(&self, call: &Call, is_paged: bool) -> Result<u64> {
         let newest = self.store.version();
-        let wanted = match request.call.param("resourceVersion") {
+        let wanted = match call.param("resourceVersion") {
             "" | "0" => return Ok(newest),
             text => parse_version(text).map_err(bad_version)?,
         };
         if wanted > newest {
             return Err(too_large(wanted, newest));
         }
-        let is_paged = !matches!(request.call.param("limit"), "" | "0");
-        match request.call.param("resourceVersionMatch") {
+        match call.param("resourceVersionMatch") {
             "Exact" => Ok(wanted),
             "" if is_paged => Ok(wanted),
             _ => Ok(newest),
@@ -159,7 +161,7 @@ fn too_large(wanted: u64, newest: u64) -> Failure {
 }
 
 /// The token for what comes after a key.
-pub(crate) fn next_page(version: u64, last: &Key) -> String {
+fn next_page(version: u64, last: &Key) -> String {
     let token = Continue {
         version,
         namespace: last.namespace.clone(),

@@ -97,7 +97,7 @@ impl State {
             .collect()
     }
 
-    /// What a watch has not seen yet, and whether it may go on.
+    /// What a watch has not seen yet, and whether it may go on: not with a kind that went, or was defined anew.
     fn news(&self, subscription: &Subscription) -> (Vec<Value>, bool) {
         if subscription.version < self.store.horizon() {
             let failure = Failure::expired(format!(
@@ -111,12 +111,12 @@ impl State {
             );
         }
         let events = self.store.since(subscription.version);
-        (
-            events
-                .filter_map(|event| self.line(subscription, event))
-                .collect(),
-            true,
-        )
+        let lines = events
+            .filter_map(|event| self.line(subscription, event))
+            .collect();
+        let seen = &subscription.kind;
+        let served = self.registry.kind(&seen.group, &seen.version, &seen.plural);
+        (lines, served.is_some_and(|kind| kind.is_as(seen)))
     }
 
     /// The event as this watch sees it: an object that leaves its selection is deleted to it, one that enters is added.
@@ -241,6 +241,9 @@ impl Watch {
             };
             if !lines.is_empty() {
                 return Some(self.write(lines));
+            }
+            if self.is_over {
+                return None;
             }
             tokio::select! {
                 changed = self.ticks.changed() => changed.ok()?,
