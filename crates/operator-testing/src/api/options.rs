@@ -87,12 +87,20 @@ fn check_list(call: &Call, is_watch: bool) -> Result<()> {
     }
 }
 
+/// Whether a watch that names neither a version nor initial events is [given them].
+///
+/// [given them]: https://kubernetes.io/docs/reference/using-api/api-concepts/#streaming-lists
+pub(crate) fn is_from_beginning(call: &Call) -> bool {
+    !call.query.contains_key("sendInitialEvents")
+        && call.param("resourceVersionMatch").is_empty()
+        && matches!(call.param("resourceVersion"), "" | "0")
+}
+
 fn watches(call: &Call) -> Vec<Cause> {
     let mut causes = Vec::new();
     let mut streams = call.query.contains_key("sendInitialEvents");
     let mut matching = call.param("resourceVersionMatch");
-    if !streams && matching.is_empty() && matches!(call.param("resourceVersion"), "" | "0") {
-        // A watch from the beginning is one with initial events.
+    if is_from_beginning(call) {
         (streams, matching) = (true, OLDEST);
     }
     let mut forbid = |text: &str| causes.push(Cause::forbidden("resourceVersionMatch", text));

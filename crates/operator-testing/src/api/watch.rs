@@ -18,7 +18,7 @@ use super::selector::Selector;
 use super::service::ApiServer;
 use super::status::{Failure, Result};
 use super::store::{Change, Event};
-use super::{Reply, Request, State, event, metadata};
+use super::{Reply, Request, State, event, metadata, options};
 
 /// What watches wait for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -67,7 +67,7 @@ impl State {
             "" => 0,
             text => parse_version(text).map_err(Failure::internal)?,
         };
-        if call.flag("sendInitialEvents") {
+        if call.flag("sendInitialEvents") || options::is_from_beginning(call) {
             subscription.first = self.present_all(&subscription);
             if subscription.bookmarks {
                 let annotations = json!({"k8s.io/initial-events-end": "true"});
@@ -75,9 +75,7 @@ impl State {
                     .first
                     .push(subscription.bookmark(newest, Some(annotations)));
             }
-        } else if from == 0 {
-            subscription.first = self.present_all(&subscription);
-        } else {
+        } else if from > 0 {
             subscription.version = from;
         }
         Ok(Reply::Watch(Box::new(subscription)))
