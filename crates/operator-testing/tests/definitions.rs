@@ -60,8 +60,7 @@ async fn a_watch_ends_when_its_kind_is_defined_anew_or_goes() {
     let definitions: Api<CustomResourceDefinition> = Api::all(server.client());
 
     let change = async {
-        let column = json!([{"op": "add", "path": "/spec/versions/0/schema/openAPIV3Schema/description", "value": "new"}]);
-        let patch = Patch::<()>::Json(serde_json::from_value(column).unwrap());
+        let patch = Patch::Merge(json!({"spec": {"names": {"shortNames": ["pt"]}}}));
         let params = PatchParams::default();
         definitions.patch(NAME, &params, &patch).await.unwrap();
     };

@@ -2,15 +2,21 @@
 //!
 //! [scale]: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/scale-v1/
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
-use super::apply::{Managers, Step};
+use super::apply::{FieldSet, ManagerId, Managers, Operation, Owned, Step};
 use super::go;
-use super::json;
 use super::kind::{Kind, Scale};
 use super::metadata::{self, text};
 use super::status::{Cause, Failure, Result};
+use super::tracking::without_managers;
+use super::write::Draft;
 use super::{Reply, Request, State, patch};
+
+/// The version of all scales.
+const SCALE: &str = "autoscaling/v1";
 
 impl State {
     pub(crate) fn serve_scale(&mut self, request: &Request<'_>, verb: &str) -> Result<Reply> {
@@ -19,64 +25,50 @@ impl State {
         let live = self
             .live(request)
             .ok_or_else(|| Failure::not_found(kind, &request.path.name))?;
-        let scale = show(&live, &paths);
-        if verb == "get"
-            && kind.custom.is_some()
-            && read(&live, &paths.spec_replicas_path).is_null()
-        {
+        let mut scale = show(&live, &paths);
+        if verb == "get" {
             let path = &paths.spec_replicas_path;
-            let text = format!("the spec replicas field {path:?} does not exist");
-            return Err(Failure::broken(&text));
-        }
-        let wanted = match verb {
-            "get" => return Ok(Reply::ok(scale)),
-            "update" => {
-                let wanted = request.call.object(request.kind)?;
-                patch::check_names(request, &wanted)?;
-                wanted
+            if kind.custom.is_some() && read(&live, path).is_null() {
+                let text = format!("the spec replicas field {path:?} does not exist");
+                return Err(Failure::broken(&text));
             }
-            _ => match request.call.content_type.as_str() {
-                "application/merge-patch+json" | "application/strategic-merge-patch+json" => {
-                    let mut wanted = scale;
-                    json_patch::merge(&mut wanted, &json::patch(&request.call.body)?);
-                    wanted
-                }
-                "application/json-patch+json" => {
-                    patch::json_patched(&scale, json::patch(&request.call.body)?)?
-                }
-                other => return Err(Failure::not_implemented(format!("{other} of scale"))),
-            },
+            return Ok(Reply::ok(scale));
+        }
+        let owners = self.owners(kind, &live);
+        let of_scale = owners.of_scale();
+        metadata::set(&mut scale, "managedFields", of_scale.write_or_null());
+        let scale_kind = scale_kind(kind);
+        let scaling = Request {
+            kind: &scale_kind,
+            ..*request
         };
+        let (wanted, managers) = scaling.scaled(self, kind, verb, scale, of_scale)?;
         let mut object = live.clone();
         let version = text(&wanted, "resourceVersion");
         if !version.is_empty() {
             metadata::set(&mut object, "resourceVersion", version);
         }
-        let replicas = match &wanted["spec"]["replicas"] {
-            Value::Null => json!(0),
-            number if number.is_i64() => number.clone(),
-            other => {
-                let text = format!(
-                    "json: cannot unmarshal {other} into Go struct field ScaleSpec.spec.replicas of type int32"
-                );
-                return Err(Failure::bad_request(text));
-            }
-        };
-        if kind.custom.is_none() && replicas.as_i64().is_some_and(|replicas| replicas < 0) {
-            let named = Kind {
-                kind: "Scale".into(),
-                ..Kind::named("autoscaling", "Scale")
-            };
+        let replicas = wanted["spec"]["replicas"].as_i64().unwrap_or_default();
+        if kind.custom.is_none() && replicas < 0 {
             let text = format!("Invalid value: {replicas}: must be greater than or equal to 0");
             let cause = Cause::invalid("spec.replicas", text);
-            return Err(Failure::invalid(&named, &request.path.name, vec![cause]));
+            return Err(Failure::invalid(
+                &scale_kind,
+                &request.path.name,
+                vec![cause],
+            ));
         }
-        write(&mut object, &paths.spec_replicas_path, replicas);
+        write(&mut object, &paths.spec_replicas_path, replicas.into());
         let scaled = object.clone();
         let mut lost = request.settle(&mut object)?;
         // What is scaled is not decoded: defaults come with the next write.
         lost.is_untidy = kind.custom.is_some() && scaled != object;
-        match self.update(request, live, object, lost)? {
+        let draft = Draft {
+            object,
+            managers: owners.of_object(managers),
+            lost,
+        };
+        match self.admit_changed(request, live, draft)? {
             Reply::Object { code, object } => Ok(Reply::Object {
                 code,
                 object: show(&object, &paths),
@@ -84,16 +76,146 @@ impl State {
             other => Ok(other),
         }
     }
+
+    fn owners(&self, kind: &Kind, live: &Value) -> Owners {
+        let path = |kind: &Kind| {
+            let path = paths(kind).ok()?.spec_replicas_path;
+            let parts = path.trim_start_matches('.').split('.');
+            Some(parts.map(Step::field).collect())
+        };
+        let versions = self.registry.all();
+        let versions = versions.filter(|other| other.is(&kind.group, &kind.plural));
+        Owners {
+            api_version: kind.api_version(),
+            replicas: versions
+                .map(|kind| (kind.api_version(), path(kind)))
+                .collect(),
+            managers: Managers::read(&live["metadata"]["managedFields"]).unwrap_or_default(),
+        }
+    }
 }
 
-/// Whether anyone owns the replicas; else a scale makes nobody their owner.
-pub(crate) fn is_owned(kind: &Kind, managers: &Managers) -> bool {
-    paths(kind).is_ok_and(|paths| {
-        let parts = paths.spec_replicas_path.trim_start_matches('.').split('.');
-        let path: Vec<Step> = parts.map(Step::field).collect();
-        let mut all = managers.0.values();
-        all.any(|owned| owned.fields.has_path(&path))
-    })
+impl Request<'_> {
+    /// The scale that a write makes of the one that is there, and who owns what of it.
+    fn scaled(
+        &self,
+        state: &State,
+        scaled: &Kind,
+        verb: &str,
+        live: Value,
+        before: Managers,
+    ) -> Result<(Value, Managers)> {
+        let wanted = match (verb, self.call.content_type.as_str()) {
+            ("update", _) => {
+                let mut wanted = self.call.object(self.kind)?;
+                self.settle(&mut wanted)?;
+                patch::check_names(self, &wanted)?;
+                wanted
+            }
+            (_, patch::APPLY) => {
+                patch::check_manager(self)?;
+                let draft = state.applied(self, Some(&live))?;
+                return Ok((draft.object, draft.managers));
+            }
+            _ => {
+                patch::check_media(&Request {
+                    kind: scaled,
+                    ..*self
+                })?;
+                self.patched(&live)?.0
+            }
+        };
+        // What nobody owns stays so until the first apply.
+        let managers = match before.0.is_empty() {
+            true => before,
+            false => {
+                let writer = self.writer(Operation::Update);
+                let (live, wanted) = (without_managers(&live), without_managers(&wanted));
+                writer.update(&live, &wanted, &before).unwrap_or_default()
+            }
+        };
+        Ok((wanted, managers))
+    }
+}
+
+/// The managers of an object that is scaled. Its scale has managers of its own, made of these and given back to them.
+struct Owners {
+    api_version: String,
+    /// Where the replicas are in each version; `None` of one that has no scale.
+    replicas: BTreeMap<String, Option<Vec<Step>>>,
+    managers: Managers,
+}
+
+impl Owners {
+    /// Who owns the replicas, as the managers of a scale.
+    fn of_scale(&self) -> Managers {
+        let path = [Step::field("spec"), Step::field("replicas")];
+        let mut managers = Managers::default();
+        for (id, owned) in &self.managers.0 {
+            let replicas = self.replicas.get(&owned.api_version);
+            let Some(Some(replicas)) = replicas else {
+                continue;
+            };
+            if owned.fields.has_path(replicas) {
+                let api_version = match id.operation {
+                    Operation::Apply => String::new(),
+                    Operation::Update => SCALE.to_owned(),
+                };
+                let id = ManagerId {
+                    api_version,
+                    ..id.clone()
+                };
+                let owned = Owned {
+                    fields: FieldSet::of(&path),
+                    api_version: SCALE.to_owned(),
+                    time: owned.time.clone(),
+                };
+                managers.0.insert(id, owned);
+            }
+        }
+        managers
+    }
+
+    /// The managers of the object after those of its scale have changed. Like the real server, this does not know an updater again, and so
+    /// may give the replicas to an entry beside its own.
+    fn of_object(mut self, mut of_scale: Managers) -> Managers {
+        self.managers.0.retain(|id, owned| {
+            let Some(path) = self.replicas.get(&owned.api_version) else {
+                return false;
+            };
+            if let Some(path) = path
+                && owned.fields.has_path(path)
+                && of_scale.0.remove(id).is_none()
+            {
+                owned.fields = owned.fields.difference(&FieldSet::of(path));
+            }
+            !owned.fields.is_empty()
+        });
+        if let Some(Some(path)) = self.replicas.get(&self.api_version) {
+            for id in of_scale.0.into_keys() {
+                let owned = Owned {
+                    fields: FieldSet::of(path),
+                    api_version: self.api_version.clone(),
+                    time: None,
+                };
+                self.managers.0.insert(id, owned);
+            }
+        }
+        self.managers
+    }
+}
+
+/// A scale as a kind: one of the resource that it belongs to.
+fn scale_kind(kind: &Kind) -> Kind {
+    Kind {
+        group: "autoscaling".into(),
+        version: "v1".into(),
+        kind: "Scale".into(),
+        plural: kind.plural.clone(),
+        namespaced: kind.namespaced,
+        type_name: Some("io.k8s.api.autoscaling.v1.Scale".into()),
+        ..Kind::default()
+    }
 }
 
 fn paths(kind: &Kind) -> Result<Scale> {
@@ -116,7 +238,7 @@ fn paths(kind: &Kind) -> Result<Scale> {
 fn show(object: &Value, paths: &Scale) -> Value {
     let mut scale = json!({
         "kind": "Scale",
-        "apiVersion": "autoscaling/v1",
+        "apiVersion": SCALE,
         "metadata": {},
         "spec": {},
         "status": {"replicas": read(object, &paths.status_replicas_path).as_i64().unwrap_or(0)},

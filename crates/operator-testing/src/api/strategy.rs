@@ -10,6 +10,7 @@ use super::metadata;
 pub(crate) fn ignored(kind: &Kind, subresource: Option<&str>) -> FieldSet {
     let fields: &[&str] = match subresource {
         None if kind.has_status() => &["status"],
+        Some("finalize") => &["status"],
         Some("status") if kind.custom.is_some() => &["metadata", "spec"],
         Some("status") => &["spec"],
         _ => &[],
@@ -30,6 +31,7 @@ pub(crate) fn ignored(kind: &Kind, subresource: Option<&str>) -> FieldSet {
 pub(crate) fn restrict(kind: &Kind, subresource: Option<&str>, live: &Value, object: &mut Value) {
     match subresource {
         None if kind.has_status() => put_back(object, live, "status"),
+        Some("finalize") => put_back(object, live, "status"),
         Some("status") if kind.custom.is_some() => {
             let status = object.get("status").filter(|it| !it.is_null()).cloned();
             *object = live.clone();

@@ -57,8 +57,7 @@ pub(crate) fn writer<'a>(
             Some("status") => ignored(kind, subresource),
             _ => FieldSet::default(),
         },
-        // What comes through a scale is kept without its time.
-        time: (subresource != Some("scale")).then(metadata::now),
+        time: Some(metadata::now()),
     }
 }
 

@@ -14,7 +14,7 @@ use super::status::{Cause, Failure, Result};
 use super::store::Key;
 use super::strategy::{creates, desired, needs_version, restrict};
 use super::tracking::{is_reset, without_managers};
-use super::{Reply, Request, State, decode, defaults, json, scale};
+use super::{Reply, Request, State, decode, defaults, json};
 
 /// An object about to be stored, with its field managers.
 pub(crate) struct Draft {
@@ -188,10 +188,7 @@ impl State {
         let writer = request.writer(Operation::Update);
         let (bare_live, bare) = (without_managers(&live), without_managers(&object));
         // What nobody owns stays so until the first apply.
-        let is_untracked = before.0.is_empty()
-            || request.path.subresource.as_deref() == Some("scale")
-                && !scale::is_owned(request.kind, &before);
-        let managers = match is_untracked {
+        let managers = match before.0.is_empty() {
             true => before,
             // What does not fit the schemas of its versions ends all tracking.
             false => writer

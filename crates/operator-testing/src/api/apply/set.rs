@@ -19,6 +19,13 @@ impl FieldSet {
         self.members.is_empty() && self.children.values().all(Self::is_empty)
     }
 
+    /// The set of one field.
+    pub fn of(path: &[Step]) -> Self {
+        let mut set = Self::default();
+        set.insert(path);
+        set
+    }
+
     pub fn insert(&mut self, path: &[Step]) {
         match path {
             [] => {}

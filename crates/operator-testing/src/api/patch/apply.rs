@@ -22,10 +22,7 @@ const FIRST: &str = "before-first-apply";
 impl State {
     pub(super) fn apply(&mut self, request: &Request<'_>) -> Result<Reply> {
         let kind = request.kind;
-        if request.call.param("fieldManager").is_empty() {
-            let cause = Cause::required("fieldManager", "is required for apply patch");
-            return Err(Failure::invalid_options("PatchOptions", vec![cause]));
-        }
+        check_manager(request)?;
         let live = self.live(request);
         let subresource = request.path.subresource.as_deref();
         if live.is_none() && subresource.is_some() && !creates(kind, subresource) {
@@ -34,6 +31,24 @@ impl State {
         if live.is_none() {
             self.check_definition(kind, &request.path.name)?;
         }
+        let mut draft = self.applied(request, live.as_ref())?;
+        if kind.namespaced {
+            let namespace = request.path.namespace.as_str();
+            metadata::set(&mut draft.object, "namespace", namespace);
+        }
+        match live {
+            Some(live) => self.admit_changed(request, live, draft),
+            None => {
+                check_number(&draft.object)?;
+                metadata::set(&mut draft.object, "resourceVersion", Value::Null);
+                self.admit_new(request, draft)
+            }
+        }
+    }
+
+    /// What an apply makes of the live object, or of none.
+    pub(crate) fn applied(&self, request: &Request<'_>, live: Option<&Value>) -> Result<Draft> {
+        let kind = request.kind;
         let mut applied = yaml(&request.call.body)?;
         let sent = applied.clone();
         check_applied(request, &applied)?;
@@ -49,7 +64,7 @@ impl State {
         if applied.pointer("/metadata/creationTimestamp") == Some(&Value::Null) {
             metadata::set(&mut applied, "creationTimestamp", Value::Null);
         }
-        let (mut object, managers) = self.merge(request, live.as_ref(), &applied, &sent)?;
+        let (mut object, managers) = self.merge(request, live, &applied, &sent)?;
         let lost = request.settle(&mut object)?;
         let uid = text(&applied, "uid");
         if live.is_none() && !uid.is_empty() {
@@ -59,22 +74,11 @@ impl State {
             return Err(Failure::conflict(kind, &request.path.name, &why));
         }
         check_names(request, &object)?;
-        if kind.namespaced {
-            metadata::set(&mut object, "namespace", request.path.namespace.as_str());
-        }
-        let mut draft = Draft {
+        Ok(Draft {
             object,
             managers,
             lost,
-        };
-        match live {
-            Some(live) => self.admit_changed(request, live, draft),
-            None => {
-                check_number(&draft.object)?;
-                metadata::set(&mut draft.object, "resourceVersion", Value::Null);
-                self.admit_new(request, draft)
-            }
-        }
+        })
     }
 
     /// The live object, if there is one, with what is applied, and who owns what of it.
@@ -129,6 +133,15 @@ impl State {
         }
         Ok((object, managers))
     }
+}
+
+/// Whether an apply says who applies.
+pub(crate) fn check_manager(request: &Request<'_>) -> Result<()> {
+    if !request.call.param("fieldManager").is_empty() {
+        return Ok(());
+    }
+    let cause = Cause::required("fieldManager", "is required for apply patch");
+    Err(Failure::invalid_options("PatchOptions", vec![cause]))
 }
 
 /// Whether what is applied is an object of the kind.

@@ -31,7 +31,7 @@ pub(super) fn patch(request: &Request<'_>, live: &Value, patch: Value) -> Result
 }
 
 /// The object with the operations carried out; one without a value puts null there.
-pub(crate) fn patched(live: &Value, patch: Value) -> Result<Value> {
+fn patched(live: &Value, patch: Value) -> Result<Value> {
     if !patch.is_array() {
         return Err(Failure::bad_request(format!(
             "error decoding patch: json: cannot unmarshal {} into Go value of type []handlers.jsonPatchOp",

@@ -6,16 +6,17 @@ mod apply;
 mod json;
 mod strategic;
 
+pub(crate) use self::apply::check_manager;
+
 use serde_json::Value;
 
-pub(crate) use self::json::patched as json_patched;
-
+use super::decode::{self, Lost};
 use super::json as body;
 use super::kind::{Kind, group_version};
 use super::metadata::{name, text};
 use super::status::{Cause, Failure, Result};
 use super::tracking::node;
-use super::{Reply, Request, State, decode};
+use super::{Reply, Request, State};
 
 const JSON: &str = "application/json-patch+json";
 pub(crate) const MERGE: &str = "application/merge-patch+json";
@@ -29,37 +30,50 @@ impl State {
         if content_type == APPLY {
             return self.apply(request);
         }
-        if request.call.query.contains_key("force") {
-            let why = "may not be specified for non-apply patch";
-            let cause = Cause::forbidden("force", why);
-            return Err(Failure::invalid_options("PatchOptions", vec![cause]));
-        }
-        if content_type == STRATEGIC && kind.custom.is_some()
-            || ![JSON, MERGE, STRATEGIC].contains(&content_type)
-        {
-            let accepted = &[JSON, MERGE, APPLY];
-            return Err(match kind.custom {
-                Some(_) => Failure::unsupported_media_type(accepted),
-                None => Failure::unsupported_patch(),
-            });
-        }
+        check_media(request)?;
         let live = self
             .live(request)
             .ok_or_else(|| Failure::not_found(kind, &request.path.name))?;
-        let mut patch = body::patch(&request.call.body)?;
+        let (object, lost) = request.patched(&live)?;
+        self.update(request, live, object, lost)
+    }
+}
+
+impl Request<'_> {
+    /// What a patch other than an apply makes of an object of the request's kind.
+    pub(crate) fn patched(&self, live: &Value) -> Result<(Value, Lost)> {
+        let (kind, content_type) = (self.kind, self.call.content_type.as_str());
+        let mut patch = body::patch(&self.call.body)?;
         let mut object = match content_type {
-            JSON => json::patch(request, &live, patch.clone())?,
-            STRATEGIC => strategic::merge(&live, &mut patch, node(kind))?,
-            _ => merged(&live, &patch)?,
+            JSON => json::patch(self, live, patch.clone())?,
+            STRATEGIC => strategic::merge(live, &mut patch, node(kind))?,
+            _ => merged(live, &patch)?,
         };
         match content_type {
             // Go's type of the object is that of the live one, whatever the patch says.
             STRATEGIC => decode::name(kind, &mut object),
             _ => identify(kind, &mut object)?,
         }
-        let lost = request.settle_patched(&mut object, &patch)?;
-        check_names(request, &object)?;
-        self.update(request, live, object, lost)
+        let lost = self.settle_patched(&mut object, &patch)?;
+        check_names(self, &object)?;
+        Ok((object, lost))
+    }
+}
+
+/// Whether the kind has that sort of patch, other than an apply.
+pub(crate) fn check_media(request: &Request<'_>) -> Result<()> {
+    let is_custom = request.kind.custom.is_some();
+    let content_type = request.call.content_type.as_str();
+    if request.call.query.contains_key("force") {
+        let why = "may not be specified for non-apply patch";
+        let cause = Cause::forbidden("force", why);
+        return Err(Failure::invalid_options("PatchOptions", vec![cause]));
+    }
+    match content_type {
+        JSON | MERGE => Ok(()),
+        STRATEGIC if !is_custom => Ok(()),
+        _ if is_custom => Err(Failure::unsupported_media_type(&[JSON, MERGE, APPLY])),
+        _ => Err(Failure::unsupported_patch()),
     }
 }
 
