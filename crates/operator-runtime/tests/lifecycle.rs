@@ -4,14 +4,18 @@ mod support;
 
 use std::sync::Arc;
 
+use futures::StreamExt;
+use http_body_util::{BodyExt, BodyStream, StreamBody};
 use k8s_openapi::api::core::v1::ConfigMap;
 use kube::{
-    Api, ResourceExt,
+    Api, Client, ResourceExt,
     api::{DeleteParams, Patch, PatchParams},
+    client::Body,
 };
 use operator_runtime::Settings;
 use serde_json::json;
 use support::{Calls, Running, Widget, create, patch, ready, rest, server, widgets, writes};
+use tokio::sync::watch;
 
 #[tokio::test]
 async fn an_object_takes_two_writes_three_with_a_finalizer_and_none_at_rest() {
@@ -185,4 +189,69 @@ async fn a_finalizer_of_an_earlier_version_is_removed() {
         .await;
     ready(&server, "alive").await;
     assert_eq!(calls.cleaned(), 0);
+}
+
+/// The client, with what watches of widgets tell held back while the gate is shut.
+fn gated(client: Client, gate: watch::Receiver<bool>) -> Client {
+    let service = tower::service_fn(move |request: http::Request<Body>| {
+        let is_held = request.uri().path().ends_with("/widgets")
+            && request
+                .uri()
+                .query()
+                .is_some_and(|query| query.contains("watch"));
+        let (client, gate) = (client.clone(), gate.clone());
+        async move {
+            let response = client.send(request).await?;
+            Ok::<_, kube::Error>(response.map(|body| match is_held {
+                false => body.boxed_unsync(),
+                true => {
+                    let frames = BodyStream::new(body).then(move |frame| {
+                        let mut gate = gate.clone();
+                        async move {
+                            gate.wait_for(|is_open| *is_open).await.unwrap();
+                            frame
+                        }
+                    });
+                    StreamBody::new(frames).boxed_unsync()
+                }
+            }))
+        }
+    });
+    Client::new(service, "default")
+}
+
+#[tokio::test]
+async fn an_object_that_goes_is_made_no_child_anew() {
+    let server = server().await;
+    let calls = Arc::new(Calls::default());
+    let (gate, is_open) = watch::channel(true);
+    let _running = Running::start(
+        gated(server.client(), is_open),
+        Settings::for_tests(),
+        widgets::<false>(&calls),
+    )
+    .await;
+    create(&server, "a", "ok").await;
+    let held = json!({ "metadata": { "finalizers": ["example.com/held"] } });
+    patch(&server, "a", held).await;
+    ready(&server, "a").await;
+    rest(&server).await;
+
+    gate.send_replace(false);
+    let api: Api<Widget> = Api::default_namespaced(server.client());
+    let children: Api<ConfigMap> = Api::default_namespaced(server.client());
+    api.delete("a", &DeleteParams::default()).await.unwrap();
+    let (before, reconciled) = (server.requests().len(), calls.reconciled());
+    let params = DeleteParams::default();
+    children.delete("a", &params).await.unwrap();
+    server
+        .eventually("the child is missed", async || {
+            (calls.reconciled() > reconciled).then_some(())
+        })
+        .await;
+    rest(&server).await;
+    let mut written = writes(&server.requests()[before..]);
+    written.retain(|write| write.ends_with(" configmaps/"));
+    assert_eq!(written, ["delete configmaps/"]);
+    gate.send_replace(true);
 }
