@@ -1,8 +1,14 @@
 //! What is wrong with a CustomResourceDefinition.
 
+mod part;
+
 use operator_schema::{Effect, Schema};
 use serde_json::{Value, json};
 
+use self::part::{
+    check_approval, check_columns, check_conversion, check_deprecation, check_scale,
+    check_selectable,
+};
 use super::crd::versions;
 use super::metadata::name;
 use super::name::{bad_dns1035, bad_subdomain};
@@ -48,6 +54,7 @@ pub(crate) fn violations(live: Option<&Value>, object: &Value) -> Vec<Cause> {
     let common = check_versions(versions(object), &mut causes);
     check_names(&spec["names"], &mut causes);
     causes.extend(common);
+    check_conversion(&spec["conversion"], &mut causes);
     if !versions(object)
         .iter()
         .any(|version| version["storage"] == true)
@@ -58,6 +65,7 @@ pub(crate) fn violations(live: Option<&Value>, object: &Value) -> Vec<Cause> {
     if live.is_some() {
         causes.extend(lost_versions(object));
     }
+    check_approval(live, object, &mut causes);
     causes
 }
 
@@ -81,13 +89,24 @@ fn lost_versions(object: &Value) -> Vec<Cause> {
     lost.map(cause).collect()
 }
 
-/// Checks versions; what is wrong with a schema that all share is returned, as it is told later.
+/// Checks a part of a version, at a field.
+type Check = fn(&Value, &str, &mut Vec<Cause>);
+
+/// Checks versions; what is wrong with parts that all share is returned, as it is told later.
 fn check_versions(versions: &[Value], causes: &mut Vec<Cause>) -> Vec<Cause> {
+    const PARTS: [(&str, Check); 3] = [
+        ("subresources", check_scale),
+        ("additionalPrinterColumns", check_columns),
+        ("selectableFields", check_selectable),
+    ];
     let mut common = Vec::new();
-    // One schema for all versions is named as the field of older definitions.
-    let mut schemas = versions.iter().map(|version| &version["schema"]);
-    let first = schemas.next();
-    let is_common = schemas.all(|schema| Some(schema) == first);
+    // What is the same in all versions is named as the field of older definitions.
+    let is_shared = |part: &str| {
+        let mut all = versions.iter().map(|version| &version[part]);
+        let first = all.next();
+        all.all(|it| Some(it) == first)
+    };
+    let is_common = is_shared("schema");
     for (at, version) in versions.iter().enumerate() {
         let found = version["name"].as_str().unwrap_or_default();
         let field = format!("spec.versions[{at}].name");
@@ -100,6 +119,15 @@ fn check_versions(versions: &[Value], causes: &mut Vec<Cause>) -> Vec<Cause> {
             check_schema(schema, &field, causes);
         } else if at == 0 {
             check_schema(schema, "spec.validation.openAPIV3Schema", &mut common);
+        }
+        let field = format!("spec.versions[{at}]");
+        check_deprecation(version, &field, causes);
+        for (part, check) in PARTS {
+            match is_shared(part) {
+                false => check(version, &field, causes),
+                true if at == 0 => check(version, "spec", &mut common),
+                true => {}
+            }
         }
     }
     let mut names: Vec<&Value> = versions.iter().map(|version| &version["name"]).collect();
@@ -150,6 +178,13 @@ fn check_names(names: &Value, causes: &mut Vec<Cause>) {
             let found = found.as_str().unwrap_or_default();
             let place = format!("spec.names.{field}[{at}]");
             worded(&place, found, bad_dns1035(found), causes);
+        }
+        if field == "shortNames"
+            && names["kind"] == names["listKind"]
+            && let Some(kind) = names["kind"].as_str().filter(|kind| !kind.is_empty())
+        {
+            let text = format!("Invalid value: {kind:?}: kind and listKind may not be the same");
+            causes.push(Cause::invalid("spec.names.listKind", text));
         }
     }
 }
