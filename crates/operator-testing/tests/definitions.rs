@@ -3,12 +3,14 @@
 use std::time::Duration;
 
 use futures::TryStreamExt;
+use k8s_openapi::api::core::v1::ConfigMap;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
 use kube::api::{
-    Api, DeleteParams, DynamicObject, GroupVersionKind, Patch, PatchParams, PostParams, WatchEvent,
-    WatchParams,
+    Api, DeleteParams, DynamicObject, GroupVersionKind, ObjectMeta, Patch, PatchParams, PostParams,
+    WatchEvent, WatchParams,
 };
 use kube::core::ApiResource;
+use kube::{Resource, ResourceExt};
 use operator_testing::Server;
 use serde_json::json;
 
@@ -27,6 +29,13 @@ spec:
       schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 ";
 const NAME: &str = "parts.watched.example.com";
+
+fn parts(server: &Server) -> (Api<DynamicObject>, ApiResource) {
+    let kind = GroupVersionKind::gvk("watched.example.com", "v1", "Part");
+    let resource = ApiResource::from_gvk_with_plural(&kind, "parts");
+    let parts = Api::namespaced_with(server.client(), server.namespace(), &resource);
+    (parts, resource)
+}
 
 /// What a watch tells that sees an object, then what is done, until the server ends it: long before the minute that it asks for.
 async fn watched(parts: &Api<DynamicObject>, then: impl Future<Output = ()>) -> Vec<&'static str> {
@@ -49,12 +58,7 @@ async fn watched(parts: &Api<DynamicObject>, then: impl Future<Output = ()>) -> 
 async fn a_watch_ends_when_its_kind_is_defined_anew_or_goes() {
     let server = Server::start().await.unwrap();
     server.install(PARTS).await.unwrap();
-    let resource = ApiResource::from_gvk_with_plural(
-        &GroupVersionKind::gvk("watched.example.com", "v1", "Part"),
-        "parts",
-    );
-    let parts: Api<DynamicObject> =
-        Api::namespaced_with(server.client(), server.namespace(), &resource);
+    let (parts, resource) = parts(&server);
     let part = DynamicObject::new("a", &resource);
     parts.create(&PostParams::default(), &part).await.unwrap();
     let definitions: Api<CustomResourceDefinition> = Api::all(server.client());
@@ -71,4 +75,72 @@ async fn a_watch_ends_when_its_kind_is_defined_anew_or_goes() {
         definitions.delete(NAME, &params).await.unwrap();
     };
     assert_eq!(watched(&parts, end).await, ["deleted"]);
+}
+
+#[tokio::test]
+async fn a_watch_does_not_go_on_with_a_kind_of_the_same_name() {
+    let server = Server::start().await.unwrap();
+    server.install(PARTS).await.unwrap();
+    let definitions: Api<CustomResourceDefinition> = Api::all(server.client());
+    let (parts, resource) = parts(&server);
+    let part = DynamicObject::new("a", &resource);
+    parts.create(&PostParams::default(), &part).await.unwrap();
+    let again = async {
+        let params = DeleteParams::default();
+        definitions.delete(NAME, &params).await.unwrap();
+        server
+            .eventually("the definition is gone", async || {
+                definitions
+                    .get_opt(NAME)
+                    .await
+                    .unwrap()
+                    .is_none()
+                    .then_some(())
+            })
+            .await;
+        server.install(PARTS).await.unwrap();
+    };
+    assert_eq!(watched(&parts, again).await, ["deleted"]);
+}
+
+#[tokio::test]
+async fn a_collector_leaves_managers_in_a_version_that_has_less() {
+    let server = Server::start().await.unwrap();
+    if server.is_real() {
+        // Its collector takes half a minute to know a new kind.
+        return;
+    }
+    let wider = PARTS.replace(
+        "    - name: v1\n",
+        "    - name: v1alpha1
+      served: true
+      storage: false
+      schema: {openAPIV3Schema: {type: object, properties: {spec: {type: object}}}}
+    - name: v1\n",
+    );
+    server.install(&wider).await.unwrap();
+    let owners: Api<ConfigMap> = Api::default_namespaced(server.client());
+    let owner = ConfigMap {
+        metadata: ObjectMeta {
+            name: Some("owner".into()),
+            ..ObjectMeta::default()
+        },
+        ..ConfigMap::default()
+    };
+    let owner = owners.create(&PostParams::default(), &owner).await.unwrap();
+    let (parts, resource) = parts(&server);
+    let mut part = DynamicObject::new("a", &resource).data(json!({"size": 1}));
+    part.metadata.owner_references = Some(vec![owner.owner_ref(&()).unwrap()]);
+    let params = PatchParams::apply("one");
+    parts
+        .patch("a", &params, &Patch::Apply(&part))
+        .await
+        .unwrap();
+    let params = DeleteParams::orphan();
+    owners.delete("owner", &params).await.unwrap();
+    let left = parts.get("a").await.unwrap();
+    assert_eq!(left.owner_references(), []);
+    let managers = left.managed_fields().iter();
+    let managers: Vec<_> = managers.filter_map(|entry| entry.manager.clone()).collect();
+    assert_eq!(managers, ["one"]);
 }

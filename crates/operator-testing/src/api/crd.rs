@@ -12,7 +12,7 @@ use super::State;
 use super::builtin::OBJECT_META;
 use super::delete::Options;
 use super::gc::{Actor, unfinalize};
-use super::kind::{Custom, Kind, api_version};
+use super::kind::{Custom, Kind, Shape, api_version};
 use super::metadata::{self, finalizers, is_deleting};
 use super::naming::{Taken, accept, is_established};
 use super::scale;
@@ -201,7 +201,7 @@ pub(crate) fn kinds(definition: &Value, before: &[Arc<Kind>], now: u64) -> Vec<A
 fn kind(
     definition: &Value,
     version: &Value,
-    shapes: &Arc<BTreeMap<String, Schema>>,
+    shapes: &Arc<BTreeMap<String, Shape>>,
 ) -> Option<Kind> {
     let spec = &definition["spec"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -226,9 +226,11 @@ fn kind(
         is_stored: version["storage"] == true,
         is_converted: spec["conversion"]["strategy"] == "Webhook"
             && (version["storage"] != true || has_older(definition)),
-        generation: definition["metadata"]["generation"]
-            .as_u64()
-            .unwrap_or_default(),
+        identity: json!([
+            definition["metadata"]["uid"],
+            definition["metadata"]["generation"],
+            definition["status"]["acceptedNames"],
+        ]),
         since: 0,
         shapes: shapes.clone(),
         scale: subresource("scale").and_then(|scale| serde_json::from_value(scale.clone()).ok()),
@@ -270,24 +272,28 @@ fn schema(version: &Value) -> Option<Schema> {
     serde_json::from_value(version["schema"]["openAPIV3Schema"].clone()).ok()
 }
 
-/// The shapes of all versions, served or not.
-fn shapes(definition: &Value) -> BTreeMap<String, Schema> {
+fn shapes(definition: &Value) -> BTreeMap<String, Shape> {
     let group = definition["spec"]["group"].as_str().unwrap_or_default();
     let versions = versions(definition).iter();
     versions
         .filter_map(|version| {
-            let name = version["name"].as_str()?;
-            Some((api_version(group, name), shape(&schema(version)?)))
+            let subresources = &version["subresources"];
+            let replicas = subresources["scale"]["specReplicasPath"].as_str();
+            let shape = Shape {
+                schema: shape(schema(version)?),
+                replicas: replicas.map(str::to_owned),
+                has_status: subresources["status"].is_object(),
+            };
+            Some((api_version(group, version["name"].as_str()?), shape))
         })
         .collect()
 }
 
 /// The schema with the types of `apiVersion`, `kind` and `metadata` as the server knows them, at the root and in embedded resources.
-fn shape(schema: &Schema) -> Schema {
-    let mut shape = schema.clone();
-    identify(&mut shape);
-    spread(&mut shape, false);
-    shape
+fn shape(mut schema: Schema) -> Schema {
+    identify(&mut schema);
+    spread(&mut schema, false);
+    schema
 }
 
 /// Writes out what a schema says of those below it: an embedded resource has types of its own, and what keeps unknown fields keeps them

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::kind::Kind;
 use super::list::List;
 use super::metadata::{self, finalizers, is_deleting, name, text};
-use super::read::Page;
+use super::read::Reading;
 use super::request::Call;
 use super::status::{Cause, Failure, Result};
 use super::store::Key;
@@ -36,9 +36,6 @@ pub(crate) enum Propagation {
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
 pub(crate) const ORPHAN: &str = "orphan";
 
-/// In pages of so many the real server deletes a collection.
-const COLLECTION: usize = 10_000;
-
 /// What became of an object.
 pub(crate) struct Deleted {
     pub object: Value,
@@ -56,33 +53,24 @@ impl Options {
 
     fn read(request: &Request<'_>) -> Result<Self> {
         let call = request.call;
-        let mut body = match call.body.is_empty() {
-            true => Value::Null,
+        // A body stands for the whole query.
+        let mut sent = match call.body.is_empty() {
+            true => of_query(call)?,
             false => json::options(&call.body)?,
         };
-        decode::options(&mut body).map_err(|wrong| Failure::bad_request(wrong.decoded))?;
-        let text = |name: &str| {
-            // A body stands for the whole query.
-            match &body {
-                Value::Null => call.param(name).to_owned(),
-                body => body[name].as_str().unwrap_or_default().to_owned(),
-            }
-        };
-        check_options(call, &body)?;
-        let propagation = match text("propagationPolicy").as_str() {
-            "" if body["orphanDependents"] == true => Some(Propagation::Orphan),
+        decode::options(&mut sent).map_err(|wrong| Failure::bad_request(wrong.decoded))?;
+        check_options(&sent)?;
+        let propagation = match sent["propagationPolicy"].as_str().unwrap_or_default() {
+            "" if sent["orphanDependents"] == true => Some(Propagation::Orphan),
             "" => None,
             "Background" => Some(Propagation::Background),
             "Foreground" => Some(Propagation::Foreground),
             "Orphan" => Some(Propagation::Orphan),
             other => {
-                let cause = super::status::Cause {
-                    reason: "FieldValueNotSupported",
-                    message: format!(
-                        "Unsupported value: {other:?}: supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\""
-                    ),
-                    field: "propagationPolicy".into(),
-                };
+                let text = format!(
+                    "Unsupported value: {other:?}: supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\""
+                );
+                let cause = Cause::unsupported("propagationPolicy", text);
                 return Err(Failure::invalid_options("DeleteOptions", vec![cause]));
             }
         };
@@ -90,25 +78,44 @@ impl Options {
         if propagation.is_none() && orphans {
             call.warn("child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning");
         }
-        let precondition = |name: &str| {
-            let wanted = match &body {
-                Value::Null => call.param(name),
-                body => body["preconditions"][name].as_str().unwrap_or_default(),
-            };
-            Some(wanted.to_owned()).filter(|wanted| !wanted.is_empty())
-        };
-        let grace = &body["gracePeriodSeconds"];
+        let precondition = |name: &str| sent["preconditions"][name].as_str().map(str::to_owned);
         Ok(Self {
             propagation,
             orphans,
-            grace: grace
-                .as_i64()
-                .or_else(|| text("gracePeriodSeconds").parse().ok()),
-            dry_run: call.is_dry_run() || body["dryRun"][0] == "All",
+            grace: sent["gracePeriodSeconds"].as_i64(),
+            dry_run: sent["dryRun"][0] == "All",
             uid: precondition("uid"),
             resource_version: precondition("resourceVersion"),
         })
     }
+}
+
+/// The options that a query has.
+fn of_query(call: &Call) -> Result<Value> {
+    let mut options = json!({});
+    let given = |name: &str| Some(call.param(name)).filter(|text| !text.is_empty());
+    if let Some(grace) = given("gracePeriodSeconds") {
+        let seconds: i64 = grace.parse().map_err(|_| {
+            let text = format!("strconv.ParseInt: parsing {grace:?}: invalid syntax");
+            Failure::bad_request(text)
+        })?;
+        options["gracePeriodSeconds"] = seconds.into();
+    }
+    if given("orphanDependents").is_some() {
+        options["orphanDependents"] = call.flag("orphanDependents").into();
+    }
+    if let Some(policy) = given("propagationPolicy") {
+        options["propagationPolicy"] = policy.into();
+    }
+    if let Some(dry_run) = call.query.get("dryRun") {
+        options["dryRun"] = json!([dry_run]);
+    }
+    for name in ["uid", "resourceVersion"] {
+        if let Some(wanted) = given(name) {
+            options["preconditions"][name] = wanted.into();
+        }
+    }
+    Ok(options)
 }
 
 impl State {
@@ -136,20 +143,17 @@ impl State {
 
     pub(crate) fn delete_collection(&mut self, request: &Request<'_>) -> Result<Reply> {
         let options = Options::read(request)?;
-        let Page {
-            mut metadata,
-            items,
-        } = self.page(request, Some(COLLECTION))?;
-        let mut shown = Vec::new();
-        for (key, item) in items {
+        // Without a limit too the real server reads a collection in pages, though to the last one.
+        let mut page = self.page(request, Reading::Paged)?;
+        for item in &page.items {
+            let key = request.key(name(item.object()));
             if self.store.find(&key).is_some() {
                 self.delete_one(request.kind, &key, &options)?;
             }
-            // Those of a collection are shown as they were.
-            shown.push(item);
         }
-        metadata["resourceVersion"] = self.store.version().to_string().into();
-        let list = List::new(request.kind, metadata, shown);
+        page.metadata["resourceVersion"] = self.store.version().to_string().into();
+        // Those of a collection are shown as they were.
+        let list = List::new(request.kind, page.metadata, page.items);
         Ok(Reply::ok(list.into_value()))
     }
 
@@ -279,28 +283,23 @@ fn grace(kind: &Kind, object: &Value, options: &Options) -> i64 {
     options.grace.or(own).unwrap_or(30).max(0)
 }
 
-fn check_options(call: &Call, body: &Value) -> Result<()> {
-    let kind = body["kind"].as_str().unwrap_or_default();
+fn check_options(sent: &Value) -> Result<()> {
+    let kind = sent["kind"].as_str().unwrap_or_default();
     if !matches!(kind, "" | "DeleteOptions") {
-        let version = body["apiVersion"].as_str().unwrap_or_default();
+        let version = sent["apiVersion"].as_str().unwrap_or_default();
         return Err(Failure::bad_request(format!(
             "no kind {kind:?} is registered for version {version:?} in scheme \"pkg/runtime/scheme.go:111\""
         )));
     }
-    let grace = call.param("gracePeriodSeconds");
-    if !grace.is_empty() && grace.parse::<i64>().is_err() {
-        let text = format!("strconv.ParseInt: parsing {grace:?}: invalid syntax");
-        return Err(Failure::bad_request(text));
-    }
-    let dry_run = &body["dryRun"];
+    let dry_run = &sent["dryRun"];
     let mut wanted = dry_run.as_array().into_iter().flatten();
     if wanted.any(|it| it != "All") {
         let text = format!("Unsupported value: {dry_run}: supported values: \"All\"");
         let cause = Cause::unsupported("dryRun", text);
         return Err(Failure::invalid_options("DeleteOptions", vec![cause]));
     }
-    let policy = &body["propagationPolicy"];
-    if policy.is_string() && body["orphanDependents"].is_boolean() {
+    let policy = &sent["propagationPolicy"];
+    if policy.is_string() && sent["orphanDependents"].is_boolean() {
         let text = format!(
             "Invalid value: {policy}: orphanDependents and deletionPropagation cannot be both set"
         );

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use operator_schema::Schema;
 use serde::Deserialize;
+use serde_json::Value;
 
 use super::request::ResourcePath;
 use super::status::{Failure, Result};
@@ -42,20 +43,30 @@ pub(crate) struct Custom {
     pub is_stored: bool,
     /// Whether a webhook brings objects from and to this version.
     pub is_converted: bool,
-    /// Which state of the definition it is of.
-    pub generation: u64,
+    /// What a watch lives with: it ends when the definition has another.
+    pub identity: Value,
     /// Objects up to this version of the store were written under another schema.
     pub since: u64,
     /// As written, for validation, defaults and pruning.
     pub schema: Schema,
-    /// Those of all versions by `apiVersion`, as field ownership sees them: with the types of `apiVersion`, `kind` and `metadata`.
-    pub shapes: Arc<BTreeMap<String, Schema>>,
+    /// What field ownership knows of all versions, served or not, by `apiVersion`.
+    pub shapes: Arc<BTreeMap<String, Shape>>,
     pub scale: Option<Scale>,
     /// The JSON paths that field selectors may name, such as `.spec.color`.
     pub selectable_fields: Vec<String>,
     /// What tables show beside the name.
     #[cfg(feature = "http")]
     pub columns: Vec<PrinterColumn>,
+}
+
+/// A version of a definition as field ownership sees it.
+#[derive(Debug)]
+pub(crate) struct Shape {
+    /// With the types of `apiVersion`, `kind` and `metadata`.
+    pub schema: Schema,
+    /// Where a scale has its replicas, if there is one.
+    pub replicas: Option<String>,
+    pub has_status: bool,
 }
 
 /// The paths of a [scale subresource].
@@ -135,10 +146,10 @@ impl Kind {
         })
     }
 
-    /// Whether two are of the same state of a definition.
-    pub fn is_as(&self, other: &Self) -> bool {
-        let generation = |kind: &Self| kind.custom.as_ref().map(|custom| custom.generation);
-        generation(self) == generation(other)
+    /// Whether two are of one definition, which has not changed between them.
+    pub fn is_same_definition(&self, other: &Self) -> bool {
+        let identity = |kind: &Self| kind.custom.as_ref().map(|custom| custom.identity.clone());
+        identity(self) == identity(other)
     }
 
     /// Whether `status` is written through its own path only.

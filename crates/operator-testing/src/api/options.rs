@@ -3,29 +3,21 @@
 use super::request::Call;
 use super::status::{Cause, Failure, Result};
 
-/// What `resourceVersionMatch` is for a watch.
-const OLDEST: &str = "NotOlderThan";
+const NOT_OLDER_THAN: &str = "NotOlderThan";
 
-const CONTINUED: &str = "resourceVersionMatch is forbidden when continue is provided";
+const FORBIDDEN_WITH_CONTINUE: &str = "resourceVersionMatch is forbidden when continue is provided";
 
 /// Checks what the query says to a verb.
 pub(crate) fn check(call: &Call, verb: &str) -> Result<()> {
-    let causes = match verb {
-        "create" | "update" | "patch" => writes(call),
-        "deletecollection" => {
-            check_list(call, call.flag("watch"))?;
-            dry_run(call).into_iter().collect()
-        }
-        "delete" => dry_run(call).into_iter().collect(),
-        "list" | "watch" => return check_list(call, verb == "watch"),
-        _ => Vec::new(),
-    };
     let options = match verb {
         "create" => "CreateOptions",
         "update" => "UpdateOptions",
         "patch" => "PatchOptions",
-        _ => "DeleteOptions",
+        "deletecollection" => return check_list(call, call.flag("watch")),
+        "list" | "watch" => return check_list(call, verb == "watch"),
+        _ => return Ok(()),
     };
+    let causes = writes(call);
     match causes.is_empty() {
         true => Ok(()),
         false => Err(Failure::invalid_options(options, causes)),
@@ -87,7 +79,7 @@ fn check_list(call: &Call, is_watch: bool) -> Result<()> {
     }
 }
 
-/// Whether a watch that names neither a version nor initial events is [given them].
+/// Whether a watch that names no version but 0, and says nothing of initial events, is [given them].
 ///
 /// [given them]: https://kubernetes.io/docs/reference/using-api/api-concepts/#streaming-lists
 pub(crate) fn is_from_beginning(call: &Call) -> bool {
@@ -101,10 +93,10 @@ fn watches(call: &Call) -> Vec<Cause> {
     let mut streams = call.query.contains_key("sendInitialEvents");
     let mut matching = call.param("resourceVersionMatch");
     if is_from_beginning(call) {
-        (streams, matching) = (true, OLDEST);
+        (streams, matching) = (true, NOT_OLDER_THAN);
     }
     let mut forbid = |text: &str| causes.push(Cause::forbidden("resourceVersionMatch", text));
-    if streams && matching != OLDEST {
+    if streams && matching != NOT_OLDER_THAN {
         forbid("sendInitialEvents requires setting resourceVersionMatch to NotOlderThan");
     }
     if matching.is_empty() {
@@ -113,12 +105,15 @@ fn watches(call: &Call) -> Vec<Cause> {
     if !streams {
         forbid("resourceVersionMatch is forbidden for watch unless sendInitialEvents is provided");
     }
-    if matching != OLDEST {
+    if matching != NOT_OLDER_THAN {
         let text = format!("Unsupported value: {matching:?}: supported values: \"NotOlderThan\"");
         causes.push(Cause::unsupported("resourceVersionMatch", text));
     }
     if !call.param("continue").is_empty() {
-        causes.push(Cause::forbidden("resourceVersionMatch", CONTINUED));
+        causes.push(Cause::forbidden(
+            "resourceVersionMatch",
+            FORBIDDEN_WITH_CONTINUE,
+        ));
     }
     causes
 }
@@ -133,12 +128,12 @@ fn lists(call: &Call) -> Vec<Cause> {
             forbid("resourceVersionMatch is forbidden unless resourceVersion is provided");
         }
         if !call.param("continue").is_empty() {
-            forbid(CONTINUED);
+            forbid(FORBIDDEN_WITH_CONTINUE);
         }
         if matching == "Exact" && version == "0" {
             forbid("resourceVersionMatch \"exact\" is forbidden for resourceVersion \"0\"");
         }
-        if !matches!(matching, "Exact" | OLDEST) {
+        if !matches!(matching, "Exact" | NOT_OLDER_THAN) {
             let text = format!(
                 "Unsupported value: {matching:?}: supported values: \"Exact\", \"NotOlderThan\", \"\""
             );

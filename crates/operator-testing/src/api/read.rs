@@ -15,7 +15,15 @@ use super::{Reply, Request, State, event};
 /// A part of a collection.
 pub(crate) struct Page {
     pub metadata: Value,
-    pub items: Vec<(Key, Item)>,
+    pub items: Vec<Item>,
+}
+
+/// How a collection is read, on which the version depends that a query without a match means.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Reading {
+    /// In pages if it has a limit.
+    AsAsked,
+    Paged,
 }
 
 impl State {
@@ -32,28 +40,24 @@ impl State {
 
     /// A list at the newest version, or at the one that the query wants; in pages when it has a `limit`.
     pub(crate) fn list(&self, request: &Request<'_>) -> Result<Reply> {
-        let page = self.page(request, None)?;
-        let items = page.items.into_iter().map(|(_, item)| item).collect();
-        let list = List::new(request.kind, page.metadata, items);
+        let page = self.page(request, Reading::AsAsked)?;
+        let list = List::new(request.kind, page.metadata, page.items);
         Ok(Reply::List(Box::new(list)))
     }
 
-    /// The objects that a query to a collection asks for; of a size that is usual where it has no limit.
-    pub(crate) fn page(&self, request: &Request<'_>, usual: Option<usize>) -> Result<Page> {
+    /// The objects that a query to a collection asks for.
+    pub(crate) fn page(&self, request: &Request<'_>, reading: Reading) -> Result<Page> {
         let (kind, call) = (request.kind, request.call);
         let selector = Selector::read(call, kind)?;
         let token = Continue::read(call.param("continue"))?;
         let limit: usize = match call.param("resourceVersion") {
             // Where any version will do, the real server takes what it has at hand, which is not in pages.
             "0" => 0,
-            _ => match call.param("limit") {
-                "" | "0" => usual.unwrap_or_default(),
-                limit => limit.parse().unwrap_or_default(),
-            },
+            _ => call.param("limit").parse().unwrap_or_default(),
         };
         let version = match &token {
             Some(token) => token.version,
-            None => self.version_to_list(call, limit > 0)?,
+            None => self.version_to_list(call, limit > 0 || reading == Reading::Paged)?,
         };
         if version < self.store.horizon() {
             return Err(Failure::expired(match token {
@@ -63,6 +67,7 @@ impl State {
         }
         let after = token.map(|token| (token.namespace, token.name));
         let mut items = Vec::new();
+        let mut last = None;
         let mut remaining = 0;
         let (group, namespace) = (event::storage_group(kind), request.path.namespace.as_str());
         let past;
@@ -86,11 +91,14 @@ impl State {
             }
             match limit > 0 && items.len() == limit {
                 true => remaining += 1,
-                false => items.push((key.clone(), item)),
+                false => {
+                    items.push(item);
+                    last = Some(key);
+                }
             }
         }
         let mut metadata = json!({"resourceVersion": version.to_string()});
-        if let (Some((last, _)), 1..) = (items.last(), remaining) {
+        if let (Some(last), 1..) = (last, remaining) {
             metadata["continue"] = next_page(version, last).into();
             if selector.is_empty() {
                 metadata["remainingItemCount"] = remaining.into();

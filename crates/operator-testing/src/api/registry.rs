@@ -41,10 +41,14 @@ impl Registry {
             .cloned()
     }
 
-    /// Any version of a kind, by the place where its objects are stored.
+    /// A kind by the place where its objects are stored, in the version that they are stored in if that is served.
     pub fn by_key(&self, key: &Key) -> Option<Arc<Kind>> {
-        self.all()
-            .find(|kind| kind.is(&key.group, &key.plural))
+        let of_key = || self.all().filter(|kind| kind.is(&key.group, &key.plural));
+        let is_stored =
+            |kind: &&Arc<Kind>| kind.custom.as_ref().is_none_or(|custom| custom.is_stored);
+        of_key()
+            .find(is_stored)
+            .or_else(|| of_key().next())
             .cloned()
     }
 }

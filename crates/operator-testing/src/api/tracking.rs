@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::apply::{FieldSet, ManagerId, Node, Operation, Versions, Writer};
+use super::apply::{ManagerId, Node, Operation, Versions, Writer};
 use super::builtin::builtin;
 use super::kind::Kind;
 use super::strategy::ignored;
@@ -52,11 +52,6 @@ pub(crate) fn writer<'a>(
             None => Versions::BuiltIn(&kind.kind, node(kind)),
         },
         ignored: ignored(kind, subresource),
-        // Only for a status does the server say this of the other versions too.
-        ignored_elsewhere: match subresource {
-            Some("status") => ignored(kind, subresource),
-            _ => FieldSet::default(),
-        },
         time: Some(metadata::now()),
     }
 }
@@ -67,7 +62,7 @@ pub(crate) fn node(kind: &Kind) -> Node<'_> {
         (Some(custom), _) => custom
             .shapes
             .get(&kind.api_version())
-            .map_or(Node::Deduced, Node::Schema),
+            .map_or(Node::Deduced, |shape| Node::Schema(&shape.schema)),
         (None, Some(name)) => builtin()
             .types
             .get(name)

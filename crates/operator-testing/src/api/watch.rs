@@ -114,7 +114,10 @@ impl State {
             .collect();
         let seen = &subscription.kind;
         let served = self.registry.kind(&seen.group, &seen.version, &seen.plural);
-        (lines, served.is_some_and(|kind| kind.is_as(seen)))
+        (
+            lines,
+            served.is_some_and(|kind| kind.is_same_definition(seen)),
+        )
     }
 
     /// The event as this watch sees it: an object that leaves its selection is deleted to it, one that enters is added.

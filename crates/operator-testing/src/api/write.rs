@@ -346,7 +346,7 @@ fn without_empty_rules(kind: &Kind, object: &mut Value) -> bool {
 }
 
 /// A uid that is sent is that of the live object.
-fn check_identity(request: &Request<'_>, object: &Value, live: &str) -> Result<()> {
+pub(crate) fn check_identity(request: &Request<'_>, object: &Value, live: &str) -> Result<()> {
     let uid = text(object, "uid");
     if uid.is_empty() || uid == live {
         return Ok(());

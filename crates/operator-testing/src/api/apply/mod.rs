@@ -42,8 +42,6 @@ pub(crate) struct Writer<'a> {
     pub versions: Versions<'a>,
     /// The fields that writes through this path leave alone, such as `status`.
     pub ignored: FieldSet,
-    /// The same as seen by managers in other versions.
-    pub ignored_elsewhere: FieldSet,
     /// When it is, if that is kept.
     pub time: Option<String>,
 }
@@ -67,6 +65,24 @@ impl From<String> for Refusal {
     }
 }
 
+/// The schemas of an object in the versions that it has managers in.
+struct Seen<'a>(BTreeMap<String, Node<'a>>);
+
+impl Seen<'_> {
+    /// The managers as the schemas of their versions have them now; without those of versions that never were.
+    fn reconcile(&self, managers: &Managers) -> Managers {
+        let managers = managers.0.iter().filter_map(|(id, owned)| {
+            let node = self.0.get(&owned.api_version)?;
+            let owned = Owned {
+                fields: reconciled(&owned.fields, *node),
+                ..owned.clone()
+            };
+            Some((id.clone(), owned))
+        });
+        Managers(managers.collect())
+    }
+}
+
 /// What a write changes, as managers see it in their versions.
 struct Changes<'a> {
     version: &'a str,
@@ -82,8 +98,9 @@ impl Writer<'_> {
                 return Err(what);
             }
         }
-        let mut managers = self.reconcile(live, before)?;
-        let changes = self.changes(live, new, &managers, None)?;
+        let seen = self.seen(live, before)?;
+        let mut managers = seen.reconcile(before);
+        let changes = self.changes(live, new, &seen, managers.0.iter())?;
         changes.take_from(&mut managers, None);
         let taken = changes
             .own
@@ -111,7 +128,8 @@ impl Writer<'_> {
         before: &Managers,
         force: bool,
     ) -> Result<(Value, Managers), Refusal> {
-        let mut managers = self.reconcile(live, before)?;
+        let seen = self.seen(live, before)?;
+        let mut managers = seen.reconcile(before);
         let merged = merge(Some(live), Some(applied), self.node).unwrap_or_default();
         let last = managers.0.get(&self.id).cloned();
         let owned = Owned {
@@ -126,7 +144,8 @@ impl Writer<'_> {
                 .map_err(|why| format!("failed to prune fields: {why}"))?,
             _ => merged,
         };
-        let changes = self.changes(live, &new, &managers, Some(&self.id))?;
+        let others = managers.0.iter().filter(|(id, _)| **id != self.id);
+        let changes = self.changes(live, &new, &seen, others)?;
         let conflicts: Vec<Conflict> = managers
             .0
             .iter()
@@ -183,46 +202,46 @@ impl Writer<'_> {
         }
         let gone = declared_in(&merged, node).difference(&declared_in(&pruned, node));
         let gone = gone.intersection(&last.fields.with_declared_parents(node));
-        let pruned = remove(&merged, &gone, node);
-        self.convert(&pruned, &self.api_version, "")?;
-        Ok(pruned)
+        Ok(remove(&merged, &gone, node))
     }
 
-    /// The managers as the schemas of their versions have them now; without those of versions that never were.
-    fn reconcile(&self, live: &Value, before: &Managers) -> Result<Managers, String> {
-        let mut managers = Managers::default();
-        for (id, owned) in &before.0 {
-            if let Some(node) = self.convert(live, &owned.api_version, "")? {
-                let owned = Owned {
-                    fields: reconciled(&owned.fields, node),
-                    ..owned.clone()
-                };
-                managers.0.insert(id.clone(), owned);
+    /// The live object in each version that has managers.
+    fn seen(&self, live: &Value, managers: &Managers) -> Result<Seen<'_>, String> {
+        let mut seen = BTreeMap::new();
+        for owned in managers.0.values() {
+            let version = &owned.api_version;
+            if !seen.contains_key(version)
+                && let Some(node) = self.convert(live, version, "")?
+            {
+                seen.insert(version.clone(), node);
             }
         }
-        Ok(managers)
+        Ok(Seen(seen))
     }
 
-    /// What differs between two objects, in the version of each manager but one.
-    fn changes(
+    /// What differs between two objects, in the versions of managers.
+    fn changes<'m>(
         &self,
         live: &Value,
         new: &Value,
-        managers: &Managers,
-        but: Option<&ManagerId>,
+        seen: &Seen<'_>,
+        managers: impl Iterator<Item = (&'m ManagerId, &'m Owned)>,
     ) -> Result<Changes<'_>, String> {
         let own = Comparison::between(live, new, self.node).excluding(&self.ignored);
         let mut elsewhere = BTreeMap::new();
-        let others = managers.0.iter().filter(|(id, _)| Some(*id) != but);
-        for version in others.map(|(_, owned)| &owned.api_version) {
+        for version in managers.map(|(_, owned)| &owned.api_version) {
             if *version == self.api_version || elsewhere.contains_key(version) {
                 continue;
             }
-            self.convert(live, version, "failed to convert old object: ")?;
-            if let Some(node) = self.convert(new, version, "failed to convert new object: ")? {
-                let seen = Comparison::between(live, new, node);
-                elsewhere.insert(version.clone(), seen.excluding(&self.ignored_elsewhere));
+            let Some(node) = seen.0.get(version) else {
+                continue;
+            };
+            self.convert(new, version, "failed to convert new object: ")?;
+            let mut changes = Comparison::between(live, new, *node);
+            if self.versions.leave_alone(&self.id.subresource, version) {
+                changes = changes.excluding(&self.ignored);
             }
+            elsewhere.insert(version.clone(), changes);
         }
         Ok(Changes {
             version: &self.api_version,

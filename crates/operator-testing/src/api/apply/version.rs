@@ -2,25 +2,35 @@
 
 use std::collections::BTreeMap;
 
-use operator_schema::Schema;
-
 use super::shape::Node;
 use crate::api::builtin::builtin;
+use crate::api::kind::Shape;
 
-/// The schemas by `apiVersion`.
+/// What is known of the versions, by `apiVersion`.
 #[derive(Clone, Copy)]
 pub(crate) enum Versions<'a> {
-    Custom(&'a BTreeMap<String, Schema>),
-    /// A built-in kind of this name, whose objects look the same in all its versions.
+    Custom(&'a BTreeMap<String, Shape>),
+    /// A built-in kind of this name, whose objects are taken to look the same in all its versions. Those of Event and
+    /// HorizontalPodAutoscaler do not.
     BuiltIn(&'a str, Node<'a>),
 }
 
 impl<'a> Versions<'a> {
+    /// Whether what writes through a path leave alone is so to managers of another version.
+    pub fn leave_alone(self, subresource: &str, api_version: &str) -> bool {
+        match self {
+            Self::Custom(shapes) => {
+                subresource == "status" && shapes.get(api_version).is_some_and(|it| it.has_status)
+            }
+            Self::BuiltIn(..) => true,
+        }
+    }
+
     /// The schema of a version; `None` of one that a built-in kind does not have, an error of one that a definition does not.
     pub fn node(self, api_version: &str) -> Result<Option<Node<'a>>, String> {
         match self {
-            Self::Custom(schemas) => match schemas.get(api_version) {
-                Some(schema) => Ok(Some(Node::Schema(schema))),
+            Self::Custom(shapes) => match shapes.get(api_version) {
+                Some(shape) => Ok(Some(Node::Schema(&shape.schema))),
                 None => Err(format!(
                     "request to convert CR to an invalid group/version: {api_version}"
                 )),

@@ -6,9 +6,9 @@ mod apply;
 mod json;
 mod strategic;
 
-pub(crate) use self::apply::check_manager;
-
 use serde_json::Value;
+
+pub(crate) use self::apply::check_manager;
 
 use super::decode::{self, Lost};
 use super::json as body;

@@ -2,21 +2,25 @@
 //!
 //! [scale]: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/scale-v1/
 
-use std::collections::BTreeMap;
+mod parent;
 
 use serde_json::{Value, json};
 
-use super::apply::{FieldSet, ManagerId, Managers, Operation, Owned, Step};
+use self::parent::Parent;
+use super::apply::{Managers, Operation};
 use super::go;
 use super::kind::{Kind, Scale};
 use super::metadata::{self, text};
 use super::status::{Cause, Failure, Result};
 use super::tracking::without_managers;
-use super::write::Draft;
+use super::write::{Draft, check_identity};
 use super::{Reply, Request, State, patch};
 
 /// The version of all scales.
 const SCALE: &str = "autoscaling/v1";
+
+/// What a scale without replicas has to the real server, so that a patch that sets none is known.
+const UNSET: i32 = i32::MIN;
 
 impl State {
     pub(crate) fn serve_scale(&mut self, request: &Request<'_>, verb: &str) -> Result<Reply> {
@@ -25,47 +29,32 @@ impl State {
         let live = self
             .live(request)
             .ok_or_else(|| Failure::not_found(kind, &request.path.name))?;
+        let has_replicas =
+            kind.custom.is_none() || !read(&live, &paths.spec_replicas_path).is_null();
         let mut scale = show(&live, &paths);
         if verb == "get" {
-            let path = &paths.spec_replicas_path;
-            if kind.custom.is_some() && read(&live, path).is_null() {
+            if !has_replicas {
+                let path = &paths.spec_replicas_path;
                 let text = format!("the spec replicas field {path:?} does not exist");
                 return Err(Failure::broken(&text));
             }
             return Ok(Reply::ok(scale));
         }
-        let owners = self.owners(kind, &live);
-        let of_scale = owners.of_scale();
-        metadata::set(&mut scale, "managedFields", of_scale.write_or_null());
-        let scale_kind = scale_kind(kind);
-        let scaling = Request {
-            kind: &scale_kind,
-            ..*request
-        };
-        let (wanted, managers) = scaling.scaled(self, kind, verb, scale, of_scale)?;
-        let mut object = live.clone();
-        let version = text(&wanted, "resourceVersion");
-        if !version.is_empty() {
-            metadata::set(&mut object, "resourceVersion", version);
+        if !has_replicas {
+            scale["spec"]["replicas"] = UNSET.into();
         }
-        let replicas = wanted["spec"]["replicas"].as_i64().unwrap_or_default();
-        if kind.custom.is_none() && replicas < 0 {
-            let text = format!("Invalid value: {replicas}: must be greater than or equal to 0");
-            let cause = Cause::invalid("spec.replicas", text);
-            return Err(Failure::invalid(
-                &scale_kind,
-                &request.path.name,
-                vec![cause],
-            ));
-        }
-        write(&mut object, &paths.spec_replicas_path, replicas.into());
-        let scaled = object.clone();
+        let parent = Parent::of(kind, &live);
+        let managers = parent.to_scale();
+        metadata::set(&mut scale, "managedFields", managers.write_or_null());
+        let (wanted, managers) = self.scaled(request, verb, &scale, managers)?;
+        let mut object = with_replicas(request, &live, &wanted, &paths)?;
+        let written = object.clone();
         let mut lost = request.settle(&mut object)?;
         // What is scaled is not decoded: defaults come with the next write.
-        lost.is_untidy = kind.custom.is_some() && scaled != object;
+        lost.is_untidy = kind.custom.is_some() && written != object;
         let draft = Draft {
             object,
-            managers: owners.of_object(managers),
+            managers: parent.with(managers),
             lost,
         };
         match self.admit_changed(request, live, draft)? {
@@ -77,60 +66,42 @@ impl State {
         }
     }
 
-    fn owners(&self, kind: &Kind, live: &Value) -> Owners {
-        let path = |kind: &Kind| {
-            let path = paths(kind).ok()?.spec_replicas_path;
-            let parts = path.trim_start_matches('.').split('.');
-            Some(parts.map(Step::field).collect())
-        };
-        let versions = self.registry.all();
-        let versions = versions.filter(|other| other.is(&kind.group, &kind.plural));
-        Owners {
-            api_version: kind.api_version(),
-            replicas: versions
-                .map(|kind| (kind.api_version(), path(kind)))
-                .collect(),
-            managers: Managers::read(&live["metadata"]["managedFields"]).unwrap_or_default(),
-        }
-    }
-}
-
-impl Request<'_> {
     /// The scale that a write makes of the one that is there, and who owns what of it.
     fn scaled(
         &self,
-        state: &State,
-        scaled: &Kind,
+        request: &Request<'_>,
         verb: &str,
-        live: Value,
+        live: &Value,
         before: Managers,
     ) -> Result<(Value, Managers)> {
-        let wanted = match (verb, self.call.content_type.as_str()) {
+        let kind = scale_kind(request.kind);
+        let of_scale = Request {
+            kind: &kind,
+            ..*request
+        };
+        let wanted = match (verb, request.call.content_type.as_str()) {
             ("update", _) => {
-                let mut wanted = self.call.object(self.kind)?;
-                self.settle(&mut wanted)?;
-                patch::check_names(self, &wanted)?;
+                let mut wanted = request.call.object(&kind)?;
+                of_scale.settle(&mut wanted)?;
+                patch::check_names(request, &wanted)?;
+                check_identity(request, &wanted, text(live, "uid"))?;
                 wanted
             }
             (_, patch::APPLY) => {
-                patch::check_manager(self)?;
-                let draft = state.applied(self, Some(&live))?;
-                return Ok((draft.object, draft.managers));
+                patch::check_manager(request)?;
+                return self.applied_scale(request, &of_scale, live, &before);
             }
             _ => {
-                patch::check_media(&Request {
-                    kind: scaled,
-                    ..*self
-                })?;
-                self.patched(&live)?.0
+                patch::check_media(request)?;
+                of_scale.patched(live)?.0
             }
         };
         // What nobody owns stays so until the first apply.
         let managers = match before.0.is_empty() {
             true => before,
             false => {
-                let writer = self.writer(Operation::Update);
-                let (live, wanted) = (without_managers(&live), without_managers(&wanted));
+                let writer = of_scale.writer(Operation::Update);
+                let (live, wanted) = (without_managers(live), without_managers(&wanted));
                 writer.update(&live, &wanted, &before).unwrap_or_default()
             }
         };
@@ -138,71 +109,61 @@ impl Request<'_> {
     }
 }
 
-/// The managers of an object that is scaled. Its scale has managers of its own, made of these and given back to them.
-struct Owners {
-    api_version: String,
-    /// Where the replicas are in each version; `None` of one that has no scale.
-    replicas: BTreeMap<String, Option<Vec<Step>>>,
-    managers: Managers,
+impl State {
+    /// What an apply makes of a scale. That of a custom object the real server can compare, but not convert back to an object.
+    fn applied_scale(
+        &self,
+        request: &Request<'_>,
+        of_scale: &Request<'_>,
+        live: &Value,
+        before: &Managers,
+    ) -> Result<(Value, Managers)> {
+        let is_custom = request.kind.custom.is_some();
+        let unconverted = |doing: &str, name: &str| {
+            let shown = of_scale.kind.printed("", name);
+            Failure::internal(format!(
+                "{doing} object {shown} to proper version: request to convert CR to an invalid group/version: {SCALE}"
+            ))
+        };
+        if is_custom && before.0.is_empty() {
+            let doing = "failed to create manager for existing fields: failed to convert live";
+            return Err(unconverted(doing, ""));
+        }
+        let draft = self.applied(of_scale, Some(live))?;
+        if is_custom && without_managers(&draft.object) != without_managers(live) {
+            return Err(unconverted("failed to convert new", &request.path.name));
+        }
+        Ok((draft.object, draft.managers))
+    }
 }
 
-impl Owners {
-    /// Who owns the replicas, as the managers of a scale.
-    fn of_scale(&self) -> Managers {
-        let path = [Step::field("spec"), Step::field("replicas")];
-        let mut managers = Managers::default();
-        for (id, owned) in &self.managers.0 {
-            let replicas = self.replicas.get(&owned.api_version);
-            let Some(Some(replicas)) = replicas else {
-                continue;
-            };
-            if owned.fields.has_path(replicas) {
-                let api_version = match id.operation {
-                    Operation::Apply => String::new(),
-                    Operation::Update => SCALE.to_owned(),
-                };
-                let id = ManagerId {
-                    api_version,
-                    ..id.clone()
-                };
-                let owned = Owned {
-                    fields: FieldSet::of(&path),
-                    api_version: SCALE.to_owned(),
-                    time: owned.time.clone(),
-                };
-                managers.0.insert(id, owned);
-            }
-        }
-        managers
+/// The object with the replicas of a scale.
+fn with_replicas(
+    request: &Request<'_>,
+    live: &Value,
+    scale: &Value,
+    paths: &Scale,
+) -> Result<Value> {
+    let kind = request.kind;
+    let replicas = scale["spec"]["replicas"].as_i64().unwrap_or_default();
+    if kind.custom.is_none() && replicas < 0 {
+        let text = format!("Invalid value: {replicas}: must be greater than or equal to 0");
+        let cause = Cause::invalid("spec.replicas", text);
+        let name = &request.path.name;
+        return Err(Failure::invalid(&scale_kind(kind), name, vec![cause]));
     }
-
-    /// The managers of the object after those of its scale have changed. Like the real server, this does not know an updater again, and so
-    /// may give the replicas to an entry beside its own.
-    fn of_object(mut self, mut of_scale: Managers) -> Managers {
-        self.managers.0.retain(|id, owned| {
-            let Some(path) = self.replicas.get(&owned.api_version) else {
-                return false;
-            };
-            if let Some(path) = path
-                && owned.fields.has_path(path)
-                && of_scale.0.remove(id).is_none()
-            {
-                owned.fields = owned.fields.difference(&FieldSet::of(path));
-            }
-            !owned.fields.is_empty()
-        });
-        if let Some(Some(path)) = self.replicas.get(&self.api_version) {
-            for id in of_scale.0.into_keys() {
-                let owned = Owned {
-                    fields: FieldSet::of(path),
-                    api_version: self.api_version.clone(),
-                    time: None,
-                };
-                self.managers.0.insert(id, owned);
-            }
-        }
-        self.managers
+    if replicas == i64::from(UNSET) {
+        let path = &paths.spec_replicas_path;
+        let text = format!("the spec replicas field {path:?} cannot be empty");
+        return Err(Failure::bad_request(text));
     }
+    let mut object = live.clone();
+    let version = text(scale, "resourceVersion");
+    if !version.is_empty() {
+        metadata::set(&mut object, "resourceVersion", version);
+    }
+    write(&mut object, &paths.spec_replicas_path, replicas.into());
+    Ok(object)
 }
 
 /// A scale as a kind: one of the resource that it belongs to.
@@ -219,20 +180,19 @@ fn scale_kind(kind: &Kind) -> Kind {
 }
 
 fn paths(kind: &Kind) -> Result<Scale> {
-    if let Some(scale) = kind.custom.as_ref().and_then(|custom| custom.scale.clone()) {
-        return Ok(scale);
-    }
-    match (kind.group.as_str(), kind.plural.as_str()) {
-        ("apps", "deployments" | "replicasets" | "statefulsets") => Ok(Scale {
-            spec_replicas_path: ".spec.replicas".into(),
-            status_replicas_path: ".status.replicas".into(),
-            label_selector_path: Some(".spec.selector".into()),
-        }),
-        _ => Err(Failure::not_implemented(format!(
-            "{}/scale",
-            kind.qualified()
-        ))),
-    }
+    let custom = kind.custom.as_ref();
+    let scale = match custom {
+        Some(custom) => custom.scale.clone(),
+        None => match (kind.group.as_str(), kind.plural.as_str()) {
+            ("apps", "deployments" | "replicasets" | "statefulsets") => Some(Scale {
+                spec_replicas_path: ".spec.replicas".into(),
+                status_replicas_path: ".status.replicas".into(),
+                label_selector_path: Some(".spec.selector".into()),
+            }),
+            _ => None,
+        },
+    };
+    scale.ok_or_else(|| Failure::not_implemented(format!("{}/scale", kind.qualified())))
 }
 
 fn show(object: &Value, paths: &Scale) -> Value {
