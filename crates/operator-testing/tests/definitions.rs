@@ -140,6 +140,7 @@ async fn a_collector_leaves_managers_in_a_version_that_has_less() {
     owners.delete("owner", &params).await.unwrap();
     let left = parts.get("a").await.unwrap();
     assert_eq!(left.owner_references(), []);
+    assert_eq!(left.data["size"], 1);
     let managers = left.managed_fields().iter();
     let managers: Vec<_> = managers.filter_map(|entry| entry.manager.clone()).collect();
     assert_eq!(managers, ["one"]);
