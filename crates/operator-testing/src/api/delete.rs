@@ -62,6 +62,7 @@ impl Options {
         check_options(&sent)?;
         let propagation = match sent["propagationPolicy"].as_str().unwrap_or_default() {
             "" if sent["orphanDependents"] == true => Some(Propagation::Orphan),
+            "" if sent["orphanDependents"] == false => Some(Propagation::Background),
             "" => None,
             "Background" => Some(Propagation::Background),
             "Foreground" => Some(Propagation::Foreground),

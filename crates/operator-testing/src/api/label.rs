@@ -116,13 +116,11 @@ fn requirement(tokens: &mut Tokens) -> Result<(String, Test)> {
     if let Some(wrong) = name::bad_label_key(&key).first() {
         return Err(format!("<nil>: Invalid value: {key:?}: {wrong}"));
     }
+    if is_negated {
+        return Ok((key, Test::Absent));
+    }
     if matches!(tokens.peek(), "" | ",") {
-        let test = if is_negated {
-            Test::Absent
-        } else {
-            Test::Exists
-        };
-        return Ok((key, test));
+        return Ok((key, Test::Exists));
     }
     let operator = tokens.next();
     let values = match operator.as_str() {

@@ -50,6 +50,10 @@ impl State {
         let (kind, call) = (request.kind, request.call);
         let selector = Selector::read(call, kind)?;
         let token = Continue::read(call.param("continue"))?;
+        if token.is_some() && !matches!(call.param("resourceVersion"), "" | "0") {
+            let text = "specifying resource version is not allowed when using continue";
+            return Err(Failure::bad_request(text));
+        }
         let limit: usize = match call.param("resourceVersion") {
             // Where any version will do, the real server takes what it has at hand, which is not in pages.
             "0" => 0,
@@ -158,7 +162,7 @@ pub(crate) fn bad_version(wrong: String) -> Failure {
     Failure::bad_request(format!("invalid resource version: {wrong}"))
 }
 
-fn too_large(wanted: u64, newest: u64) -> Failure {
+pub(crate) fn too_large(wanted: u64, newest: u64) -> Failure {
     let cause = Cause {
         reason: "ResourceVersionTooLarge",
         message: "Too large resource version".into(),

@@ -64,9 +64,12 @@ impl Call {
                 .and_then(|value| value.to_str().ok());
             value.unwrap_or_default().to_owned()
         };
-        let query = parts.uri.query().unwrap_or_default();
-        let query = form_urlencoded::parse(query.as_bytes()).into_owned();
-        let mut query: BTreeMap<String, String> = query.collect();
+        let given = parts.uri.query().unwrap_or_default();
+        let mut query = BTreeMap::new();
+        for (name, text) in form_urlencoded::parse(given.as_bytes()).into_owned() {
+            // Of what is given twice, the first counts.
+            query.entry(name).or_insert(text);
+        }
         let path = match watched(parts.uri.path()) {
             Some((path, name)) => {
                 query.insert("watch".into(), "true".into());
@@ -119,8 +122,11 @@ impl Call {
         self.query.get(name).map(String::as_str).unwrap_or_default()
     }
 
+    /// Whether the query has an option, and does not say no to it.
     pub fn flag(&self, name: &str) -> bool {
-        matches!(self.param(name), "true" | "1")
+        self.query
+            .get(name)
+            .is_some_and(|text| text != "0" && !text.eq_ignore_ascii_case("false"))
     }
 
     pub fn is_dry_run(&self) -> bool {

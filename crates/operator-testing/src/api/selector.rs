@@ -158,7 +158,7 @@ fn parse_field(term: &str) -> Option<(String, Test)> {
             (name, Test::In(vec![value.to_owned()]))
         }
     };
-    Some((name.trim().to_owned(), test))
+    Some((name.to_owned(), test))
 }
 
 /// Whether a selector that an object has selects labels; an empty one does.

@@ -134,7 +134,7 @@ impl Request<'_> {
     }
 
     /// The namespace that an applied object names.
-    fn sent_namespace(&self) -> String {
+    pub(crate) fn sent_namespace(&self) -> String {
         let sent = json::yaml(&self.call.body).unwrap_or_default();
         text(&sent, "namespace").to_owned()
     }

@@ -325,6 +325,11 @@ impl Failure {
         self
     }
 
+    /// As the last line of a watch.
+    pub fn to_event(&self) -> Value {
+        json!({"type": "ERROR", "object": self.to_json()})
+    }
+
     pub fn to_json(&self) -> Value {
         let mut status = json!({
             "kind": "Status",

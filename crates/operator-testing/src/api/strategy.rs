@@ -33,7 +33,7 @@ pub(crate) fn restrict(kind: &Kind, subresource: Option<&str>, live: &Value, obj
         None if kind.has_status() => put_back(object, live, "status"),
         Some("finalize") => put_back(object, live, "status"),
         Some("status") if kind.custom.is_some() => {
-            let status = object.get("status").filter(|it| !it.is_null()).cloned();
+            let status = object.get("status").cloned();
             *object = live.clone();
             match (status, object.as_object_mut()) {
                 (Some(status), Some(fields)) => drop(fields.insert("status".into(), status)),

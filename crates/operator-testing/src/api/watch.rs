@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::form::View;
 use super::kind::Kind;
-use super::read::parse_version;
+use super::read::{parse_version, too_large};
 use super::selector::Selector;
 use super::service::ApiServer;
 use super::status::{Failure, Result};
@@ -38,6 +38,8 @@ pub(crate) struct Subscription {
     version: u64,
     /// Lines to begin with.
     first: Vec<Value>,
+    /// Whether it ends with these.
+    is_refused: bool,
     bookmarks: bool,
     timeout: Duration,
 }
@@ -53,13 +55,18 @@ impl State {
             return Err(Failure::no_such_path());
         };
         let newest = self.store.version();
-        let timeout = call.param("timeoutSeconds").parse().unwrap_or(LONGEST);
+        let timeout = call.param("timeoutSeconds").parse();
+        let timeout = timeout
+            .ok()
+            .filter(|seconds| *seconds > 0)
+            .unwrap_or(LONGEST);
         let mut subscription = Subscription {
             kind,
             namespace: request.path.namespace.clone(),
             selector,
             version: newest,
             first: Vec::new(),
+            is_refused: false,
             bookmarks: call.flag("allowWatchBookmarks"),
             timeout: Duration::from_secs(timeout),
         };
@@ -67,7 +74,11 @@ impl State {
             "" => 0,
             text => parse_version(text).map_err(Failure::internal)?,
         };
-        if call.flag("sendInitialEvents") || options::is_from_beginning(call) {
+        let has_initial = call.flag("sendInitialEvents") || options::is_from_beginning(call);
+        if has_initial && from > newest {
+            subscription.first = vec![too_large(from, newest).to_event()];
+            subscription.is_refused = true;
+        } else if has_initial {
             subscription.first = self.present_all(&subscription);
             if subscription.bookmarks {
                 let annotations = json!({"k8s.io/initial-events-end": "true"});
@@ -103,10 +114,7 @@ impl State {
                 subscription.version,
                 self.store.horizon()
             ));
-            return (
-                vec![json!({"type": "ERROR", "object": failure.to_json()})],
-                false,
-            );
+            return (vec![failure.to_event()], false);
         }
         let events = self.store.since(subscription.version);
         let lines = events
@@ -158,6 +166,7 @@ impl Subscription {
         let epoch = ticks.borrow().epoch;
         let deadline = Instant::now() + self.timeout;
         let watch = Watch {
+            is_over: self.is_refused,
             bookmark: next_bookmark(deadline).filter(|_| self.bookmarks),
             subscription: self,
             server,
@@ -165,7 +174,6 @@ impl Subscription {
             ticks,
             epoch,
             deadline,
-            is_over: false,
         };
         stream::unfold(watch, |mut watch| async move {
             let lines = watch.next().await?;
@@ -236,7 +244,8 @@ impl Watch {
             let lines = {
                 let state = self.server.state();
                 let (lines, may_go_on) = state.news(&self.subscription);
-                self.subscription.version = state.store.version();
+                let newest = state.store.version();
+                self.subscription.version = self.subscription.version.max(newest);
                 self.is_over = !may_go_on;
                 lines
             };

@@ -43,12 +43,10 @@ impl State {
             metadata::set(&mut object, field, Value::Null);
         }
         let writer = request.writer(Operation::Update);
-        let managers = match Managers::read(&object["metadata"]["managedFields"]) {
-            Some(given) => writer
-                .update(&request.blank(), &without_managers(&object), &given)
-                .unwrap_or_default(),
-            None => Managers::default(),
-        };
+        let given = Managers::read(&object["metadata"]["managedFields"]).unwrap_or_default();
+        let managers = writer
+            .update(&request.blank(), &without_managers(&object), &given)
+            .unwrap_or_default();
         let draft = Draft {
             object,
             managers,

@@ -91,14 +91,14 @@ impl Managers {
         Some(managers)
     }
 
-    /// Whether the two differ in nothing but times.
+    /// Whether the two are written alike but for times.
     pub fn is_same(&self, other: &Self) -> bool {
-        self.0.len() == other.0.len()
-            && self.0.iter().all(|(id, owned)| {
-                other.0.get(id).is_some_and(|theirs| {
-                    owned.fields == theirs.fields && owned.api_version == theirs.api_version
-                })
-            })
+        let alike = |(a, x): (&ManagerId, &Owned), (b, y): (&ManagerId, &Owned)| {
+            (&a.name, a.operation, &a.subresource) == (&b.name, b.operation, &b.subresource)
+                && (&x.fields, &x.api_version) == (&y.fields, &y.api_version)
+        };
+        let has = |one| other.0.iter().any(|another| alike(one, another));
+        self.0.len() == other.0.len() && self.0.iter().all(has)
     }
 
     /// Sums up the oldest updates of a version when there are too many.

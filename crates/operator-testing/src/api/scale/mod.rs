@@ -14,7 +14,7 @@ use super::metadata::{self, text};
 use super::status::{Cause, Failure, Result};
 use super::tracking::without_managers;
 use super::write::{Draft, check_identity};
-use super::{Reply, Request, State, patch};
+use super::{Reply, Request, State, decode, patch};
 
 /// The version of all scales.
 const SCALE: &str = "autoscaling/v1";
@@ -82,6 +82,10 @@ impl State {
         let wanted = match (verb, request.call.content_type.as_str()) {
             ("update", _) => {
                 let mut wanted = request.call.object(&kind)?;
+                if decode::identify(&kind, &mut wanted).is_err() {
+                    let text = r#"no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111""#;
+                    return Err(Failure::bad_request(text));
+                }
                 of_scale.settle(&mut wanted)?;
                 patch::check_names(request, &wanted)?;
                 check_identity(request, &wanted, text(live, "uid"))?;
@@ -119,19 +123,21 @@ impl State {
         before: &Managers,
     ) -> Result<(Value, Managers)> {
         let is_custom = request.kind.custom.is_some();
-        let unconverted = |doing: &str, name: &str| {
-            let shown = of_scale.kind.printed("", name);
+        let unconverted = |doing: &str, namespace: &str, name: &str| {
+            let shown = of_scale.kind.printed(namespace, name);
             Failure::internal(format!(
                 "{doing} object {shown} to proper version: request to convert CR to an invalid group/version: {SCALE}"
             ))
         };
         if is_custom && before.0.is_empty() {
             let doing = "failed to create manager for existing fields: failed to convert live";
-            return Err(unconverted(doing, ""));
+            return Err(unconverted(doing, "", ""));
         }
         let draft = self.applied(of_scale, Some(live))?;
         if is_custom && without_managers(&draft.object) != without_managers(live) {
-            return Err(unconverted("failed to convert new", &request.path.name));
+            let namespace = request.sent_namespace();
+            let name = &request.path.name;
+            return Err(unconverted("failed to convert new", &namespace, name));
         }
         Ok((draft.object, draft.managers))
     }
@@ -255,7 +261,11 @@ fn terms(selector: &Value) -> Vec<String> {
         }
     });
     let mut terms: Vec<String> = labels.chain(expressions).collect();
-    terms.sort();
+    let key = |term: &String| {
+        let term = term.trim_start_matches('!');
+        term.split([' ', '=']).next().unwrap_or_default().to_owned()
+    };
+    terms.sort_by_key(key);
     terms
 }
 
