@@ -93,7 +93,7 @@ fn told(happening: &Happening) -> (&'static str, Style, Vec<String>) {
                 "build",
                 bad,
                 one(format!(
-                    "failed{why}; what ran before goes on, and the next change starts another"
+                    "failed{why}; what ran before, if anything, goes on, and the next change starts another"
                 )),
             )
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use k8s_openapi::api::coordination::v1::Lease;
-use k8s_openapi::api::core::v1::{ConfigMap, Secret};
+use k8s_openapi::api::core::v1::{ConfigMap, Event, Secret};
 use kube::api::{Patch, PatchParams, PostParams};
 use kube::{Api, Client};
 use operator_testing::Trial;
@@ -236,6 +236,27 @@ fn one_that_does_not_outlive_a_restart_is_found() {
             }
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
+        std::future::pending::<Result<(), String>>().await
+    });
+}
+
+#[test]
+#[should_panic(expected = "at odds with Secret sample, by an event of it: Panicked: no luck")]
+fn one_that_complains_of_its_sample_is_found() {
+    trial("complains").assert_converges(async |client: Client| {
+        retried(&client, "a").await;
+        let event = json!({
+            "apiVersion": "v1",
+            "kind": "Event",
+            "metadata": {"name": "sample.1"},
+            "type": "Warning",
+            "reason": "Panicked",
+            "message": "no luck",
+            "involvedObject": {"kind": "Secret", "name": "sample", "namespace": "default"},
+        });
+        let event = serde_json::from_value(event).unwrap();
+        let events: Api<Event> = Api::default_namespaced(client);
+        let _told = events.create(&PostParams::default(), &event).await;
         std::future::pending::<Result<(), String>>().await
     });
 }

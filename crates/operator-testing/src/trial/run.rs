@@ -118,6 +118,9 @@ impl Trial {
             }
             if course.plot != Plot::Hurry {
                 come_to_rest(server, faults, course, with).await?;
+                if course.schedule.0.is_empty() {
+                    content(server, &before).await?;
+                }
             }
             if course.plot == Plot::Deprive {
                 deprive(server, faults, &before).await;
@@ -147,6 +150,38 @@ impl Trial {
         };
         (states, before_end, ended.err())
     }
+}
+
+/// Whether the operator has told in no event that it panicked, or gives up.
+async fn content(server: &Server, before: &Objects) -> Result<(), String> {
+    const REASONS: [&str; 5] = [
+        "ChildTaken",
+        "Panicked",
+        "PermanentError",
+        "UndeclaredChild",
+        "UnownableChild",
+    ];
+    let objects = server.objects().await;
+    let mut told = objects
+        .iter()
+        .filter(|(path, _)| !before.contains_key(*path));
+    let complaint = told.find_map(|(_, event)| {
+        let reason = event["reason"].as_str()?;
+        let of = |old: &str, new: &str| match &event[old] {
+            Value::Null => event[new].clone(),
+            found => found.clone(),
+        };
+        let (about, note) = (of("involvedObject", "regarding"), of("message", "note"));
+        let is_meant = event["type"] == "Warning" && REASONS.contains(&reason);
+        is_meant.then(|| {
+            let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            let (kind, name, note) = (word(&about["kind"]), word(&about["name"]), word(&note));
+            format!(
+                "the operator is at odds with {kind} {name}, by an event of it: {reason}: {note}"
+            )
+        })
+    });
+    complaint.map_or(Ok(()), Err)
 }
 
 /// As a Deployment does: when the operator ends, another takes its place a second later.
