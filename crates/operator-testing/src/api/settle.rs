@@ -81,6 +81,20 @@ impl Request<'_> {
         Err(self.undecoded(&wrong))
     }
 
+    /// Takes from a custom object that is stored the nulls of an apply, which its schema lets be where it has no type: to the real server they
+    /// are there until they are read. Whether there was one.
+    pub(crate) fn tidy(&self, object: &mut Value) -> bool {
+        let Some(custom) = &self.kind.custom else {
+            return false;
+        };
+        if self.call.content_type != patch::APPLY {
+            return false;
+        }
+        let kept = object.clone();
+        operator_schema::apply_defaults(&custom.schema, object);
+        *object != kept
+    }
+
     /// Whether bytes were sent as null, and are not given otherwise.
     fn has_null_bytes(&self, sent: &Value, object: &Value) -> bool {
         let field = match self.kind.plural.as_str() {

@@ -297,8 +297,9 @@ impl State {
         }
         let mut object = request.stored(object);
         self.to_stored_version(request.kind, &mut object);
+        let is_untidy = lost.is_untidy || request.tidy(&mut object);
         let stored = self.put(key.clone(), object)?;
-        if lost.is_untidy {
+        if is_untidy {
             self.untidy.insert(key);
         }
         Ok(self.present(request.kind, &stored))
