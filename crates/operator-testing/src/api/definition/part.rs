@@ -169,10 +169,10 @@ pub(super) fn check_conversion(conversion: &Value, causes: &mut Vec<Cause>) {
     }
     let text = "should not be set when strategy is not set to Webhook";
     if !config.is_null() {
-        causes.push(Cause::forbidden(&place("webhookClientConfig"), text));
+        causes.push(Cause::forbidden(place("webhookClientConfig"), text));
     }
     if has_versions {
-        causes.push(Cause::forbidden(&place("conversionReviewVersions"), text));
+        causes.push(Cause::forbidden(place("conversionReviewVersions"), text));
     }
 }
 

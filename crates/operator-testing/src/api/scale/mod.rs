@@ -111,9 +111,7 @@ impl State {
         };
         Ok((wanted, managers))
     }
-}
 
-impl State {
     /// What an apply makes of a scale. That of a custom object the real server can compare, but not convert back to an object.
     fn applied_scale(
         &self,

@@ -2,17 +2,19 @@
 //!
 //! [CustomResourceDefinitions]: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/
 
+mod shape;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use operator_schema::Schema;
 use serde_json::{Value, json};
 
+use self::shape::{schema, shapes};
 use super::State;
-use super::builtin::OBJECT_META;
 use super::delete::Options;
 use super::gc::{Actor, unfinalize};
-use super::kind::{Custom, Kind, Shape, api_version};
+use super::kind::{Custom, Kind, Shape};
 use super::metadata::{self, finalizers, is_deleting};
 use super::naming::{Taken, accept, is_established};
 use super::scale;
@@ -266,63 +268,6 @@ fn list_of(items: &Value, field: &str) -> Vec<String> {
     items
         .filter_map(|item| Some(item[field].as_str()?.to_owned()))
         .collect()
-}
-
-fn schema(version: &Value) -> Option<Schema> {
-    serde_json::from_value(version["schema"]["openAPIV3Schema"].clone()).ok()
-}
-
-fn shapes(definition: &Value) -> BTreeMap<String, Shape> {
-    let group = definition["spec"]["group"].as_str().unwrap_or_default();
-    let versions = versions(definition).iter();
-    versions
-        .filter_map(|version| {
-            let subresources = &version["subresources"];
-            let replicas = subresources["scale"]["specReplicasPath"].as_str();
-            let shape = Shape {
-                schema: shape(schema(version)?),
-                replicas: replicas.map(str::to_owned),
-                has_status: subresources["status"].is_object(),
-            };
-            Some((api_version(group, version["name"].as_str()?), shape))
-        })
-        .collect()
-}
-
-/// The schema with the types of `apiVersion`, `kind` and `metadata` as the server knows them, at the root and in embedded resources.
-fn shape(mut schema: Schema) -> Schema {
-    identify(&mut schema);
-    spread(&mut schema, false);
-    schema
-}
-
-/// Writes out what a schema says of those below it: an embedded resource has types of its own, and what keeps unknown fields keeps them
-/// in all that is within, as ownership sees it.
-fn spread(schema: &mut Schema, keeps: bool) {
-    if schema.embedded_resource {
-        identify(schema);
-    }
-    let keeps = keeps || schema.preserve_unknown_fields == Some(true);
-    schema.preserve_unknown_fields = keeps.then_some(true);
-    let element = match &mut schema.additional_properties {
-        Some(operator_schema::SchemaOrBool::Schema(element)) => Some(&mut **element),
-        _ => None,
-    };
-    let items = schema.items.as_deref_mut();
-    let below = schema.properties.values_mut().chain(items).chain(element);
-    below.for_each(|below| spread(below, keeps));
-}
-
-fn identify(schema: &mut Schema) {
-    let text = || Schema {
-        type_: Some("string".into()),
-        ..Schema::default()
-    };
-    let mut metadata = Schema::default();
-    metadata.unknown.insert("$ref".into(), OBJECT_META.into());
-    schema.properties.insert("apiVersion".into(), text());
-    schema.properties.insert("kind".into(), text());
-    schema.properties.insert("metadata".into(), metadata);
 }
 
 /// What a `DELETE` adds to a definition.
