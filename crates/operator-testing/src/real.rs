@@ -72,6 +72,8 @@ impl Real {
     pub fn client(&self, layer: &RecordLayer, namespace: &str) -> Client {
         let mut config = self.config.clone();
         namespace.clone_into(&mut config.default_namespace);
+        // Each answer is told, as in memory.
+        config.default_retry = false;
         let builder = ClientBuilder::try_from(config);
         builder
             .expect("this configuration made a client before")

@@ -125,7 +125,7 @@ impl State {
         let (kind, name) = (request.kind, &request.path.name);
         let deleted = self.delete_one(kind, &request.key(name), &options)?;
         if !deleted.is_gone || returns_object(kind) {
-            return Ok(Reply::ok(self.present(kind, &deleted.object)));
+            return Ok(Reply::ok(kind.present(&deleted.object)));
         }
         let mut details = json!({"name": name});
         if !kind.group.is_empty() {
@@ -168,6 +168,7 @@ impl State {
         let Some(live) = self.store.find(key) else {
             return Err(Failure::not_found(kind, &key.name));
         };
+        kind.check_stored(&live)?;
         check_preconditions(kind, &live, options)?;
         if kind.is("", "namespaces") && namespace::is_immortal(&key.name) {
             let text = format!(
@@ -215,7 +216,8 @@ impl State {
             }
         }
         if object != *live && !options.dry_run {
-            object = Value::clone(&*self.put(key.clone(), object)?);
+            let marked = kind.to_storage(kind.present(&object));
+            object = Value::clone(&*self.put(key.clone(), marked)?);
             self.unsettled = true;
         }
         Ok(Deleted {

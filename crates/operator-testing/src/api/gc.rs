@@ -8,12 +8,12 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::State;
 use super::apply::{Managers, Operation};
 use super::delete::{FOREGROUND, ORPHAN, Options, Propagation};
 use super::metadata::{self, finalizers, is_deleting, is_out_of_time, text};
 use super::store::Key;
 use super::tracking::{without_managers, writer};
-use super::{State, event};
 
 /// A part of the real cluster that changes objects.
 #[derive(Clone, Copy)]
@@ -205,7 +205,10 @@ impl State {
         let Some(kind) = self.registry.by_key(key) else {
             return;
         };
-        let live = self.present(&kind, &live);
+        if kind.check_stored(&live).is_err() {
+            return;
+        }
+        let live = kind.present(&live);
         let mut object = live.clone();
         change(&mut object);
         let is_held = self.holds(&kind, &object);
@@ -220,10 +223,8 @@ impl State {
         if is_out_of_time(&object) && finalizers(&object).is_empty() && !is_held {
             self.remove(key);
         } else if object != live {
-            let mut object = event::to_storage(&kind, object);
-            self.to_stored_version(&kind, &mut object);
             // Storing what was stored before cannot fail.
-            let _stored = self.put(key.clone(), object);
+            let _stored = self.put(key.clone(), kind.to_storage(object));
         }
     }
 }

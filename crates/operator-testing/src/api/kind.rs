@@ -35,22 +35,16 @@ pub(crate) struct Kind {
     pub custom: Option<Arc<Custom>>,
 }
 
-/// One version of a CustomResourceDefinition.
+/// One served version of a CustomResourceDefinition.
 #[derive(Clone, Debug)]
 pub(crate) struct Custom {
     pub list_kind: String,
-    /// Whether objects are stored in this version.
-    pub is_stored: bool,
     /// Whether a webhook brings objects from and to this version.
     pub is_converted: bool,
-    /// What a watch lives with: it ends when the definition has another.
-    pub identity: Value,
-    /// Objects up to this version of the store were written under another schema.
-    pub since: u64,
     /// As written, for validation, defaults and pruning.
-    pub schema: Schema,
-    /// What field ownership knows of all versions, served or not, by `apiVersion`.
-    pub shapes: Arc<BTreeMap<String, Shape>>,
+    pub schema: Arc<Schema>,
+    /// What it shares with the other versions.
+    pub definition: Arc<Definition>,
     pub scale: Option<Scale>,
     /// The JSON paths that field selectors may name, such as `.spec.color`.
     pub selectable_fields: Vec<String>,
@@ -59,11 +53,28 @@ pub(crate) struct Custom {
     pub columns: Vec<PrinterColumn>,
 }
 
-/// A version of a definition as field ownership sees it.
+/// A CustomResourceDefinition, as long as it stays as it is.
 #[derive(Debug)]
-pub(crate) struct Shape {
-    /// With the types of `apiVersion`, `kind` and `metadata`.
-    pub schema: Schema,
+pub(crate) struct Definition {
+    /// What a watch lives with: it ends when the definition has another.
+    pub identity: Value,
+    /// The version of the store since which it is so, and beyond which no watch goes back.
+    pub since: u64,
+    /// The `apiVersion` in which objects are stored.
+    pub storage: String,
+    /// Its versions, served or not, by `apiVersion`.
+    pub forms: BTreeMap<String, Form>,
+}
+
+/// What a version of a definition makes of objects.
+#[derive(Debug)]
+pub(crate) struct Form {
+    /// As written.
+    pub schema: Arc<Schema>,
+    /// Objects up to this version of the store were written under another schema.
+    pub since: u64,
+    /// The schema for field ownership, with the types of `apiVersion`, `kind` and `metadata`.
+    pub typed: Schema,
     /// Where a scale has its replicas, if there is one.
     pub replicas: Option<String>,
     pub has_status: bool,
@@ -148,7 +159,11 @@ impl Kind {
 
     /// Whether two are of one definition, which has not changed between them.
     pub fn is_same_definition(&self, other: &Self) -> bool {
-        let identity = |kind: &Self| kind.custom.as_ref().map(|custom| custom.identity.clone());
+        let identity = |kind: &Self| {
+            kind.custom
+                .as_ref()
+                .map(|custom| custom.definition.identity.clone())
+        };
         identity(self) == identity(other)
     }
 

@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use super::kind::Kind;
 use super::read::list;
-use super::{State, event, metadata};
 
 /// The answer to a list.
 pub(crate) struct List {
@@ -29,26 +28,6 @@ impl Item {
         match self {
             Self::Stored(object) => object,
             Self::Made(object) => object,
-        }
-    }
-}
-
-impl State {
-    /// A stored object as a version of its kind shows it.
-    pub(crate) fn item(&self, kind: &Kind, stored: &Arc<Value>) -> Item {
-        let is_shown_so = match &kind.custom {
-            // those of which a read adds to what is stored
-            None => !event::is_new_event(kind) && !kind.is("batch", "jobs"),
-            Some(custom) => {
-                let version = metadata::text(stored, "resourceVersion").parse();
-                custom.is_stored
-                    && version.is_ok_and(|version: u64| version > custom.since)
-                    && stored["apiVersion"] == kind.api_version()
-            }
-        };
-        match is_shown_so {
-            true => Item::Stored(stored.clone()),
-            false => Item::Made(self.present(kind, stored)),
         }
     }
 }
@@ -120,6 +99,7 @@ impl Serialize for Listed<'_> {
 mod tests {
     use serde_json::json;
 
+    use super::super::State;
     use super::*;
 
     #[test]
@@ -131,9 +111,7 @@ mod tests {
         ] {
             let kind = state.registry.kind(group, "v1", plural).unwrap();
             let objects = state.store.of_kind(group, plural, "");
-            let items: Vec<Item> = objects
-                .map(|(_, stored)| state.item(&kind, stored))
-                .collect();
+            let items: Vec<Item> = objects.map(|(_, stored)| kind.item(stored)).collect();
             assert!(items.len() > 2 && items.iter().all(|item| matches!(item, Item::Stored(_))));
             let list = List::new(&kind, json!({"resourceVersion": "1"}), items);
             let written: Value = serde_json::to_value(&list).unwrap();

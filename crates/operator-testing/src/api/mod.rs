@@ -43,6 +43,7 @@ mod selector;
 mod service;
 mod settle;
 mod status;
+mod storage;
 mod store;
 mod strategy;
 #[cfg(feature = "http")]
@@ -146,11 +147,6 @@ impl Request<'_> {
             namespace: self.path.namespace.clone(),
             name: name.to_owned(),
         }
-    }
-
-    /// The object in the form that is stored.
-    fn stored(&self, object: Value) -> Value {
-        event::to_storage(self.kind, object)
     }
 }
 

@@ -32,7 +32,7 @@ impl State {
         if let Err(wrong) = parse_version(version) {
             return Err(Failure::internal(wrong));
         }
-        let object = self.live(request);
+        let object = self.live(request)?;
         object
             .map(Reply::ok)
             .ok_or_else(|| Failure::not_found(request.kind, &request.path.name))
@@ -53,6 +53,10 @@ impl State {
         if token.is_some() && !matches!(call.param("resourceVersion"), "" | "0") {
             let text = "specifying resource version is not allowed when using continue";
             return Err(Failure::bad_request(text));
+        }
+        let is_paged = reading == Reading::Paged || !call.param("limit").is_empty();
+        if !(is_paged && call.param("resourceVersion").is_empty()) {
+            self.check_collection(kind)?;
         }
         let limit: usize = match call.param("resourceVersion") {
             // Where any version will do, the real server takes what it has at hand, which is not in pages.
@@ -89,7 +93,8 @@ impl State {
             if after.as_ref().is_some_and(is_before) {
                 continue;
             }
-            let item = self.item(kind, stored);
+            kind.check_stored(stored)?;
+            let item = kind.item(stored);
             if !selector.matches(item.object()) {
                 continue;
             }

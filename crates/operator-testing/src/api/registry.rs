@@ -6,25 +6,27 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::builtin::builtin;
-use super::crd;
+use super::crd::{self, Registered};
 use super::defaults;
-use super::kind::{Custom, Kind, group_version};
-use super::metadata::{name, text};
+use super::kind::{Definition, Kind, group_version};
+use super::metadata::name;
 use super::status::Cause;
 use super::store::Key;
 use super::validate;
-use super::{Request, State, address, decode, definition, event, namespace, status::Result};
+use super::{Request, State, address, definition, namespace, status::Result};
 
 /// All served kinds.
 #[derive(Clone, Default)]
 pub(crate) struct Registry {
-    /// The versions of each custom kind, by the name of its definition.
-    custom: BTreeMap<String, Vec<Arc<Kind>>>,
+    /// By the name of the definition.
+    custom: BTreeMap<String, Registered>,
 }
 
 impl Registry {
     pub fn all(&self) -> impl Iterator<Item = &Arc<Kind>> {
-        builtin().kinds.iter().chain(self.custom.values().flatten())
+        let custom = self.custom.values();
+        let custom = custom.flat_map(|registered| &registered.kinds);
+        builtin().kinds.iter().chain(custom)
     }
 
     pub fn kind(&self, group: &str, version: &str, plural: &str) -> Option<Arc<Kind>> {
@@ -41,11 +43,17 @@ impl Registry {
             .cloned()
     }
 
+    pub fn definition(&self, name: &str) -> Option<&Arc<Definition>> {
+        Some(&self.custom.get(name)?.definition)
+    }
+
     /// A kind by the place where its objects are stored, in the version that they are stored in if that is served.
     pub fn by_key(&self, key: &Key) -> Option<Arc<Kind>> {
         let of_key = || self.all().filter(|kind| kind.is(&key.group, &key.plural));
-        let is_stored =
-            |kind: &&Arc<Kind>| kind.custom.as_ref().is_none_or(|custom| custom.is_stored);
+        let is_stored = |kind: &&Arc<Kind>| {
+            let custom = kind.custom.as_ref();
+            custom.is_none_or(|custom| custom.definition.storage == kind.api_version())
+        };
         of_key()
             .find(is_stored)
             .or_else(|| of_key().next())
@@ -54,53 +62,6 @@ impl Registry {
 }
 
 impl State {
-    /// A stored object as a version of its kind shows it.
-    pub(crate) fn present(&self, kind: &Kind, stored: &Value) -> Value {
-        let mut object = event::from_storage(kind, stored.clone());
-        let Some(custom) = &kind.custom else {
-            if kind.is("batch", "jobs") {
-                defaults::label_job(&mut object);
-            }
-            return object;
-        };
-        if let Some(fields) = object.as_object_mut() {
-            fields.insert("apiVersion".into(), kind.api_version().into());
-        }
-        let version = text(stored, "resourceVersion").parse().unwrap_or(u64::MAX);
-        if custom.is_stored {
-            if version <= custom.since {
-                decode::conform(custom, &mut object);
-            }
-            return object;
-        }
-        if let Some(storage) = self
-            .storage_of(kind)
-            .filter(|storage| version <= storage.since)
-        {
-            decode::conform(&storage, &mut object);
-        }
-        // Another version takes fields away, and adds no defaults.
-        operator_schema::prune(&custom.schema, &mut object);
-        object
-    }
-
-    /// A custom object in its version of storage, which has the last word on what is kept.
-    pub(crate) fn to_stored_version(&self, kind: &Kind, object: &mut Value) {
-        let is_stored = kind.custom.as_ref().is_none_or(|custom| custom.is_stored);
-        if !is_stored && let Some(storage) = self.storage_of(kind) {
-            decode::conform(&storage, object);
-        }
-    }
-
-    /// The version in which objects of a custom kind are stored.
-    fn storage_of(&self, kind: &Kind) -> Option<Arc<Custom>> {
-        let mut versions = self
-            .registry
-            .all()
-            .filter(|other| other.is(&kind.group, &kind.plural));
-        versions.find_map(|version| version.custom.clone().filter(|custom| custom.is_stored))
-    }
-
     pub(crate) fn before_create(
         &mut self,
         request: &Request<'_>,
@@ -176,13 +137,13 @@ impl State {
 
     pub(crate) fn after_put(&mut self, key: &Key, object: &Value) {
         if key.plural == crd::PLURAL && key.group == crd::GROUP {
-            let before = self
-                .registry
-                .custom
-                .remove(name(object))
-                .unwrap_or_default();
-            let kinds = crd::kinds(object, &before, self.store.version());
-            self.registry.custom.insert(name(object).to_owned(), kinds);
+            let before = self.registry.custom.remove(name(object));
+            let before = before.map(|registered| registered.definition);
+            let registered = crd::register(object, before.as_ref(), self.store.version());
+            if let Some(registered) = registered {
+                let name = name(object).to_owned();
+                self.registry.custom.insert(name, registered);
+            }
             self.renamed = true;
         }
         self.unsettled |= key.plural == crd::PLURAL;

@@ -249,10 +249,16 @@ pub(crate) fn unauthorized() -> Response<Body> {
 const MOST: usize = 3 * 1024 * 1024;
 
 fn failed(failure: &Failure) -> Response<Body> {
-    match failure.is_text {
-        true => text_response(failure.message.clone(), failure.code, "text/plain"),
-        false => respond(failure.code, &failure.to_json(), JSON),
+    if failure.is_text {
+        return text_response(failure.message.clone(), failure.code, "text/plain");
     }
+    let status = failure.to_json();
+    let mut response = respond(failure.code, &status, JSON);
+    if let Some(seconds) = status["details"]["retryAfterSeconds"].as_u64() {
+        let headers = response.headers_mut();
+        headers.insert(header::RETRY_AFTER, seconds.into());
+    }
+    response
 }
 
 fn respond(code: u16, value: &impl Serialize, media: &'static str) -> Response<Body> {

@@ -295,11 +295,18 @@ impl Failure {
 
     /// It may be tried again after so many seconds.
     pub fn timeout(message: impl Into<String>, seconds: u32) -> Self {
-        let mut failure = Self::new(504, "Timeout", message);
-        failure
-            .details()
+        Self::new(504, "Timeout", message).after(seconds)
+    }
+
+    /// It may be tried again after so many seconds.
+    pub fn too_many_requests(message: impl Into<String>, seconds: u32) -> Self {
+        Self::new(429, "TooManyRequests", message).after(seconds)
+    }
+
+    fn after(mut self, seconds: u32) -> Self {
+        self.details()
             .insert("retryAfterSeconds".into(), seconds.into());
-        failure
+        self
     }
 
     /// This server lacks it; the real one has it.

@@ -48,7 +48,7 @@ pub(crate) fn writer<'a>(
         api_version,
         node: node(kind),
         versions: match &kind.custom {
-            Some(custom) => Versions::Custom(&custom.shapes),
+            Some(custom) => Versions::Custom(&custom.definition.forms),
             None => Versions::BuiltIn(&kind.kind, node(kind)),
         },
         ignored: ignored(kind, subresource),
@@ -60,9 +60,10 @@ pub(crate) fn writer<'a>(
 pub(crate) fn node(kind: &Kind) -> Node<'_> {
     match (&kind.custom, &kind.type_name) {
         (Some(custom), _) => custom
-            .shapes
+            .definition
+            .forms
             .get(&kind.api_version())
-            .map_or(Node::Deduced, |shape| Node::Schema(&shape.schema)),
+            .map_or(Node::Deduced, |form| Node::Schema(&form.typed)),
         (None, Some(name)) => builtin()
             .types
             .get(name)

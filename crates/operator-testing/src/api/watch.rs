@@ -54,6 +54,7 @@ impl State {
         let Some(kind) = self.registry.kind(&kind.group, &kind.version, &kind.plural) else {
             return Err(Failure::no_such_path());
         };
+        self.check_collection(&kind)?;
         let newest = self.store.version();
         let timeout = call.param("timeoutSeconds").parse();
         let timeout = timeout
@@ -100,7 +101,7 @@ impl State {
                 &kind.plural,
                 &subscription.namespace,
             )
-            .map(|(_, stored)| self.present(kind, stored))
+            .map(|(_, stored)| kind.present(stored))
             .filter(|object| subscription.selector.matches(object))
             .map(|object| json!({"type": "ADDED", "object": object}))
             .collect()
@@ -108,12 +109,13 @@ impl State {
 
     /// What a watch has not seen yet, and whether it may go on: not with a kind that went, or was defined anew.
     fn news(&self, subscription: &Subscription) -> (Vec<Value>, bool) {
-        if subscription.version < self.store.horizon() {
-            let failure = Failure::expired(format!(
-                "too old resource version: {} ({})",
-                subscription.version,
-                self.store.horizon()
-            ));
+        let custom = subscription.kind.custom.as_ref();
+        let since = custom.map_or(0, |custom| custom.definition.since);
+        let oldest = self.store.horizon().max(since);
+        if subscription.version < oldest {
+            let seen = subscription.version;
+            let text = format!("too old resource version: {seen} ({oldest})");
+            let failure = Failure::expired(text);
             return (vec![failure.to_event()], false);
         }
         let events = self.store.since(subscription.version);
@@ -137,9 +139,9 @@ impl State {
         if !is_meant {
             return None;
         }
-        let object = self.present(kind, &event.object);
+        let object = kind.present(&event.object);
         let selected = |object: &Value| subscription.selector.matches(object);
-        let previous = event.previous.as_ref().map(|old| self.present(kind, old));
+        let previous = event.previous.as_ref().map(|old| kind.present(old));
         let previous = previous.filter(selected);
         let is = event.change != Change::Deleted && selected(&object);
         let (type_, object) = match (previous, is) {

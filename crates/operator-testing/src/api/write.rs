@@ -1,6 +1,7 @@
 //! Creating and updating: the way of an object from a decoded body to the store.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -102,7 +103,10 @@ impl State {
         if !request.call.is_dry_run() {
             metadata::set(&mut object, "resourceVersion", Value::Null);
         }
-        if let Some(live) = self.store.find(&key) {
+        // A dry run takes what it cannot read for absent.
+        let is_seen =
+            |live: &Arc<Value>| !request.call.is_dry_run() || kind.check_stored(live).is_ok();
+        if let Some(live) = self.store.find(&key).filter(is_seen) {
             return Err(match is_deleting(&live) {
                 true => Failure::still_exists(kind, &name),
                 false => Failure::already_exists(kind, &name),
@@ -133,7 +137,7 @@ impl State {
             }
             _ => {}
         }
-        let Some(live) = self.live(request) else {
+        let Some(live) = self.live(request)? else {
             if creates(kind, request.path.subresource.as_deref()) {
                 check_identity(request, &object, "")?;
                 check_number(&object)?;
@@ -289,20 +293,18 @@ impl State {
         &mut self,
         request: &Request<'_>,
         key: Key,
-        object: Value,
+        mut object: Value,
         lost: Lost,
     ) -> Result<Value> {
         if request.call.is_dry_run() {
-            return Ok(object);
+            return Ok(request.kind.through_storage(object));
         }
-        let mut object = request.stored(object);
-        self.to_stored_version(request.kind, &mut object);
         let is_untidy = lost.is_untidy || request.tidy(&mut object);
-        let stored = self.put(key.clone(), object)?;
+        let stored = self.put(key.clone(), request.kind.to_storage(object))?;
         if is_untidy {
             self.untidy.insert(key);
         }
-        Ok(self.present(request.kind, &stored))
+        Ok(request.kind.present(&stored))
     }
 
     /// Whether an object is stored otherwise than it is read, so that any update stores it anew: a job without the labels of its
@@ -313,12 +315,6 @@ impl State {
         self.untidy.contains(key)
             || lost.is_untidy
             || is_job && stored.is_some_and(|stored| stored["metadata"]["labels"].is_null())
-    }
-
-    /// The object of the request's path, in the form of the request's version.
-    pub(crate) fn live(&self, request: &Request<'_>) -> Option<Value> {
-        let stored = self.store.find(&request.key(&request.path.name))?;
-        Some(self.present(request.kind, &stored))
     }
 }
 

@@ -155,10 +155,11 @@ impl Step {
     }
 
     /// Whether the answer is what the step waits for.
-    pub fn is_reached(&self, answer: &Answer) -> bool {
+    pub fn is_reached(&self, answer: &Answer, values: &BTreeMap<String, String>) -> bool {
         let Some(goal) = self.eventually.as_deref() else {
             return true;
         };
+        let goal = fill(goal, values);
         if let Some(absent) = goal.strip_prefix('!') {
             return answer.code == 200 && answer.body.pointer(absent).is_none();
         }
@@ -166,8 +167,8 @@ impl Step {
             Some((pointer, value)) => answer
                 .body
                 .pointer(pointer)
-                .is_some_and(|found| found == value),
-            None if goal.starts_with('/') => answer.body.pointer(goal).is_some(),
+                .is_some_and(|found| *found == value),
+            None if goal.starts_with('/') => answer.body.pointer(&goal).is_some(),
             None => goal == answer.code.to_string(),
         }
     }

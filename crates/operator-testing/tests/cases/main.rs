@@ -156,7 +156,7 @@ async fn run(
             let client = server.client_as(&fill(&step.user, &values));
             let raw = ask(client, step, &values).await.map_err(said)?;
             let answer = tried.hide(step, &raw);
-            let outcome = judge(step, &raw, &answer, expected);
+            let outcome = judge(step, &values, &raw, &answer, expected);
             let may_wait =
                 step.eventually.is_some() && server.is_real() && Instant::now() < deadline;
             match outcome {
@@ -177,11 +177,12 @@ async fn run(
 
 fn judge(
     step: &Step,
+    values: &BTreeMap<String, String>,
     raw: &Answer,
     found: &Answer,
     expected: Option<&Answer>,
 ) -> Result<(), String> {
-    if !step.is_reached(raw) {
+    if !step.is_reached(raw, values) {
         return Err(format!(
             "not {} but {found}",
             step.eventually.as_deref().unwrap_or_default()

@@ -133,10 +133,12 @@ fn compare(value: &Value, node: Node<'_>, trail: &Trail<'_>, wrong: &mut Vec<Wro
         (Form::Fields | Form::Leaf, Value::Object(fields)) => {
             for (name, field) in fields {
                 let trail = Trail::Field(trail, name);
-                match node.knows(name) {
-                    true => compare(field, node.field(name), &trail, wrong),
-                    false => wrong.push(Wrong::new(&trail, "field not declared in schema")),
+                if !node.knows(name) {
+                    wrong.push(Wrong::new(&trail, "field not declared in schema"));
+                    // The server looks no further, in an order of its own.
+                    break;
                 }
+                compare(field, node.field(name), &trail, wrong);
             }
         }
         (Form::Items(items), Value::Array(list)) => {

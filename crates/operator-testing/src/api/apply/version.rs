@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use super::shape::Node;
 use crate::api::builtin::builtin;
-use crate::api::kind::Shape;
+use crate::api::kind::Form;
 
 /// What is known of the versions, by `apiVersion`.
 #[derive(Clone, Copy)]
 pub(crate) enum Versions<'a> {
-    Custom(&'a BTreeMap<String, Shape>),
+    Custom(&'a BTreeMap<String, Form>),
     /// A built-in kind of this name, whose objects are taken to look the same in all its versions. Those of Event and
     /// HorizontalPodAutoscaler do not.
     BuiltIn(&'a str, Node<'a>),
@@ -19,8 +19,8 @@ impl<'a> Versions<'a> {
     /// Whether what writes through a path leave alone is so to managers of another version.
     pub fn leave_alone(self, subresource: &str, api_version: &str) -> bool {
         match self {
-            Self::Custom(shapes) => {
-                subresource == "status" && shapes.get(api_version).is_some_and(|it| it.has_status)
+            Self::Custom(forms) => {
+                subresource == "status" && forms.get(api_version).is_some_and(|it| it.has_status)
             }
             Self::BuiltIn(..) => true,
         }
@@ -29,8 +29,8 @@ impl<'a> Versions<'a> {
     /// The schema of a version; `None` of one that a built-in kind does not have, an error of one that a definition does not.
     pub fn node(self, api_version: &str) -> Result<Option<Node<'a>>, String> {
         match self {
-            Self::Custom(shapes) => match shapes.get(api_version) {
-                Some(shape) => Ok(Some(Node::Schema(&shape.schema))),
+            Self::Custom(forms) => match forms.get(api_version) {
+                Some(form) => Ok(Some(Node::Schema(&form.typed))),
                 None => Err(format!(
                     "request to convert CR to an invalid group/version: {api_version}"
                 )),

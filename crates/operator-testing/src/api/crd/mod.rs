@@ -2,40 +2,30 @@
 //!
 //! [CustomResourceDefinitions]: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/
 
+mod register;
 mod shape;
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use operator_schema::Schema;
 use serde_json::{Value, json};
 
-use self::shape::{schema, shapes};
+pub(crate) use self::register::{Registered, register};
+
 use super::State;
 use super::delete::Options;
 use super::gc::{Actor, unfinalize};
-use super::kind::{Custom, Kind, Shape};
+use super::kind::{Custom, Kind};
 use super::metadata::{self, finalizers, is_deleting};
 use super::naming::{Taken, accept, is_established};
 use super::scale;
 use super::status::{Cause, Failure};
+use super::storage;
 use super::store::Key;
-#[cfg(feature = "http")]
-use super::table::PrinterColumn;
 
 pub(crate) const GROUP: &str = "apiextensions.k8s.io";
 pub(crate) const PLURAL: &str = "customresourcedefinitions";
 const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
-const VERBS: [&str; 8] = [
-    "delete",
-    "deletecollection",
-    "get",
-    "list",
-    "patch",
-    "create",
-    "update",
-    "watch",
-];
 
 pub(crate) fn is_definition(kind: &Kind) -> bool {
     kind.is(GROUP, PLURAL)
@@ -170,106 +160,6 @@ fn cause(violation: operator_schema::Violation) -> Cause {
     }
 }
 
-/// The kinds that a definition registers: one a served version. What was stored under a schema that is not that of `before` gets its
-/// new form when it is read, if it is not younger than `now`.
-pub(crate) fn kinds(definition: &Value, before: &[Arc<Kind>], now: u64) -> Vec<Arc<Kind>> {
-    if !is_established(definition) {
-        return Vec::new();
-    }
-    let since = |kind: &Kind| {
-        let same = before.iter().find(|other| other.version == kind.version);
-        match (same.and_then(|same| same.custom.as_ref()), &kind.custom) {
-            (Some(before), Some(custom)) if before.schema == custom.schema => before.since,
-            (None, _) if before.is_empty() => 0,
-            _ => now,
-        }
-    };
-    let shapes = Arc::new(shapes(definition));
-    let served = versions(definition)
-        .iter()
-        .filter(|version| version["served"] == true);
-    served
-        .filter_map(|version| kind(definition, version, &shapes))
-        .map(|mut kind| {
-            let since = since(&kind);
-            if let Some(custom) = kind.custom.as_mut().and_then(Arc::get_mut) {
-                custom.since = since;
-            }
-            Arc::new(kind)
-        })
-        .collect()
-}
-
-fn kind(
-    definition: &Value,
-    version: &Value,
-    shapes: &Arc<BTreeMap<String, Shape>>,
-) -> Option<Kind> {
-    let spec = &definition["spec"];
-    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    let list = |value: &Value| -> Vec<String> {
-        value.as_array().into_iter().flatten().map(text).collect()
-    };
-    let names = &spec["names"];
-    let schema = schema(version)?;
-    let subresource = |name: &str| {
-        version["subresources"]
-            .get(name)
-            .filter(|sub| !sub.is_null())
-    };
-    let writes = || ["get", "patch", "update"].map(str::to_owned).to_vec();
-    let subresources: BTreeMap<String, Vec<String>> = ["status", "scale"]
-        .into_iter()
-        .filter(|name| subresource(name).is_some())
-        .map(|name| (name.to_owned(), writes()))
-        .collect();
-    let custom = Custom {
-        list_kind: text(&names["listKind"]),
-        is_stored: version["storage"] == true,
-        is_converted: spec["conversion"]["strategy"] == "Webhook"
-            && (version["storage"] != true || has_older(definition)),
-        identity: json!([
-            definition["metadata"]["uid"],
-            definition["metadata"]["generation"],
-            definition["status"]["acceptedNames"],
-        ]),
-        since: 0,
-        shapes: shapes.clone(),
-        scale: subresource("scale").and_then(|scale| serde_json::from_value(scale.clone()).ok()),
-        selectable_fields: list_of(&version["selectableFields"], "jsonPath"),
-        #[cfg(feature = "http")]
-        columns: PrinterColumn::of_version(version),
-        schema,
-    };
-    Some(Kind {
-        group: text(&spec["group"]),
-        version: text(&version["name"]),
-        kind: text(&names["kind"]),
-        plural: text(&names["plural"]),
-        singular: text(&names["singular"]),
-        short_names: list(&names["shortNames"]),
-        categories: list(&names["categories"]),
-        namespaced: spec["scope"] == "Namespaced",
-        verbs: VERBS.map(str::to_owned).to_vec(),
-        subresources,
-        type_name: None,
-        custom: Some(Arc::new(custom)),
-    })
-}
-
-/// Whether objects may be stored in another version than the one of storage now.
-fn has_older(definition: &Value) -> bool {
-    let stored = definition["status"]["storedVersions"].as_array();
-    stored.is_some_and(|stored| stored.len() > 1)
-}
-
-fn list_of(items: &Value, field: &str) -> Vec<String> {
-    let items = items.as_array().into_iter().flatten();
-    items
-        .filter_map(|item| Some(item[field].as_str()?.to_owned()))
-        .collect()
-}
-
 /// What a `DELETE` adds to a definition.
 pub(crate) fn terminate(object: &mut Value) {
     if is_deleting(object) {
@@ -331,6 +221,16 @@ impl State {
         Err(Failure::forbidden(kind, name, text))
     }
 
+    /// Why the objects of a definition cannot be listed in the version that they are stored in.
+    fn unlisted(&self, definition: &Value) -> Option<String> {
+        let registered = self.registry.definition(metadata::name(definition))?;
+        let group = definition["spec"]["group"].as_str()?;
+        let plural = definition["spec"]["names"]["plural"].as_str()?;
+        let kind = definition["spec"]["names"]["kind"].as_str()?;
+        let lost = self.lost(registered, group, plural)?;
+        Some(storage::reinitializing(&registered.storage, kind, &lost))
+    }
+
     fn objects_of(&self, definition: &Value) -> Vec<Key> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let spec = &definition["spec"];
@@ -354,6 +254,13 @@ impl State {
             .collect();
         for (definition, object) in ending {
             if !finalizers(&object).contains(&CLEANUP) {
+                continue;
+            }
+            if let Some(unread) = self.unlisted(&object) {
+                self.edit(&definition, Actor::ApiServer, |object| {
+                    let message = format!("could not list instances: {unread}");
+                    set_terminating(object, "True", "InstanceDeletionFailed", &message);
+                });
                 continue;
             }
             self.edit(&definition, Actor::ApiServer, |object| {

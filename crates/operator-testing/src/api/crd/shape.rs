@@ -1,38 +1,12 @@
-//! The versions of a definition as field ownership sees them.
-
-use std::collections::BTreeMap;
+//! The schema of a version as field ownership sees it.
 
 use operator_schema::{Schema, SchemaOrBool};
-use serde_json::Value;
 
-use super::versions;
 use crate::api::builtin::OBJECT_META;
-use crate::api::kind::{Shape, api_version};
-
-pub(super) fn schema(version: &Value) -> Option<Schema> {
-    serde_json::from_value(version["schema"]["openAPIV3Schema"].clone()).ok()
-}
-
-/// The shapes of all versions, served or not.
-pub(super) fn shapes(definition: &Value) -> BTreeMap<String, Shape> {
-    let group = definition["spec"]["group"].as_str().unwrap_or_default();
-    let versions = versions(definition).iter();
-    versions
-        .filter_map(|version| {
-            let subresources = &version["subresources"];
-            let replicas = subresources["scale"]["specReplicasPath"].as_str();
-            let shape = Shape {
-                schema: shape(schema(version)?),
-                replicas: replicas.map(str::to_owned),
-                has_status: subresources["status"].is_object(),
-            };
-            Some((api_version(group, version["name"].as_str()?), shape))
-        })
-        .collect()
-}
 
 /// The schema with the types of `apiVersion`, `kind` and `metadata` as the server knows them, at the root and in embedded resources.
-fn shape(mut schema: Schema) -> Schema {
+pub(super) fn typed(schema: &Schema) -> Schema {
+    let mut schema = schema.clone();
     identify(&mut schema);
     spread(&mut schema, false);
     schema

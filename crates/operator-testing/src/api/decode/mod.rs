@@ -6,6 +6,7 @@ mod kind;
 
 use std::borrow::Cow;
 
+use operator_schema::Schema;
 use serde_json::{Value, json};
 
 pub(crate) use self::custom::{keep_nulls, round};
@@ -16,7 +17,7 @@ use self::custom::{check_embedded, restore_points};
 use super::builtin::{OBJECT_META, builtin as built_in};
 use super::go::Undecodable;
 use super::json::go_type;
-use super::kind::{Custom, Kind};
+use super::kind::Kind;
 use super::{defaults, zero};
 
 /// What is lost of an object when it is brought into its form.
@@ -134,7 +135,7 @@ pub(crate) fn as_validated<'a>(
 }
 
 /// A stored custom object as a schema has it: pruned, with defaults.
-pub(crate) fn conform(custom: &Custom, object: &mut Value) {
-    operator_schema::prune(&custom.schema, object);
-    operator_schema::apply_defaults(&custom.schema, object);
+pub(crate) fn conform(schema: &Schema, object: &mut Value) {
+    operator_schema::prune(schema, object);
+    operator_schema::apply_defaults(schema, object);
 }

@@ -23,7 +23,7 @@ impl State {
     pub(super) fn apply(&mut self, request: &Request<'_>) -> Result<Reply> {
         let kind = request.kind;
         check_manager(request)?;
-        let live = self.live(request);
+        let live = self.live(request)?;
         let subresource = request.path.subresource.as_deref();
         if live.is_none() && subresource.is_some() && !creates(kind, subresource) {
             return Err(Failure::not_found(kind, &request.path.name));

@@ -32,7 +32,7 @@ impl State {
         }
         check_media(request)?;
         let live = self
-            .live(request)
+            .live(request)?
             .ok_or_else(|| Failure::not_found(kind, &request.path.name))?;
         let (object, lost) = request.patched(&live)?;
         self.update(request, live, object, lost)

@@ -27,7 +27,7 @@ impl State {
         let kind = request.kind;
         let paths = paths(kind)?;
         let live = self
-            .live(request)
+            .live(request)?
             .ok_or_else(|| Failure::not_found(kind, &request.path.name))?;
         let has_replicas =
             kind.custom.is_none() || !read(&live, &paths.spec_replicas_path).is_null();

@@ -20,10 +20,10 @@ impl Parent {
         let api_version = kind.api_version();
         let replicas = match &kind.custom {
             Some(custom) => {
-                let versions = custom.shapes.iter();
+                let versions = custom.definition.forms.iter();
                 let path = |path: &String| steps(path);
                 versions
-                    .map(|(version, shape)| (version.clone(), shape.replicas.as_ref().map(path)))
+                    .map(|(version, form)| (version.clone(), form.replicas.as_ref().map(path)))
                     .collect()
             }
             None => {
