@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::kind::Kind;
 use super::metadata::{self, is_deleting, name, text};
 use super::status::{Cause, Failure, Result};
-use super::{Request, State, crd, validate};
+use super::{Request, State, crd, go, validate};
 
 impl State {
     pub(crate) fn check_changed(
@@ -64,12 +64,10 @@ pub(crate) fn check_place(request: &Request<'_>, object: &mut Value) -> Result<(
 /// A version that is sent is a number.
 pub(crate) fn check_number(object: &Value) -> Result<()> {
     let version = text(object, "resourceVersion");
-    match version.is_empty() || version.parse::<u64>().is_ok() {
-        true => Ok(()),
-        false => Err(Failure::internal(format!(
-            "strconv.ParseUint: parsing {version:?}: invalid syntax"
-        ))),
+    if !version.is_empty() {
+        go::parse_uint(version).map_err(Failure::internal)?;
     }
+    Ok(())
 }
 
 pub(crate) fn check_version(kind: &Kind, live: &Value, object: &Value) -> Result<()> {
@@ -86,7 +84,8 @@ pub(crate) fn immutable(live: &Value, object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     for field in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {
         let (old, new) = (&live["metadata"][field], &object["metadata"][field]);
-        let may_change = field != "uid" && is_deleting(live);
+        // A time of deletion stays as it is, whatever is sent.
+        let may_change = field == "deletionTimestamp" && is_deleting(live);
         let is_kept = new.is_null() || *new == "" || new == old || may_change;
         if !is_kept {
             let text = format!("Invalid value: {new}: field is immutable");

@@ -9,7 +9,7 @@ use super::read::Reading;
 use super::request::Call;
 use super::status::{Cause, Failure, Result};
 use super::store::Key;
-use super::{Reply, Request, State, crd, decode, json, namespace};
+use super::{Reply, Request, State, crd, decode, go, json, namespace};
 
 /// [DeleteOptions], from the body or the query.
 ///
@@ -19,6 +19,8 @@ pub(crate) struct Options {
     pub propagation: Option<Propagation>,
     /// Whether dependants are left alone where nothing else is chosen, as those of Jobs are.
     pub orphans: bool,
+    /// Whether `orphanDependents` is given, and is false.
+    pub spares_orphans: bool,
     pub grace: Option<i64>,
     pub dry_run: bool,
     pub uid: Option<String>,
@@ -83,6 +85,7 @@ impl Options {
         Ok(Self {
             propagation,
             orphans,
+            spares_orphans: sent["orphanDependents"] == false,
             grace: sent["gracePeriodSeconds"].as_i64(),
             dry_run: sent["dryRun"][0] == "All",
             uid: precondition("uid"),
@@ -96,10 +99,7 @@ fn of_query(call: &Call) -> Result<Value> {
     let mut options = json!({});
     let given = |name: &str| Some(call.param(name)).filter(|text| !text.is_empty());
     if let Some(grace) = given("gracePeriodSeconds") {
-        let seconds: i64 = grace.parse().map_err(|_| {
-            let text = format!("strconv.ParseInt: parsing {grace:?}: invalid syntax");
-            Failure::bad_request(text)
-        })?;
+        let seconds = go::parse_int(grace).map_err(Failure::bad_request)?;
         options["gracePeriodSeconds"] = seconds.into();
     }
     if given("orphanDependents").is_some() {
@@ -124,6 +124,10 @@ impl State {
         let options = Options::read(request)?;
         let (kind, name) = (request.kind, &request.path.name);
         let deleted = self.delete_one(kind, &request.key(name), &options)?;
+        if !deleted.is_gone && options.spares_orphans {
+            let object = kind.present(&deleted.object);
+            return Ok(Reply::Object { code: 202, object });
+        }
         if !deleted.is_gone || returns_object(kind) {
             return Ok(Reply::ok(kind.present(&deleted.object)));
         }

@@ -221,6 +221,60 @@ pub(crate) fn printed(value: &Value) -> String {
     }
 }
 
+/// A number without a sign, or what is wrong with it.
+pub(crate) fn parse_uint(text: &str) -> Result<u64, String> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match text.parse() {
+        Ok(number) if is_number => Ok(number),
+        _ => Err(unparsed("ParseUint", text, is_number)),
+    }
+}
+
+/// A number, or what is wrong with it.
+pub(crate) fn parse_int(text: &str) -> Result<i64, String> {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse()
+        .map_err(|_| unparsed("ParseInt", text, is_number))
+}
+
+fn unparsed(function: &str, text: &str, is_number: bool) -> String {
+    let why = match is_number {
+        true => "value out of range",
+        false => "invalid syntax",
+    };
+    format!("strconv.{function}: parsing {}: {why}", quoted(text))
+}
+
+/// A text in quotes as Go has it.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut quoted = String::from('"');
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => quoted.extend(['\\', letter]),
+            '\x07' => quoted += "\\a",
+            '\x08' => quoted += "\\b",
+            '\x0c' => quoted += "\\f",
+            '\n' => quoted += "\\n",
+            '\r' => quoted += "\\r",
+            '\t' => quoted += "\\t",
+            '\x0b' => quoted += "\\v",
+            _ if is_printed(letter) => quoted.push(letter),
+            '\0'..'\x7f' | '\x7f' => quoted += &format!("\\x{:02x}", u32::from(letter)),
+            '\u{10000}'.. => quoted += &format!("\\U{:08x}", u32::from(letter)),
+            _ => quoted += &format!("\\u{:04x}", u32::from(letter)),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// Whether a letter shows in print.
+pub(crate) fn is_printed(letter: char) -> bool {
+    // Rust shows what it cannot print as a number.
+    !letter.is_control() && (letter == ' ' || !letter.escape_debug().to_string().starts_with("\\u"))
+}
+
 /// A value as it stands in Go's source.
 pub(crate) fn in_source(value: &Value) -> String {
     match value {

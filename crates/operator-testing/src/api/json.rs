@@ -17,6 +17,11 @@ pub(crate) fn options(body: &[u8]) -> Result<Value> {
     })
 }
 
+/// The JSON in a token of a list, or what is wrong with it.
+pub(crate) fn token(text: &[u8]) -> Result<Value, String> {
+    serde_json::from_slice(text).map_err(|error| in_go(text, &error))
+}
+
 /// The body of a patch that is JSON.
 pub(crate) fn patch(body: &[u8]) -> Result<Value> {
     serde_json::from_slice(body).map_err(|error| {
@@ -130,6 +135,14 @@ fn in_go(body: &[u8], error: &serde_json::Error) -> String {
     let found = line.and_then(|line| line.get(error.column().saturating_sub(1)));
     let found = char::from(found.copied().unwrap_or_default());
     let text = error.to_string();
+    let before = line.and_then(|line| line.get(..error.column().saturating_sub(1)));
+    if let Some((literal, expected)) = before.and_then(broken_literal)
+        && text.starts_with("expected ident")
+    {
+        return format!(
+            "invalid character {found:?} in literal {literal} (expecting {expected:?})"
+        );
+    }
     let place = [
         (
             "trailing comma",
@@ -150,6 +163,17 @@ fn in_go(body: &[u8], error: &serde_json::Error) -> String {
     let place = place.iter().find(|(ours, _)| text.starts_with(ours));
     let place = place.map_or("looking for beginning of value", |(_, theirs)| theirs);
     format!("invalid character {found:?} {place}")
+}
+
+/// The literal that a text ends in, and its next letter.
+fn broken_literal(text: &[u8]) -> Option<(&'static str, char)> {
+    let literals = ["null", "true", "false"].into_iter();
+    let mut begun = literals.flat_map(|word| (1..word.len()).map(move |at| word.split_at(at)));
+    let (has, rest) = begun.find(|(has, _)| text.ends_with(has.as_bytes()))?;
+    let literal = ["null", "true", "false"]
+        .into_iter()
+        .find(|it| it.starts_with(has) && it.ends_with(rest));
+    Some((literal?, rest.chars().next()?))
 }
 
 /// The name that Go gives the sort of a JSON value.

@@ -4,29 +4,55 @@
 
 use serde_json::Value;
 
-use super::apply::{Conflict, FieldSet, Node, fields_of};
+use super::apply::{Comparison, Conflict, FieldSet, Repeats, Writer, fields_of, undeclared};
+use super::validate::metadata::{ANNOTATIONS_LIMIT, annotations_size};
 use super::{json, metadata};
 
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// Whether an apply of this manager minds the annotation.
-pub(crate) fn is_minded(manager: &str, live: &Value) -> bool {
-    manager == "kubectl" && live["metadata"]["annotations"][ANNOTATION].is_string()
+/// The conflicts of an apply that the annotation does not settle: all but those of fields that the client applied last, and that are still
+/// as it did.
+pub(crate) fn unsettled(
+    writer: &Writer<'_>,
+    live: &Value,
+    conflicts: Vec<Conflict>,
+) -> Vec<Conflict> {
+    let settled = match writer.id.name.as_str() {
+        "kubectl" => last_applied(writer, live).unwrap_or_default(),
+        _ => FieldSet::default(),
+    };
+    let is_open = |conflict: &Conflict| !settled.has_path(&conflict.path);
+    conflicts.into_iter().filter(is_open).collect()
 }
 
-/// Whether all that the apply would take was last applied by the client.
-pub(crate) fn allows(live: &Value, conflicts: &[Conflict], node: Node<'_>) -> bool {
-    let text = live["metadata"]["annotations"][ANNOTATION].as_str();
-    let last = text.and_then(|text| serde_json::from_str::<Value>(text).ok());
-    let fields = last.map_or_else(FieldSet::default, |last| fields_of(&last, node));
-    conflicts
-        .iter()
-        .all(|conflict| fields.has_path(&conflict.path))
+fn last_applied(writer: &Writer<'_>, live: &Value) -> Option<FieldSet> {
+    let text = live["metadata"]["annotations"][ANNOTATION].as_str()?;
+    let last: Value = serde_json::from_str(text).ok()?;
+    let is_of_kind = last["kind"] == live["kind"] && last["apiVersion"] == writer.api_version;
+    if !is_of_kind || undeclared(&last, writer.node, Repeats::Refused).is_some() {
+        return None;
+    }
+    let changes = Comparison::between(&last, live, writer.node);
+    let fields = fields_of(&last, writer.node).difference(&changes.written());
+    Some(fields.difference(&changes.removed))
 }
 
-/// Writes what is applied now into the annotation.
-pub(crate) fn update(object: &mut Value, applied: &Value) {
+/// Writes what is applied now into the annotation, if the object has one and it does not become too large.
+pub(crate) fn update(writer: &Writer<'_>, object: &mut Value, applied: &Value) {
+    let found = object["metadata"]["annotations"][ANNOTATION].as_str();
+    if writer.id.name != "kubectl" || found.is_none_or(str::is_empty) {
+        return;
+    }
     let mut applied = json::sorted(applied);
     metadata::set(&mut applied, "managedFields", Value::Null);
-    object["metadata"]["annotations"][ANNOTATION] = format!("{applied}\n").into();
+    if let Some(Value::Object(annotations)) = applied.pointer_mut("/metadata/annotations") {
+        annotations.shift_remove(ANNOTATION);
+    }
+    let annotations = &mut object["metadata"]["annotations"];
+    annotations[ANNOTATION] = format!("{applied}\n").into();
+    if annotations_size(annotations) > ANNOTATIONS_LIMIT
+        && let Some(annotations) = annotations.as_object_mut()
+    {
+        annotations.shift_remove(ANNOTATION);
+    }
 }

@@ -48,6 +48,7 @@ mod store;
 mod strategy;
 #[cfg(feature = "http")]
 mod table;
+mod token;
 mod tracking;
 mod validate;
 mod watch;

@@ -1,7 +1,9 @@
 //! The options in the query of a request: what of them is refused before anything else is looked at.
 
+use super::go;
 use super::request::Call;
 use super::status::{Cause, Failure, Result};
+use super::validate::metadata;
 
 const NOT_OLDER_THAN: &str = "NotOlderThan";
 
@@ -27,23 +29,7 @@ pub(crate) fn check(call: &Call, verb: &str) -> Result<()> {
 fn writes(call: &Call) -> Vec<Cause> {
     let mut causes = Vec::new();
     let manager = call.param("fieldManager");
-    if manager.len() > 128 {
-        causes.push(Cause {
-            reason: "FieldValueTooLong",
-            message: "Too long: may not be more than 128 bytes".into(),
-            field: "fieldManager".into(),
-        });
-    }
-    if let Some((at, letter)) = manager
-        .char_indices()
-        .find(|(_, letter)| letter.is_control())
-    {
-        let text = format!(
-            "Invalid value: {manager:?}: invalid character U+{:04X} (at position {at})",
-            u32::from(letter)
-        );
-        causes.push(Cause::invalid("fieldManager", text));
-    }
+    metadata::manager("fieldManager", manager, &mut causes);
     causes.extend(dry_run(call));
     let validation = call.param("fieldValidation");
     if !matches!(validation, "" | "Ignore" | "Strict" | "Warn") {
@@ -63,10 +49,8 @@ fn dry_run(call: &Call) -> Option<Cause> {
 
 fn check_list(call: &Call, is_watch: bool) -> Result<()> {
     for field in ["timeoutSeconds", "limit"] {
-        let number = call.param(field);
-        if call.query.contains_key(field) && number.parse::<i64>().is_err() {
-            let text = format!("strconv.ParseInt: parsing {number:?}: invalid syntax");
-            return Err(Failure::bad_request(text));
+        if let Some(number) = call.query.get(field) {
+            go::parse_int(number).map_err(Failure::bad_request)?;
         }
     }
     let causes = match is_watch {

@@ -10,7 +10,8 @@ use super::request::Call;
 use super::selector::Selector;
 use super::status::{Cause, Failure, Result};
 use super::store::Key;
-use super::{Reply, Request, State, event};
+use super::token::Token;
+use super::{Reply, Request, State, event, go};
 
 /// A part of a collection.
 pub(crate) struct Page {
@@ -49,7 +50,7 @@ impl State {
     pub(crate) fn page(&self, request: &Request<'_>, reading: Reading) -> Result<Page> {
         let (kind, call) = (request.kind, request.call);
         let selector = Selector::read(call, kind)?;
-        let token = Continue::read(call.param("continue"))?;
+        let token = Token::read(call.param("continue"))?;
         if token.is_some() && !matches!(call.param("resourceVersion"), "" | "0") {
             let text = "specifying resource version is not allowed when using continue";
             return Err(Failure::bad_request(text));
@@ -64,16 +65,18 @@ impl State {
             _ => call.param("limit").parse().unwrap_or_default(),
         };
         let version = match &token {
-            Some(token) => token.version,
+            Some(token) => token.version.unwrap_or(self.store.version()),
             None => self.version_to_list(call, limit > 0 || reading == Reading::Paged)?,
         };
         if version < self.store.horizon() {
-            return Err(Failure::expired(match token {
-                Some(_) => "The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter.".to_owned(),
-                None => "The resourceVersion for the provided list is too old.".to_owned(),
-            }));
+            return Err(match token {
+                Some(token) => Failure::expired("The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.")
+                    .to_be_continued(token.at_newest().write()),
+                None => {
+                    Failure::expired("The resourceVersion for the provided list is too old.")
+                }
+            });
         }
-        let after = token.map(|token| (token.namespace, token.name));
         let mut items = Vec::new();
         let mut last = None;
         let mut remaining = 0;
@@ -87,10 +90,10 @@ impl State {
             past.iter().filter(|(key, _)| is_meant(key)).collect()
         };
         for (key, stored) in objects {
-            let is_before = |(namespace, name): &(String, String)| {
-                (&key.namespace, &key.name) <= (namespace, name)
-            };
-            if after.as_ref().is_some_and(is_before) {
+            if token
+                .as_ref()
+                .is_some_and(|token| !token.is_before(key, namespace))
+            {
                 continue;
             }
             kind.check_stored(stored)?;
@@ -108,7 +111,7 @@ impl State {
         }
         let mut metadata = json!({"resourceVersion": version.to_string()});
         if let (Some(last), 1..) = (last, remaining) {
-            metadata["continue"] = next_page(version, last).into();
+            metadata["continue"] = Token::after(version, last, namespace).write().into();
             if selector.is_empty() {
                 metadata["remainingItemCount"] = remaining.into();
             }
@@ -158,9 +161,8 @@ pub(crate) fn parse_version(text: &str) -> Result<u64, String> {
     if text.is_empty() {
         return Ok(0);
     }
-    text.parse().map_err(|_| {
-        format!("resourceVersion: Invalid value: {text:?}: strconv.ParseUint: parsing {text:?}: invalid syntax")
-    })
+    let shown = go::quoted(text);
+    go::parse_uint(text).map_err(|why| format!("resourceVersion: Invalid value: {shown}: {why}"))
 }
 
 pub(crate) fn bad_version(wrong: String) -> Failure {
@@ -175,54 +177,4 @@ pub(crate) fn too_large(wanted: u64, newest: u64) -> Failure {
     };
     let text = format!("Timeout: Too large resource version: {wanted}, current: {newest}");
     Failure::timeout(text, 1).with_causes(vec![cause])
-}
-
-/// The token for what comes after a key.
-fn next_page(version: u64, last: &Key) -> String {
-    let token = Continue {
-        version,
-        namespace: last.namespace.clone(),
-        name: last.name.clone(),
-    };
-    token.write()
-}
-
-/// Where a page ended.
-struct Continue {
-    version: u64,
-    namespace: String,
-    name: String,
-}
-
-impl Continue {
-    /// Opaque to clients; hexadecimal JSON.
-    fn write(&self) -> String {
-        let text = json!([self.version, self.namespace, self.name]).to_string();
-        text.bytes().map(|byte| format!("{byte:02x}")).collect()
-    }
-
-    fn read(text: &str) -> Result<Option<Self>> {
-        if text.is_empty() {
-            return Ok(None);
-        }
-        let wrong = |why: &str| {
-            let text = format!("invalid continue token: continue key is not valid: {why}");
-            Failure::bad_request(text)
-        };
-        let bytes = (0..text.len()).step_by(2).map(|at| {
-            text.get(at..at + 2)
-                .and_then(|digits| u8::from_str_radix(digits, 16).ok())
-        });
-        let token = bytes
-            .collect::<Option<Vec<u8>>>()
-            .and_then(|bytes| serde_json::from_slice::<(u64, String, String)>(&bytes).ok());
-        match token {
-            Some((version, namespace, name)) => Ok(Some(Self {
-                version,
-                namespace,
-                name,
-            })),
-            None => Err(wrong("illegal base64 data at input byte 0")),
-        }
-    }
 }

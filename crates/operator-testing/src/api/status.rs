@@ -15,6 +15,8 @@ pub(crate) struct Failure {
     pub message: String,
     /// `None` where the server has no details, not even empty ones.
     details: Option<Map<String, Value>>,
+    /// The token for the rest of a list.
+    token: Option<String>,
     /// Whether the answer is the message as text, and no Status.
     pub is_text: bool,
 }
@@ -36,6 +38,7 @@ impl Failure {
             reason,
             message: message.into(),
             details: None,
+            token: None,
             is_text: false,
         }
     }
@@ -172,6 +175,12 @@ impl Failure {
     /// What a request builds on is older than what is kept.
     pub fn expired(message: impl Into<String>) -> Self {
         Self::new(410, "Expired", message)
+    }
+
+    /// With the token for the rest of a list, as it is now.
+    pub fn to_be_continued(mut self, token: String) -> Self {
+        self.token = Some(token);
+        self
     }
 
     /// A patch of a media type that built-in kinds do not know.
@@ -345,6 +354,9 @@ impl Failure {
             "status": "Failure",
             "message": self.message,
         });
+        if let Some(token) = &self.token {
+            status["metadata"]["continue"] = token.as_str().into();
+        }
         if !self.reason.is_empty() {
             status["reason"] = self.reason.into();
         }

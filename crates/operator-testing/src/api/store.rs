@@ -1,5 +1,6 @@
 //! The objects, their versions, and the log of changes that watches and old lists are answered from.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
@@ -8,13 +9,34 @@ use serde_json::Value;
 use super::kind::Kind;
 
 /// Where an object is stored; its version is not part of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Key {
     pub group: String,
     pub plural: String,
     /// Empty for cluster-scoped objects.
     pub namespace: String,
     pub name: String,
+}
+
+/// The order of the keys in etcd, where a slash is after each namespace: `a-b` comes before `a`.
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let namespaces = || {
+            let ours = self.namespace.bytes().chain(*b"/");
+            ours.cmp(other.namespace.bytes().chain(*b"/"))
+        };
+        self.group
+            .cmp(&other.group)
+            .then_with(|| self.plural.cmp(&other.plural))
+            .then_with(namespaces)
+            .then_with(|| self.name.cmp(&other.name))
+    }
+}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
 }
 
 impl Key {

@@ -56,11 +56,11 @@ impl State {
         };
         self.check_collection(&kind)?;
         let newest = self.store.version();
-        let timeout = call.param("timeoutSeconds").parse();
-        let timeout = timeout
-            .ok()
-            .filter(|seconds| *seconds > 0)
-            .unwrap_or(LONGEST);
+        let timeout = match call.param("timeoutSeconds").parse::<i64>() {
+            Ok(0) | Err(_) => LONGEST,
+            // One below zero is over before it begins.
+            Ok(seconds) => seconds.try_into().unwrap_or(0),
+        };
         let mut subscription = Subscription {
             kind,
             namespace: request.path.namespace.clone(),
@@ -76,7 +76,9 @@ impl State {
             text => parse_version(text).map_err(Failure::internal)?,
         };
         let has_initial = call.flag("sendInitialEvents") || options::is_from_beginning(call);
-        if has_initial && from > newest {
+        if has_initial && timeout == 0 {
+            subscription.is_refused = true;
+        } else if has_initial && from > newest {
             subscription.first = vec![too_large(from, newest).to_event()];
             subscription.is_refused = true;
         } else if has_initial {

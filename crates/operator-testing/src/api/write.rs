@@ -15,7 +15,7 @@ use super::status::{Cause, Failure, Result};
 use super::store::Key;
 use super::strategy::{creates, desired, needs_version, restrict};
 use super::tracking::{is_reset, without_managers};
-use super::{Reply, Request, State, decode, defaults, json};
+use super::{Reply, Request, State, decode, defaults, go, json};
 
 /// An object about to be stored, with its field managers.
 pub(crate) struct Draft {
@@ -94,7 +94,7 @@ impl State {
         self.check_owners(request, None, &object)?;
         let warnings = metadata::warnings(kind, None, &object);
         warnings.iter().for_each(|text| request.call.warn(text));
-        let version = text(&object, "resourceVersion").parse::<u64>();
+        let version = go::parse_uint(text(&object, "resourceVersion"));
         if version.is_ok_and(|version| version != 0) {
             return Err(Failure::internal(
                 "resourceVersion should not be set on objects to be created",

@@ -115,7 +115,10 @@ impl Side {
                 user => self.server.client_as(user),
             };
             let raw = ask(client, step, &self.values).await?;
-            if !step.is_reached(&raw) && self.server.is_real() && Instant::now() < deadline {
+            if !step.is_reached(&raw, &self.values)
+                && self.server.is_real()
+                && Instant::now() < deadline
+            {
                 tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             }

@@ -77,7 +77,7 @@ impl Managers {
                 },
                 subresource: text("subresource"),
             };
-            let fields = FieldSet::from_fields(&entry["fieldsV1"]);
+            let fields = FieldSet::from_fields(&entry["fieldsV1"])?;
             let time = entry["time"].as_str().map(str::to_owned);
             managers.0.insert(
                 id,
@@ -169,7 +169,9 @@ impl Managers {
                 Operation::Apply => "Apply",
                 Operation::Update => "Update",
             };
-            entry.insert("manager".into(), id.name.as_str().into());
+            if !id.name.is_empty() {
+                entry.insert("manager".into(), id.name.as_str().into());
+            }
             entry.insert("operation".into(), operation.into());
             entry.insert("apiVersion".into(), owned.api_version.as_str().into());
             if let Some(time) = &owned.time {

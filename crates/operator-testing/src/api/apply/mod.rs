@@ -19,6 +19,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
+pub(crate) use self::compare::Comparison;
 pub(crate) use self::fields::{Repeats, fields_of, undeclared};
 pub(crate) use self::managers::{ManagerId, Managers, Operation, Owned};
 pub(crate) use self::path::Step;
@@ -26,7 +27,6 @@ pub(crate) use self::set::FieldSet;
 pub(crate) use self::shape::Node;
 pub(crate) use self::version::Versions;
 
-use self::compare::Comparison;
 use self::merge::merge;
 use self::reconcile::reconciled;
 use self::remove::remove;

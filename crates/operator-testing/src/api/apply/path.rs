@@ -14,7 +14,7 @@ pub(crate) enum Step {
     /// An item of a set, as JSON text.
     Value(String),
     /// An item of a list by its place.
-    Index(u64),
+    Index(i64),
 }
 
 impl Step {
@@ -32,24 +32,24 @@ impl Step {
         Self::Key(Value::Object(fields).to_string())
     }
 
-    /// Reads a key of `fieldsV1`, such as `f:spec` or `k:{"name":"x"}`.
-    pub fn parse(text: &str) -> Option<Self> {
-        let (sort, rest) = text.split_once(':')?;
-        match sort {
-            "f" => Some(Self::field(rest)),
-            "k" => {
+    /// Reads a key of `fieldsV1`, such as `f:spec` or `k:{"name":"x"}`: `None` where it is none, `Some(None)` of a sort that is not known.
+    pub fn parse(text: &str) -> Option<Option<Self>> {
+        let sort = *text.as_bytes().first()?;
+        let rest = text.get(1..)?.strip_prefix(':')?;
+        let step = match sort {
+            b'f' => Self::field(rest),
+            b'k' => {
                 let fields: Map<String, Value> = serde_json::from_str(rest).ok()?;
                 let fields = fields
                     .iter()
                     .map(|(name, value)| (name.as_str(), value.clone()));
-                Some(Self::key(fields.collect()))
+                Self::key(fields.collect())
             }
-            "v" => Some(Self::Value(
-                serde_json::from_str::<Value>(rest).ok()?.to_string(),
-            )),
-            "i" => rest.parse().ok().map(Self::Index),
-            _ => None,
-        }
+            b'v' => Self::Value(serde_json::from_str::<Value>(rest).ok()?.to_string()),
+            b'i' => Self::Index(rest.parse().ok()?),
+            _ => return Some(None),
+        };
+        Some(Some(step))
     }
 
     /// The key of `fieldsV1`.

@@ -147,25 +147,40 @@ impl FieldSet {
         paths
     }
 
-    /// Reads [`fieldsV1`]; an entry that is no path is left out.
+    /// Reads [`fieldsV1`]; `None` where it is not of that form.
     ///
     /// [`fieldsV1`]: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/object-meta/#System
-    pub fn from_fields(fields: &Value) -> Self {
+    pub fn from_fields(fields: &Value) -> Option<Self> {
+        Some(Self::read(fields)?.0)
+    }
+
+    /// The set below a step, and whether the step itself is a member.
+    fn read(fields: &Value) -> Option<(Self, bool)> {
         let mut set = Self::default();
-        for (key, value) in fields.as_object().into_iter().flatten() {
-            let Some(step) = Step::parse(key) else {
+        let mut is_member = false;
+        let fields = match fields {
+            Value::Null => return Some((set, true)),
+            other => other.as_object()?,
+        };
+        for (key, value) in fields {
+            if key == "." {
+                is_member = true;
+                continue;
+            }
+            // What a future server may know is passed over.
+            let Some(step) = Step::parse(key)? else {
                 continue;
             };
-            let below = value.as_object();
-            if below.is_none_or(|below| below.is_empty() || below.contains_key(".")) {
+            let (below, is_owned) = Self::read(value)?;
+            if is_owned {
                 set.members.insert(step.clone());
             }
-            let below = Self::from_fields(value);
             if !below.is_empty() {
                 set.children.insert(step, below);
             }
         }
-        set
+        is_member |= set.is_empty();
+        Some((set, is_member))
     }
 
     /// Writes `fieldsV1`.

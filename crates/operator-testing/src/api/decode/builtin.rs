@@ -102,6 +102,10 @@ pub(super) fn settle_builtin(
         }
         return Ok(());
     }
+    if last_word(schema) == Some("FieldsV1") {
+        // It is read where it is needed.
+        return Ok(());
+    }
     let type_ = target.type_.as_deref().unwrap_or_default();
     if target.format.as_deref() == Some("byte")
         && let Some(items) = value.as_array()

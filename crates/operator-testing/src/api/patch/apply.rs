@@ -113,14 +113,14 @@ impl State {
             )));
         }
         let writer = request.writer(Operation::Apply);
-        let minds_last = last_applied::is_minded(&writer.id.name, &base);
         let force = request.call.flag("force");
         let applied_to = writer.apply(&bare, applied, &before, force);
         let (mut object, managers) = match applied_to {
-            Err(Refusal::Conflicts(found))
-                if minds_last && last_applied::allows(&base, &found, node(kind)) =>
-            {
-                writer.apply(&bare, applied, &before, true)
+            Err(Refusal::Conflicts(found)) => {
+                match last_applied::unsettled(&writer, &bare, found) {
+                    open if open.is_empty() => writer.apply(&bare, applied, &before, true),
+                    open => Err(Refusal::Conflicts(open)),
+                }
             }
             other => other,
         }
@@ -128,9 +128,7 @@ impl State {
             Refusal::Conflicts(conflicts) => conflict(conflicts),
             Refusal::Failed(why) => Failure::internal(why),
         })?;
-        if minds_last {
-            last_applied::update(&mut object, sent);
-        }
+        last_applied::update(&writer, &mut object, sent);
         Ok((object, managers))
     }
 }

@@ -89,8 +89,37 @@ fn merged(live: &Value, patch: &Value) -> Result<Value> {
         )));
     }
     let mut object = live.clone();
-    json_patch::merge(&mut object, patch);
+    merge(&mut object, patch);
     Ok(object)
+}
+
+/// Merges as the Go library does it, which takes nulls away within lists as well.
+fn merge(value: &mut Value, patch: &Value) {
+    match (value, patch) {
+        (Value::Object(fields), Value::Object(patch)) => {
+            for (name, patch) in patch {
+                match fields.get_mut(name) {
+                    _ if patch.is_null() => drop(fields.shift_remove(name)),
+                    Some(field) if !field.is_null() => merge(field, patch),
+                    _ => drop(fields.insert(name.clone(), pruned(patch))),
+                }
+            }
+        }
+        (value @ Value::Object(_), patch) => *value = patch.clone(),
+        (value, patch) => *value = pruned(patch),
+    }
+}
+
+fn pruned(patch: &Value) -> Value {
+    match patch {
+        Value::Object(fields) => {
+            let fields = fields.iter().filter(|(_, value)| !value.is_null());
+            let fields = fields.map(|(name, value)| (name.clone(), pruned(value)));
+            Value::Object(fields.collect())
+        }
+        Value::Array(items) => items.iter().map(pruned).collect(),
+        other => other.clone(),
+    }
 }
 
 /// Whether a patched object is still of its kind.

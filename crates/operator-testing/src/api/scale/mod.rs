@@ -19,6 +19,10 @@ use super::{Reply, Request, State, decode, patch};
 /// The version of all scales.
 const SCALE: &str = "autoscaling/v1";
 
+/// What the decoder of custom kinds' scales says whatever is wrong.
+const UNREGISTERED: &str =
+    r#"no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111""#;
+
 /// What a scale without replicas has to the real server, so that a patch that sets none is known.
 const UNSET: i32 = i32::MIN;
 
@@ -26,6 +30,7 @@ impl State {
     pub(crate) fn serve_scale(&mut self, request: &Request<'_>, verb: &str) -> Result<Reply> {
         let kind = request.kind;
         let paths = paths(kind)?;
+        let sent = request.sent_scale(verb)?;
         let live = self
             .live(request)?
             .ok_or_else(|| Failure::not_found(kind, &request.path.name))?;
@@ -46,7 +51,7 @@ impl State {
         let parent = Parent::of(kind, &live);
         let managers = parent.to_scale();
         metadata::set(&mut scale, "managedFields", managers.write_or_null());
-        let (wanted, managers) = self.scaled(request, verb, &scale, managers)?;
+        let (wanted, managers) = self.scaled(request, sent, &scale, managers)?;
         let mut object = with_replicas(request, &live, &wanted, &paths)?;
         let written = object.clone();
         let mut lost = request.settle(&mut object)?;
@@ -70,7 +75,7 @@ impl State {
     fn scaled(
         &self,
         request: &Request<'_>,
-        verb: &str,
+        sent: Option<Value>,
         live: &Value,
         before: Managers,
     ) -> Result<(Value, Managers)> {
@@ -79,27 +84,22 @@ impl State {
             kind: &kind,
             ..*request
         };
-        let wanted = match (verb, request.call.content_type.as_str()) {
-            ("update", _) => {
-                let mut wanted = request.call.object(&kind)?;
-                if decode::identify(&kind, &mut wanted).is_err() {
-                    let text = r#"no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111""#;
-                    return Err(Failure::bad_request(text));
-                }
-                of_scale.settle(&mut wanted)?;
-                patch::check_names(request, &wanted)?;
+        let is_patch = sent.is_none();
+        let wanted = match (sent, request.call.content_type.as_str()) {
+            (Some(wanted), _) => {
                 check_identity(request, &wanted, text(live, "uid"))?;
                 wanted
             }
-            (_, patch::APPLY) => {
-                patch::check_manager(request)?;
-                return self.applied_scale(request, &of_scale, live, &before);
+            (None, patch::APPLY) => {
+                let applied = self.applied_scale(request, &of_scale, live, &before)?;
+                check_patched(request, &applied.0, live)?;
+                return Ok(applied);
             }
-            _ => {
-                patch::check_media(request)?;
-                of_scale.patched(live)?.0
-            }
+            (None, _) => of_scale.patched(live)?.0,
         };
+        if is_patch {
+            check_patched(request, &wanted, live)?;
+        }
         // What nobody owns stays so until the first apply.
         let managers = match before.0.is_empty() {
             true => before,
@@ -138,6 +138,48 @@ impl State {
             return Err(unconverted("failed to convert new", &namespace, name));
         }
         Ok((draft.object, draft.managers))
+    }
+}
+
+/// The scale that a patch makes has the uid of the object, or none.
+fn check_patched(request: &Request<'_>, wanted: &Value, live: &Value) -> Result<()> {
+    let (uid, expected) = (text(wanted, "uid"), text(live, "uid"));
+    if request.kind.custom.is_some() || uid.is_empty() || uid == expected {
+        return Ok(());
+    }
+    let of_scale = Kind {
+        plural: format!("{}/scale", request.kind.plural),
+        ..request.kind.clone()
+    };
+    let why =
+        format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {expected}");
+    Err(Failure::conflict(&of_scale, &request.path.name, &why))
+}
+
+impl Request<'_> {
+    /// The scale that an update sends; nothing of a patch, whose options are checked.
+    fn sent_scale(&self, verb: &str) -> Result<Option<Value>> {
+        match (verb, self.call.content_type.as_str()) {
+            ("get", _) => Ok(None),
+            ("update", _) => {
+                let kind = scale_kind(self.kind);
+                let mut wanted = self.call.object(&kind)?;
+                let of_scale = Request {
+                    kind: &kind,
+                    ..*self
+                };
+                let decoded = decode::identify(&kind, &mut wanted)
+                    .and_then(|()| of_scale.settle(&mut wanted));
+                decoded.map_err(|wrong| match self.kind.custom {
+                    Some(_) => Failure::bad_request(UNREGISTERED),
+                    None => wrong,
+                })?;
+                patch::check_names(self, &wanted)?;
+                Ok(Some(wanted))
+            }
+            (_, patch::APPLY) => patch::check_manager(self).map(|()| None),
+            _ => patch::check_media(self).map(|()| None),
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 
 use serde_json::{Value, json};
 
+use super::super::go;
 use super::super::kind::Kind;
 use super::super::metadata::{finalizers, is_deleting, is_standard_finalizer, text};
 use super::super::name;
@@ -11,7 +12,7 @@ use super::super::status::Cause;
 use super::rule::{self, invalid, refuse};
 
 /// So many bytes of annotations may an object have.
-const ANNOTATIONS_LIMIT: usize = 256 * 1024;
+pub(crate) const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 
 /// What is wrong with the metadata of a new object.
 pub(crate) fn of_new(kind: &Kind, object: &Value) -> Vec<Cause> {
@@ -30,6 +31,7 @@ pub(crate) fn of_new(kind: &Kind, object: &Value) -> Vec<Cause> {
     }
     causes.extend(maps(object));
     causes.extend(bad_finalizers(object));
+    causes.extend(managers(object));
     causes.extend(short_finalizers(kind, object));
     causes
 }
@@ -43,11 +45,13 @@ pub(crate) fn of_changed(
     immutable: Vec<Cause>,
 ) -> Vec<Cause> {
     let maps = maps(object);
-    let always = [maps.clone(), bad_finalizers(object)].concat();
+    let managers = managers(object);
+    let always = [maps.clone(), bad_finalizers(object), managers.clone()].concat();
     let short = short_finalizers(kind, object);
     let mut changed: Vec<Cause> = new_finalizers(live, object).into_iter().collect();
     changed.extend(immutable);
     changed.extend(maps);
+    changed.extend(managers);
     let mut causes = [&always[..], &changed].concat();
     if subresource.is_none() && is_checked_as_new(kind) {
         causes.extend(always);
@@ -101,18 +105,58 @@ fn bad_finalizers(object: &Value) -> Vec<Cause> {
     causes
 }
 
+/// What is wrong with the entries of `managedFields` that a client wrote.
+fn managers(object: &Value) -> Vec<Cause> {
+    const LONGEST: usize = 256;
+    let mut causes = Vec::new();
+    let entries = object["metadata"]["managedFields"].as_array();
+    for (at, entry) in entries.into_iter().flatten().enumerate() {
+        let text = |field: &str| entry[field].as_str().unwrap_or_default();
+        let field = format!("metadata.managedFields[{at}]");
+        manager(&format!("{field}.manager"), text("manager"), &mut causes);
+        if text("subresource").len() > LONGEST {
+            causes.push(too_long(&format!("{field}.subresource"), LONGEST));
+        }
+    }
+    causes
+}
+
+/// What is wrong with the name of a field manager.
+pub(crate) fn manager(field: &str, name: &str, causes: &mut Vec<Cause>) {
+    const LONGEST: usize = 128;
+    if name.len() > LONGEST {
+        causes.push(too_long(field, LONGEST));
+    }
+    for (at, letter) in name.char_indices().filter(|(_, it)| !go::is_printed(*it)) {
+        let text = format!(
+            "Invalid value: {}: invalid character U+{:04X} (at position {at})",
+            go::quoted(name),
+            u32::from(letter)
+        );
+        causes.push(Cause::invalid(field, text));
+    }
+}
+
+fn too_long(field: &str, limit: usize) -> Cause {
+    Cause {
+        reason: "FieldValueTooLong",
+        message: format!("Too long: may not be more than {limit} bytes"),
+        field: field.to_owned(),
+    }
+}
+
+/// So many bytes the annotations of an object have.
+pub(crate) fn annotations_size(found: &Value) -> usize {
+    let entries = found.as_object().into_iter().flatten();
+    let size = |(key, value): (&String, &Value)| key.len() + value.as_str().map_or(0, str::len);
+    entries.map(size).sum()
+}
+
 fn annotations(found: &Value, causes: &mut Vec<Cause>) {
     const FIELD: &str = "metadata.annotations";
     rule::annotations(FIELD, found, causes);
-    let entries = found.as_object().into_iter().flatten();
-    let size = |(key, value): (&String, &Value)| key.len() + value.as_str().map_or(0, str::len);
-    let size: usize = entries.map(size).sum();
-    if size > ANNOTATIONS_LIMIT {
-        causes.push(Cause {
-            reason: "FieldValueTooLong",
-            message: format!("Too long: may not be more than {ANNOTATIONS_LIMIT} bytes"),
-            field: FIELD.into(),
-        });
+    if annotations_size(found) > ANNOTATIONS_LIMIT {
+        causes.push(too_long(FIELD, ANNOTATIONS_LIMIT));
     }
 }
 
