@@ -190,30 +190,6 @@ async fn a_user_may_do_what_roles_say() {
 }
 
 #[tokio::test]
-async fn a_watch_from_a_forgotten_version_is_gone() {
-    let server = Server::in_memory();
-    server.install(WIDGETS).await.unwrap();
-    let api = widgets(&server);
-    let version = api
-        .list(&ListParams::default())
-        .await
-        .unwrap()
-        .metadata
-        .resource_version
-        .unwrap();
-    let running = api.watch(&WatchParams::default(), &version).await.unwrap();
-    server.service().unwrap().expire_watches();
-    let seen: Vec<_> = running.collect().await;
-    assert!(seen.is_empty(), "{seen:?}");
-    let again = api.watch(&WatchParams::default(), &version).await.unwrap();
-    let seen: Vec<_> = again.try_collect().await.unwrap();
-    let [WatchEvent::Error(status)] = seen.as_slice() else {
-        panic!("{seen:?}")
-    };
-    assert_eq!((status.code, status.reason.as_str()), (410, "Expired"));
-}
-
-#[tokio::test]
 async fn a_dropped_watch_goes_on_from_where_it_was() {
     let server = Server::in_memory();
     server.install(WIDGETS).await.unwrap();

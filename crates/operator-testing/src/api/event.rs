@@ -17,6 +17,12 @@ const NAMES: &[(&str, &str)] = &[
     ("deprecatedCount", "count"),
 ];
 
+/// What only the old form shows when it is empty, by both names.
+const SHOWN: [(&str, &str); 2] = [
+    ("reportingController", "reportingComponent"),
+    ("reportingInstance", "reportingInstance"),
+];
+
 pub(crate) fn is_new_event(kind: &Kind) -> bool {
     kind.is("events.k8s.io", "events")
 }
@@ -35,46 +41,44 @@ pub(crate) fn to_storage(kind: &Kind, object: Value) -> Value {
 
 /// An event of `events.k8s.io/v1` as one of `v1`.
 pub(crate) fn old_form(event: Value) -> Value {
-    match event {
-        Value::Object(fields) => renamed(fields, "v1", |name| {
-            NAMES
-                .iter()
-                .find(|(new, _)| *new == name)
-                .map(|(_, old)| *old)
-        }),
-        other => other,
+    let Value::Object(fields) = event else {
+        return event;
+    };
+    let mut event = renamed(fields, "v1", |name| {
+        let found = NAMES.iter().find(|(new, _)| *new == name);
+        found.map(|(_, old)| *old)
+    });
+    for (_, name) in SHOWN {
+        event.entry(name).or_insert("".into());
     }
+    event.into()
 }
 
 pub(crate) fn from_storage(kind: &Kind, object: Value) -> Value {
-    match object {
-        Value::Object(fields) if is_new_event(kind) => {
-            let mut event = renamed(fields, "events.k8s.io/v1", |name| {
-                NAMES
-                    .iter()
-                    .find(|(_, old)| *old == name)
-                    .map(|(new, _)| *new)
-            });
-            if let Some(fields) = event.as_object_mut() {
-                // Only the old form shows these when they are empty.
-                const SHOWN: [&str; 2] = ["reportingController", "reportingInstance"];
-                fields.retain(|name, value| *value != "" || !SHOWN.contains(&name.as_str()));
-            }
-            event
-        }
-        other => other,
+    let Value::Object(fields) = object else {
+        return object;
+    };
+    if !is_new_event(kind) {
+        return fields.into();
     }
+    let mut event = renamed(fields, "events.k8s.io/v1", |name| {
+        let found = NAMES.iter().find(|(_, old)| *old == name);
+        found.map(|(new, _)| *new)
+    });
+    let is_shown = |name: &str| !SHOWN.iter().any(|(new, _)| *new == name);
+    event.retain(|name, value| *value != "" || is_shown(name));
+    event.into()
 }
 
 fn renamed(
     fields: Map<String, Value>,
     api_version: &str,
     name: impl Fn(&str) -> Option<&'static str>,
-) -> Value {
+) -> Map<String, Value> {
     let mut object: Map<String, Value> = fields
         .into_iter()
         .map(|(field, value)| (name(&field).map_or(field, str::to_owned), value))
         .collect();
     object.insert("apiVersion".into(), api_version.into());
-    object.into()
+    object
 }

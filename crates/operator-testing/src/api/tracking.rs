@@ -49,7 +49,7 @@ pub(crate) fn writer<'a>(
         node: node(kind),
         versions: match &kind.custom {
             Some(custom) => Versions::Custom(&custom.definition.forms),
-            None => Versions::BuiltIn(&kind.kind, node(kind)),
+            None => Versions::BuiltIn(kind, node(kind)),
         },
         ignored: ignored(kind, subresource),
         time: Some(metadata::now()),

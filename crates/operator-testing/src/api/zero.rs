@@ -6,12 +6,13 @@ use serde_json::{Map, Value, json};
 use super::builtin::{OBJECT_META, builtin, resolve};
 use super::go::{omits, reference};
 
-const TIMES: [&str; 10] = [
+const TIMES: [&str; 11] = [
     "deprecatedFirstTimestamp",
     "eventTime",
     "deprecatedLastTimestamp",
     "finishedAt",
     "firstTimestamp",
+    "lastObservedTime",
     "lastProbeTime",
     "lastTimestamp",
     "lastTransitionTime",

@@ -4,15 +4,14 @@ use std::collections::BTreeMap;
 
 use super::shape::Node;
 use crate::api::builtin::builtin;
-use crate::api::kind::Form;
+use crate::api::kind::{Form, Kind};
 
 /// What is known of the versions, by `apiVersion`.
 #[derive(Clone, Copy)]
 pub(crate) enum Versions<'a> {
     Custom(&'a BTreeMap<String, Form>),
-    /// A built-in kind of this name, whose objects are taken to look the same in all its versions. Those of Event and
-    /// HorizontalPodAutoscaler do not.
-    BuiltIn(&'a str, Node<'a>),
+    /// A built-in kind, whose objects are taken to look the same in all its versions. Those of HorizontalPodAutoscaler do not.
+    BuiltIn(&'a Kind, Node<'a>),
 }
 
 impl<'a> Versions<'a> {
@@ -35,11 +34,11 @@ impl<'a> Versions<'a> {
                     "request to convert CR to an invalid group/version: {api_version}"
                 )),
             },
-            Self::BuiltIn(name, node) => {
-                let is_known = builtin()
-                    .kinds
-                    .iter()
-                    .any(|kind| kind.kind == name && kind.api_version() == api_version);
+            Self::BuiltIn(own, node) => {
+                // An event has another form in another group, which the server cannot convert here.
+                let is_known = builtin().kinds.iter().any(|kind| {
+                    kind.is(&own.group, &own.plural) && kind.api_version() == api_version
+                });
                 Ok(is_known.then_some(node))
             }
         }

@@ -157,22 +157,26 @@ fn check_patched(request: &Request<'_>, wanted: &Value, live: &Value) -> Result<
 }
 
 impl Request<'_> {
+    fn decoded(&self) -> Result<Value> {
+        let mut object = self.call.object(self.kind)?;
+        decode::identify(self.kind, &mut object)?;
+        self.settle(&mut object)?;
+        Ok(object)
+    }
+
     /// The scale that an update sends; nothing of a patch, whose options are checked.
     fn sent_scale(&self, verb: &str) -> Result<Option<Value>> {
         match (verb, self.call.content_type.as_str()) {
             ("get", _) => Ok(None),
             ("update", _) => {
                 let kind = scale_kind(self.kind);
-                let mut wanted = self.call.object(&kind)?;
                 let of_scale = Request {
                     kind: &kind,
                     ..*self
                 };
-                let decoded = decode::identify(&kind, &mut wanted)
-                    .and_then(|()| of_scale.settle(&mut wanted));
-                decoded.map_err(|wrong| match self.kind.custom {
-                    Some(_) => Failure::bad_request(UNREGISTERED),
-                    None => wrong,
+                let wanted = of_scale.decoded().map_err(|wrong| match wrong.code {
+                    400 if self.kind.custom.is_some() => Failure::bad_request(UNREGISTERED),
+                    _ => wrong,
                 })?;
                 patch::check_names(self, &wanted)?;
                 Ok(Some(wanted))

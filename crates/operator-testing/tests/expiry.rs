@@ -1,0 +1,52 @@
+//! Versions that the server in memory has forgotten, as a real one does after five minutes: watches and pages end with `410 Gone`.
+
+use futures::{StreamExt, TryStreamExt};
+use k8s_openapi::api::core::v1::Secret;
+use kube::Error;
+use kube::api::{Api, ListParams, WatchEvent, WatchParams};
+use operator_testing::Server;
+
+async fn secrets(server: &Server, names: &[&str]) -> Api<Secret> {
+    for name in names {
+        let secret = format!("{{apiVersion: v1, kind: Secret, metadata: {{name: {name}}}}}");
+        server.install(&secret).await.unwrap();
+    }
+    Api::default_namespaced(server.client())
+}
+
+#[tokio::test]
+async fn a_watch_from_a_forgotten_version_is_gone() {
+    let server = Server::in_memory();
+    let api = secrets(&server, &[]).await;
+    let list = api.list(&ListParams::default()).await.unwrap();
+    let version = list.metadata.resource_version.unwrap();
+    let running = api.watch(&WatchParams::default(), &version).await.unwrap();
+    server.service().unwrap().expire_watches();
+    let seen: Vec<_> = running.collect().await;
+    assert!(seen.is_empty(), "{seen:?}");
+    let again = api.watch(&WatchParams::default(), &version).await.unwrap();
+    let seen: Vec<_> = again.try_collect().await.unwrap();
+    let [WatchEvent::Error(status)] = seen.as_slice() else {
+        panic!("{seen:?}")
+    };
+    assert_eq!((status.code, status.reason.as_str()), (410, "Expired"));
+}
+
+#[tokio::test]
+async fn pages_of_a_forgotten_version_go_on_with_the_newest() {
+    let server = Server::in_memory();
+    let api = secrets(&server, &["a", "c"]).await;
+    let pages = ListParams::default().limit(1);
+    let first = api.list(&pages).await.unwrap();
+    secrets(&server, &["b"]).await;
+    server.service().unwrap().expire_watches();
+    let token = first.metadata.continue_.unwrap();
+    let Err(Error::Api(refused)) = api.list(&pages.clone().continue_token(&token)).await else {
+        panic!("a page of a version that is gone")
+    };
+    assert_eq!((refused.code, refused.reason.as_str()), (410, "Expired"));
+    let token = refused.metadata.and_then(|it| it.continue_).unwrap();
+    let second = api.list(&pages.continue_token(&token)).await.unwrap();
+    let names = second.items.iter().map(|it| it.metadata.name.as_deref());
+    assert_eq!(names.collect::<Vec<_>>(), [Some("b")]);
+}
