@@ -6,7 +6,7 @@ use super::decode::{Lost, Settled};
 use super::duplicate::duplicates;
 use super::go::{self, Undecodable};
 use super::kind::Kind;
-use super::metadata::text;
+use super::metadata::{name, text};
 use super::status::{Failure, Result};
 use super::{Request, decode, json, patch};
 
@@ -123,7 +123,8 @@ impl Request<'_> {
                 Failure::invalid_patch(&self.shown(object, patch), &wrong.converted)
             }
             patch::APPLY => {
-                let printed = self.kind.printed(&self.sent_namespace(), &self.path.name);
+                let sent = json::yaml(&self.call.body).unwrap_or_default();
+                let printed = self.kind.printed(text(&sent, "namespace"), name(&sent));
                 let Kind {
                     kind,
                     group,
@@ -145,11 +146,5 @@ impl Request<'_> {
             patch::STRATEGIC => go::printed(patch),
             _ => json::sorted(object).to_string(),
         }
-    }
-
-    /// The namespace that an applied object names.
-    pub(crate) fn sent_namespace(&self) -> String {
-        let sent = json::yaml(&self.call.body).unwrap_or_default();
-        text(&sent, "namespace").to_owned()
     }
 }

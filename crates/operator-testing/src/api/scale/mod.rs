@@ -4,7 +4,7 @@
 
 mod parent;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use self::parent::Parent;
 use super::apply::{Managers, Operation};
@@ -14,7 +14,7 @@ use super::metadata::{self, text};
 use super::status::{Cause, Failure, Result};
 use super::tracking::without_managers;
 use super::write::{Draft, check_identity};
-use super::{Reply, Request, State, decode, patch};
+use super::{Reply, Request, State, decode, json, patch};
 
 /// The version of all scales.
 const SCALE: &str = "autoscaling/v1";
@@ -133,9 +133,10 @@ impl State {
         }
         let draft = self.applied(of_scale, Some(live))?;
         if is_custom && without_managers(&draft.object) != without_managers(live) {
-            let namespace = request.sent_namespace();
+            let sent = json::yaml(&request.call.body)?;
+            let namespace = text(&sent, "namespace");
             let name = &request.path.name;
-            return Err(unconverted("failed to convert new", &namespace, name));
+            return Err(unconverted("failed to convert new", namespace, name));
         }
         Ok((draft.object, draft.managers))
     }
@@ -246,7 +247,7 @@ fn paths(kind: &Kind) -> Result<Scale> {
 }
 
 fn show(object: &Value, paths: &Scale) -> Value {
-    let mut scale = json!({
+    let mut scale = serde_json::json!({
         "kind": "Scale",
         "apiVersion": SCALE,
         "metadata": {},
@@ -384,7 +385,7 @@ fn write(object: &mut Value, path: &str, value: Value) {
     let mut place = object;
     for part in path.trim_start_matches('.').split('.') {
         if !place.is_object() {
-            *place = json!({});
+            *place = serde_json::json!({});
         }
         place = &mut place[part];
     }

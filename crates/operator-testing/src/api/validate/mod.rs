@@ -3,6 +3,7 @@
 //!
 //! [validation]: https://github.com/kubernetes/kubernetes/blob/master/pkg/apis/core/validation/validation.go
 
+mod address;
 mod claim;
 mod config;
 mod cron_job;

@@ -1,9 +1,10 @@
 //! The status of a pod.
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::super::super::name;
 use super::super::super::status::Cause;
+use super::super::address;
 use super::super::rule::{invalid, list, number, refuse, text};
 
 pub(super) fn check(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
@@ -47,5 +48,46 @@ pub(super) fn check(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
             let why = "may not be transitioned to non-terminated state";
             causes.push(Cause::forbidden(field, why));
         }
+    }
+    addresses("podIPs", live, status, causes);
+    if let Some(first) = list(status, "hostIPs").first() {
+        let ip = text(first, "ip");
+        if text(status, "hostIP") != ip {
+            let why = "must be equal to `hostIP`";
+            causes.push(invalid("status.hostIPs[0].ip", format!("{ip:?}"), why));
+        }
+        addresses("hostIPs", live, status, causes);
+    }
+}
+
+/// The addresses of a pod or its host: one, or one of each family.
+fn addresses(field: &str, live: &Value, status: &Value, causes: &mut Vec<Cause>) {
+    fn texts<'a>(status: &'a Value, field: &str) -> Vec<&'a str> {
+        let items = list(status, field).iter();
+        items.map(|item| text(item, "ip")).collect()
+    }
+    let (before, now) = (texts(&live["status"], field), texts(status, field));
+    let path = format!("status.{field}");
+    for (at, ip) in now.iter().enumerate() {
+        address::legacy(&format!("{path}[{at}]"), ip, &before, causes);
+    }
+    if now.len() < 2 {
+        return;
+    }
+    let is_dual = address::are_dual(&now);
+    if let Err(at) = is_dual {
+        let wrong = now[at];
+        causes.push(Cause {
+            reason: "InternalError",
+            message: format!(
+                "Internal error: failed to check for dual stack with error:invalid IP[{at}]: {wrong}"
+            ),
+            field: path.clone(),
+        });
+    }
+    if is_dual != Ok(true) || now.len() > 2 {
+        let shown = now.iter().map(|ip| json!({"IP": ip})).collect::<Value>();
+        let why = "may specify no more than one IP for each IP family";
+        causes.push(invalid(path, shown, why));
     }
 }
