@@ -187,9 +187,6 @@ pub enum Fatal {
         /// How.
         reason: String,
     },
-    /// The server of health and metrics ended; no probe would be answered any more.
-    #[error("health and metrics are no longer served: {0}")]
-    Unserved(String),
     /// A task of the runtime ended that should not.
     #[error("a task ended early: {0}")]
     Task(String),

@@ -146,7 +146,10 @@ impl Operator {
             let health = health.clone();
             async move { match health.beat().await {} }
         });
-        background.spawn(server::serve(listener, health.clone(), metrics.clone()));
+        background.spawn({
+            let (health, metrics) = (health.clone(), metrics.clone());
+            async move { match server::serve(listener, health, metrics).await {} }
+        });
         background.spawn({
             let (health, stop) = (health.clone(), stop.clone());
             async move {
