@@ -51,33 +51,55 @@ fn types_read_and_write_what_their_schemas_allow() {
         return;
     }
     apis.extend(crd::read("odd.yaml", include_str!("odd.yaml")).unwrap());
-    for mode in [SchemaMode::Derive, SchemaMode::Embed] {
-        let mut rest = apis.as_slice();
-        while !rest.is_empty() {
-            let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("corpus-{mode:?}"));
-            let count = write_crate(&folder, rest, mode);
-            eprintln!("{mode:?}: {count} definitions, from {}", rest[0].name());
-            run(&folder, mode);
-            rest = &rest[count..];
+    // both modes are compiled at once
+    let workspace = Path::new(env!("CARGO_TARGET_TMPDIR")).join("corpus");
+    let mut rests = [
+        (SchemaMode::Derive, apis.as_slice()),
+        (SchemaMode::Embed, apis.as_slice()),
+    ];
+    while rests.iter().any(|(_, rest)| !rest.is_empty()) {
+        let _ = fs::remove_dir_all(&workspace);
+        let mut members = vec![];
+        for (mode, rest) in rests.iter_mut().filter(|(_, rest)| !rest.is_empty()) {
+            let member = format!("{mode:?}").to_lowercase();
+            let count = write_crate(&workspace.join(&member), rest, *mode);
+            eprintln!("{member}: {count} definitions, from {}", rest[0].name());
+            *rest = &rest[count..];
+            members.push(member);
+        }
+        let manifest = WORKSPACE.replace("MEMBERS", &format!("{members:?}"));
+        fs::write(workspace.join("Cargo.toml"), manifest).unwrap();
+        fs::copy(root().join("Cargo.lock"), workspace.join("Cargo.lock")).unwrap();
+        cargo(&workspace, &["build"]);
+        for member in &members {
+            cargo(
+                &workspace,
+                &["run", "--package", &format!("corpus-{member}")],
+            );
         }
     }
 }
 
-fn run(folder: &Path, mode: SchemaMode) {
+fn cargo(workspace: &Path, args: &[&str]) {
     let status = Command::new(env!("CARGO"))
-        .args(["run", "--quiet", "--offline"])
-        .current_dir(folder)
+        .args(args)
+        .args(["--quiet", "--offline"])
+        .current_dir(workspace)
         // that of the tests, which has most dependencies already
-        .env("CARGO_TARGET_DIR", folder.join("../.."))
+        .env("CARGO_TARGET_DIR", workspace.join("../.."))
         .status()
         .unwrap();
-    assert!(status.success(), "{mode:?}: see above");
+    assert!(status.success(), "{args:?}: see above");
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
 }
 
 /// A crate with a module for each version of the first definitions, as many as are compiled at once, whose `main` checks them all.
 fn write_crate(folder: &Path, apis: &[Api], mode: SchemaMode) -> usize {
+    let member = format!("{mode:?}").to_lowercase();
     let source = folder.join("src");
-    let _ = fs::remove_dir_all(&source);
     fs::create_dir_all(&source).unwrap();
     let mut library = "pub mod check;\nmod difference;\n".to_owned();
     let mut calls = String::new();
@@ -99,31 +121,27 @@ fn write_crate(folder: &Path, apis: &[Api], mode: SchemaMode) -> usize {
             fs::write(source.join(format!("{name}.rs")), &module.text).unwrap();
             fs::write(source.join(format!("{name}.json")), case.to_string()).unwrap();
             library += &format!("pub mod {name};\n");
-            let kind = format!("corpus::{name}::{}", module.facts.root);
+            let kind = format!("corpus_{member}::{name}::{}", module.facts.root);
             calls += &format!(
                 "    faults += check::<{kind}>(\"{name}\", include_str!(\"{name}.json\"));\n"
             );
         }
     }
     let main = format!(
-        "use corpus::check::check;\n\nfn main() {{\n    let mut faults = 0;\n{calls}    assert_eq!(faults, 0);\n}}\n"
+        "use corpus_{member}::check::check;\n\nfn main() {{\n    let mut faults = 0;\n{calls}    assert_eq!(faults, 0);\n}}\n"
     );
     fs::write(source.join("lib.rs"), library).unwrap();
     fs::write(source.join("main.rs"), main).unwrap();
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     for (from, to) in [
         ("tests/corpus/check.rs", "src/check.rs"),
         (
             "crates/operator-testing/src/difference.rs",
             "src/difference.rs",
         ),
-        ("Cargo.lock", "Cargo.lock"),
     ] {
-        fs::copy(root.join(from), folder.join(to)).unwrap();
+        fs::copy(root().join(from), folder.join(to)).unwrap();
     }
-    // a name for each, as cargo takes packages of one name for one another
-    let manifest = MANIFEST.replace("MODE", &format!("{mode:?}").to_lowercase());
-    fs::write(folder.join("Cargo.toml"), manifest).unwrap();
+    fs::write(folder.join("Cargo.toml"), MANIFEST.replace("MODE", &member)).unwrap();
     count
 }
 
@@ -131,11 +149,6 @@ const MANIFEST: &str = r#"[package]
 name = "corpus-MODE"
 version = "0.1.0"
 edition = "2024"
-
-[lib]
-name = "corpus"
-
-[workspace]
 
 [dependencies]
 k8s-openapi = { version = "0.29", features = ["schemars", "v1_33"] }
@@ -146,6 +159,11 @@ serde_json = { version = "1", features = ["float_roundtrip", "preserve_order"] }
 
 [lints.rust]
 warnings = "deny"
+"#;
+
+const WORKSPACE: &str = r#"[workspace]
+members = MEMBERS
+resolver = "3"
 
 [profile.dev]
 debug = "line-tables-only"

@@ -15,6 +15,8 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::Command,
+    sync::Mutex,
+    thread,
 };
 
 use serde_json::Value;
@@ -90,6 +92,20 @@ struct Totals {
     by_name: Named,
 }
 
+impl Totals {
+    fn add(&mut self, other: &Self) {
+        self.steps += other.steps;
+        self.failing += other.failing;
+        for (named, other) in [
+            (&mut self.named, &other.named),
+            (&mut self.by_name, &other.by_name),
+        ] {
+            named.all += other.all;
+            named.failing += other.failing;
+        }
+    }
+}
+
 /// Lines that were named, and those of them that failed to compile.
 #[derive(Default)]
 struct Named {
@@ -110,22 +126,32 @@ fn no_release_of_a_definition_costs_an_edit() {
         return;
     };
     let chosen = env::var("REPLAY").unwrap_or_default();
-    let mut totals = Totals::default();
-    for history in sorted(Path::new(&folder))
-        .iter()
-        .filter(|path| path.is_dir())
-    {
-        let name = history.file_name().unwrap().to_string_lossy();
-        if chosen.is_empty() || chosen.split(',').any(|part| name.contains(part)) {
-            replay(history, &mut totals);
+    let is_chosen = |path: &PathBuf| {
+        let name = path.file_name().unwrap().to_string_lossy();
+        let has = |part: &str| name.contains(part);
+        path.is_dir() && (chosen.is_empty() || chosen.split(',').any(has))
+    };
+    let mut histories = sorted(Path::new(&folder));
+    histories.retain(is_chosen);
+    let totals = Mutex::new(Totals::default());
+    let waiting = Mutex::new(histories.iter());
+    let next = || waiting.lock().unwrap().next();
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while let Some(history) = next() {
+                    let found = replay(history);
+                    totals.lock().unwrap().add(&found);
+                }
+            });
         }
-    }
+    });
     let Totals {
         steps,
         failing,
         named,
         by_name,
-    } = totals;
+    } = totals.into_inner().unwrap();
     assert!(steps > 0, "no history was chosen");
     eprintln!("{steps} steps");
     if env::var_os("REPLAY_COMPILES").is_some() {
@@ -140,7 +166,8 @@ fn no_release_of_a_definition_costs_an_edit() {
     }
 }
 
-fn replay(history: &Path, totals: &mut Totals) {
+fn replay(history: &Path) -> Totals {
+    let mut totals = Totals::default();
     let mut revisions = sorted(history);
     if let Ok(steps) = env::var("REPLAY_STEPS") {
         revisions.drain(
@@ -208,6 +235,7 @@ fn replay(history: &Path, totals: &mut Totals) {
         }
     }
     eprintln!("{}: {} steps", history.display(), revisions.len() - 1);
+    totals
 }
 
 /// The module of the version in which objects are stored.
