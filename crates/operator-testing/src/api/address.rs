@@ -87,6 +87,13 @@ impl State {
                 spec[field] = before;
             }
         }
+        if let Some(live) = live.map(|live| &live["spec"])
+            && live["clusterIP"] != spec["clusterIP"]
+            && live["clusterIPs"] == spec["clusterIPs"]
+            && live["clusterIP"].is_string()
+        {
+            spec["clusterIPs"] = json!([spec["clusterIP"]]);
+        }
         if spec["clusterIP"].is_null() {
             self.allocated += 1;
             let [_, _, c, d] = (self.allocated + 1).to_be_bytes();

@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::kind::Kind;
 use super::metadata::{self, is_deleting, name, text};
 use super::status::{Cause, Failure, Result};
+use super::strategy::needs_version;
 use super::{Request, State, crd, go, validate};
 
 impl State {
@@ -66,6 +67,18 @@ pub(crate) fn check_number(object: &Value) -> Result<()> {
     let version = text(object, "resourceVersion");
     if !version.is_empty() {
         go::parse_uint(version).map_err(Failure::internal)?;
+    }
+    Ok(())
+}
+
+/// An update of some kinds names the version that it builds on.
+pub(crate) fn check_given_version(kind: &Kind, object: &Value) -> Result<()> {
+    if matches!(text(object, "resourceVersion"), "" | "0") && needs_version(kind) {
+        let cause = Cause::invalid(
+            "metadata.resourceVersion",
+            "Invalid value: 0: must be specified for an update",
+        );
+        return Err(Failure::invalid_resource(kind, name(object), vec![cause]));
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! `DELETE` of one object and of collections: preconditions, propagation, finalizers.
 
+use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 
 use super::kind::Kind;
@@ -9,7 +10,7 @@ use super::read::Reading;
 use super::request::Call;
 use super::status::{Cause, Failure, Result};
 use super::store::Key;
-use super::{Reply, Request, State, crd, decode, go, json, namespace};
+use super::{Reply, Request, State, clock, crd, decode, go, namespace};
 
 /// [DeleteOptions], from the body or the query.
 ///
@@ -58,7 +59,7 @@ impl Options {
         // A body stands for the whole query.
         let mut sent = match call.body.is_empty() {
             true => of_query(call)?,
-            false => json::options(&call.body)?,
+            false => call.options(request.kind)?,
         };
         decode::options(&mut sent).map_err(|wrong| Failure::bad_request(wrong.decoded))?;
         check_options(&sent)?;
@@ -105,8 +106,8 @@ fn of_query(call: &Call) -> Result<Value> {
     if given("orphanDependents").is_some() {
         options["orphanDependents"] = call.flag("orphanDependents").into();
     }
-    if let Some(policy) = given("propagationPolicy") {
-        options["propagationPolicy"] = policy.into();
+    if let Some(policy) = call.query.get("propagationPolicy") {
+        options["propagationPolicy"] = policy.as_str().into();
     }
     if let Some(dry_run) = call.query.get("dryRun") {
         options["dryRun"] = json!([dry_run]);
@@ -173,7 +174,10 @@ impl State {
             return Err(Failure::not_found(kind, &key.name));
         };
         kind.check_stored(&live)?;
-        check_preconditions(kind, &live, options)?;
+        match kind.is("", "namespaces") || crd::is_definition(kind) {
+            true => check_store_preconditions(kind, &live, options)?,
+            false => check_preconditions(kind, &live, options)?,
+        }
         if kind.is("", "namespaces") && namespace::is_immortal(&key.name) {
             let text = format!(
                 "namespaces {:?} is forbidden: this namespace may not be deleted",
@@ -213,7 +217,11 @@ impl State {
                 is_gone: true,
             });
         }
-        if !is_deleting(&object) {
+        if is_deleting(&object) {
+            if kind.is("", "pods") {
+                shorten(&mut object, options.grace);
+            }
+        } else {
             match kind.is("", "namespaces") || crd::is_definition(kind) {
                 true => metadata::set(&mut object, "deletionTimestamp", metadata::now()),
                 false => mark(&mut object, grace),
@@ -287,7 +295,26 @@ fn grace(kind: &Kind, object: &Value, options: &Options) -> i64 {
         return 0;
     }
     let own = object["spec"]["terminationGracePeriodSeconds"].as_i64();
-    options.grace.or(own).unwrap_or(30).max(0)
+    match options.grace.or(own).unwrap_or(30) {
+        ..0 => 1,
+        seconds => seconds,
+    }
+}
+
+/// Gives an object that is being deleted less time, where it is asked for.
+fn shorten(object: &mut Value, wanted: Option<i64>) {
+    let had = object["metadata"]["deletionGracePeriodSeconds"].as_i64();
+    let (Some(had), Some(wanted)) = (had, wanted.map(|it| if it < 0 { 1 } else { it })) else {
+        return;
+    };
+    let end = text(object, "deletionTimestamp").parse::<Timestamp>();
+    if wanted < had
+        && let Ok(end) = end
+        && let Ok(end) = Timestamp::from_second(end.as_second() - had + wanted)
+    {
+        metadata::set(object, "deletionTimestamp", clock::text(end));
+        metadata::set(object, "deletionGracePeriodSeconds", wanted);
+    }
 }
 
 fn check_options(sent: &Value) -> Result<()> {
@@ -306,12 +333,39 @@ fn check_options(sent: &Value) -> Result<()> {
         return Err(Failure::invalid_options("DeleteOptions", vec![cause]));
     }
     let policy = &sent["propagationPolicy"];
+    if policy == "" {
+        let text = "Unsupported value: \"\": supported values: \"Foreground\", \"Background\", \"Orphan\", \"nil\"";
+        let cause = Cause::unsupported("propagationPolicy", text);
+        return Err(Failure::invalid_options("DeleteOptions", vec![cause]));
+    }
     if policy.is_string() && sent["orphanDependents"].is_boolean() {
         let text = format!(
             "Invalid value: {policy}: orphanDependents and deletionPropagation cannot be both set"
         );
         let cause = Cause::invalid("propagationPolicy", text);
         return Err(Failure::invalid_options("DeleteOptions", vec![cause]));
+    }
+    Ok(())
+}
+
+/// The same of kinds that the server marks without the usual steps.
+fn check_store_preconditions(kind: &Kind, live: &Value, options: &Options) -> Result<()> {
+    let wanted = [
+        ("UID", &options.uid, "uid"),
+        (
+            "ResourceVersion",
+            &options.resource_version,
+            "resourceVersion",
+        ),
+    ];
+    for (what, wanted, field) in wanted {
+        let has = text(live, field);
+        if let Some(wanted) = wanted.as_deref().filter(|wanted| *wanted != has) {
+            let why = format!(
+                "Precondition failed: {what} in precondition: {wanted}, {what} in object meta: {has}"
+            );
+            return Err(Failure::conflict(kind, name(live), &why));
+        }
     }
     Ok(())
 }

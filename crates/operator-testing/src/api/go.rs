@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::builtin::resolve;
 use super::json::go_type;
+use super::time;
 
 /// The fields of a type by number: the name in JSON, and the type as `tests/control-plane/wire` explains it.
 pub(crate) type Fields = BTreeMap<u64, (String, String)>;
@@ -182,17 +183,13 @@ fn name(schema: &Schema) -> String {
     }
 }
 
-/// What is wrong with a text where Go has a time; of those that do not begin with a year, as others are met rarely.
-pub(crate) fn bad_time(schema: &Schema, text: &str) -> Option<String> {
-    let form = match last_word(schema)? {
-        "Time" => "2006-01-02T15:04:05Z07:00",
-        "MicroTime" => "2006-01-02T15:04:05.000000Z07:00",
-        _ => return None,
-    };
-    let year = text.get(..4).unwrap_or_default();
-    let begins = year.len() == 4 && year.bytes().all(|byte| byte.is_ascii_digit());
-    (!begins)
-        .then(|| format!("parsing time {text:?} as {form:?}: cannot parse {text:?} as \"2006\""))
+/// How exact a time is, where Go has one.
+pub(crate) fn time_form(schema: &Schema) -> Option<time::Form> {
+    match last_word(schema)? {
+        "Time" => Some(time::Form::Seconds),
+        "MicroTime" => Some(time::Form::Micros),
+        _ => None,
+    }
 }
 
 /// A value as Go prints it.

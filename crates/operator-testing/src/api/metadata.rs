@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::clock;
 use super::kind::Kind;
+use super::validate::service;
 
 /// A field of `metadata` as text; empty when it is absent.
 pub(crate) fn text<'a>(object: &'a Value, field: &str) -> &'a str {
@@ -136,7 +137,12 @@ pub(crate) fn warnings(kind: &Kind, live: Option<&Value>, object: &Value) -> Vec
             "metadata.finalizers: {name:?}: prefer a domain-qualified finalizer name{how} to avoid accidental conflicts with other finalizer writers"
         )
     };
-    short.map(text).collect()
+    let mut warnings: Vec<String> = short.map(text).collect();
+    if kind.is("", "services") {
+        let ignored = service::ignored(&object["spec"]).into_iter();
+        warnings.extend(ignored.map(str::to_owned));
+    }
+    warnings
 }
 
 pub(crate) fn is_standard_finalizer(name: &str) -> bool {

@@ -48,6 +48,7 @@ mod store;
 mod strategy;
 #[cfg(feature = "http")]
 mod table;
+mod time;
 mod token;
 mod tracking;
 mod validate;

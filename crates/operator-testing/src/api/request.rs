@@ -55,6 +55,19 @@ pub(crate) struct ResourcePath {
     pub subresource: Option<String>,
 }
 
+/// What is said of a body of another media type than a kind has.
+fn unsupported(kind: &Kind) -> Failure {
+    const ACCEPTED: [&str; 3] = [
+        "application/json",
+        "application/yaml",
+        "application/vnd.kubernetes.protobuf",
+    ];
+    Failure::unsupported_media_type(match kind.custom {
+        Some(_) => &ACCEPTED[..2],
+        None => &ACCEPTED,
+    })
+}
+
 impl Call {
     pub fn read(parts: &Parts, body: Bytes) -> Self {
         let header = |name: &str| {
@@ -139,18 +152,19 @@ impl Call {
 
     /// The body of a create or update.
     pub fn object(&self, kind: &Kind) -> Result<Value> {
-        const ACCEPTED: [&str; 3] = [
-            "application/json",
-            "application/yaml",
-            "application/vnd.kubernetes.protobuf",
-        ];
         match self.content_type.as_str() {
             "" | "application/json" => json::object(kind, &self.body),
             "application/yaml" => json::yaml(&self.body),
-            _ => Err(Failure::unsupported_media_type(match kind.custom {
-                Some(_) => &ACCEPTED[..2],
-                None => &ACCEPTED,
-            })),
+            _ => Err(unsupported(kind)),
+        }
+    }
+
+    /// The body of a deletion.
+    pub fn options(&self, kind: &Kind) -> Result<Value> {
+        match self.content_type.as_str() {
+            "" | "application/json" => json::options(&self.body),
+            "application/yaml" => json::yaml(&self.body),
+            _ => Err(unsupported(kind)),
         }
     }
 

@@ -218,6 +218,14 @@ impl Failure {
         Self::new(413, "RequestEntityTooLarge", message)
     }
 
+    /// Of a JSON patch.
+    pub fn too_many_operations(limit: usize, found: usize) -> Self {
+        let message = format!(
+            "Request entity too large: The allowed maximum operations in a JSON patch is {limit}, got {found}"
+        );
+        Self::new(413, "RequestEntityTooLarge", message)
+    }
+
     /// The object breaks rules of its kind; one cause each.
     pub fn invalid(kind: &Kind, name: &str, causes: Vec<Cause>) -> Self {
         let mut texts: Vec<String> = Vec::new();

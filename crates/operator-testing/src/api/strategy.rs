@@ -29,6 +29,10 @@ pub(crate) fn ignored(kind: &Kind, subresource: Option<&str>) -> FieldSet {
 
 /// Puts back what a write through this path may not change.
 pub(crate) fn restrict(kind: &Kind, subresource: Option<&str>, live: &Value, object: &mut Value) {
+    if kind.is("", "namespaces") && subresource.is_none() {
+        let finalizers = live["spec"]["finalizers"].clone();
+        object["spec"]["finalizers"] = finalizers;
+    }
     match subresource {
         None if kind.has_status() => put_back(object, live, "status"),
         Some("finalize") => put_back(object, live, "status"),

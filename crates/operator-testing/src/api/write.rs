@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::admit::{check_number, check_place, check_version, immutable};
+use super::admit::{check_given_version, check_number, check_place, check_version, immutable};
 use super::apply::{Managers, Operation};
 use super::builtin::has_generation;
 use super::decode::Lost;
 use super::kind::Kind;
 use super::metadata::{self, finalizers, is_deleting, is_out_of_time, name, text};
-use super::status::{Cause, Failure, Result};
+use super::status::{Failure, Result};
 use super::store::Key;
-use super::strategy::{creates, desired, needs_version, restrict};
+use super::strategy::{creates, desired, restrict};
 use super::tracking::{is_reset, without_managers};
 use super::{Reply, Request, State, decode, defaults, go, json};
 
@@ -95,7 +95,7 @@ impl State {
         let warnings = metadata::warnings(kind, None, &object);
         warnings.iter().for_each(|text| request.call.warn(text));
         let version = go::parse_uint(text(&object, "resourceVersion"));
-        if version.is_ok_and(|version| version != 0) {
+        if version.is_ok_and(|version| version != 0) && !request.call.is_dry_run() {
             return Err(Failure::internal(
                 "resourceVersion should not be set on objects to be created",
             ));
@@ -162,13 +162,7 @@ impl State {
             return Err(Failure::not_found(kind, &request.path.name));
         };
         check_identity(request, &object, text(&live, "uid"))?;
-        if matches!(text(&object, "resourceVersion"), "" | "0") && needs_version(kind) {
-            let cause = Cause::invalid(
-                "metadata.resourceVersion",
-                "Invalid value: 0: must be specified for an update",
-            );
-            return Err(Failure::invalid_resource(kind, name(&object), vec![cause]));
-        }
+        check_given_version(kind, &object)?;
         self.update(request, live, object, lost)
     }
 

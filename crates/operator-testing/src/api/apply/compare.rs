@@ -38,10 +38,6 @@ impl Comparison {
         self.modified.union(&self.added)
     }
 
-    pub fn is_empty(&self) -> bool {
-        self.added.is_empty() && self.modified.is_empty() && self.removed.is_empty()
-    }
-
     fn compare(
         &mut self,
         old: Option<&Value>,

@@ -163,7 +163,7 @@ impl Writer<'_> {
         }
         changes.take_from(&mut managers, Some(&self.id));
         if let Some(mine) = managers.0.get_mut(&self.id) {
-            if changes.own.is_empty() {
+            if new == *live {
                 // An apply without effect leaves no time.
                 mine.time = last.and_then(|last| last.time);
             }

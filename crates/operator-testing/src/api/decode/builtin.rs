@@ -4,7 +4,8 @@ use operator_schema::{Schema, SchemaOrBool};
 use serde_json::{Map, Value, json};
 
 use super::super::builtin::{OBJECT_META, resolve};
-use super::super::go::{Undecodable, bad_time, in_struct, last_word, omits, reference, told};
+use super::super::go::{Undecodable, in_struct, last_word, omits, reference, time_form, told};
+use super::super::time;
 use super::super::{defaults, quantity};
 use super::Settled;
 
@@ -161,8 +162,12 @@ pub(super) fn settle_builtin(
             }
             None => Ok(()),
         },
-        Value::String(text) => match bad_time(schema, text) {
-            Some(why) => Err(Undecodable::new(why)),
+        Value::String(text) => match time_form(schema) {
+            Some(form) => {
+                let time = time::canonical(text, form).map_err(Undecodable::new)?;
+                *value = time.map_or(Value::Null, Value::from);
+                Ok(())
+            }
             None => Ok(()),
         },
         _ => Ok(()),

@@ -22,6 +22,7 @@ pub(crate) fn fill(kind: &Kind, object: &mut Value) {
         ("", "namespaces") => {
             let name = metadata::name(object).to_owned();
             object["metadata"]["labels"]["kubernetes.io/metadata.name"] = name.into();
+            absent(&mut object["status"]["phase"], "Active");
         }
         ("", "secrets") => secret(object),
         ("", "pods") => pod::fill_pod(object),

@@ -31,7 +31,12 @@ pub(super) fn fill(object: &mut Value) {
     if type_ != "ExternalName" {
         absent(&mut spec["internalTrafficPolicy"], "Cluster");
     }
-    if matches!(type_.as_str(), "NodePort" | "LoadBalancer") {
+    let is_outside = match type_.as_str() {
+        "NodePort" | "LoadBalancer" => true,
+        "ClusterIP" => items(spec, "externalIPs").next().is_some(),
+        _ => false,
+    };
+    if is_outside {
         absent(&mut spec["externalTrafficPolicy"], "Cluster");
     }
     if type_ == "LoadBalancer" {

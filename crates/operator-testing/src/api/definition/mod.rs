@@ -12,6 +12,7 @@ use self::part::{
 use super::crd::versions;
 use super::metadata::name;
 use super::name::{bad_dns1035, bad_subdomain};
+use super::naming::is_established;
 use super::status::Cause;
 
 /// What is wrong with a definition.
@@ -21,7 +22,9 @@ pub(crate) fn violations(live: Option<&Value>, object: &Value) -> Vec<Cause> {
     let spec = &object["spec"];
     let (group, plural) = (text(&spec["group"]), text(&spec["names"]["plural"]));
     let expected = format!("{plural}.{group}");
-    if !name(object).is_empty() && name(object) != expected {
+    let fixed: Vec<Cause> = live.map_or_else(Vec::new, |live| renamed(live, spec));
+    let is_elsewhere = fixed.iter().any(|cause| !cause.field.ends_with("kind"));
+    if !name(object).is_empty() && name(object) != expected && !is_elsewhere {
         let text = format!(
             "Invalid value: {:?}: must be spec.names.plural+\".\"+spec.group",
             name(object)
@@ -47,6 +50,7 @@ pub(crate) fn violations(live: Option<&Value>, object: &Value) -> Vec<Cause> {
         let text = format!("Invalid value: {scope:?}: field is immutable");
         causes.push(Cause::invalid("spec.scope", text));
     }
+    causes.extend(fixed);
     if spec["preserveUnknownFields"] == true {
         let text = "Invalid value: true: cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
         causes.push(Cause::invalid("spec.preserveUnknownFields", text));
@@ -67,6 +71,25 @@ pub(crate) fn violations(live: Option<&Value>, object: &Value) -> Vec<Cause> {
     }
     check_approval(live, object, &mut causes);
     causes
+}
+
+/// The names of a definition that may not change: its kind not from when it is established.
+fn renamed(live: &Value, spec: &Value) -> Vec<Cause> {
+    let is_established = is_established(live);
+    let names = [
+        ("/names/kind", is_established),
+        ("/group", true),
+        ("/names/plural", true),
+    ];
+    let changed = names.into_iter().filter(|(pointer, is_fixed)| {
+        *is_fixed && live["spec"].pointer(pointer) != spec.pointer(pointer)
+    });
+    let causes = changed.map(|(pointer, _)| {
+        let found = spec.pointer(pointer).unwrap_or(&Value::Null);
+        let text = format!("Invalid value: {found}: field is immutable");
+        Cause::invalid(format!("spec{}", pointer.replace('/', ".")), text)
+    });
+    causes.collect()
 }
 
 /// The versions in which objects may be stored, and which the definition does not have any more.

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::super::admit::check_number;
+use super::super::admit::{check_given_version, check_number};
 use super::super::apply::{Conflict, Managers, Operation, Refusal, Repeats, undeclared};
 use super::super::json::{go_type, yaml};
 use super::super::kind::group_version;
@@ -37,10 +37,15 @@ impl State {
             metadata::set(&mut draft.object, "namespace", namespace);
         }
         match live {
-            Some(live) => self.admit_changed(request, live, draft),
+            Some(live) => {
+                check_given_version(kind, &draft.object)?;
+                self.admit_changed(request, live, draft)
+            }
             None => {
                 check_number(&draft.object)?;
-                metadata::set(&mut draft.object, "resourceVersion", Value::Null);
+                if !request.call.is_dry_run() {
+                    metadata::set(&mut draft.object, "resourceVersion", Value::Null);
+                }
                 self.admit_new(request, draft)
             }
         }

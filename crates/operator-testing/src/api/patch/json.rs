@@ -1,11 +1,16 @@
 //! [JSON patches](https://www.rfc-editor.org/rfc/rfc6902), as the library of the API server carries them out.
 
-use json_patch::{AddOperation, Patch, PatchOperation};
+use json_patch::jsonptr::PointerBuf;
+use json_patch::{AddOperation, PatchOperation, RemoveOperation};
 use serde_json::Value;
 
 use super::super::Request;
+use super::super::go;
 use super::super::json::{go_type, sorted};
 use super::super::status::{Failure, Result};
+
+/// So many operations has a patch at most.
+const MOST: usize = 10_000;
 
 /// The live object with the patch of a request carried out, and what is unknown in it told.
 pub(super) fn patch(request: &Request<'_>, live: &Value, patch: Value) -> Result<Value> {
@@ -32,6 +37,9 @@ pub(super) fn patch(request: &Request<'_>, live: &Value, patch: Value) -> Result
 
 /// The object with the operations carried out; one without a value puts null there.
 fn patched(live: &Value, patch: Value) -> Result<Value> {
+    if patch.is_null() {
+        return Ok(live.clone());
+    }
     if !patch.is_array() {
         return Err(Failure::bad_request(format!(
             "error decoding patch: json: cannot unmarshal {} into Go value of type []handlers.jsonPatchOp",
@@ -41,9 +49,31 @@ fn patched(live: &Value, patch: Value) -> Result<Value> {
     let refused =
         || Failure::unprocessable("the server rejected our request due to an error in our request");
     let patch = with_values(patch);
-    let mut patch: Patch = serde_json::from_value(patch).map_err(|_| refused())?;
+    let operations = patch.as_array().map_or(0, Vec::len);
+    if operations > MOST {
+        return Err(Failure::too_many_operations(MOST, operations));
+    }
     let mut object = live.clone();
-    for operation in patch.0.drain(..) {
+    for mut operation in patch.as_array().into_iter().flatten().cloned() {
+        let adds = matches!(operation["op"].as_str(), Some("add" | "copy" | "move"));
+        let mut before = object.clone();
+        for (field, adds) in [("from", false), ("path", adds)] {
+            // Only a replacement may be of the whole object.
+            let is_whole = operation["op"] == "replace" && operation[field] == "";
+            if let Some(path) = operation[field].as_str().filter(|_| !is_whole) {
+                let path = as_go_reads(&before, path, adds).ok_or_else(refused)?;
+                operation[field] = path.into();
+            }
+            if operation["op"] == "move" && field == "from" {
+                let remove = RemoveOperation {
+                    path: PointerBuf::parse(operation["from"].as_str().unwrap_or_default())
+                        .map_err(|_| refused())?,
+                };
+                // What is not there is refused below.
+                let _gone = json_patch::patch(&mut before, &[PatchOperation::Remove(remove)]);
+            }
+        }
+        let operation: PatchOperation = serde_json::from_value(operation).map_err(|_| refused())?;
         // To the API server, a path that is absent has the value null.
         if let PatchOperation::Test(test) = &operation
             && test.value.is_null()
@@ -80,6 +110,34 @@ fn patched(live: &Value, patch: Value) -> Result<Value> {
         json_patch::patch(&mut object, &[operation]).map_err(|_| refused())?;
     }
     Ok(object)
+}
+
+/// A path as the library of the API server reads it: what is before the first slash is nothing to it, and places in lists may have zeros
+/// before them, or count from the end. `None` of the whole object.
+fn as_go_reads(object: &Value, path: &str, adds: bool) -> Option<String> {
+    let (_, path) = path.split_once('/')?;
+    let tokens: Vec<&str> = path.split('/').collect();
+    let mut at = Some(object);
+    let mut read = String::new();
+    for (index, token) in tokens.iter().enumerate() {
+        let name = token.replace("~1", "/").replace("~0", "~");
+        let mut token = (*token).to_owned();
+        if let Some(Value::Array(items)) = at {
+            let is_new = adds && index + 1 == tokens.len();
+            let count = i64::try_from(items.len()).ok()? + i64::from(is_new);
+            if let Ok(place) = go::parse_int(&token) {
+                token = if place < 0 { place + count } else { place }.to_string();
+            }
+            at = token
+                .parse::<usize>()
+                .ok()
+                .and_then(|place| items.get(place));
+        } else {
+            at = at.and_then(|value| value.get(&name));
+        }
+        read += &format!("/{token}");
+    }
+    Some(read)
 }
 
 /// Whether a path leads to a field of an object, which may be absent.

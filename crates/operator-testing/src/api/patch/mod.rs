@@ -10,6 +10,7 @@ use serde_json::Value;
 
 pub(crate) use self::apply::check_manager;
 
+use super::admit::check_given_version;
 use super::decode::{self, Lost};
 use super::json as body;
 use super::kind::{Kind, group_version};
@@ -35,6 +36,7 @@ impl State {
             .live(request)?
             .ok_or_else(|| Failure::not_found(kind, &request.path.name))?;
         let (object, lost) = request.patched(&live)?;
+        check_given_version(kind, &object)?;
         self.update(request, live, object, lost)
     }
 }

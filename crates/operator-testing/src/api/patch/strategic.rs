@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::super::apply::Node;
 use super::super::go::{printed, type_of};
+use super::super::json::go_type;
 use super::super::status::{Failure, Result};
 
 const PATCH: &str = "$patch";
@@ -20,7 +21,11 @@ pub(crate) fn merge(live: &Value, patch: &mut Value, node: Node<'_>) -> Result<V
     let live = live.as_object().cloned().unwrap_or_default();
     match patch {
         Value::Object(patch) => merge_fields(live, patch, node).map(Value::Object),
-        other => Ok(other.clone()),
+        Value::Null => Ok(live.into()),
+        other => Err(Failure::bad_request(format!(
+            "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+            go_type(other)
+        ))),
     }
 }
 

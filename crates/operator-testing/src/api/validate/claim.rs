@@ -30,6 +30,9 @@ fn change(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
         if is_bound {
             spec = without(&spec, &["volumeAttributesClassName"]);
         }
+        if old["storageClassName"].is_null() {
+            spec = without(&spec, &["storageClassName"]);
+        }
         if is_bound && spec["resources"]["requests"].is_object() {
             spec["resources"]["requests"]["storage"] = size(old);
         }

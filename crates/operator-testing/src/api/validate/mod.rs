@@ -18,7 +18,7 @@ mod rollout;
 mod rule;
 mod schedule;
 mod selector;
-mod service;
+pub(crate) mod service;
 mod stateful_set;
 mod status;
 
@@ -26,6 +26,7 @@ use serde_json::Value;
 
 use self::rule::{invalid, non_negative};
 use super::kind::Kind;
+use super::metadata::is_deleting;
 use super::status::Cause;
 
 /// What is wrong with a new object of a built-in kind, or with one that replaces `live`.
@@ -33,6 +34,7 @@ pub(crate) fn violations(kind: &Kind, live: Option<&Value>, object: &Value) -> V
     let mut found = Vec::new();
     let causes = &mut found;
     match (kind.group.as_str(), kind.plural.as_str()) {
+        ("", "namespaces") => phase(live, object, causes),
         ("", "configmaps") => config::config_map(live, object, causes),
         ("", "secrets") => config::secret(live, object, causes),
         ("", "services") => service::check(live, object, causes),
@@ -63,4 +65,25 @@ fn lease(spec: &Value, causes: &mut Vec<Cause>) {
         causes.push(invalid("spec.leaseDurationSeconds", seconds, why));
     }
     non_negative("spec", spec, &["leaseTransitions"], causes);
+}
+
+/// The phase of a namespace that is being deleted, and of no other, is `Terminating`.
+fn phase(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
+    if live.is_none() {
+        return;
+    }
+    let (expected, why) = match is_deleting(object) {
+        true => (
+            "Terminating",
+            "may only be 'Terminating' if `deletionTimestamp` is not empty",
+        ),
+        false => (
+            "Active",
+            "may only be 'Active' if `deletionTimestamp` is empty",
+        ),
+    };
+    let phase = &object["status"]["phase"];
+    if phase != expected {
+        causes.push(invalid("status.Phase", phase, why));
+    }
 }

@@ -10,7 +10,11 @@ use super::rule::{
 
 pub(super) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
     let spec = &object["spec"];
-    if let Some(live) = live {
+    let first = &spec["clusterIPs"][0];
+    if first.is_string() && *first != spec["clusterIP"] {
+        let why = "first value must match `clusterIP`";
+        causes.push(invalid("spec.clusterIPs", &spec["clusterIPs"], why));
+    } else if let Some(live) = live {
         address(&live["spec"], spec, causes);
     }
     let kind = text(spec, "type");
@@ -44,6 +48,36 @@ pub(super) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause
     if live.is_some_and(|live| live["spec"]["type"] == kind) {
         balancer(object, causes);
     }
+}
+
+/// What a Service is warned of.
+pub(crate) fn ignored(spec: &Value) -> Vec<&'static str> {
+    let is_elsewhere = spec["type"] == "ExternalName";
+    let has_externals = !list(spec, "externalIPs").is_empty();
+    if spec["clusterIP"] != "None" {
+        let why =
+            "spec.externalIPs is deprecated and may no longer be implemented in some clusters";
+        return [why]
+            .into_iter()
+            .filter(|_| has_externals && !is_elsewhere)
+            .collect();
+    }
+    let found = [
+        (
+            !is_empty(&spec["loadBalancerIP"]),
+            "spec.loadBalancerIP is ignored for headless services",
+        ),
+        (
+            has_externals,
+            "spec.externalIPs is ignored for headless services",
+        ),
+        (
+            spec["sessionAffinity"] != "None",
+            "spec.SessionAffinity is ignored for headless services",
+        ),
+    ];
+    let told = found.into_iter().filter(|(is_told, _)| *is_told);
+    told.map(|(_, why)| why).collect()
 }
 
 /// The address of a Service stays.
