@@ -68,6 +68,13 @@ pub(crate) fn bad_config_key(text: &str) -> Vec<String> {
     if text.is_empty() || !text.chars().all(fits) {
         wrong.push(CONFIG_KEY.to_owned());
     }
+    let place = match text {
+        "." => Some("must not be '.'"),
+        ".." => Some("must not be '..'"),
+        _ if text.starts_with("..") => Some("must not start with '..'"),
+        _ => None,
+    };
+    wrong.extend(place.map(str::to_owned));
     wrong
 }
 

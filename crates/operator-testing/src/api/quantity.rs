@@ -8,14 +8,11 @@ const NANO: i128 = 1_000_000_000;
 
 /// The canonical form; `None` for what is no quantity, or too exact or too large for this.
 pub(crate) fn canonical(text: &str) -> Option<String> {
-    let (number, suffix) = split(text);
-    if let Some(exponent) = suffix
-        .strip_prefix(['e', 'E'])
-        .filter(|rest| !rest.is_empty())
-    {
-        return exponential(nanos(number)?, exponent.parse().ok()?);
-    }
+    let (_, suffix) = split(text);
     let nanos = amount(text)?;
+    if exponent(suffix).is_some() {
+        return Some(exponential(nanos));
+    }
     let in_binary = power_of(suffix).then(|| binary(nanos)).flatten();
     Some(in_binary.unwrap_or_else(|| decimal(nanos)))
 }
@@ -44,6 +41,17 @@ pub(crate) fn refusal(text: &str) -> Option<&'static str> {
     (!has_number).then_some("unable to parse numeric part of quantity")
 }
 
+/// A quantity with a part below a thousandth, rounded away from zero to the next.
+pub(crate) fn in_thousandths(text: &str) -> Option<String> {
+    const MILLI: i128 = NANO / 1000;
+    let nanos = amount(text).filter(|nanos| nanos % MILLI != 0)?;
+    let rounded = (nanos / MILLI + nanos.signum()) * MILLI;
+    Some(match exponent(split(text).1) {
+        Some(_) => exponential(rounded),
+        None => decimal(rounded),
+    })
+}
+
 /// Whether one quantity is more than another; not if either is none.
 pub(crate) fn is_more(one: &str, other: &str) -> bool {
     let amounts = amount(one).zip(amount(other));
@@ -60,6 +68,9 @@ fn split(text: &str) -> (&str, &str) {
 fn amount(text: &str) -> Option<i128> {
     let (number, suffix) = split(text);
     let nanos = nanos(number)?;
+    if let Some(exponent) = exponent(suffix) {
+        return scaled(nanos, exponent?);
+    }
     if let Some(power) = BINARY
         .iter()
         .position(|known| *known == suffix && power_of(suffix))
@@ -70,6 +81,24 @@ fn amount(text: &str) -> Option<i128> {
     let scaled = nanos.checked_mul(10i128.checked_pow(3 * u32::try_from(power).ok()?)?)?;
     // What is below a billionth is rounded up.
     Some(scaled.checked_add(NANO - 1)?.div_euclid(NANO))
+}
+
+/// The power of ten of a suffix that is one, if it is not too large for any number.
+fn exponent(suffix: &str) -> Option<Option<i32>> {
+    let digits = suffix.strip_prefix(['e', 'E'])?;
+    (!digits.is_empty()).then(|| digits.parse().ok())
+}
+
+/// A number times a power of ten; what is left over is rounded away from zero.
+fn scaled(value: i128, exponent: i32) -> Option<i128> {
+    let factor = 10i128.checked_pow(exponent.unsigned_abs());
+    match factor {
+        Some(factor) if exponent >= 0 => value.checked_mul(factor),
+        Some(factor) if value % factor == 0 => Some(value / factor),
+        Some(factor) => Some(value / factor + value.signum()),
+        None if exponent < 0 || value == 0 => Some(value.signum()),
+        None => None,
+    }
 }
 
 fn power_of(suffix: &str) -> bool {
@@ -117,34 +146,37 @@ fn binary(nanos: i128) -> Option<String> {
     Some(format!("{value}{}", BINARY[power]))
 }
 
-fn exponential(nanos: i128, exponent: i32) -> Option<String> {
-    let (mut value, mut power) = (nanos, exponent.checked_sub(9)?);
-    while value != 0 && (value % 10 == 0 || power % 3 != 0) {
-        if value % 10 != 0 {
-            value = value.checked_mul(10)?;
-            power = power.checked_sub(1)?;
-            if power % 3 == 0 {
-                break;
-            }
-        } else {
-            value /= 10;
-            power = power.checked_add(1)?;
-        }
+/// With a power of ten that three divides.
+fn exponential(nanos: i128) -> String {
+    let (mut value, mut power) = (nanos, -9);
+    while value != 0 && value % 1000 == 0 {
+        value /= 1000;
+        power += 3;
     }
-    while power % 3 != 0 {
-        value = value.checked_mul(10)?;
-        power = power.checked_sub(1)?;
-    }
-    Some(match (value, power) {
+    match (value, power) {
         (0, _) => "0".to_owned(),
         (value, 0) => value.to_string(),
         (value, power) => format!("{value}e{power}"),
-    })
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{canonical, refusal};
+    use super::{canonical, in_thousandths, refusal};
+
+    #[test]
+    fn a_resource_is_counted_in_thousandths() {
+        for (text, form) in [
+            ("0.0001", Some("1m")),
+            ("-0.0001", Some("-1m")),
+            ("1.0005", Some("1001m")),
+            ("1e-4", Some("1e-3")),
+            ("1.0001Ki", Some("1024103m")),
+            ("1500m", None),
+        ] {
+            assert_eq!(in_thousandths(text).as_deref(), form, "{text}");
+        }
+    }
 
     #[test]
     fn a_quantity_has_one_form() {
@@ -161,6 +193,11 @@ mod tests {
             ("1000k", "1M"),
             ("0", "0"),
             ("1e3", "1e3"),
+            ("1e4", "10e3"),
+            ("1e5", "100e3"),
+            ("1e-4", "100e-6"),
+            ("1.5e2", "150"),
+            ("1e-12", "1e-9"),
             ("100", "100"),
         ] {
             assert_eq!(canonical(text).as_deref(), Some(form), "{text}");

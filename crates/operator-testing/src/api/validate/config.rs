@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::super::name;
 use super::super::status::Cause;
+use super::metadata::too_long;
 use super::rule::{immutable, invalid, is_empty, is_same, refuse, text};
 
 pub(super) fn config_map(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
@@ -25,6 +26,9 @@ pub(super) fn config_map(live: Option<&Value>, object: &Value, causes: &mut Vec<
     for (key, _) in object["binaryData"].as_object().into_iter().flatten() {
         self::key("binaryData", key, causes);
     }
+    let text = |value: &Value| value.as_str().map_or(0, str::len);
+    let bytes = sum(&object["binaryData"], decoded);
+    size("[]", sum(&object["data"], text) + bytes, causes);
 }
 
 pub(super) fn secret(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
@@ -39,6 +43,7 @@ pub(super) fn secret(live: Option<&Value>, object: &Value, causes: &mut Vec<Caus
     for (key, _) in object["data"].as_object().into_iter().flatten() {
         self::key("data", key, causes);
     }
+    size("data", sum(&object["data"], decoded), causes);
     let has = |key: &str| !object["data"][key].is_null();
     let needed: &[&str] = match text(object, "type") {
         "kubernetes.io/service-account-token" => {
@@ -60,6 +65,27 @@ pub(super) fn secret(live: Option<&Value>, object: &Value, causes: &mut Vec<Caus
     };
     let missing = needed.iter().filter(|key| !has(key));
     causes.extend(missing.map(|key| Cause::required(format!("data[{key}]"), "")));
+}
+
+fn sum(data: &Value, size: impl Fn(&Value) -> usize) -> usize {
+    data.as_object()
+        .into_iter()
+        .flatten()
+        .map(|(_, value)| size(value))
+        .sum()
+}
+
+/// How many bytes a text in base64 stands for.
+fn decoded(value: &Value) -> usize {
+    let text = value.as_str().unwrap_or_default();
+    text.len() / 4 * 3 - text.bytes().rev().take_while(|byte| *byte == b'=').count()
+}
+
+fn size(field: &str, found: usize, causes: &mut Vec<Cause>) {
+    const LIMIT: usize = 1024 * 1024;
+    if found > LIMIT {
+        causes.push(too_long(field, LIMIT));
+    }
 }
 
 const FROZEN: &str = "field is immutable when `immutable` is set";

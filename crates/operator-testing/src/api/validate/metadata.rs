@@ -137,7 +137,7 @@ pub(crate) fn manager(field: &str, name: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-fn too_long(field: &str, limit: usize) -> Cause {
+pub(super) fn too_long(field: &str, limit: usize) -> Cause {
     Cause {
         reason: "FieldValueTooLong",
         message: format!("Too long: may not be more than {limit} bytes"),

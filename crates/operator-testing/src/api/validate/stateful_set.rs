@@ -69,7 +69,13 @@ fn as_made(spec: &Value) -> Cow<'_, Value> {
     }
     let mut pod = without(pod, &["hostname", "subdomain"]);
     if !claims.is_empty() {
-        let names: Vec<&Value> = claims.iter().map(|it| &it["metadata"]["name"]).collect();
+        let names = claims.iter().map(|it| &it["metadata"]["name"]);
+        let names: Vec<&Value> = names.fold(Vec::new(), |mut names, name| {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+            names
+        });
         let of_claims = names
             .iter()
             .map(|name| json!({"name": name, "persistentVolumeClaim": {"claimName": name}}));
