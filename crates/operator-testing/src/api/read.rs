@@ -71,7 +71,7 @@ impl State {
         if version < self.store.horizon() {
             return Err(match token {
                 Some(token) => Failure::expired("The provided continue parameter is too old to display a consistent list result. You can start a new list without the continue parameter, or use the continue token in this response to retrieve the remainder of the results. Continuing with the provided token results in an inconsistent list - objects that were created, modified, or deleted between the time the first chunk was returned and now may show up in the list.")
-                    .to_be_continued(token.at_newest().write()),
+                    .with_token(token.at_newest().write()),
                 None => {
                     Failure::expired("The resourceVersion for the provided list is too old.")
                 }

@@ -14,7 +14,7 @@ pub(crate) struct Failure {
     reason: &'static str,
     pub message: String,
     /// `None` where the server has no details, not even empty ones.
-    details: Option<Map<String, Value>>,
+    details: Option<Box<Map<String, Value>>>,
     /// The token for the rest of a list.
     token: Option<String>,
     /// Whether the answer is the message as text, and no Status.
@@ -178,7 +178,7 @@ impl Failure {
     }
 
     /// With the token for the rest of a list, as it is now.
-    pub fn to_be_continued(mut self, token: String) -> Self {
+    pub fn with_token(mut self, token: String) -> Self {
         self.token = Some(token);
         self
     }
@@ -369,7 +369,7 @@ impl Failure {
             status["reason"] = self.reason.into();
         }
         if let Some(details) = &self.details {
-            status["details"] = Value::Object(details.clone());
+            status["details"] = Value::Object(Map::clone(details));
         }
         status["code"] = self.code.into();
         status
