@@ -35,7 +35,7 @@ const KINDS: [&str; 14] = [
     "virtualservices.networking.istio.io",
 ];
 
-/// So many bytes of modules are compiled at once; rustc needs some 3 GiB for them.
+/// So many bytes of modules of each mode are compiled at once; rustc needs some 3 GiB for them.
 const CRATE_SIZE: usize = 12_000_000;
 
 /// More objects than this are not made of a version.

@@ -1,9 +1,12 @@
 //! `/healthz`, `/readyz` and `/metrics` over HTTP.
 
-use std::{convert::Infallible, net::SocketAddr, sync::Arc, time::Duration};
+use std::{convert::Infallible, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
-use http::{HeaderValue, Method, Request, Response, StatusCode, header::CONTENT_TYPE};
+use http::{
+    HeaderValue, Method, Request, Response, StatusCode,
+    header::{ALLOW, CONTENT_TYPE},
+};
 use http_body_util::Full;
 use hyper::{server::conn::http1, service::service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -15,8 +18,8 @@ use crate::{error::Fatal, health::Health, metrics::Metrics};
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// A connection that sends nothing for so long is closed.
-const SILENCE: Duration = Duration::from_secs(30);
+/// A connection on which the head of the next request is not whole by then is closed.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 type Answer = (StatusCode, &'static str, String);
 
@@ -33,29 +36,46 @@ pub(crate) async fn serve(
     metrics: Arc<Metrics>,
 ) -> Infallible {
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(SILENCE);
+    http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             Some(_) = connections.join_next() => continue,
         };
-        let Ok((stream, _)) = accepted else {
-            // As where too many files are open: some will be closed.
-            sleep(Duration::from_secs(1)).await;
-            continue;
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                // Where it was not the client that went, too many files may be open: some will be closed.
+                if !is_of_client(&error) {
+                    sleep(Duration::from_secs(1)).await;
+                }
+                continue;
+            }
         };
         let (health, metrics) = (health.clone(), metrics.clone());
         let service = service_fn(move |request: Request<_>| {
-            let answer = match request.method() {
-                &Method::GET | &Method::HEAD => page(request.uri().path(), &health, &metrics),
-                _ => (StatusCode::METHOD_NOT_ALLOWED, TEXT, String::new()),
-            };
-            async move { Ok::<_, Infallible>(written(answer)) }
+            let answer = page(request.uri().path(), &health, &metrics);
+            let is_read = matches!(*request.method(), Method::GET | Method::HEAD);
+            let mut response = written(answer);
+            if !is_read && response.status() != StatusCode::NOT_FOUND {
+                response = written((StatusCode::METHOD_NOT_ALLOWED, TEXT, String::new()));
+                let allowed = HeaderValue::from_static("GET, HEAD");
+                response.headers_mut().insert(ALLOW, allowed);
+            }
+            async move { Ok::<_, Infallible>(response) }
         });
         // Who closes a connection has read enough.
         connections.spawn(http.serve_connection(TokioIo::new(stream), service));
     }
+}
+
+fn is_of_client(error: &io::Error) -> bool {
+    use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
+    matches!(
+        error.kind(),
+        ConnectionAborted | ConnectionRefused | ConnectionReset
+    )
 }
 
 fn page(path: &str, health: &Health, metrics: &Metrics) -> Answer {

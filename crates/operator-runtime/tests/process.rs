@@ -130,6 +130,9 @@ async fn what_is_in_flight_ends_before_the_lease_is_released() {
     assert_eq!(running.page("/readyz").await, (503, "stopping".into()));
     assert_eq!(running.page("/healthz").await, (200, "ok".into()));
     assert_eq!(running.page("/elsewhere").await, (404, String::new()));
+    assert_eq!(running.ask("HEAD", "/healthz").await, (200, String::new()));
+    assert_eq!(running.ask("POST", "/healthz").await.0, 405);
+    assert_eq!(running.ask("POST", "/elsewhere").await.0, 404);
     assert!(holder(&server).await.is_some() && calls.finished() == 0);
     running.ended().await.unwrap();
     assert_eq!((calls.finished(), holder(&server).await), (1, None));

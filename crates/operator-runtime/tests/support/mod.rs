@@ -221,7 +221,12 @@ impl Running {
 
     /// The status and the body of a page.
     pub async fn page(&self, path: &str) -> (u16, String) {
-        let request = format!("GET {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
+        self.ask("GET", path).await
+    }
+
+    pub async fn ask(&self, method: &str, path: &str) -> (u16, String) {
+        let request =
+            format!("{method} {path} HTTP/1.1\r\nHost: test\r\nConnection: close\r\n\r\n");
         let address = self.address;
         let answer = tokio::task::spawn_blocking(move || {
             let mut stream = std::net::TcpStream::connect(address)?;

@@ -268,8 +268,9 @@ pub(crate) fn quoted(text: &str) -> String {
 
 /// Whether a letter shows in print.
 pub(crate) fn is_printed(letter: char) -> bool {
-    // Rust shows what it cannot print as a number.
-    !letter.is_control() && (letter == ' ' || !letter.escape_debug().to_string().starts_with("\\u"))
+    // Rust shows what it cannot print as a number, and what is put on a letter only where there is none.
+    let shown = format!("a{letter}").escape_debug().to_string();
+    !letter.is_control() && (letter == ' ' || !shown.starts_with("a\\u"))
 }
 
 /// A value as it stands in Go's source.

@@ -5,8 +5,6 @@
 use k8s_openapi::jiff::SignedDuration;
 use k8s_openapi::jiff::civil::DateTime;
 
-use super::go::quoted;
-
 /// How exact a type of times is.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Form {
@@ -35,26 +33,47 @@ enum Stop {
 
 /// A time in UTC, or what is wrong with it; `None` of the first second of all, which Go has for no time.
 pub(crate) fn canonical(text: &str, form: Form) -> Result<Option<String>, String> {
-    let shown = quoted(text);
     let mut reader = Reader { text, at: 0 };
     let time = reader.time(form);
     let is_set = |time: String| (!time.starts_with("0001-01-01T00:00:00")).then_some(time);
-    time.map(is_set).map_err(|stop| match stop {
-        Stop::At(part, at) => {
-            let left = quoted(&text[at..]);
-            let layout = quoted(form.layout());
-            format!("parsing time {shown} as {layout}: cannot parse {left} as {part:?}")
-        }
-        Stop::OutOfRange(what) => format!("parsing time {shown}: {what} out of range"),
-        Stop::Extra(at) => {
-            format!("parsing time {shown}: extra text: {}", quoted(&text[at..]))
+    time.map(is_set).map_err(|stop| {
+        let shown = quoted(text);
+        match stop {
+            Stop::At(part, at) => {
+                let left = quoted(&text[at..]);
+                let layout = quoted(form.layout());
+                format!("parsing time {shown} as {layout}: cannot parse {left} as {part:?}")
+            }
+            Stop::OutOfRange(what) => format!("parsing time {shown}: {what} out of range"),
+            Stop::Extra(at) => {
+                format!("parsing time {shown}: extra text: {}", quoted(&text[at..]))
+            }
         }
     })
 }
 
+/// A text in quotes as Go has it in what it says of times.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from('"');
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => quoted.extend(['\\', letter]),
+            ' '..'\u{80}' => quoted.push(letter),
+            _ => {
+                let mut bytes = [0; 4];
+                for byte in letter.encode_utf8(&mut bytes).bytes() {
+                    quoted += &format!("\\x{byte:02x}");
+                }
+            }
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
 struct Reader<'a> {
     text: &'a str,
-    /// Before it there are ASCII letters alone.
+    /// Before it there is ASCII alone.
     at: usize,
 }
 
@@ -173,11 +192,11 @@ impl Reader<'_> {
         }
         let number = |a: u8, b: u8| i32::from(a - b'0') * 10 + i32::from(b - b'0');
         let (hours, minutes) = (number(h1, h2), number(m1, m2));
-        if hours > 24 {
-            return Err(Stop::OutOfRange("time zone offset hour"));
-        }
         if minutes > 60 {
             return Err(Stop::OutOfRange("time zone offset minute"));
+        }
+        if hours > 24 {
+            return Err(Stop::OutOfRange("time zone offset hour"));
         }
         self.at += 6;
         let seconds = (hours * 60 + minutes) * 60;
@@ -273,15 +292,20 @@ mod tests {
                 r#" as "2006-01-02T15:04:05.000000Z07:00": cannot parse "789Z" as "Z07:00""#,
             ),
             (
-                "2020-01-0é",
+                "2020-01-01T00:00:00+99:99",
                 Form::Seconds,
-                r#" as "2006-01-02T15:04:05Z07:00": cannot parse "0é" as "02""#,
+                ": time zone offset minute out of range",
             ),
         ] {
             assert_eq!(
                 canonical(text, form),
-                Err(format!("parsing time {text:?}{wrong}"))
+                Err(format!("parsing time \"{text}\"{wrong}"))
             );
         }
+        let wrong = r#"parsing time "2020-01-0\xc3\xa9" as "2006-01-02T15:04:05Z07:00": cannot parse "0\xc3\xa9" as "02""#;
+        assert_eq!(
+            canonical("2020-01-0é", Form::Seconds),
+            Err(wrong.to_owned())
+        );
     }
 }

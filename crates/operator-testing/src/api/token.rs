@@ -2,7 +2,6 @@
 //!
 //! [list in pages]: https://kubernetes.io/docs/reference/using-api/api-concepts/#retrieving-large-results-sets-in-chunks
 
-use base64::DecodeError;
 use base64::alphabet::URL_SAFE;
 use base64::engine::general_purpose::{GeneralPurpose, NO_PAD};
 use base64::prelude::*;
@@ -61,11 +60,10 @@ impl Token {
             let text = format!("invalid continue token: continue key is not valid: {why}");
             Failure::bad_request(text)
         };
-        let bytes = BASE64.decode(text).map_err(|error| {
-            let at = match error {
-                DecodeError::InvalidByte(at, _) => at,
-                _ => text.len(),
-            };
+        let bytes = BASE64.decode(text).map_err(|_| {
+            let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+            let at = text.bytes().position(|byte| !is_letter(byte));
+            let at = at.unwrap_or(text.len() - 1);
             wrong(format!("illegal base64 data at input byte {at}"))
         })?;
         let token: Value = json::token(&bytes).map_err(wrong)?;

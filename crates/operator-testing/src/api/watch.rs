@@ -59,7 +59,7 @@ impl State {
         let timeout = match call.param("timeoutSeconds").parse::<i64>() {
             Ok(0) | Err(_) => LONGEST,
             // One below zero is over before it begins.
-            Ok(seconds) => seconds.try_into().unwrap_or(0),
+            Ok(seconds) => u32::try_from(seconds.max(0)).unwrap_or(u32::MAX).into(),
         };
         let mut subscription = Subscription {
             kind,

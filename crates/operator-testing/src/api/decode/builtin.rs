@@ -206,17 +206,33 @@ fn zero_item(value: &mut Value, item: &Schema) {
     }
 }
 
-/// Where a text stops being base64.
+/// Where Go's decoder stops in what is no base64.
 fn bad_base64(text: &str) -> Option<usize> {
-    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=\r\n".contains(&byte);
-    let bad = text.bytes().position(|byte| !is_letter(byte));
-    let count = text.bytes().filter(|byte| !b"\r\n".contains(byte)).count();
-    bad.or_else(|| match count % 4 {
-        0 => None,
-        // One sign at the end, where two are due, is missed there.
-        3 if text.trim_end().ends_with('=') => Some(text.len()),
-        rest => Some(text.len() - rest),
-    })
+    let is_end_of_line = |byte: u8| matches!(byte, b'\r' | b'\n');
+    let mut letters = text
+        .bytes()
+        .enumerate()
+        .filter(|(_, it)| !is_end_of_line(*it));
+    let mut count = 0;
+    while let Some((at, byte)) = letters.next() {
+        match byte {
+            b'+' | b'/' => count += 1,
+            _ if byte.is_ascii_alphanumeric() => count += 1,
+            b'=' if count % 4 >= 2 => {
+                // After two letters, two of these are due, and nothing is after them.
+                if count % 4 == 2 {
+                    match letters.next() {
+                        None => return Some(text.len()),
+                        Some((_, b'=')) => {}
+                        Some((next, _)) => return Some(next - 1),
+                    }
+                }
+                return letters.next().map(|(at, _)| at);
+            }
+            _ => return Some(at),
+        }
+    }
+    (count % 4 != 0).then(|| text.len() - count % 4)
 }
 
 fn settle_fields(
@@ -257,7 +273,7 @@ fn settle_fields(
             failure.get_or_insert(found);
         }
         if let Some(element) = element {
-            // A map of quantities is one of resources, which are not counted in less than thousandths.
+            // Maps of quantities are of resources, but for a few kinds, and those are not counted in less than thousandths.
             if last_word(element) == Some("Quantity")
                 && let Some(rounded) = value.as_str().and_then(quantity::in_thousandths)
             {
@@ -316,5 +332,30 @@ pub(super) fn restore_empty(value: &mut Value, sent: &Value, schema: &Schema) {
             }
         }
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bad_base64;
+
+    #[test]
+    fn base64_stops_where_go_stops() {
+        for (text, at) in [
+            ("", None),
+            ("YQ==", None),
+            ("Y\nQ==\r\n", None),
+            ("YWI=", None),
+            ("====", Some(0)),
+            ("a==", Some(1)),
+            ("YQ==YQ==", Some(4)),
+            ("YQ=", Some(3)),
+            ("YQ=a", Some(2)),
+            ("YQ", Some(0)),
+            ("YWJjYQ", Some(4)),
+            ("Y Q=", Some(1)),
+        ] {
+            assert_eq!(bad_base64(text), at, "{text:?}");
+        }
     }
 }

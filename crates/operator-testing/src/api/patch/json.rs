@@ -1,5 +1,7 @@
 //! [JSON patches](https://www.rfc-editor.org/rfc/rfc6902), as the library of the API server carries them out.
 
+use std::borrow::Cow;
+
 use json_patch::jsonptr::PointerBuf;
 use json_patch::{AddOperation, PatchOperation, RemoveOperation};
 use serde_json::Value;
@@ -55,23 +57,23 @@ fn patched(live: &Value, patch: Value) -> Result<Value> {
     }
     let mut object = live.clone();
     for mut operation in patch.as_array().into_iter().flatten().cloned() {
-        let adds = matches!(operation["op"].as_str(), Some("add" | "copy" | "move"));
-        let mut before = object.clone();
-        for (field, adds) in [("from", false), ("path", adds)] {
-            // Only a replacement may be of the whole object.
-            let is_whole = operation["op"] == "replace" && operation[field] == "";
-            if let Some(path) = operation[field].as_str().filter(|_| !is_whole) {
-                let path = as_go_reads(&before, path, adds).ok_or_else(refused)?;
-                operation[field] = path.into();
-            }
-            if operation["op"] == "move" && field == "from" {
-                let remove = RemoveOperation {
-                    path: PointerBuf::parse(operation["from"].as_str().unwrap_or_default())
-                        .map_err(|_| refused())?,
-                };
+        let op = operation["op"].as_str().unwrap_or_default().to_owned();
+        let mut before = Cow::Borrowed(&object);
+        if let ("move" | "copy", Some(from)) = (op.as_str(), operation["from"].as_str()) {
+            let from = as_go_reads(&object, from, false).ok_or_else(refused)?;
+            if op == "move" {
+                let path = PointerBuf::parse(from.as_str()).map_err(|_| refused())?;
+                let remove = PatchOperation::Remove(RemoveOperation { path });
                 // What is not there is refused below.
-                let _gone = json_patch::patch(&mut before, &[PatchOperation::Remove(remove)]);
+                let _gone = json_patch::patch(before.to_mut(), &[remove]);
             }
+            operation["from"] = from.into();
+        }
+        // A replacement and a test may be of the whole object.
+        let is_whole = matches!(op.as_str(), "replace" | "test") && operation["path"] == "";
+        if let Some(path) = operation["path"].as_str().filter(|_| !is_whole) {
+            let adds = matches!(op.as_str(), "add" | "copy" | "move");
+            operation["path"] = as_go_reads(&before, path, adds).ok_or_else(refused)?.into();
         }
         let operation: PatchOperation = serde_json::from_value(operation).map_err(|_| refused())?;
         // To the API server, a path that is absent has the value null.

@@ -78,7 +78,8 @@ fn sum(data: &Value, size: impl Fn(&Value) -> usize) -> usize {
 /// How many bytes a text in base64 stands for.
 fn decoded(value: &Value) -> usize {
     let text = value.as_str().unwrap_or_default();
-    text.len() / 4 * 3 - text.bytes().rev().take_while(|byte| *byte == b'=').count()
+    let padding = text.bytes().rev().take_while(|byte| *byte == b'=');
+    (text.len() / 4 * 3).saturating_sub(padding.count())
 }
 
 fn size(field: &str, found: usize, causes: &mut Vec<Cause>) {

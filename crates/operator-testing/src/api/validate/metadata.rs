@@ -126,6 +126,7 @@ pub(crate) fn manager(field: &str, name: &str, causes: &mut Vec<Cause>) {
     const LONGEST: usize = 128;
     if name.len() > LONGEST {
         causes.push(too_long(field, LONGEST));
+        return;
     }
     for (at, letter) in name.char_indices().filter(|(_, it)| !go::is_printed(*it)) {
         let text = format!(

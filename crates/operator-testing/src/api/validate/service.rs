@@ -54,6 +54,9 @@ pub(super) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause
 pub(crate) fn ignored(spec: &Value) -> Vec<&'static str> {
     let is_elsewhere = spec["type"] == "ExternalName";
     let has_externals = !list(spec, "externalIPs").is_empty();
+    if is_elsewhere && has_externals {
+        return vec!["spec.externalIPs is ignored when spec.type is \"ExternalName\""];
+    }
     if spec["clusterIP"] != "None" {
         let why =
             "spec.externalIPs is deprecated and may no longer be implemented in some clusters";
