@@ -7,10 +7,12 @@
 use serde_json::{Value, json};
 
 use super::State;
+use super::accept::{self, Range};
+use super::builtin::builtin;
+use super::decode::go_package;
+use super::kind::group_version;
 use super::metadata::text;
-use super::request::Call;
-#[cfg(feature = "http")]
-use super::request::Target;
+use super::request::{Call, Target};
 use super::status::{Failure, Result};
 #[cfg(feature = "http")]
 use super::table::{self, Header, Include, Rows};
@@ -28,6 +30,8 @@ const SWAGGER_ANSWER: &str = "application/com.github.proto-openapi.spec.v2.v1.0+
 pub(crate) enum Form {
     Whole,
     Metadata,
+    /// The same, of lists alone.
+    MetadataList,
     #[cfg(feature = "http")]
     Table(Include),
     /// All groups in [one answer], for the two paths that have it.
@@ -50,44 +54,79 @@ pub(crate) struct View {
 }
 
 impl Form {
-    /// The first range of `Accept` that this server can answer.
+    /// What the client wants most of what this server can answer.
     pub fn read(call: &Call) -> Result<Self> {
-        let ranges = call.accept.split(',').map(str::trim);
-        let mut refused = None;
-        for range in ranges.filter(|range| !range.is_empty()) {
-            let mut parts = range.split(';').map(str::trim);
-            let media = parts.next().unwrap_or_default();
-            let parts: Vec<&str> = parts.collect();
-            let param = |name: &str| {
-                let mut values = parts.iter().filter_map(|part| part.split_once('='));
-                values.find_map(|(key, value)| (key == name).then_some(value))
-            };
-            match (media, param("as")) {
-                ("application/json" | "*/*" | "application/*" | "text/plain", None) => {
-                    return Ok(Self::Whole);
-                }
-                (
-                    "application/json",
-                    Some("PartialObjectMetadata" | "PartialObjectMetadataList"),
-                ) => return Ok(Self::Metadata),
-                #[cfg(feature = "http")]
-                ("application/json", Some("Table"))
-                    if param("g") == Some("meta.k8s.io") && param("v") == Some("v1") =>
-                {
-                    return Ok(Self::Table(Include::read(call.param("includeObject"))?));
-                }
-                ("application/json", Some("APIGroupDiscoveryList"))
-                    if param("g") == Some("apidiscovery.k8s.io") && param("v") == Some("v2") =>
-                {
-                    return Ok(Self::Discovery);
-                }
-                #[cfg(feature = "http")]
-                (SWAGGER, None) => return Ok(Self::Swagger),
-                _ => refused = refused.or(Some(range)),
+        let ranges = accept::ranges(&call.accept);
+        if ranges.is_empty() {
+            return Ok(Self::Whole);
+        }
+        let target = Target::read(&call.path);
+        if !is_custom(&target) && !ranges.iter().any(|range| is_routed(range.media)) {
+            let is_watchable = matches!(&target, Target::Resource(path) if path.name.is_empty());
+            let is_read = call.method == http::Method::GET;
+            return Err(Failure::not_acceptable(is_watchable && is_read));
+        }
+        for range in &ranges {
+            if let Some(form) = Self::of(range, call)? {
+                return Ok(form);
             }
         }
-        refused.map_or(Ok(Self::Whole), |_| Err(Failure::not_acceptable()))
+        Err(Failure::no_such_form())
     }
+
+    /// The form that a range asks for, if there is one.
+    fn of(range: &Range<'_>, call: &Call) -> Result<Option<Self>> {
+        if !range.takes_json() {
+            return Ok(match range.media {
+                "text/plain" => Some(Self::Whole),
+                #[cfg(feature = "http")]
+                SWAGGER => Some(Self::Swagger),
+                _ => None,
+            });
+        }
+        Ok(match range.wanted() {
+            None => Some(Self::Whole),
+            Some(["PartialObjectMetadata", "meta.k8s.io", "v1"]) => Some(Self::Metadata),
+            Some(["PartialObjectMetadataList", "meta.k8s.io", "v1"]) => Some(Self::MetadataList),
+            #[cfg(feature = "http")]
+            Some(["Table", "meta.k8s.io", "v1"]) => {
+                Some(Self::Table(Include::read(call.param("includeObject"))?))
+            }
+            Some(["APIGroupDiscoveryList", "apidiscovery.k8s.io", "v2"])
+                if matches!(call.path.trim_matches('/'), "api" | "apis") =>
+            {
+                Some(Self::Discovery)
+            }
+            Some(_) => None,
+        })
+    }
+}
+
+/// Whether a path is of a kind that a definition brought, which takes any range.
+fn is_custom(target: &Target) -> bool {
+    match target {
+        Target::Resource(path) => {
+            let mut kinds = builtin().kinds.iter();
+            !kinds.any(|kind| kind.group == path.group && kind.version == path.version)
+        }
+        Target::Other(_) => false,
+    }
+}
+
+/// Whether the paths of built-in kinds have that media type, as a whole.
+fn is_routed(media: &str) -> bool {
+    const ROUTED: [&str; 5] = [
+        "*/*",
+        "application/json",
+        "application/yaml",
+        "application/vnd.kubernetes.protobuf",
+        "text/plain",
+    ];
+    #[cfg(feature = "http")]
+    if media == SWAGGER {
+        return true;
+    }
+    ROUTED.contains(&media)
 }
 
 impl State {
@@ -121,18 +160,21 @@ impl State {
 
 impl View {
     /// An object, or a list of objects, in this form.
-    pub fn show(&self, object: Value) -> Value {
+    pub fn show(&self, object: Value) -> Result<Value> {
         if object["kind"] == "Status" && object["apiVersion"] == "v1" {
-            return object;
+            return Ok(object);
         }
         #[cfg(feature = "http")]
         if let (Form::Table(include), Some(rows)) = (self.form, &self.rows) {
-            return table::table(rows, &object, include, self.header);
+            return Ok(table::table(rows, &object, include, self.header));
         }
-        if self.form != Form::Metadata {
-            return object;
+        if ![Form::Metadata, Form::MetadataList].contains(&self.form) {
+            return Ok(object);
         }
-        match items(&object) {
+        Ok(match items(&object) {
+            Some(_) if self.form == Form::Metadata => {
+                return Err(Failure::is_list(&go_list(&object)));
+            }
             Some(items) => {
                 let mut metadata = object["metadata"].clone();
                 if let (true, Some(fields)) = (metadata["continue"] == "", metadata.as_object_mut())
@@ -146,8 +188,11 @@ impl View {
                     "items": items.iter().map(partial).collect::<Vec<_>>(),
                 })
             }
+            None if self.form == Form::MetadataList => {
+                return Err(Failure::internal("content is not a list"));
+            }
             None => partial(&object),
-        }
+        })
     }
 
     /// Whether an answer is shown as it is.
@@ -176,12 +221,25 @@ impl View {
 
     /// The next object of a watch: only the first table says what its columns are.
     pub fn show_next(&mut self, object: Value) -> Value {
-        let shown = self.show(object);
+        let shown = self
+            .show(object)
+            .unwrap_or_else(|failure| failure.to_json());
         #[cfg(feature = "http")]
         {
             self.header = Header::Omitted;
         }
         shown
+    }
+}
+
+/// Go's type of a list.
+fn go_list(list: &Value) -> String {
+    let (group, _) = group_version(list["apiVersion"].as_str().unwrap_or_default());
+    let kind = list["kind"].as_str().unwrap_or_default();
+    let mut kinds = builtin().kinds.iter();
+    match kinds.any(|it| it.group == group) {
+        true => format!("{}.{kind}", go_package(group)),
+        false => "unstructured.UnstructuredList".to_owned(),
     }
 }
 

@@ -192,6 +192,51 @@ pub(crate) fn time_form(schema: &Schema) -> Option<time::Form> {
     }
 }
 
+/// A floating point number as Go prints it: with an exponent from a million on.
+pub(crate) fn float(float: f64) -> String {
+    match float.abs() {
+        least if least != 0.0 && !(1e-4..1e6).contains(&least) => with_exponent(float),
+        _ => float.to_string(),
+    }
+}
+
+/// A floating point number in Go's JSON.
+pub(crate) fn float_in_json(float: f64) -> String {
+    match float.abs() {
+        least if least != 0.0 && !(1e-6..1e21).contains(&least) => with_exponent(float),
+        _ => float.to_string(),
+    }
+}
+
+/// With an exponent of two digits or more.
+fn with_exponent(float: f64) -> String {
+    let text = format!("{float:e}");
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    match exponent.strip_prefix('-') {
+        Some(exponent) => format!("{digits}e-{exponent:0>2}"),
+        None => format!("{digits}e+{exponent:0>2}"),
+    }
+}
+
+/// A text in the JSON of managed fields, which escapes what HTML would read.
+pub(crate) fn text_in_json(text: &str) -> String {
+    let mut quoted = String::from('"');
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => quoted.extend(['\\', letter]),
+            '\n' => quoted += "\\n",
+            '\r' => quoted += "\\r",
+            '\t' => quoted += "\\t",
+            '\0'..' ' | '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                quoted += &format!("\\u{:04x}", u32::from(letter));
+            }
+            letter => quoted.push(letter),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
 /// A value as Go prints it.
 pub(crate) fn printed(value: &Value) -> String {
     match value {
@@ -210,8 +255,7 @@ pub(crate) fn printed(value: &Value) -> String {
         Value::String(text) => text.clone(),
         Value::Null => "<nil>".to_owned(),
         Value::Number(number) => match number.as_f64().filter(|_| number.is_f64()) {
-            // Without the point, if nothing is behind it.
-            Some(float) => float.to_string(),
+            Some(float) => self::float(float),
             None => number.to_string(),
         },
         Value::Bool(value) => value.to_string(),

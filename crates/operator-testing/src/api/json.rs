@@ -46,6 +46,11 @@ pub(crate) fn sorted(value: &Value) -> Value {
 
 /// YAML, of which JSON is a part. Go makes JSON of it first, in which a whole number has no fraction.
 pub(crate) fn yaml(body: &[u8]) -> Result<Value> {
+    let has_controls = str::from_utf8(body).is_ok_and(|text| !text.chars().all(is_in_yaml));
+    if has_controls {
+        let text = "error decoding YAML: error converting YAML to JSON: yaml: control characters are not allowed";
+        return Err(Failure::bad_request(text));
+    }
     let mut value = serde_json::from_slice(body).or_else(|_| {
         if is_too_deep(body) {
             let text = "error decoding YAML: recursion limit exceeded";
@@ -56,6 +61,12 @@ pub(crate) fn yaml(body: &[u8]) -> Result<Value> {
     })?;
     round(&mut value);
     Ok(value)
+}
+
+/// Whether YAML may have a letter.
+fn is_in_yaml(letter: char) -> bool {
+    matches!(letter,
+        '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
 }
 
 /// Whether brackets open within each other more often than any parser here follows: that of YAML needs the square of their number

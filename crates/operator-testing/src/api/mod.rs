@@ -1,6 +1,7 @@
 //! The API server in memory: a tower service over one locked state. Requests are answered one at a time, and what follows from a
 //! write (garbage collection, the end of a namespace) is done before its answer.
 
+mod accept;
 mod address;
 mod admit;
 mod apply;

@@ -127,8 +127,10 @@ pub(crate) fn bad_label_value(text: &str) -> Vec<String> {
 
 /// What is wrong with the name of an object of the kind; a prefix may end in a dash.
 pub(crate) fn bad_object_name(kind: &Kind, name: &str, is_prefix: bool) -> Vec<String> {
-    let name = match name.strip_suffix('-') {
-        Some(stem) if is_prefix => format!("{stem}a"),
+    // With the letter before the dash, whatever it is, as the real server does it.
+    let stem = name.char_indices().nth_back(1);
+    let name = match stem {
+        Some((end, _)) if is_prefix && name.ends_with('-') => format!("{}a", &name[..end]),
         _ => name.to_owned(),
     };
     if kind.group == "rbac.authorization.k8s.io" {

@@ -101,10 +101,11 @@ impl State {
     pub(crate) fn before_update(
         &mut self,
         kind: &Kind,
+        subresource: Option<&str>,
         live: &Value,
         object: &mut Value,
     ) -> Result<()> {
-        if crd::is_definition(kind) {
+        if crd::is_definition(kind) && subresource.is_none() {
             crd::note_storage(object);
         }
         if kind.is("", "pods") {

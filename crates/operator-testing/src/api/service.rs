@@ -20,7 +20,7 @@ use tokio::sync::watch;
 #[cfg(feature = "workloads")]
 use tokio::time::Instant;
 
-use super::form::{Form, JSON};
+use super::form::{Form, JSON, View};
 use super::request::Call;
 use super::status::Failure;
 use super::store::Key;
@@ -181,15 +181,9 @@ impl ApiServer {
         };
         self.announce();
         let mut response = match reply {
-            Ok(Reply::Object { code, object }) => {
-                let object = view.show(object);
-                respond(code, &object, view.media(&object))
-            }
+            Ok(Reply::Object { code, object }) => shown(&view, code, object),
             Ok(Reply::List(list)) if view.is_whole() => respond(200, &list, JSON),
-            Ok(Reply::List(list)) => {
-                let object = view.show(list.into_value());
-                respond(200, &object, view.media(&object))
-            }
+            Ok(Reply::List(list)) => shown(&view, 200, list.into_value()),
             Ok(Reply::Text(text)) => text_response(text, 200, view.text_media()),
             Ok(Reply::Watch(subscription)) => {
                 let lines = subscription.stream(self, view);
@@ -259,6 +253,13 @@ fn failed(failure: &Failure) -> Response<Body> {
         headers.insert(header::RETRY_AFTER, seconds.into());
     }
     response
+}
+
+fn shown(view: &View, code: u16, object: Value) -> Response<Body> {
+    match view.show(object) {
+        Ok(object) => respond(code, &object, view.media(&object)),
+        Err(failure) => failed(&failure),
+    }
 }
 
 fn respond(code: u16, value: &impl Serialize, media: &'static str) -> Response<Body> {

@@ -62,23 +62,36 @@ impl Request<'_> {
             // What an apply may not have is refused by its schema for ownership, which knows more fields.
             unknown.extend(dropped.iter().map(|path| format!("unknown field {path:?}")));
         }
-        if unknown.is_empty() || self.call.param("fieldValidation") != "Strict" {
-            if self.call.param("fieldValidation") != "Ignore" {
-                unknown.iter().for_each(|text| self.call.warn(text));
-            }
-            if is_applied && is_less {
-                // In YAML there is no point in a whole number.
-                decode::round(&mut sent);
-            }
-            let sent = is_less.then_some(sent);
-            return Ok(Lost { sent, is_untidy });
+        self.tell_unknown(&unknown, &sent, patch)?;
+        if is_applied && is_less {
+            // In YAML there is no point in a whole number.
+            decode::round(&mut sent);
         }
-        let wrong = format!("strict decoding error: {}", unknown.join(", "));
-        if self.call.method == http::Method::PATCH {
-            let shown = self.shown(&sent, patch);
-            return Err(Failure::invalid_patch(&shown, &wrong));
+        let sent = is_less.then_some(sent);
+        Ok(Lost { sent, is_untidy })
+    }
+
+    /// Warns of fields that are unknown or given twice, or refuses them, as the client wants it.
+    pub(crate) fn tell_unknown(
+        &self,
+        unknown: &[String],
+        object: &Value,
+        patch: &Value,
+    ) -> Result<()> {
+        match self.call.param("fieldValidation") {
+            "Ignore" => {}
+            "Strict" if !unknown.is_empty() => {
+                let wrong = format!("strict decoding error: {}", unknown.join(", "));
+                return Err(match self.call.method {
+                    http::Method::PATCH => {
+                        Failure::invalid_patch(&self.shown(object, patch), &wrong)
+                    }
+                    _ => self.undecoded(&wrong),
+                });
+            }
+            _ => unknown.iter().for_each(|text| self.call.warn(text)),
         }
-        Err(self.undecoded(&wrong))
+        Ok(())
     }
 
     /// Takes from a custom object that is stored the nulls of an apply, which its schema lets be where it has no type: to the real server they

@@ -7,6 +7,8 @@ use serde_json::{Map, Value, json};
 use super::event::storage_group;
 use super::kind::Kind;
 
+const MEDIA_TYPES: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
+
 /// A request that was refused, and why.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
@@ -122,21 +124,46 @@ impl Failure {
         Self::new(405, "MethodNotAllowed", message).about(kind, "")
     }
 
-    pub fn not_acceptable() -> Self {
-        let message = "406: Not Acceptable\n\nAvailable representations: application/json, application/yaml, application/vnd.kubernetes.protobuf";
+    /// The path has no media type that the client takes; those that can be watched have two more.
+    pub fn not_acceptable(is_watchable: bool) -> Self {
+        const STREAMS: &str =
+            ", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
+        let streams = if is_watchable { STREAMS } else { "" };
+        let message =
+            format!("406: Not Acceptable\n\nAvailable representations: {MEDIA_TYPES}{streams}");
         let mut failure = Self::new(406, "NotAcceptable", message);
         failure.details();
         failure
     }
 
-    pub fn already_exists(kind: &Kind, name: &str) -> Self {
+    /// The metadata of one object is wanted, and the answer is a list of that Go type.
+    pub fn is_list(go_type: &str) -> Self {
+        let message = format!(
+            "you requested PartialObjectMetadata, but the requested object is a list (*{go_type})"
+        );
+        Self::new(406, "NotAcceptable", message)
+    }
+
+    /// As [`Self::not_acceptable`], of objects in a form that there is not, and of custom kinds.
+    pub fn no_such_form() -> Self {
+        let message = format!("only the following media types are accepted: {MEDIA_TYPES}");
+        Self::new(406, "NotAcceptable", message)
+    }
+
+    /// The name is taken, whatever the start of one that might be generated.
+    pub fn already_exists(kind: &Kind, name: &str, start: &str) -> Self {
         let message = format!("{} {name:?} already exists", kind.qualified());
-        Self::new(409, "AlreadyExists", message).about(kind, name)
+        let mut failure = Self::new(409, "AlreadyExists", message).about(kind, name);
+        if start.is_empty() {
+            return failure;
+        }
+        failure.message += ", the server was not able to generate a unique name for the object";
+        failure.after(1)
     }
 
     /// As [`Self::already_exists`], but not for long.
-    pub fn still_exists(kind: &Kind, name: &str) -> Self {
-        let mut failure = Self::already_exists(kind, name);
+    pub fn still_exists(kind: &Kind, name: &str, start: &str) -> Self {
+        let mut failure = Self::already_exists(kind, name, start);
         failure.message = format!("object is being deleted: {}", failure.message);
         failure
     }

@@ -20,7 +20,8 @@ const MAGIC: &[u8] = b"k8s\0";
 
 /// The call, with a body of JSON in the place of one of protobuf.
 pub(crate) fn as_json(mut call: Call) -> Result<Call> {
-    if call.content_type == MEDIA {
+    // A patch has media types of its own.
+    if call.content_type == MEDIA && call.method != http::Method::PATCH {
         let object = object(&call.body).ok_or_else(|| {
             Failure::bad_request("the body is no protobuf of a kind that operator-testing knows")
         })?;

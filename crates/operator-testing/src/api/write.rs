@@ -107,9 +107,10 @@ impl State {
         let is_seen =
             |live: &Arc<Value>| !request.call.is_dry_run() || kind.check_stored(live).is_ok();
         if let Some(live) = self.store.find(&key).filter(is_seen) {
+            let start = text(&object, "generateName");
             return Err(match is_deleting(&live) {
-                true => Failure::still_exists(kind, &name),
-                false => Failure::already_exists(kind, &name),
+                true => Failure::still_exists(kind, &name, start),
+                false => Failure::already_exists(kind, &name, start),
             });
         }
         // What it is stored with first has another form.
@@ -235,8 +236,8 @@ impl State {
         ] {
             metadata::set(&mut object, field, live["metadata"][field].clone());
         }
-        self.before_update(kind, &live, &mut object)?;
         let subresource = request.path.subresource.as_deref();
+        self.before_update(kind, subresource, &live, &mut object)?;
         let is_status = subresource == Some("status");
         let counted = match kind.custom {
             // To the real server a number with a point is another until it is stored.

@@ -199,11 +199,13 @@ impl Masks {
 
     /// A message that quotes an object, without its times and its version.
     fn without_stamps(&self, mut text: String) -> String {
-        const VERSION: &str = "\\\"resourceVersion\\\":\\\"";
-        if let Some(at) = text.find(VERSION) {
-            let start = at + VERSION.len();
-            let digits = text[start..].find('\\').unwrap_or_default();
-            text.replace_range(start..start + digits, "<version>");
+        // Quoted once or twice.
+        for before in [r#"\"resourceVersion\":\""#, r#""resourceVersion":""#] {
+            if let Some(at) = text.find(before) {
+                let start = at + before.len();
+                let digits = text[start..].find(['\\', '"']).unwrap_or_default();
+                text.replace_range(start..start + digits, "<version>");
+            }
         }
         while let Some(at) = text.as_bytes().windows(20).position(|window| {
             window.is_ascii()

@@ -4,6 +4,7 @@
 //!
 //! [server-side apply]: https://kubernetes.io/docs/reference/using-api/server-side-apply/
 
+mod atom;
 mod compare;
 mod fields;
 mod managers;

@@ -2,9 +2,12 @@
 //!
 //! Built-in types come from the recorded data, custom ones from their schema; what no schema describes is deduced from the value.
 
+use std::collections::BTreeMap;
+
 use operator_schema::{Schema, SchemaOrBool};
 use serde_json::Value;
 
+use super::atom::Atom;
 use super::path::Step;
 use crate::api::builtin::resolve;
 use crate::api::go::{in_source, last_word, printed};
@@ -222,7 +225,7 @@ impl Items<'_> {
                 Value::Null => Err(
                     "associative list without keys has an element that's an explicit null".into(),
                 ),
-                value => Ok(Step::Value(value.to_string())),
+                value => Ok(Step::Value(Atom::of(value))),
             };
         };
         if item.is_null() {
@@ -231,11 +234,11 @@ impl Items<'_> {
         let Value::Object(item) = item else {
             return Err("associative list with keys may not have non-map elements".into());
         };
-        let fields: Vec<(&str, Value)> = keys
+        let fields: BTreeMap<String, Atom> = keys
             .iter()
             .filter_map(|key| {
                 let value = item.get(key).or_else(|| element.default_of(key))?;
-                Some((key.as_str(), value.clone()))
+                Some((key.clone(), Atom::of(value)))
             })
             .collect();
         if fields.is_empty() {
@@ -245,7 +248,7 @@ impl Items<'_> {
                 keys.join(" ")
             ));
         }
-        Ok(Step::key(fields))
+        Ok(Step::Key(fields))
     }
 }
 

@@ -31,8 +31,8 @@ pub(crate) fn is_definition(kind: &Kind) -> bool {
     kind.is(GROUP, PLURAL)
 }
 
-/// Fills in names and conversion.
-pub(crate) fn fill_names(object: &mut Value) {
+/// Fills in names, conversion and the versions that are stored.
+pub(crate) fn fill(object: &mut Value) {
     let kind = object["spec"]["names"]["kind"]
         .as_str()
         .unwrap_or_default()
@@ -51,6 +51,11 @@ pub(crate) fn fill_names(object: &mut Value) {
     }
     if object["spec"]["conversion"].is_null() {
         object["spec"]["conversion"] = json!({"strategy": "None"});
+    }
+    let stored = object["status"]["storedVersions"].as_array();
+    let storage = storage_version(object);
+    if stored.is_none_or(Vec::is_empty) && !storage.is_null() {
+        object["status"]["storedVersions"] = json!([storage]);
     }
 }
 

@@ -29,11 +29,13 @@ pub(crate) fn misfit(kind: &Kind, object: &Value) -> Option<Misfit> {
     }
     let version = group_version(&api_version).1;
     let mut kinds = builtin().kinds.iter();
-    let is_known = kinds.any(|it| it.kind == found && it.api_version() == api_version);
+    let single = found.strip_suffix("List").unwrap_or(&found);
+    let is_known =
+        kinds.any(|it| (it.kind == found || it.kind == single) && it.api_version() == api_version);
     let why = match is_known {
         true => format!(
             "converting ({version}.{found}) to ({}.{}): unknown conversion",
-            go_package(kind),
+            go_package(&kind.group),
             kind.kind
         ),
         false => format!(
@@ -109,9 +111,9 @@ fn identify_custom(kind: &Kind, object: &Value) -> Result<()> {
     }
 }
 
-/// The name of the Go package of a built-in kind's internal type.
-fn go_package(kind: &Kind) -> &str {
-    match kind.group.as_str() {
+/// The name of the Go package of the internal types of a built-in group.
+pub(crate) fn go_package(group: &str) -> &str {
+    match group {
         "" => "core",
         group => group.split('.').next().unwrap_or_default(),
     }

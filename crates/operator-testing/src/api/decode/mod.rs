@@ -10,7 +10,7 @@ use operator_schema::Schema;
 use serde_json::{Value, json};
 
 pub(crate) use self::custom::{keep_nulls, round};
-pub(crate) use self::kind::{identify, misfit, name};
+pub(crate) use self::kind::{go_package, identify, misfit, name};
 
 use self::builtin::{Place, restore_empty, settle_builtin};
 use self::custom::{check_embedded, restore_points};

@@ -33,7 +33,7 @@ pub(crate) fn fill(kind: &Kind, object: &mut Value) {
         ("networking.k8s.io", "networkpolicies") => network_policy(object),
         ("rbac.authorization.k8s.io", "rolebindings" | "clusterrolebindings") => binding(object),
         ("apiextensions.k8s.io", "customresourcedefinitions") => {
-            super::crd::fill_names(object);
+            super::crd::fill(object);
         }
         _ => {}
     }

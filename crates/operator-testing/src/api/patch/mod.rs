@@ -54,11 +54,42 @@ impl Request<'_> {
         match content_type {
             // Go's type of the object is that of the live one, whatever the patch says.
             STRATEGIC => decode::name(kind, &mut object),
+            _ if kind.custom.is_none()
+                && object["apiVersion"].as_str().unwrap_or_default().is_empty() =>
+            {
+                return Err(self.unversioned(&object, &patch));
+            }
             _ => identify(kind, &mut object)?,
         }
         let lost = self.settle_patched(&mut object, &patch)?;
         check_names(self, &object)?;
         Ok((object, lost))
+    }
+
+    /// What a built-in object is refused with that lost its version: it is decoded as Go's own form of the kind, which calls its fields,
+    /// and that of the name, something else.
+    fn unversioned(&self, object: &Value, patch: &Value) -> Failure {
+        let Kind { kind, group, .. } = self.kind;
+        let found = object["kind"].as_str().unwrap_or_default();
+        if !found.is_empty() && found != kind {
+            return Failure::invalid_patch(
+                &body::sorted(object).to_string(),
+                &format!(
+                    "no kind {found:?} is registered for the internal version of group {group:?} in scheme \"pkg/runtime/scheme.go:111\""
+                ),
+            );
+        }
+        let fields = object.as_object().into_iter().flatten();
+        let unknown = fields
+            .map(|(name, _)| name.as_str())
+            .filter(|name| !["kind", "apiVersion"].contains(name));
+        let mut unknown: Vec<String> = unknown
+            .map(|name| format!("unknown field {name:?}"))
+            .collect();
+        unknown.sort();
+        let told = self.tell_unknown(&unknown, object, patch);
+        told.err()
+            .unwrap_or_else(|| Failure::nameless(&self.path.name))
     }
 }
 
@@ -126,7 +157,17 @@ fn pruned(patch: &Value) -> Value {
 
 /// Whether a patched object is still of its kind.
 fn identify(kind: &Kind, object: &mut Value) -> Result<()> {
-    let version = object["apiVersion"].as_str().unwrap_or_default();
+    let found = |field: &str| object[field].as_str().unwrap_or_default();
+    let version = found("apiVersion");
+    if kind.custom.is_some() && found("kind").is_empty() {
+        let shown = body::sorted(object).to_string();
+        let wrong = format!("Object 'Kind' is missing in '{shown}'");
+        return Err(Failure::invalid_patch(&shown, &wrong));
+    }
+    if kind.custom.is_some() && version.is_empty() {
+        let wrong = "Object 'apiVersion' is missing in 'object has no apiVersion field'";
+        return Err(Failure::broken(wrong));
+    }
     if kind.custom.is_some() && version != kind.api_version() {
         let text = format!("Invalid value: {version:?}: must be {}", kind.api_version());
         let cause = Cause::invalid("apiVersion", text);

@@ -228,10 +228,12 @@ fn sorted(
     }
     let id = |item: &Value| key.map_or_else(|| item.clone(), |key| item[key].clone());
     let place = |list: &[Value], item: &Value| list.iter().position(|other| id(other) == id(item));
-    let (mut named, others): (Vec<Value>, Vec<Value>) = merged
+    let (mut named, mut others): (Vec<Value>, Vec<Value>) = merged
         .into_iter()
         .partition(|item| place(order, item).is_some());
     named.sort_by_key(|item| place(order, item));
+    // Where a key repeats, its items come together.
+    others.sort_by_key(|item| place(live, item));
     let mut others = others.into_iter().peekable();
     let mut sorted = Vec::new();
     for item in named {
