@@ -71,15 +71,13 @@ impl State {
         }
         let spec = &mut object["spec"];
         if spec["type"] == "ExternalName" {
+            if spec["clusterIPs"].is_null() && !spec["clusterIP"].is_null() {
+                spec["clusterIPs"] = json!([spec["clusterIP"]]);
+            }
+            drop_nulls(spec);
             return Ok(());
         }
-        for field in [
-            "clusterIP",
-            "clusterIPs",
-            "ipFamilies",
-            "ipFamilyPolicy",
-            "healthCheckNodePort",
-        ] {
+        for field in ["clusterIP", "clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
             let before = live
                 .map(|live| live["spec"][field].clone())
                 .unwrap_or_default();
@@ -121,11 +119,24 @@ impl State {
                 port["nodePort"] = (30_000 + self.allocated % 2768).into();
             }
         }
-        if let Some(spec) = spec.as_object_mut() {
-            spec.retain(|_, value| !value.is_null());
+        if needs_health_port(spec) && spec["healthCheckNodePort"].is_null() {
+            self.allocated += 1;
+            spec["healthCheckNodePort"] = (30_000 + self.allocated % 2768).into();
         }
+        drop_nulls(spec);
         Ok(())
     }
+}
+
+fn drop_nulls(spec: &mut Value) {
+    if let Some(spec) = spec.as_object_mut() {
+        spec.retain(|_, value| !value.is_null());
+    }
+}
+
+/// Whether load balancers ask the nodes on a port of their own.
+pub(crate) fn needs_health_port(spec: &Value) -> bool {
+    spec["type"] == "LoadBalancer" && spec["externalTrafficPolicy"] == "Local"
 }
 
 fn wants_node_ports(spec: &Value) -> bool {
@@ -166,6 +177,17 @@ fn drop_of_other_type(live: &Value, spec: &mut Value) {
     }
     if is_accessible(live) && !is_accessible(spec) {
         gone.push("externalTrafficPolicy");
+    }
+    match (needs_health_port(live), needs_health_port(spec)) {
+        (true, false) => gone.push("healthCheckNodePort"),
+        (true, true) => {
+            let port = live["healthCheckNodePort"].clone();
+            spec["healthCheckNodePort"] = match spec["healthCheckNodePort"].take() {
+                Value::Null => port,
+                given => given,
+            };
+        }
+        _ => {}
     }
     let has_new_port = {
         let before = node_ports(live);

@@ -17,8 +17,8 @@ pub(crate) fn options(body: &[u8]) -> Result<Value> {
     })
 }
 
-/// The JSON in a token of a list, or what is wrong with it.
-pub(crate) fn token(text: &[u8]) -> Result<Value, String> {
+/// JSON that is no body, or what is wrong with it.
+pub(crate) fn read(text: &[u8]) -> Result<Value, String> {
     serde_json::from_slice(text).map_err(|error| in_go(text, &error))
 }
 

@@ -83,6 +83,7 @@ impl State {
         if kind.is("", "persistentvolumeclaims") {
             defaults::admit_claim(object);
         }
+        defaults::prepare(kind, &Value::Null, object);
         if kind.is("", "pods") {
             defaults::admit_pod(object);
         }
@@ -107,6 +108,9 @@ impl State {
     ) -> Result<()> {
         if crd::is_definition(kind) && subresource.is_none() {
             crd::note_storage(object);
+        }
+        if subresource.is_none() {
+            defaults::prepare(kind, live, object);
         }
         if kind.is("", "pods") {
             defaults::tolerate(&mut object["spec"]);

@@ -66,7 +66,7 @@ impl Token {
             let at = at.unwrap_or(text.len() - 1);
             wrong(format!("illegal base64 data at input byte {at}"))
         })?;
-        let token: Value = json::token(&bytes).map_err(wrong)?;
+        let token: Value = json::read(&bytes).map_err(wrong)?;
         let form = token["v"].as_str().unwrap_or_default();
         if form != FORM {
             let why = format!("server does not recognize this encoded version {form}");

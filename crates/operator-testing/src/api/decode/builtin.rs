@@ -1,12 +1,14 @@
 //! Objects of built-in kinds are Go structs: what becomes of a value in a field of one.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use operator_schema::{Schema, SchemaOrBool};
 use serde_json::{Map, Value, json};
 
 use super::super::builtin::{OBJECT_META, resolve};
 use super::super::go::{Undecodable, in_struct, last_word, omits, reference, time_form, told};
+use super::super::quantity;
 use super::super::time;
-use super::super::{defaults, quantity};
 use super::Settled;
 
 /// Where a value is, as Go's decoder names it.
@@ -111,7 +113,7 @@ pub(super) fn settle_builtin(
     if target.format.as_deref() == Some("byte")
         && let Some(items) = value.as_array()
     {
-        *value = defaults::base64(&bytes(items, place)?).into();
+        *value = STANDARD.encode(bytes(items, place)?).into();
     }
     let fits = match (type_, &*value) {
         ("object", value) => value.is_object(),

@@ -5,12 +5,16 @@
 //! [`defaults.go`]: https://github.com/kubernetes/kubernetes/blob/master/pkg/apis/core/v1/defaults.go
 
 mod pod;
+mod prepare;
 mod service;
 mod workload;
 
 pub(crate) use self::pod::{admit as admit_pod, tolerate};
+pub(crate) use self::prepare::prepare;
 pub(crate) use self::workload::{admit_job, count_templates, label_job, without_alpha};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use super::kind::Kind;
@@ -69,13 +73,19 @@ fn secret(object: &mut Value) {
     let texts = texts.as_ref().and_then(Value::as_object);
     for (key, text) in texts.into_iter().flatten() {
         let text = text.as_str().unwrap_or_default();
-        object["data"][key.as_str()] = base64(text.as_bytes()).into();
+        object["data"][key.as_str()] = STANDARD.encode(text).into();
     }
 }
 
 fn claim(object: &mut Value) {
     fields(&mut object["spec"], &[("volumeMode", json!("Filesystem"))]);
     fields(&mut object["status"], &[("phase", json!("Pending"))]);
+    for source in ["dataSource", "dataSourceRef"] {
+        let source = object["spec"].get_mut(source);
+        if let Some(source) = source.and_then(Value::as_object_mut) {
+            source.entry("apiGroup").or_insert(Value::Null);
+        }
+    }
 }
 
 /// What the admission of a claim adds, and how it begins.
@@ -118,23 +128,4 @@ fn binding(object: &mut Value) {
             fields(subject, &[("apiGroup", json!(GROUP))]);
         }
     }
-}
-
-/// Standard base64 with padding.
-pub(crate) fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for chunk in bytes.chunks(3) {
-        let at = |index: usize| u32::from(chunk.get(index).copied().unwrap_or_default());
-        let bits = at(0) << 16 | at(1) << 8 | at(2);
-        for place in 0..4 {
-            let letter = LETTERS[(bits >> (18 - 6 * place) & 63) as usize];
-            text.push(if place <= chunk.len() {
-                char::from(letter)
-            } else {
-                '='
-            });
-        }
-    }
-    text
 }

@@ -77,19 +77,26 @@ pub(crate) fn tolerate(spec: &mut Value) {
 fn quality(spec: &Value) -> &'static str {
     let containers = ["initContainers", "containers"].into_iter();
     let containers = containers.flat_map(|list| spec[list].as_array().into_iter().flatten());
-    let resources: Vec<&Value> = containers
-        .map(|container| &container["resources"])
-        .collect();
-    let asks = |list: &str| {
-        resources
+    let asks = |resources: &Value| {
+        let lists = ["limits", "requests"].map(|list| &resources[list]);
+        lists
             .iter()
-            .any(|resources| resources[list].is_object())
+            .any(|list| list["cpu"].is_string() || list["memory"].is_string())
+    };
+    // Those of the pod as a whole stand for those of its containers.
+    let resources: Vec<&Value> = match asks(&spec["resources"]) {
+        true => vec![&spec["resources"]],
+        false => containers
+            .map(|container| &container["resources"])
+            .collect(),
     };
     let is_bound = |resources: &&Value| {
-        let (limits, requests) = (&resources["limits"], &resources["requests"]);
-        limits["cpu"].is_string() && limits["memory"].is_string() && limits == requests
+        ["cpu", "memory"].iter().all(|name| {
+            let limit = &resources["limits"][name];
+            limit.is_string() && *limit == resources["requests"][name]
+        })
     };
-    if !asks("limits") && !asks("requests") {
+    if !resources.iter().any(|it| asks(it)) {
         "BestEffort"
     } else if resources.iter().all(is_bound) {
         "Guaranteed"
@@ -149,16 +156,21 @@ fn fill_host_ports(spec: &mut Value) {
     }
 }
 
-fn fill_container(container: &mut Value) {
-    let image = container["image"].as_str().unwrap_or_default();
+/// When an image is pulled.
+fn pull_policy(image: &Value) -> &'static str {
+    let image = image.as_str().unwrap_or_default();
     let name = image.rsplit('/').next().unwrap_or_default();
     let is_pinned =
         name.contains('@') || name.split_once(':').is_some_and(|(_, tag)| tag != "latest");
-    let policy = if is_pinned || image.is_empty() {
+    if is_pinned || image.is_empty() {
         "IfNotPresent"
     } else {
         "Always"
-    };
+    }
+}
+
+fn fill_container(container: &mut Value) {
+    let policy = pull_policy(&container["image"]);
     fields(
         container,
         &[
@@ -171,11 +183,8 @@ fn fill_container(container: &mut Value) {
         fields(port, &[("protocol", json!("TCP"))]);
     }
     for variable in items(container, "env") {
-        if variable["valueFrom"]["fieldRef"].is_object() {
-            fields(
-                &mut variable["valueFrom"]["fieldRef"],
-                &[("apiVersion", json!("v1"))],
-            );
+        if let Some(source) = variable.get_mut("valueFrom") {
+            fill_refs(source);
         }
     }
     for probe in ["livenessProbe", "readinessProbe", "startupProbe"] {
@@ -226,7 +235,46 @@ fn fill_volume(volume: &mut Value) {
     if volume["hostPath"].is_object() {
         absent(&mut volume["hostPath"]["type"], "");
     }
-    if let Some(projected) = volume.get_mut("projected") {
+    if let Some(image) = volume.get_mut("image") {
+        let policy = pull_policy(&image["reference"]);
+        fields(image, &[("pullPolicy", json!(policy))]);
+    }
+    if let Some(claim) = volume.pointer_mut("/ephemeral/volumeClaimTemplate") {
+        fields(&mut claim["spec"], &[("volumeMode", json!("Filesystem"))]);
+    }
+    for (source, defaults) in [
+        ("iscsi", &[("iscsiInterface", json!("default"))][..]),
+        (
+            "rbd",
+            &[
+                ("pool", json!("rbd")),
+                ("user", json!("admin")),
+                ("keyring", json!("/etc/ceph/keyring")),
+            ],
+        ),
+        (
+            "azureDisk",
+            &[
+                ("cachingMode", json!("ReadWrite")),
+                ("fsType", json!("ext4")),
+                ("kind", json!("Shared")),
+                ("readOnly", json!(false)),
+            ],
+        ),
+        (
+            "scaleIO",
+            &[
+                ("fsType", json!("xfs")),
+                ("storageMode", json!("ThinProvisioned")),
+            ],
+        ),
+    ] {
+        if let Some(found) = volume.get_mut(source).filter(|it| it.is_object()) {
+            fields(found, defaults);
+        }
+    }
+    if let Some(projected) = volume.get_mut("projected").filter(|it| it.is_object()) {
+        absent(&mut projected["sources"], Value::Null);
         for source in items(projected, "sources") {
             if source["serviceAccountToken"].is_object() {
                 absent(
@@ -245,8 +293,16 @@ fn fill_field_refs(source: &mut Value) {
         return;
     };
     for item in items(volume, "items") {
-        if item["fieldRef"].is_object() {
-            fields(&mut item["fieldRef"], &[("apiVersion", json!("v1"))]);
-        }
+        fill_refs(item);
+    }
+}
+
+/// References to parts of the pod itself.
+fn fill_refs(source: &mut Value) {
+    if source["fieldRef"].is_object() {
+        fields(&mut source["fieldRef"], &[("apiVersion", json!("v1"))]);
+    }
+    if source["resourceFieldRef"].is_object() {
+        absent(&mut source["resourceFieldRef"]["divisor"], "0");
     }
 }

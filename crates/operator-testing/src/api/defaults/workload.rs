@@ -31,6 +31,10 @@ pub(super) fn fill(kind: &Kind, object: &mut Value) {
             if strategy["type"] == "RollingUpdate" {
                 let rolling = [("maxSurge", json!(0)), ("maxUnavailable", json!(1))];
                 fields(&mut strategy["rollingUpdate"], &rolling);
+            } else if strategy["rollingUpdate"].is_object() {
+                // As numbers without a default are stored.
+                let rolling = [("maxSurge", json!(0)), ("maxUnavailable", json!(0))];
+                fields(&mut strategy["rollingUpdate"], &rolling);
             }
         }
         "jobs" => {
@@ -103,15 +107,38 @@ fn job(spec: &mut Value) {
     if spec["completions"].is_null() && spec["parallelism"].is_null() {
         spec["completions"] = 1.into();
     }
+    let (limit, replacement) = (
+        match spec["backoffLimitPerIndex"].is_null() {
+            true => 6,
+            false => i32::MAX,
+        },
+        match spec["podFailurePolicy"].is_null() {
+            true => "TerminatingOrFailed",
+            false => "Failed",
+        },
+    );
     let defaults = [
         ("parallelism", json!(1)),
-        ("backoffLimit", json!(6)),
+        ("backoffLimit", json!(limit)),
         ("completionMode", json!("NonIndexed")),
         ("suspend", json!(false)),
         ("manualSelector", json!(false)),
-        ("podReplacementPolicy", json!("TerminatingOrFailed")),
+        ("podReplacementPolicy", json!(replacement)),
     ];
     fields(spec, &defaults);
+    fill_conditions(spec);
+}
+
+/// Those by which a policy of failure knows pods.
+fn fill_conditions(spec: &mut Value) {
+    let Some(policy) = spec.get_mut("podFailurePolicy") else {
+        return;
+    };
+    for rule in items(policy, "rules") {
+        for condition in items(rule, "onPodConditions") {
+            fields(condition, &[("status", json!("True"))]);
+        }
+    }
 }
 
 /// Counts the templates of a DaemonSet; of a new one, `live` is null.
@@ -144,6 +171,7 @@ pub(crate) fn without_alpha(live: Option<&Value>, set: &mut Value) {
 fn job_template(spec: &mut Value) {
     if spec.is_object() {
         fill_template(&mut spec["template"]);
+        fill_conditions(spec);
     }
 }
 

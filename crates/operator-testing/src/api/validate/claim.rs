@@ -97,4 +97,37 @@ pub(super) fn spec(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
             causes,
         );
     }
+    sources(spec, path, causes);
+}
+
+/// What a claim is filled from.
+fn sources(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
+    for name in ["dataSource", "dataSourceRef"] {
+        let (source, path) = (&spec[name], format!("{path}.{name}"));
+        if source.is_null() {
+            continue;
+        }
+        for part in ["name", "kind"] {
+            if is_empty(&source[part]) {
+                causes.push(Cause::required(format!("{path}.{part}"), ""));
+            }
+        }
+        let group = text(source, "apiGroup");
+        if !group.is_empty() {
+            let field = format!("{path}.apiGroup");
+            refuse(&field, group, name::bad_subdomain(group), causes);
+        } else if source["kind"] != "PersistentVolumeClaim" {
+            let why = "must be 'PersistentVolumeClaim' when referencing the default apiGroup";
+            causes.push(invalid(&path, &source["kind"], why));
+        }
+    }
+    let (older, newer) = (&spec["dataSource"], &spec["dataSourceRef"]);
+    let is_other = |part| older[part] != newer[part];
+    if older.is_object()
+        && newer.is_object()
+        && is_empty(&newer["namespace"])
+        && ["apiGroup", "kind", "name"].into_iter().any(is_other)
+    {
+        causes.push(invalid(path, "{}", "must match dataSourceRef"));
+    }
 }

@@ -1,7 +1,10 @@
 //! ConfigMaps and Secrets.
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
+use super::super::json;
 use super::super::name;
 use super::super::status::Cause;
 use super::metadata::too_long;
@@ -44,7 +47,10 @@ pub(super) fn secret(live: Option<&Value>, object: &Value, causes: &mut Vec<Caus
         self::key("data", key, causes);
     }
     size("data", sum(&object["data"], decoded), causes);
-    let has = |key: &str| !object["data"][key].is_null();
+    let has = |key: &str| match text(object, "type") {
+        "kubernetes.io/ssh-auth" => !is_empty(&object["data"][key]),
+        _ => !object["data"][key].is_null(),
+    };
     let needed: &[&str] = match text(object, "type") {
         "kubernetes.io/service-account-token" => {
             const ACCOUNT: &str = "kubernetes.io/service-account.name";
@@ -65,6 +71,23 @@ pub(super) fn secret(live: Option<&Value>, object: &Value, causes: &mut Vec<Caus
     };
     let missing = needed.iter().filter(|key| !has(key));
     causes.extend(missing.map(|key| Cause::required(format!("data[{key}]"), "")));
+    for key in needed.iter().filter(|key| key.starts_with(".docker")) {
+        let Some(found) = object["data"][*key].as_str() else {
+            continue;
+        };
+        let found = STANDARD.decode(found).unwrap_or_default();
+        let wrong = match json::read(&found) {
+            Ok(Value::Object(_) | Value::Null) => continue,
+            Ok(other) => format!(
+                "json: cannot unmarshal {} into Go value of type map[string]interface {{}}",
+                json::go_type(&other)
+            ),
+            Err(wrong) => wrong,
+        };
+        let field = format!("data[{key}]");
+        let text = format!("Invalid value: \"<secret contents redacted>\": {wrong}");
+        causes.push(Cause::invalid(field, text));
+    }
 }
 
 fn sum(data: &Value, size: impl Fn(&Value) -> usize) -> usize {

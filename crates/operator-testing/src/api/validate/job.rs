@@ -1,4 +1,4 @@
-//! Jobs. Policies of failure and success are not looked at.
+//! Jobs.
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use super::rule::{
     immutable, invalid, is_empty, is_same, list, non_negative, number, sorted, unsupported, without,
 };
 use super::selector::{self, Unreadable, Words};
-use super::{job_status, pod};
+use super::{job_policy, job_status, pod};
 
 /// Indexed jobs run no more pods at once.
 const MOST_INDEXED: i64 = 100_000;
@@ -55,18 +55,32 @@ pub(super) fn spec(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
         let field = format!("{path}.backoffLimitPerIndex");
         causes.push(Cause::required(field, "when maxFailedIndexes is specified"));
     }
+    job_policy::manager(spec, path, causes);
     indexes(spec, path, causes);
+    if is_there("podFailurePolicy") {
+        job_policy::failure(spec, path, causes);
+    }
+    if is_there("successPolicy") {
+        job_policy::success(spec, path, causes);
+    }
     let replacement = &spec["podReplacementPolicy"];
-    let known = ["Failed", "TerminatingOrFailed"];
+    let known = match is_there("podFailurePolicy") {
+        true => &["Failed"][..],
+        false => &["Failed", "TerminatingOrFailed"],
+    };
     if is_there("podReplacementPolicy") && !known.iter().any(|it| replacement == it) {
         let field = format!("{path}.podReplacementPolicy");
-        causes.push(unsupported(&field, replacement, &known));
+        causes.push(unsupported(&field, replacement, known));
     }
     let path = format!("{path}.template");
     pod::template(&spec["template"], &path, causes);
     let policy = &spec["template"]["spec"]["restartPolicy"];
     let field = format!("{path}.spec.restartPolicy");
     match policy.as_str() {
+        Some("OnFailure") if is_there("podFailurePolicy") => {
+            let why = "only \"Never\" is supported when podFailurePolicy is specified";
+            causes.push(invalid(field, policy, why));
+        }
         Some("OnFailure" | "Never") => {}
         Some("Always" | "") | None => {
             let why = "valid values: \"OnFailure\", \"Never\"";
@@ -93,6 +107,7 @@ fn indexes(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
             let why = "must be less than or equal to 100000 when completion mode is Indexed";
             causes.push(invalid(format!("{path}.parallelism"), parallelism, why));
         }
+        job_policy::failed_indexes(spec, path, causes);
     }
     if mode.is_null() || mode == "NonIndexed" {
         for field in ["backoffLimitPerIndex", "maxFailedIndexes"] {

@@ -9,6 +9,7 @@ mod config;
 mod cron_job;
 mod event;
 mod job;
+mod job_policy;
 mod job_status;
 pub(crate) mod metadata;
 mod pod;

@@ -61,6 +61,24 @@ pub(super) fn invalid(field: impl Into<String>, found: impl Display, why: impl D
     Cause::invalid(field, format!("Invalid value: {found}: {why}"))
 }
 
+/// A value that is no text, and is there twice.
+pub(super) fn duplicate(field: impl Into<String>, found: impl Display) -> Cause {
+    Cause {
+        reason: "FieldValueDuplicate",
+        message: format!("Duplicate value: {found}"),
+        field: field.into(),
+    }
+}
+
+/// A list has more items than it may.
+pub(super) fn too_many(field: &str, found: usize, most: usize) -> Cause {
+    Cause {
+        reason: "FieldValueTooMany",
+        message: format!("Too many: {found}: must have at most {most} items"),
+        field: field.to_owned(),
+    }
+}
+
 /// What is wrong with a text, a cause each.
 pub(super) fn refuse(field: &str, found: &str, wrong: Vec<String>, causes: &mut Vec<Cause>) {
     let wrong = wrong.into_iter();

@@ -2,10 +2,12 @@
 
 use serde_json::{Value, json};
 
+use super::super::address::needs_health_port;
 use super::super::name;
 use super::super::status::Cause;
 use super::rule::{
-    between, invalid, is_empty, label, labels, list, number, one_of, only, port, refuse, text,
+    between, duplicate, invalid, is_empty, label, labels, list, number, one_of, only, port, refuse,
+    text,
 };
 
 pub(super) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
@@ -45,6 +47,7 @@ pub(super) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause
         causes.push(Cause::forbidden("spec.allocateLoadBalancerNodePorts", why));
     }
     traffic(spec, causes);
+    class(live, spec, causes);
     if live.is_some_and(|live| live["spec"]["type"] == kind) {
         balancer(object, causes);
     }
@@ -184,15 +187,10 @@ fn taken_twice(spec: &Value, causes: &mut Vec<Cause>) {
         };
         ports[..at].iter().any(same)
     };
-    let duplicate = |field: String, found: Value| Cause {
-        reason: "FieldValueDuplicate",
-        message: format!("Duplicate value: {found}"),
-        field,
-    };
     for (at, port) in ports.iter().enumerate() {
         if of_nodes(port) != 0 && repeats(at, "nodePort") {
             let field = format!("spec.ports[{at}].nodePort");
-            causes.push(duplicate(field, port["nodePort"].clone()));
+            causes.push(duplicate(field, &port["nodePort"]));
         }
     }
     for (at, port) in ports.iter().enumerate() {
@@ -221,12 +219,44 @@ fn traffic(spec: &Value, causes: &mut Vec<Cause>) {
         let why = "may only be set for externally-accessible services";
         causes.push(invalid(field, outer, why));
     }
+    let (health, field) = (
+        number(spec, "healthCheckNodePort"),
+        "spec.healthCheckNodePort",
+    );
+    if needs_health_port(spec) {
+        between(field, health, 1, 65535, causes);
+    } else if health != 0 {
+        let why =
+            "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'";
+        causes.push(invalid(field, health, why));
+    }
     let (inner, field) = (&spec["internalTrafficPolicy"], "spec.internalTrafficPolicy");
     let needs_inner = matches!(kind, "LoadBalancer" | "NodePort" | "ClusterIP");
     if inner.is_null() && needs_inner {
         causes.push(Cause::required(field, ""));
     } else if !inner.is_null() {
         only(field, inner, &["Cluster", "Local"], causes);
+    }
+}
+
+/// The load balancer that a Service wants.
+fn class(live: Option<&Value>, spec: &Value, causes: &mut Vec<Cause>) {
+    let (found, field) = (&spec["loadBalancerClass"], "spec.loadBalancerClass");
+    let was_balanced = live.filter(|live| live["spec"]["type"] == "LoadBalancer");
+    if was_balanced.is_some_and(|live| live["spec"]["loadBalancerClass"] != *found)
+        && spec["type"] == "LoadBalancer"
+    {
+        causes.push(invalid(field, found, "may not change once set"));
+    }
+    let Some(found) = found.as_str() else {
+        return;
+    };
+    match spec["type"] == "LoadBalancer" {
+        true => refuse(field, found, name::bad_label_key(found), causes),
+        false => {
+            let why = "may only be used when `type` is 'LoadBalancer'";
+            causes.push(Cause::forbidden(field, why));
+        }
     }
 }
 
