@@ -1,4 +1,4 @@
-//! The header [`Accept`], with the weights of its ranges.
+//! The header [`Accept`], as the API server reads it.
 //!
 //! [`Accept`]: https://www.rfc-editor.org/rfc/rfc9110#name-accept
 
@@ -8,47 +8,74 @@ pub(crate) struct Range<'a> {
     params: Vec<(&'a str, &'a str)>,
 }
 
-/// The ranges of a header: first what weighs most, then what has no star.
+/// The ranges of a header, in the order in which they are tried.
 pub(crate) fn ranges(header: &str) -> Vec<Range<'_>> {
     let given = header.split(',').map(str::trim);
-    let mut ranges: Vec<Range<'_>> = given
-        .filter(|range| !range.is_empty())
-        .map(|range| {
-            let mut parts = range.split(';').map(str::trim);
-            Range {
-                media: parts.next().unwrap_or_default(),
-                params: parts.filter_map(|part| part.split_once('=')).collect(),
-            }
-        })
-        .collect();
-    let weight = |range: &Range<'_>| range.param("q").and_then(|q| q.parse::<f32>().ok());
-    ranges.sort_by(|a, b| {
-        let (one, other) = (weight(a).unwrap_or(1.0), weight(b).unwrap_or(1.0));
-        let by_star = a
-            .media
-            .matches('*')
-            .count()
-            .cmp(&b.media.matches('*').count());
-        other.total_cmp(&one).then(by_star)
-    });
+    let given = given.filter(|range| range.contains('/') || range.starts_with('*'));
+    let mut ranges: Vec<Range<'_>> = given.map(Range::read).collect();
+    // What comes before another is no order, so that the way of sorting counts: Go's is by insertion.
+    for end in 1..ranges.len() {
+        let mut at = end;
+        while at > 0 && ranges[at].is_before(&ranges[at - 1]) {
+            ranges.swap(at, at - 1);
+            at -= 1;
+        }
+    }
     ranges
 }
 
-impl Range<'_> {
-    pub fn param(&self, name: &str) -> Option<&str> {
-        let mut params = self.params.iter();
+impl<'a> Range<'a> {
+    fn read(text: &'a str) -> Self {
+        let mut parts = text.split(';').map(str::trim);
+        let media = parts.next().unwrap_or_default();
+        let params = parts.filter_map(|part| part.split_once('='));
+        Self {
+            media,
+            params: params.filter(|(_, value)| !value.contains('=')).collect(),
+        }
+    }
+
+    /// Of what is given twice, the last counts.
+    pub fn param(&self, name: &str) -> Option<&'a str> {
+        let mut params = self.params.iter().rev();
         params.find_map(|(key, value)| (*key == name).then_some(*value))
     }
 
+    fn weight(&self) -> f32 {
+        let weight = self.param("q").map(|q| q.parse().unwrap_or_default());
+        weight.unwrap_or(1.0)
+    }
+
+    /// Heavier, or without a star where the other has one.
+    fn is_before(&self, other: &Self) -> bool {
+        let type_ = |range: &Self| range.media.starts_with('*');
+        let subtype = |range: &Self| range.media.ends_with('*');
+        self.weight() > other.weight()
+            || !type_(self) && type_(other)
+            || !subtype(self) && subtype(other)
+    }
+
     pub fn takes_json(&self) -> bool {
-        matches!(self.media, "application/json" | "application/*" | "*/*")
+        matches!(
+            self.media,
+            "application/json" | "application/*" | "*/*" | "*"
+        )
     }
 
     /// What objects are to be turned into: a kind, its group and its version.
-    pub fn wanted(&self) -> Option<[&str; 3]> {
+    pub fn wanted(&self) -> Option<[&'a str; 3]> {
         let wanted = ["as", "g", "v"].map(|name| self.param(name));
         let is_given = wanted.iter().any(Option::is_some);
         is_given.then(|| wanted.map(Option::unwrap_or_default))
+    }
+
+    /// Whether the server has what the range says of versions and of streams.
+    pub fn is_served(&self) -> bool {
+        let is = |name: &str, known: &str| {
+            let given = self.param(name).unwrap_or_default();
+            given.is_empty() || given == known
+        };
+        is("sv", "v1") && is("stream", "watch")
     }
 }
 
@@ -57,11 +84,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_weighs_most_is_first_and_a_star_is_last() {
+    fn ranges_are_tried_in_the_order_of_the_real_server() {
         let sorted = ranges("*/*, a/b;q=0.1, , c/d;v=1 , text/*;q=0.5,e/f");
         let media: Vec<&str> = sorted.iter().map(|range| range.media).collect();
-        assert_eq!(media, ["c/d", "e/f", "*/*", "text/*", "a/b"]);
+        assert_eq!(media, ["c/d", "e/f", "text/*", "a/b", "*/*"]);
         assert_eq!(sorted[0].wanted(), Some(["", "", "1"]));
         assert_eq!(sorted[1].wanted(), None);
+    }
+
+    #[test]
+    fn a_weight_that_is_no_number_is_none() {
+        let sorted = ranges("a/b;q=x, c/d;q=0.1;q=0.2, e/f;q=1=2");
+        let media: Vec<&str> = sorted.iter().map(|range| range.media).collect();
+        assert_eq!(media, ["e/f", "c/d", "a/b"]);
     }
 }

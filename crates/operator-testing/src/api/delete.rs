@@ -18,7 +18,7 @@ use super::{Reply, Request, State, clock, crd, decode, go, namespace};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
     pub propagation: Option<Propagation>,
-    /// Whether dependants are left alone where nothing else is chosen, as those of Jobs are.
+    /// Whether dependants are left alone where nothing else is chosen, as those of Jobs and ReplicationControllers are.
     pub orphans: bool,
     /// Whether `orphanDependents` is given, and is false.
     pub spares_orphans: bool,
@@ -78,8 +78,9 @@ impl Options {
                 return Err(Failure::invalid_options("DeleteOptions", vec![cause]));
             }
         };
-        let orphans = request.kind.is("batch", "jobs");
-        if propagation.is_none() && orphans {
+        let is_job = request.kind.is("batch", "jobs");
+        let orphans = is_job || request.kind.is("", "replicationcontrollers");
+        if propagation.is_none() && is_job {
             call.warn("child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning");
         }
         let precondition = |name: &str| sent["preconditions"][name].as_str().map(str::to_owned);
@@ -190,7 +191,11 @@ impl State {
             .iter()
             .any(|name| [FOREGROUND, ORPHAN].contains(name));
         let usual = (options.orphans && !is_chosen).then_some(Propagation::Orphan);
-        propagate(&mut object, options.propagation.or(usual));
+        match is_event(kind) {
+            // Nothing ever waits for what they own.
+            true => propagate(&mut object, Some(Propagation::Background)),
+            false => propagate(&mut object, options.propagation.or(usual)),
+        }
         if kind.is("", "namespaces") {
             namespace::terminate(&mut object);
         }
@@ -263,16 +268,20 @@ fn propagate(object: &mut Value, propagation: Option<Propagation>) {
     let Some(propagation) = propagation else {
         return;
     };
-    let mut names: Vec<String> = finalizers(object)
-        .into_iter()
-        .filter(|name| ![FOREGROUND, ORPHAN].contains(name))
-        .map(str::to_owned)
-        .collect();
-    match propagation {
-        Propagation::Background => {}
-        Propagation::Foreground => names.push(FOREGROUND.to_owned()),
-        Propagation::Orphan => names.push(ORPHAN.to_owned()),
+    let chosen = match propagation {
+        Propagation::Background => None,
+        Propagation::Foreground => Some(FOREGROUND),
+        Propagation::Orphan => Some(ORPHAN),
+    };
+    let has = finalizers(object);
+    let is_there = |name: &str| has.contains(&name) == (chosen == Some(name));
+    if is_there(FOREGROUND) && is_there(ORPHAN) {
+        return;
     }
+    let others = has
+        .into_iter()
+        .filter(|name| ![FOREGROUND, ORPHAN].contains(name));
+    let names: Vec<String> = others.chain(chosen).map(str::to_owned).collect();
     let value = if names.is_empty() {
         Value::Null
     } else {
@@ -389,6 +398,10 @@ fn check_preconditions(kind: &Kind, live: &Value, options: &Options) -> Result<(
         ));
     }
     Ok(())
+}
+
+fn is_event(kind: &Kind) -> bool {
+    kind.is("", "events") || kind.is("events.k8s.io", "events")
 }
 
 /// The built-in kinds that answer with the deleted object instead of a Status.

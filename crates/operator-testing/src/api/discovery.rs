@@ -14,21 +14,26 @@ use super::status::{Failure, Result};
 use super::{Reply, State};
 
 impl State {
-    pub(crate) fn serve_other(&self, call: &Call, path: &str) -> Result<Reply> {
+    pub(crate) fn serve_other(&self, call: &Call, path: &str, form: Result<Form>) -> Result<Reply> {
         self.authorize_path(call)?;
         let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
         if !matches!(call.method.as_str(), "GET" | "HEAD") {
             return Err(Failure::no_such_path());
         }
+        // Of these no form is asked.
         match parts.as_slice() {
-            [check @ ("readyz" | "livez" | "healthz")] => Ok(Reply::Text(health(call, check))),
-            ["readyz" | "livez" | "healthz", "ping"] => Ok(Reply::Text("ok")),
+            [check @ ("readyz" | "livez" | "healthz")] => {
+                return Ok(Reply::Text(health(call, check)));
+            }
+            ["readyz" | "livez" | "healthz", "ping"] => return Ok(Reply::Text("ok")),
+            _ => {}
+        }
+        let form = form?;
+        match parts.as_slice() {
             [""] => Ok(Reply::ok(json!({"paths": self.paths()}))),
             ["version"] => Ok(Reply::ok(version())),
-            ["api"] if Form::read(call)? == Form::Discovery => {
-                Ok(self.aggregated(&[String::new()]))
-            }
-            ["apis"] if Form::read(call)? == Form::Discovery => Ok(self.aggregated(&self.groups())),
+            ["api"] if form == Form::Discovery => Ok(self.aggregated(&[String::new()])),
+            ["apis"] if form == Form::Discovery => Ok(self.aggregated(&self.groups())),
             ["api"] => Ok(Reply::ok(json!({
                 "kind": "APIVersions",
                 "versions": ["v1"],
@@ -50,7 +55,7 @@ impl State {
             ["apis", group, version] => self.resources(group, version),
             // Nothing in it is known, which in protobuf is no byte: kubectl asks it about kinds that the newer documents lack.
             #[cfg(feature = "http")]
-            ["openapi", "v2"] if Form::read(call)? == Form::Swagger => Ok(Reply::Text("")),
+            ["openapi", "v2"] if form == Form::Swagger => Ok(Reply::Text("")),
             #[cfg(feature = "http")]
             ["openapi", "v3"] => Ok(Reply::ok(self.documents())),
             #[cfg(feature = "http")]

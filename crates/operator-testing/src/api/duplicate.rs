@@ -1,6 +1,7 @@
 //! Fields that a JSON body has twice: the last one counts, and the client is told.
 
 use std::cell::RefCell;
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
@@ -38,16 +39,15 @@ impl<'de> Visitor<'de> for Walk<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let mut seen: Vec<String> = Vec::new();
+        let mut seen: HashSet<String> = HashSet::new();
         while let Some(name) = map.next_key::<String>()? {
             let path = match self.path.as_str() {
                 "" => name.clone(),
                 path => format!("{path}.{name}"),
             };
-            if seen.contains(&name) {
+            if !seen.insert(name) {
                 self.found.borrow_mut().push(path.clone());
             }
-            seen.push(name);
             let found = self.found;
             map.next_value_seed(Walk { path, found })?;
         }

@@ -18,6 +18,7 @@ use super::status::{Failure, Result};
 use super::table::{self, Header, Include, Rows};
 
 pub(crate) const JSON: &str = "application/json";
+const TEXT: &str = "text/plain";
 /// The one form in which kubectl takes `/openapi/v2`.
 #[cfg(feature = "http")]
 const SWAGGER: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
@@ -29,9 +30,10 @@ const SWAGGER_ANSWER: &str = "application/com.github.proto-openapi.spec.v2.v1.0+
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Form {
     Whole,
-    Metadata,
-    /// The same, of lists alone.
-    MetadataList,
+    /// Of one object, in that version.
+    Metadata(&'static str),
+    /// The same of lists.
+    MetadataList(&'static str),
     #[cfg(feature = "http")]
     Table(Include),
     /// All groups in [one answer], for the two paths that have it.
@@ -61,13 +63,14 @@ impl Form {
             return Ok(Self::Whole);
         }
         let target = Target::read(&call.path);
-        if !is_custom(&target) && !ranges.iter().any(|range| is_routed(range.media)) {
+        let is_routed = |range: &Range<'_>| is_routed(&target, range.media);
+        if !is_custom(&target) && !ranges.iter().any(is_routed) {
             let is_watchable = matches!(&target, Target::Resource(path) if path.name.is_empty());
             let is_read = call.method == http::Method::GET;
             return Err(Failure::not_acceptable(is_watchable && is_read));
         }
-        for range in &ranges {
-            if let Some(form) = Self::of(range, call)? {
+        for range in ranges.iter().filter(|range| range.is_served()) {
+            if let Some(form) = Self::of(range, call, &target)? {
                 return Ok(form);
             }
         }
@@ -75,10 +78,10 @@ impl Form {
     }
 
     /// The form that a range asks for, if there is one.
-    fn of(range: &Range<'_>, call: &Call) -> Result<Option<Self>> {
+    fn of(range: &Range<'_>, call: &Call, target: &Target) -> Result<Option<Self>> {
         if !range.takes_json() {
             return Ok(match range.media {
-                "text/plain" => Some(Self::Whole),
+                TEXT if is_text(target) => Some(Self::Whole),
                 #[cfg(feature = "http")]
                 SWAGGER => Some(Self::Swagger),
                 _ => None,
@@ -86,8 +89,19 @@ impl Form {
         }
         Ok(match range.wanted() {
             None => Some(Self::Whole),
-            Some(["PartialObjectMetadata", "meta.k8s.io", "v1"]) => Some(Self::Metadata),
-            Some(["PartialObjectMetadataList", "meta.k8s.io", "v1"]) => Some(Self::MetadataList),
+            Some([form, "meta.k8s.io", version @ ("v1" | "v1beta1")])
+                if form.starts_with("PartialObjectMetadata") =>
+            {
+                let version = match version {
+                    "v1" => "meta.k8s.io/v1",
+                    _ => "meta.k8s.io/v1beta1",
+                };
+                match form {
+                    "PartialObjectMetadata" => Some(Self::Metadata(version)),
+                    "PartialObjectMetadataList" => Some(Self::MetadataList(version)),
+                    _ => None,
+                }
+            }
             #[cfg(feature = "http")]
             Some(["Table", "meta.k8s.io", "v1"]) => {
                 Some(Self::Table(Include::read(call.param("includeObject"))?))
@@ -102,7 +116,7 @@ impl Form {
     }
 }
 
-/// Whether a path is of a kind that a definition brought, which takes any range.
+/// Whether a path is of a group that is not built in, whose media types are not looked at before its kind is.
 fn is_custom(target: &Target) -> bool {
     match target {
         Target::Resource(path) => {
@@ -113,20 +127,27 @@ fn is_custom(target: &Target) -> bool {
     }
 }
 
-/// Whether the paths of built-in kinds have that media type, as a whole.
-fn is_routed(media: &str) -> bool {
-    const ROUTED: [&str; 5] = [
+/// Whether a path is answered as text.
+fn is_text(target: &Target) -> bool {
+    match target {
+        Target::Resource(path) => path.subresource.as_deref() == Some("log"),
+        Target::Other(_) => true,
+    }
+}
+
+/// Whether a path that is built in has the media type, whatever its parameters.
+fn is_routed(target: &Target, media: &str) -> bool {
+    const ROUTED: [&str; 4] = [
         "*/*",
         "application/json",
         "application/yaml",
         "application/vnd.kubernetes.protobuf",
-        "text/plain",
     ];
     #[cfg(feature = "http")]
     if media == SWAGGER {
         return true;
     }
-    ROUTED.contains(&media)
+    ROUTED.contains(&media) || media == TEXT && is_text(target)
 }
 
 impl State {
@@ -168,12 +189,18 @@ impl View {
         if let (Form::Table(include), Some(rows)) = (self.form, &self.rows) {
             return Ok(table::table(rows, &object, include, self.header));
         }
-        if ![Form::Metadata, Form::MetadataList].contains(&self.form) {
-            return Ok(object);
-        }
+        let (version, wants_list) = match self.form {
+            Form::Metadata(version) => (version, false),
+            Form::MetadataList(version) => (version, true),
+            _ => return Ok(object),
+        };
         Ok(match items(&object) {
-            Some(_) if self.form == Form::Metadata => {
-                return Err(Failure::is_list(&go_list(&object)));
+            Some(_) if !wants_list => {
+                let message = format!(
+                    "you requested PartialObjectMetadata, but the requested object is a list (*{})",
+                    go_type(&object)
+                );
+                return Err(Failure::unfit_form(message));
             }
             Some(items) => {
                 let mut metadata = object["metadata"].clone();
@@ -183,15 +210,20 @@ impl View {
                 }
                 json!({
                     "kind": "PartialObjectMetadataList",
-                    "apiVersion": "meta.k8s.io/v1",
+                    "apiVersion": version,
                     "metadata": metadata,
-                    "items": items.iter().map(partial).collect::<Vec<_>>(),
+                    "items": items.iter().map(|item| partial(item, version)).collect::<Vec<_>>(),
                 })
             }
-            None if self.form == Form::MetadataList => {
-                return Err(Failure::internal("content is not a list"));
+            None if wants_list && is_built_in(&object) => {
+                let message = format!(
+                    "you requested PartialObjectMetadataList, but the requested object is not a list (*{})",
+                    go_type(&object)
+                );
+                return Err(Failure::unfit_form(message));
             }
-            None => partial(&object),
+            None if wants_list => return Err(Failure::internal("content is not a list")),
+            None => partial(&object, version),
         })
     }
 
@@ -215,7 +247,7 @@ impl View {
         match self.form {
             #[cfg(feature = "http")]
             Form::Swagger => SWAGGER_ANSWER,
-            _ => "text/plain",
+            _ => TEXT,
         }
     }
 
@@ -232,15 +264,22 @@ impl View {
     }
 }
 
-/// Go's type of a list.
-fn go_list(list: &Value) -> String {
-    let (group, _) = group_version(list["apiVersion"].as_str().unwrap_or_default());
-    let kind = list["kind"].as_str().unwrap_or_default();
-    let mut kinds = builtin().kinds.iter();
-    match kinds.any(|it| it.group == group) {
-        true => format!("{}.{kind}", go_package(group)),
-        false => "unstructured.UnstructuredList".to_owned(),
+/// The Go type of an answer.
+fn go_type(answer: &Value) -> String {
+    let kind = answer["kind"].as_str().unwrap_or_default();
+    match (is_built_in(answer), kind.ends_with("List")) {
+        (true, _) => {
+            let (group, _) = group_version(answer["apiVersion"].as_str().unwrap_or_default());
+            format!("{}.{kind}", go_package(group))
+        }
+        (false, true) => "unstructured.UnstructuredList".to_owned(),
+        (false, false) => "unstructured.Unstructured".to_owned(),
     }
+}
+
+fn is_built_in(answer: &Value) -> bool {
+    let (group, _) = group_version(answer["apiVersion"].as_str().unwrap_or_default());
+    builtin().kinds.iter().any(|kind| kind.group == group)
 }
 
 /// What is in a list. It has no name: an object of a custom kind, which does, may have `items` of its own.
@@ -250,10 +289,10 @@ pub(crate) fn items(object: &Value) -> Option<&[Value]> {
 }
 
 /// An object's [metadata](https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches) alone.
-pub(crate) fn partial(object: &Value) -> Value {
+pub(crate) fn partial(object: &Value, version: &str) -> Value {
     json!({
         "kind": "PartialObjectMetadata",
-        "apiVersion": "meta.k8s.io/v1",
+        "apiVersion": version,
         "metadata": object["metadata"],
     })
 }

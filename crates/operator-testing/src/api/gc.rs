@@ -3,9 +3,6 @@
 //!
 //! [Garbage collection]: https://kubernetes.io/docs/concepts/architecture/garbage-collection/
 
-use std::collections::HashMap;
-use std::sync::Arc;
-
 use serde_json::Value;
 
 use super::State;
@@ -49,10 +46,12 @@ pub(crate) fn concerns(before: Option<&Value>, object: &Value) -> bool {
         let (before, after) = (&before["metadata"], &object["metadata"]);
         FIELDS.iter().all(|field| before[field] == after[field])
     };
-    (is_deleting(object) || !owners(object).is_empty()) && !before.is_some_and(is_same)
+    let is_owned = |object: &Value| !owners(object).is_empty();
+    let is_of_interest = is_deleting(object) || is_owned(object) || before.is_some_and(is_owned);
+    is_of_interest && !before.is_some_and(is_same)
 }
 
-fn owners(object: &Value) -> &[Value] {
+pub(crate) fn owners(object: &Value) -> &[Value] {
     object["metadata"]["ownerReferences"]
         .as_array()
         .map_or(&[], Vec::as_slice)
@@ -67,69 +66,80 @@ impl State {
             self.collect();
             self.sweep_namespaces();
             self.sweep_definitions();
-            if self.store.version() == before {
+            if self.store.version() == before && self.affected.is_empty() {
                 break;
             }
         }
         self.unsettled = false;
     }
 
-    fn collect(&mut self) {
-        let by_uid: HashMap<String, (Key, Arc<Value>)> = self
-            .store
-            .all()
-            .map(|(key, object)| {
-                (
-                    text(object, "uid").to_owned(),
-                    (key.clone(), object.clone()),
-                )
-            })
+    /// Has the collector look at an object that was stored or removed, at its owners, and, if it goes, at what it owns.
+    pub(crate) fn affect(&mut self, key: &Key, before: Option<&Value>, after: Option<&Value>) {
+        let references = before.into_iter().chain(after).flat_map(owners);
+        let around: Vec<Key> = references
+            .filter_map(|reference| self.owner_key(key, reference))
             .collect();
-        for (key, object) in by_uid.values() {
-            if !owners(object).is_empty() && self.store.find(key).is_some() {
-                self.follow_owners(key, object, &by_uid);
+        self.affected.extend(around);
+        self.affected.extend(after.map(|_| key.clone()));
+        if after.is_none_or(is_deleting)
+            && let Some(object) = after.or(before)
+        {
+            let owned = self.store.owned_by(text(object, "uid"));
+            self.affected.extend(owned);
+        }
+    }
+
+    /// Has the collector look at all that has owners, as their kinds may have come or gone.
+    pub(crate) fn affect_owned(&mut self) {
+        let owned = self.store.owned();
+        self.affected.extend(owned);
+        self.unsettled = true;
+    }
+
+    fn collect(&mut self) {
+        let affected = std::mem::take(&mut self.affected);
+        for key in &affected {
+            if let Some(object) = self.store.find(key)
+                && !owners(&object).is_empty()
+            {
+                self.follow_owners(key, &object);
             }
         }
-        for (key, object) in by_uid.values().filter(|(_, object)| is_deleting(object)) {
-            let has = |name: &str| finalizers(object).contains(&name);
-            if !has(ORPHAN) && !has(FOREGROUND) {
-                continue;
-            }
-            let dependents: Vec<Key> = self
-                .store
-                .all()
-                .filter(|(_, other)| {
-                    owners(other)
-                        .iter()
-                        .any(|o| o["uid"] == object["metadata"]["uid"])
-                })
-                .map(|(key, _)| key.clone())
-                .collect();
-            if has(ORPHAN) {
-                for dependent in dependents {
-                    self.edit(&dependent, Actor::Controllers, |other| {
-                        disown(other, |owner| owner["uid"] == object["metadata"]["uid"]);
-                    });
-                }
-                self.edit(key, Actor::Controllers, |object| unfinalize(object, ORPHAN));
-            } else if has(FOREGROUND) && !dependents.iter().any(|d| self.blocks(d, object)) {
-                self.edit(key, Actor::Controllers, |object| {
-                    unfinalize(object, FOREGROUND)
-                });
+        for key in &affected {
+            if let Some(object) = self.store.find(key)
+                && is_deleting(&object)
+            {
+                self.release(key, &object);
             }
         }
     }
 
+    /// Lets go of an object that is being deleted and waits for what it owns, if it need not wait any more.
+    fn release(&mut self, key: &Key, object: &Value) {
+        let has = |name: &str| finalizers(object).contains(&name);
+        if !has(ORPHAN) && !has(FOREGROUND) {
+            return;
+        }
+        let dependents = self.store.owned_by(text(object, "uid"));
+        if has(ORPHAN) {
+            for dependent in dependents {
+                self.edit(&dependent, Actor::Controllers, |other| {
+                    disown(other, |owner| owner["uid"] == object["metadata"]["uid"]);
+                });
+            }
+            self.edit(key, Actor::Controllers, |object| unfinalize(object, ORPHAN));
+        } else if !dependents.iter().any(|it| self.blocks(it, object)) {
+            self.edit(key, Actor::Controllers, |object| {
+                unfinalize(object, FOREGROUND)
+            });
+        }
+    }
+
     /// Deletes an object whose owners are all gone or waiting for it, and drops references to gone ones.
-    fn follow_owners(
-        &mut self,
-        key: &Key,
-        object: &Value,
-        by_uid: &HashMap<String, (Key, Arc<Value>)>,
-    ) {
+    fn follow_owners(&mut self, key: &Key, object: &Value) {
         let fates: Vec<Owner> = owners(object)
             .iter()
-            .map(|owner| self.fate(key, owner, by_uid))
+            .map(|owner| self.fate(key, owner))
             .collect();
         if fates.contains(&Owner::Alive) {
             if fates.iter().any(|fate| *fate != Owner::Alive) {
@@ -143,21 +153,14 @@ impl State {
         if is_deleting(object) {
             return;
         }
-        let propagation = match fates.contains(&Owner::Waiting) {
+        let owns_nothing = || self.store.owned_by(text(object, "uid")).is_empty();
+        let propagation = match fates.contains(&Owner::Waiting) && !owns_nothing() {
             true => Propagation::Foreground,
             false => Propagation::Background,
         };
-        let uid = &object["metadata"]["uid"];
-        let owns_something = by_uid
-            .values()
-            .any(|(_, other)| owners(other).iter().any(|o| o["uid"] == *uid));
         let held = finalizers(object)
             .iter()
             .any(|name| [ORPHAN, FOREGROUND].contains(name));
-        let propagation = match propagation {
-            Propagation::Foreground if !owns_something => Propagation::Background,
-            other => other,
-        };
         let options = Options {
             propagation: (!held).then_some(propagation),
             ..Options::default()
@@ -168,20 +171,29 @@ impl State {
         }
     }
 
-    fn fate(&self, key: &Key, owner: &Value, by_uid: &HashMap<String, (Key, Arc<Value>)>) -> Owner {
+    /// Where the owner is that an object names, if its kind is known.
+    fn owner_key(&self, key: &Key, owner: &Value) -> Option<Key> {
         let field = |name: &str| owner[name].as_str().unwrap_or_default();
-        let Some(kind) = self.registry.by_kind(field("apiVersion"), field("kind")) else {
+        let kind = self.registry.by_kind(field("apiVersion"), field("kind"))?;
+        Some(Key {
+            group: kind.group.clone(),
+            plural: kind.plural.clone(),
+            namespace: match kind.namespaced {
+                true => key.namespace.clone(),
+                false => String::new(),
+            },
+            name: field("name").to_owned(),
+        })
+    }
+
+    fn fate(&self, key: &Key, owner: &Value) -> Owner {
+        let Some(place) = self.owner_key(key, owner) else {
             return Owner::Alive;
         };
-        let found = by_uid.get(field("uid")).filter(|(found, _)| {
-            kind.is(&found.group, &found.plural)
-                && found.name == field("name")
-                && (!kind.namespaced || found.namespace == key.namespace)
-                && self.store.find(found).is_some()
-        });
-        match found {
+        let found = self.store.find(&place);
+        match found.filter(|found| found["metadata"]["uid"] == owner["uid"]) {
             None => Owner::Gone,
-            Some((_, owner)) if is_deleting(owner) && finalizers(owner).contains(&FOREGROUND) => {
+            Some(owner) if is_deleting(&owner) && finalizers(&owner).contains(&FOREGROUND) => {
                 Owner::Waiting
             }
             Some(_) => Owner::Alive,

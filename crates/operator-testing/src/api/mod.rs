@@ -72,6 +72,7 @@ pub use self::service::{ApiServer, Body};
 #[cfg(feature = "workloads")]
 pub use self::workload::Workloads;
 
+use self::form::Form;
 use self::kind::Kind;
 use self::list::List;
 use self::registry::Registry;
@@ -103,6 +104,8 @@ pub(crate) struct State {
     store: Store,
     /// Whether owners or namespaces may have something to be cleaned up after.
     unsettled: bool,
+    /// The objects at which the collector of garbage is to look.
+    affected: BTreeSet<Key>,
     /// Whether names of definitions may be free or taken that were not.
     renamed: bool,
     /// Whether owners are only given by those who may.
@@ -159,6 +162,7 @@ impl State {
             registry: Registry::default(),
             store: Store::default(),
             unsettled: false,
+            affected: BTreeSet::new(),
             renamed: false,
             minds_owners: false,
             untidy: BTreeSet::new(),
@@ -173,12 +177,12 @@ impl State {
         state
     }
 
-    fn serve(&mut self, call: &Call) -> Result<Reply> {
+    fn serve(&mut self, call: &Call, form: Result<Form>) -> Result<Reply> {
         #[cfg(feature = "workloads")]
         self.advance();
         let reply = match Target::read(&call.path) {
-            Target::Other(path) => self.serve_other(call, &path),
-            Target::Resource(path) => self.serve_resource(call, &path),
+            Target::Other(path) => self.serve_other(call, &path, form),
+            Target::Resource(path) => self.serve_resource(call, &path, form),
         };
         if self.unsettled {
             self.settle_dependents();
@@ -188,7 +192,12 @@ impl State {
         reply
     }
 
-    fn serve_resource(&mut self, call: &Call, path: &ResourcePath) -> Result<Reply> {
+    fn serve_resource(
+        &mut self,
+        call: &Call,
+        path: &ResourcePath,
+        form: Result<Form>,
+    ) -> Result<Reply> {
         let verb = call.verb(path);
         self.authorize(call, verb, path)?;
         let Some(kind) = self.registry.kind(&path.group, &path.version, &path.plural) else {
@@ -207,6 +216,7 @@ impl State {
             });
         }
         kind.check_method(verb, path)?;
+        form?;
         options::check(call, verb)?;
         let request = Request {
             call,
@@ -255,7 +265,10 @@ impl State {
         let before = self.store.find(&key);
         self.untidy.remove(&key);
         let stored = self.store.put(key.clone(), object);
-        self.unsettled |= gc::concerns(before.as_deref(), &stored);
+        if gc::concerns(before.as_deref(), &stored) {
+            self.unsettled = true;
+            self.affect(&key, before.as_deref(), Some(&stored));
+        }
         self.after_put(&key, &stored);
         #[cfg(feature = "workloads")]
         self.notice(&key, &stored);
@@ -267,6 +280,7 @@ impl State {
         let last = self.store.remove(key)?;
         self.untidy.remove(key);
         self.unsettled = true;
+        self.affect(key, Some(&last), None);
         self.after_remove(key);
         #[cfg(feature = "workloads")]
         self.notice(key, &last);

@@ -150,8 +150,8 @@ impl State {
                 self.registry.custom.insert(name, registered);
             }
             self.renamed = true;
+            self.affect_owned();
         }
-        self.unsettled |= key.plural == crd::PLURAL;
         if key.plural == "namespaces" && key.group.is_empty() {
             self.furnish_namespace(object);
         }
@@ -161,6 +161,7 @@ impl State {
         if key.plural == crd::PLURAL && key.group == crd::GROUP {
             self.registry.custom.remove(&key.name);
             self.renamed = true;
+            self.affect_owned();
         }
     }
 }

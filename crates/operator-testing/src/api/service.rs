@@ -170,14 +170,11 @@ impl ApiServer {
             Ok(call) => call,
             Err(failure) => return failed(&failure),
         };
-        let form = match Form::read(&call) {
-            Ok(form) => form,
-            Err(failure) => return failed(&failure),
-        };
+        let form = Form::read(&call);
         let (reply, view) = {
             let mut state = self.state();
-            let view = state.view(form, &call);
-            (state.serve(&call), view)
+            let view = state.view(*form.as_ref().unwrap_or(&Form::Whole), &call);
+            (state.serve(&call, form), view)
         };
         self.announce();
         let mut response = match reply {

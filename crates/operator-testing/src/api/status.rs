@@ -136,18 +136,15 @@ impl Failure {
         failure
     }
 
-    /// The metadata of one object is wanted, and the answer is a list of that Go type.
-    pub fn is_list(go_type: &str) -> Self {
-        let message = format!(
-            "you requested PartialObjectMetadata, but the requested object is a list (*{go_type})"
-        );
+    /// The answer has no such form.
+    pub fn unfit_form(message: String) -> Self {
         Self::new(406, "NotAcceptable", message)
     }
 
     /// As [`Self::not_acceptable`], of objects in a form that there is not, and of custom kinds.
     pub fn no_such_form() -> Self {
         let message = format!("only the following media types are accepted: {MEDIA_TYPES}");
-        Self::new(406, "NotAcceptable", message)
+        Self::unfit_form(message)
     }
 
     /// The name is taken, whatever the start of one that might be generated.

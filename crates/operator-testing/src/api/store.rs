@@ -1,11 +1,12 @@
 //! The objects, their versions, and the log of changes that watches and old lists are answered from.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use serde_json::Value;
 
+use super::gc::owners;
 use super::kind::Kind;
 
 /// Where an object is stored; its version is not part of it.
@@ -84,6 +85,8 @@ pub(crate) struct Event {
 #[derive(Clone, Default)]
 pub(crate) struct Store {
     objects: BTreeMap<Key, Arc<Value>>,
+    /// The objects that name an owner, by its uid.
+    owned: BTreeMap<String, BTreeSet<Key>>,
     log: VecDeque<Event>,
     version: u64,
     /// What happened up to this version is forgotten.
@@ -156,12 +159,39 @@ impl Store {
         self.log.range(first..)
     }
 
+    /// The objects that the one with a uid owns.
+    pub fn owned_by(&self, uid: &str) -> Vec<Key> {
+        let keys = self.owned.get(uid).into_iter().flatten();
+        keys.cloned().collect()
+    }
+
+    /// All objects that name an owner.
+    pub fn owned(&self) -> BTreeSet<Key> {
+        self.owned.values().flatten().cloned().collect()
+    }
+
+    fn note_owners(&mut self, key: &Key, before: Option<&Value>, after: Option<&Value>) {
+        for owner in before.into_iter().flat_map(owner_uids) {
+            if let Some(keys) = self.owned.get_mut(owner) {
+                keys.remove(key);
+                if keys.is_empty() {
+                    self.owned.remove(owner);
+                }
+            }
+        }
+        for owner in after.into_iter().flat_map(owner_uids) {
+            let keys = self.owned.entry(owner.to_owned()).or_default();
+            keys.insert(key.clone());
+        }
+    }
+
     /// Stores an object under the next version, which is written into it.
     pub fn put(&mut self, key: Key, mut object: Value) -> Arc<Value> {
         self.version += 1;
         stamp(&mut object, self.version);
         let object = Arc::new(object);
         let previous = self.objects.insert(key.clone(), object.clone());
+        self.note_owners(&key, previous.as_deref(), Some(&object));
         let change = if previous.is_some() {
             Change::Modified
         } else {
@@ -174,6 +204,7 @@ impl Store {
     /// Removes an object; the log shows it as it last was, under the next version.
     pub fn remove(&mut self, key: &Key) -> Option<Arc<Value>> {
         let previous = self.objects.remove(key)?;
+        self.note_owners(key, Some(&previous), None);
         self.version += 1;
         let mut last = Value::clone(&previous);
         stamp(&mut last, self.version);
@@ -215,6 +246,11 @@ impl Store {
             self.horizon = forgotten.version;
         }
     }
+}
+
+fn owner_uids(object: &Value) -> impl Iterator<Item = &str> {
+    let owners = owners(object).iter();
+    owners.filter_map(|owner| owner["uid"].as_str())
 }
 
 fn stamp(object: &mut Value, version: u64) {

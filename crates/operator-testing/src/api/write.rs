@@ -17,6 +17,9 @@ use super::strategy::{creates, desired, restrict};
 use super::tracking::{is_reset, without_managers};
 use super::{Reply, Request, State, decode, defaults, go, json};
 
+/// So many names are generated before one that is taken is refused.
+const ATTEMPTS: usize = 8;
+
 /// An object about to be stored, with its field managers.
 pub(crate) struct Draft {
     pub object: Value,
@@ -36,7 +39,10 @@ impl State {
         if name(&object).is_empty() {
             let prefix = text(&object, "generateName").to_owned();
             if !prefix.is_empty() {
-                let name = metadata::generated(&prefix);
+                let mut names = (0..ATTEMPTS).map(|_| metadata::generated(&prefix));
+                let is_free = |name: &String| self.store.find(&request.key(name)).is_none();
+                let name = names.find(is_free);
+                let name = name.unwrap_or_else(|| metadata::generated(&prefix));
                 metadata::set(&mut object, "name", name);
             }
         }
@@ -315,7 +321,10 @@ impl State {
 
 /// To the real server, the labels of a job that is given none are those of its template.
 fn share_labels(request: &Request<'_>, job: &mut Value) {
-    let sent = json::yaml(&request.call.body).unwrap_or_default();
+    // An apply may be in YAML.
+    let body = &request.call.body;
+    let sent = serde_json::from_slice(body).or_else(|_| json::yaml(body));
+    let sent: Value = sent.unwrap_or_default();
     let labels = sent["metadata"]["labels"].as_object();
     let is_bare = labels.is_none_or(|labels| labels.is_empty());
     if is_bare && job["metadata"]["labels"].is_object() {

@@ -35,12 +35,9 @@ fn walk(value: &Value, node: Node<'_>, path: &mut Vec<Step>, set: &mut FieldSet)
                 .iter()
                 .filter_map(|item| items.step(item).ok())
                 .collect();
-            let repeated: BTreeSet<&Step> = steps
-                .iter()
-                .enumerate()
-                .filter(|(at, step)| steps[..*at].contains(step))
-                .map(|(_, step)| step)
-                .collect();
+            let mut seen = BTreeSet::new();
+            let repeated: BTreeSet<&Step> =
+                steps.iter().filter(|step| !seen.insert(*step)).collect();
             for item in list {
                 let Ok(step) = items.step(item) else {
                     continue;

@@ -1,5 +1,7 @@
 //! Merging an applied object into the live one.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::{Map, Value};
 
 use super::path::Step;
@@ -66,28 +68,28 @@ fn merge_items(left: &[Value], right: &[Value], items: Items<'_>, node: Node<'_>
     };
     let (left, right) = (steps(left), steps(right));
     // An item that the live list has twice is not merged with the applied one.
-    let in_left = |step: &Step| {
-        let mut found = left.iter().filter(|(other, _)| other == step);
-        found
-            .next()
-            .filter(|_| found.next().is_none())
-            .map(|(_, item)| item)
-    };
-    let is_in = |list: &[(Step, Value)], step: &Step| list.iter().any(|(other, _)| other == step);
+    let mut once: BTreeMap<&Step, Option<&Value>> = BTreeMap::new();
+    for (step, item) in &left {
+        once.entry(step)
+            .and_modify(|found| *found = None)
+            .or_insert(Some(item));
+    }
+    let in_left = |step: &Step| once.get(step).copied().flatten();
+    let in_right: BTreeSet<&Step> = right.iter().map(|(step, _)| step).collect();
     let mut shared = right
         .iter()
         .map(|(step, _)| step)
-        .filter(|step| is_in(&left, step))
+        .filter(|step| once.contains_key(step))
         .peekable();
     let mut merged = Vec::new();
-    let mut done: Vec<&Step> = Vec::new();
+    let mut done: BTreeSet<&Step> = BTreeSet::new();
     let (mut l, mut r) = (0, 0);
     while l < left.len() || r < right.len() {
         if let (Some((left_step, left_item)), Some((right_step, right_item))) =
             (left.get(l), right.get(r))
         {
             if left_step == right_step {
-                done.push(left_step);
+                done.insert(left_step);
                 let unique = in_left(left_step).map(|_| left_item);
                 merged.extend(merge(unique, Some(right_item), node.at(left_step)));
                 l += 1;
@@ -95,23 +97,24 @@ fn merge_items(left: &[Value], right: &[Value], items: Items<'_>, node: Node<'_>
                 shared.next();
                 continue;
             }
-            if is_in(&right, left_step) && shared.peek().is_some_and(|next| *next != left_step) {
+            if in_right.contains(left_step) && shared.peek().is_some_and(|next| *next != left_step)
+            {
                 l += 1;
                 continue;
             }
         }
         if let Some((step, item)) = left.get(l) {
-            if !is_in(&right, step) {
+            if !in_right.contains(step) {
                 merged.push(item.clone());
                 l += 1;
                 continue;
             }
-            if done.contains(&step) {
+            if done.contains(step) {
                 l += 1;
             }
         }
         if let Some((step, item)) = right.get(r) {
-            done.push(step);
+            done.insert(step);
             merged.extend(merge(in_left(step), Some(item), node.at(step)));
             r += 1;
             if shared.peek() == Some(&step) {

@@ -123,7 +123,7 @@ pub(super) fn settle_builtin(
         ("integer", value) if target.format.as_deref() != Some("int64") => {
             value.as_i64().is_some_and(|it| i32::try_from(it).is_ok())
         }
-        ("integer", value) => value.is_i64() || value.is_u64(),
+        ("integer", value) => value.is_i64(),
         _ if last_word(schema) == Some("IntOrString") => value.is_number() || value.is_string(),
         _ => true,
     };

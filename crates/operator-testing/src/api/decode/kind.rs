@@ -3,7 +3,6 @@
 use serde_json::Value;
 
 use super::super::builtin::builtin;
-use super::super::json::go_type;
 use super::super::kind::{Kind, group_version};
 use super::super::metadata;
 use super::super::status::{Cause, Failure, Result};
@@ -64,12 +63,6 @@ pub(crate) fn name(kind: &Kind, object: &mut Value) {
 
 /// Checks that a body is of the kind that the path says, and fills in what is absent of that.
 pub(crate) fn identify(kind: &Kind, object: &mut Value) -> Result<()> {
-    if !object.is_object() {
-        return Err(Failure::bad_request(format!(
-            "couldn't get version/kind; json parse error: json: cannot unmarshal {} into Go value of type struct {{ APIVersion string; Kind string }}",
-            go_type(object)
-        )));
-    }
     if let Some(Misfit {
         kind: found,
         version,
@@ -114,7 +107,7 @@ fn identify_custom(kind: &Kind, object: &Value) -> Result<()> {
 /// The name of the Go package of the internal types of a built-in group.
 pub(crate) fn go_package(group: &str) -> &str {
     match group {
-        "" => "core",
+        "" | "events.k8s.io" => "core",
         group => group.split('.').next().unwrap_or_default(),
     }
 }

@@ -31,6 +31,7 @@ pub(crate) fn fill(kind: &Kind, object: &mut Value) {
         ("", "secrets") => secret(object),
         ("", "pods") => pod::fill_pod(object),
         ("", "podtemplates") => pod::fill_template(&mut object["template"]),
+        ("", "replicationcontrollers") => workload::fill_controller(object),
         ("", "services") => service::fill(object),
         ("", "persistentvolumeclaims") => claim(object),
         ("apps" | "batch", _) => workload::fill(kind, object),

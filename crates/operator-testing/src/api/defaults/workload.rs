@@ -61,6 +61,20 @@ pub(super) fn fill(kind: &Kind, object: &mut Value) {
     }
 }
 
+/// A ReplicationController, which has the labels of its pods, and selects by them.
+pub(super) fn fill_controller(object: &mut Value) {
+    if !object["spec"].is_object() {
+        return;
+    }
+    let labels = object["spec"]["template"]["metadata"]["labels"].clone();
+    if labels.as_object().is_some_and(|labels| !labels.is_empty()) {
+        absent(&mut object["metadata"]["labels"], labels.clone());
+        absent(&mut object["spec"]["selector"], labels);
+    }
+    absent(&mut object["spec"]["replicas"], 1);
+    fill_template(&mut object["spec"]["template"]);
+}
+
 fn deployment(spec: &mut Value) {
     let defaults = [
         ("replicas", json!(1)),

@@ -13,6 +13,8 @@ use super::super::status::{Failure, Result};
 
 /// So many operations has a patch at most.
 const MOST: usize = 10_000;
+/// So many bytes may be copied by one patch: each copy could double what there is.
+const MOST_COPIED: usize = 3 * 1024 * 1024;
 
 /// The live object with the patch of a request carried out, and what is unknown in it told.
 pub(super) fn patch(request: &Request<'_>, live: &Value, patch: Value) -> Result<Value> {
@@ -56,6 +58,7 @@ fn patched(live: &Value, patch: Value) -> Result<Value> {
         return Err(Failure::too_many_operations(MOST, operations));
     }
     let mut object = live.clone();
+    let mut copied = 0;
     for mut operation in patch.as_array().into_iter().flatten().cloned() {
         let op = operation["op"].as_str().unwrap_or_default().to_owned();
         let mut before = Cow::Borrowed(&object);
@@ -71,6 +74,12 @@ fn patched(live: &Value, patch: Value) -> Result<Value> {
         }
         // A replacement and a test may be of the whole object.
         let is_whole = matches!(op.as_str(), "replace" | "test") && operation["path"] == "";
+        if is_whole
+            && op == "replace"
+            && !matches!(operation["value"], Value::Object(_) | Value::Array(_))
+        {
+            return Err(refused());
+        }
         if let Some(path) = operation["path"].as_str().filter(|_| !is_whole) {
             let adds = matches!(op.as_str(), "add" | "copy" | "move");
             operation["path"] = as_go_reads(&before, path, adds).ok_or_else(refused)?.into();
@@ -109,6 +118,13 @@ fn patched(live: &Value, patch: Value) -> Result<Value> {
             }
             other => other,
         };
+        if let PatchOperation::Copy(copy) = &operation {
+            let source = object.pointer(copy.from.as_str());
+            copied += source.map_or(0, |source| source.to_string().len());
+            if copied > MOST_COPIED {
+                return Err(refused());
+            }
+        }
         json_patch::patch(&mut object, &[operation]).map_err(|_| refused())?;
     }
     Ok(object)

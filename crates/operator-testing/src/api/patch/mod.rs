@@ -51,6 +51,13 @@ impl Request<'_> {
             STRATEGIC => strategic::merge(live, &mut patch, node(kind))?,
             _ => merged(live, &patch)?,
         };
+        if content_type != STRATEGIC
+            && let Some(wrong) = body::unkind(&object)
+        {
+            let shown = body::sorted(&object).to_string();
+            let wrong = format!("couldn't get version/kind; json parse error: {wrong}");
+            return Err(Failure::invalid_patch(&shown, &wrong));
+        }
         match content_type {
             // Go's type of the object is that of the live one, whatever the patch says.
             STRATEGIC => decode::name(kind, &mut object),
@@ -66,8 +73,8 @@ impl Request<'_> {
         Ok((object, lost))
     }
 
-    /// What a built-in object is refused with that lost its version: it is decoded as Go's own form of the kind, which calls its fields,
-    /// and that of the name, something else.
+    /// What a built-in object is refused with that lost its version: it is decoded as Go's internal type of the kind, to whose JSON no
+    /// field is known, so that it has no name.
     fn unversioned(&self, object: &Value, patch: &Value) -> Failure {
         let Kind { kind, group, .. } = self.kind;
         let found = object["kind"].as_str().unwrap_or_default();

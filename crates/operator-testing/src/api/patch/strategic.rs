@@ -231,9 +231,9 @@ fn sorted(
     let (mut named, mut others): (Vec<Value>, Vec<Value>) = merged
         .into_iter()
         .partition(|item| place(order, item).is_some());
-    named.sort_by_key(|item| place(order, item));
+    named.sort_by_cached_key(|item| place(order, item));
     // Where a key repeats, its items come together.
-    others.sort_by_key(|item| place(live, item));
+    others.sort_by_cached_key(|item| place(live, item));
     let mut others = others.into_iter().peekable();
     let mut sorted = Vec::new();
     for item in named {

@@ -112,7 +112,7 @@ fn row(rows: &Rows, object: &Value, include: Include) -> Value {
     };
     let shown = match include {
         Include::Nothing => Value::Null,
-        Include::Metadata => partial(object),
+        Include::Metadata => partial(object, "meta.k8s.io/v1"),
         Include::Object => object.clone(),
     };
     let mut row = json!({"cells": cells});
