@@ -39,5 +39,5 @@ pub use rules::{Judgement, Unsupported, rule_violations, unreadable_rules};
 pub use sample::{NoSample, sample};
 pub use schema::{Rule, Schema, SchemaOrBool};
 pub use structural::{Effect, Problem, UncheckedRule, structural, unchecked_rules};
-pub use validate::{update_violations, violations};
+pub use validate::{status_violations, update_violations, violations};
 pub use violation::{Reason, Violation};

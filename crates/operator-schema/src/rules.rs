@@ -17,7 +17,8 @@ use crate::correlate::Old;
 use crate::default::field;
 use crate::validate::enter;
 use crate::{
-    Reason, Schema, UncheckedRule, Violation, unchecked_rules, update_violations, violations,
+    Reason, Schema, UncheckedRule, Violation, status_violations, unchecked_rules,
+    update_violations, violations,
 };
 use serde_json::Value;
 use std::collections::HashSet;
@@ -51,6 +52,12 @@ impl Schema {
     /// `oldSelf`. What is wrong and has not changed is accepted, for rules too unless they look at `oldSelf`.
     pub fn validate_update(&self, old: &Value, new: &Value) -> Judgement {
         judge(self, update_violations(self, old, new), new, Some(old))
+    }
+
+    /// Everything for which the API server would refuse to replace `old` by `new` through the subresource `status`:
+    /// [`status_violations`], and the rules of the whole object, as in [`Schema::validate_update`].
+    pub fn validate_status(&self, old: &Value, new: &Value) -> Judgement {
+        judge(self, status_violations(self, old, new), new, Some(old))
     }
 }
 

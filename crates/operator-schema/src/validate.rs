@@ -41,6 +41,24 @@ pub fn update_violations(schema: &Schema, old: &Value, new: &Value) -> Vec<Viola
     )
 }
 
+/// Those of [`update_violations`] for which a write of the status alone is refused, CEL rules apart: only the status is looked at, by a
+/// schema that knows nothing of what is around it.
+///
+/// <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#status-subresource>
+pub fn status_violations(schema: &Schema, old: &Value, new: &Value) -> Vec<Violation> {
+    let found = update_violations(schema, old, new).into_iter();
+    let found = found.filter(|it| it.path.trim_start_matches('.').starts_with("status"));
+    found
+        .map(|violation| Violation {
+            detail: violation
+                .detail
+                .replace(": status.", ": ")
+                .replace(": status in body", ":  in body"),
+            ..violation
+        })
+        .collect()
+}
+
 fn checked(schema: &Schema, value: &Value, old: Old<'_>, with_lists: bool) -> Vec<Violation> {
     let mut found = Validator::default().check(schema, value, old).violations;
     embedded::check(schema, value, &mut String::new(), &mut found);

@@ -60,7 +60,12 @@ impl State {
     }
 
     /// Gives a new or changed Service what it asks for and does not have, and takes what another type had from it.
-    pub(crate) fn allocate(&mut self, live: Option<&Value>, object: &mut Value) -> Result<()> {
+    pub(crate) fn allocate(
+        &mut self,
+        kind: &Kind,
+        live: Option<&Value>,
+        object: &mut Value,
+    ) -> Result<()> {
         let spec = &mut object["spec"];
         if let Some(live) = live {
             drop_of_other_type(&live["spec"], spec);
@@ -112,6 +117,13 @@ impl State {
         if spec["ipFamilies"].is_null() {
             spec["ipFamilies"] = policy.1;
         }
+        if !is_headless || has_selector {
+            let causes = unknown_families(spec);
+            if !causes.is_empty() {
+                return Err(Failure::invalid(kind, name(object), causes));
+            }
+        }
+        let spec = &mut object["spec"];
         let wants_ports = wants_node_ports(spec);
         for port in spec["ports"].as_array_mut().into_iter().flatten() {
             if wants_ports && port["nodePort"].is_null() {
@@ -126,6 +138,21 @@ impl State {
         drop_nulls(spec);
         Ok(())
     }
+}
+
+/// What a Service wants that a cluster with IPv4 alone does not have.
+fn unknown_families(spec: &Value) -> Vec<Cause> {
+    let mut causes = Vec::new();
+    if spec["ipFamilyPolicy"] == "RequireDualStack" {
+        let text = "Invalid value: \"RequireDualStack\": this cluster is not configured for dual-stack services";
+        causes.push(Cause::invalid("spec.ipFamilyPolicy", text));
+    }
+    let families = spec["ipFamilies"].as_array().into_iter().flatten();
+    for (at, family) in families.enumerate().filter(|(_, it)| *it == "IPv6") {
+        let text = format!("Invalid value: {family}: not configured on this cluster");
+        causes.push(Cause::invalid(format!("spec.ipFamilies[{at}]"), text));
+    }
+    causes
 }
 
 fn drop_nulls(spec: &mut Value) {

@@ -18,12 +18,11 @@ impl State {
         immutable: Vec<Cause>,
     ) -> Result<()> {
         let mut causes = validate::metadata::of_changed(kind, subresource, live, object, immutable);
-        let of_kind = self.kind_violations(kind, Some(live), object);
         causes.extend(match (subresource, &kind.custom) {
-            (Some("status"), Some(_)) => crd::status_violations(of_kind),
+            (Some("status"), Some(custom)) => crd::status_violations(custom, live, object),
             // Not even that the versions which are stored are there.
             (Some("status"), None) if crd::is_definition(kind) => Vec::new(),
-            _ => of_kind,
+            _ => self.kind_violations(kind, Some(live), object),
         });
         match causes.is_empty() {
             true => Ok(()),

@@ -271,7 +271,7 @@ fn health(call: &Call, check: &str) -> &'static str {
 /// [Version priority]: `v2` before `v1`, stable before `v1beta1` before `v1alpha1`, all else last.
 ///
 /// [Version priority]: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/#version-priority
-fn priority(version: &str) -> (u8, u32, u32) {
+pub(crate) fn priority(version: &str) -> (u8, u32, u32) {
     let Some(rest) = version.strip_prefix('v') else {
         return (0, 0, 0);
     };

@@ -41,6 +41,8 @@ pub(crate) struct Custom {
     pub list_kind: String,
     /// Whether a webhook brings objects from and to this version.
     pub is_converted: bool,
+    /// What every request for a version is warned of that is deprecated.
+    pub deprecation: Option<String>,
     /// As written, for validation, defaults and pruning.
     pub schema: Arc<Schema>,
     /// What it shares with the other versions.

@@ -206,6 +206,9 @@ impl State {
                 false => Failure::no_such_path(),
             });
         };
+        if let Some(text) = kind.custom.as_ref().and_then(|it| it.deprecation.as_ref()) {
+            call.warn(text);
+        }
         if kind.namespaced && path.namespace.is_empty() && !matches!(verb, "list" | "watch")
             || !kind.namespaced && !path.namespace.is_empty()
         {

@@ -148,7 +148,14 @@ impl State {
                     .cloned()
                     .collect()
             };
+            let pods_alone = inside(self)
+                .iter()
+                .any(|key| key.group.is_empty() && key.plural == "pods");
             for key in inside(self) {
+                if pods_alone && key.plural != "pods" {
+                    // All else waits for them.
+                    continue;
+                }
                 let deleting = self
                     .store
                     .find(&key)

@@ -74,7 +74,11 @@ impl State {
             return Ok(());
         };
         let mut path = path.clone();
-        if path.name.is_empty() && verb != "create" {
+        if path.group.is_empty() && path.plural == "namespaces" && !path.name.is_empty() {
+            // A namespace is in itself, to its roles.
+            path.namespace.clone_from(&path.name);
+        }
+        if path.name.is_empty() && matches!(verb, "list" | "watch") {
             // Who asks for one name may have the right to it.
             let mut terms = call.param("fieldSelector").split(',');
             let name = terms.find_map(|term| term.strip_prefix("metadata.name="));

@@ -35,11 +35,12 @@ impl Registry {
             .cloned()
     }
 
-    /// Any version of a kind, by its name in an object's or owner's `apiVersion` and `kind`.
+    /// A kind by what an owner's `apiVersion` and `kind` say, which may be in small letters.
     pub fn by_kind(&self, api_version: &str, kind: &str) -> Option<Arc<Kind>> {
-        let (group, _) = group_version(api_version);
+        let (group, version) = group_version(api_version);
+        let is_named = |known: &str| known == kind || known.to_lowercase() == kind;
         self.all()
-            .find(|known| known.group == group && known.kind == kind)
+            .find(|it| it.group == group && it.version == version && is_named(&it.kind))
             .cloned()
     }
 
@@ -78,7 +79,7 @@ impl State {
             if !request.call.is_dry_run() {
                 address::check_owner(kind, object)?;
             }
-            self.allocate(None, object)?;
+            self.allocate(kind, None, object)?;
         }
         if kind.is("", "persistentvolumeclaims") {
             defaults::admit_claim(object);
@@ -116,7 +117,7 @@ impl State {
             defaults::tolerate(&mut object["spec"]);
         }
         if kind.is("", "services") {
-            self.allocate(Some(live), object)?;
+            self.allocate(kind, Some(live), object)?;
         }
         if kind.is("apps", "daemonsets") {
             defaults::count_templates(live, object);

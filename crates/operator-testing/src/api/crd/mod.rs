@@ -117,19 +117,14 @@ pub(crate) fn unruled(custom: &Custom, object: &Value) -> Vec<Cause> {
         .collect()
 }
 
-/// Those of a write of the status alone, whose schema knows nothing of what is around it.
-pub(crate) fn status_violations(causes: Vec<Cause>) -> Vec<Cause> {
-    let causes = causes
-        .into_iter()
-        .filter(|cause| cause.field.trim_start_matches('.').starts_with("status"));
-    let causes = causes.map(|cause| Cause {
-        message: cause
-            .message
-            .replace(": status.", ": ")
-            .replace(": status in body", ":  in body"),
-        ..cause
-    });
-    causes.collect()
+/// Those of a write of the status alone.
+pub(crate) fn status_violations(custom: &Custom, live: &Value, object: &Value) -> Vec<Cause> {
+    let mut causes = status_refused(&custom.schema, live, object);
+    if let Some(scale) = &custom.scale {
+        let of_scale = scale::violations(object, scale).into_iter();
+        causes.extend(of_scale.filter(|it| it.field.trim_start_matches('.').starts_with("status")));
+    }
+    causes
 }
 
 #[cfg(not(feature = "cel"))]
@@ -141,12 +136,27 @@ fn refused(schema: &Schema, live: Option<&Value>, object: &Value) -> Vec<Cause> 
     violations.into_iter().map(cause).collect()
 }
 
+#[cfg(not(feature = "cel"))]
+fn status_refused(schema: &Schema, live: &Value, object: &Value) -> Vec<Cause> {
+    let violations = operator_schema::status_violations(schema, live, object);
+    violations.into_iter().map(cause).collect()
+}
+
 #[cfg(feature = "cel")]
 fn refused(schema: &Schema, live: Option<&Value>, object: &Value) -> Vec<Cause> {
-    let judgement = match live {
+    causes(match live {
         Some(live) => schema.validate_update(live, object),
         None => schema.validate(object),
-    };
+    })
+}
+
+#[cfg(feature = "cel")]
+fn status_refused(schema: &Schema, live: &Value, object: &Value) -> Vec<Cause> {
+    causes(schema.validate_status(live, object))
+}
+
+#[cfg(feature = "cel")]
+fn causes(judgement: operator_schema::Judgement) -> Vec<Cause> {
     // What can't be evaluated here might be refused by a real server: a test must not pass for it.
     let unsupported = judgement.unsupported.into_iter();
     let unsupported = unsupported.map(|rule| {

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::shape::typed;
 use super::versions;
+use crate::api::discovery::priority;
 use crate::api::kind::{Custom, Definition, Form, Kind, api_version};
 use crate::api::naming::is_established;
 #[cfg(feature = "http")]
@@ -104,6 +105,29 @@ fn form(version: &Value) -> Option<Form> {
     })
 }
 
+/// What a deprecated version warns of, which is a newer one if there is no word of its own.
+fn deprecation(spec: &Value, version: &Value) -> String {
+    if let Some(text) = version["deprecationWarning"].as_str() {
+        return text.to_owned();
+    }
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let (group, kind, name) = (
+        text(&spec["group"]),
+        text(&spec["names"]["kind"]),
+        text(&version["name"]),
+    );
+    let all = spec["versions"].as_array().into_iter().flatten();
+    let served = all.filter(|it| it["served"] == true && it["deprecated"] != true);
+    let newer = served
+        .map(|it| text(&it["name"]))
+        .filter(|it| priority(it) > priority(&name));
+    let instead = match newer.max_by_key(|it| priority(it)) {
+        Some(newer) => format!("; use {group}/{newer} {kind}"),
+        None => String::new(),
+    };
+    format!("{group}/{name} {kind} is deprecated{instead}")
+}
+
 fn kind(object: &Value, version: &Value, definition: &Arc<Definition>) -> Option<Kind> {
     let spec = &object["spec"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -125,6 +149,7 @@ fn kind(object: &Value, version: &Value, definition: &Arc<Definition>) -> Option
         .collect();
     let custom = Custom {
         list_kind: text(&names["listKind"]),
+        deprecation: (version["deprecated"] == true).then(|| deprecation(spec, version)),
         is_converted: spec["conversion"]["strategy"] == "Webhook"
             && (version["storage"] != true || has_older(object)),
         schema: definition

@@ -78,7 +78,7 @@ impl State {
             );
             return Err(Failure::conflict(kind, &request.path.name, &why));
         }
-        check_names(request, &object)?;
+        check_names(request, &mut object)?;
         Ok(Draft {
             object,
             managers,

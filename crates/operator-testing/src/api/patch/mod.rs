@@ -14,7 +14,7 @@ use super::admit::check_given_version;
 use super::decode::{self, Lost};
 use super::json as body;
 use super::kind::{Kind, group_version};
-use super::metadata::{name, text};
+use super::metadata::{self, name, text};
 use super::status::{Cause, Failure, Result};
 use super::tracking::node;
 use super::{Reply, Request, State};
@@ -69,7 +69,7 @@ impl Request<'_> {
             _ => identify(kind, &mut object)?,
         }
         let lost = self.settle_patched(&mut object, &patch)?;
-        check_names(self, &object)?;
+        check_names(self, &mut object)?;
         Ok((object, lost))
     }
 
@@ -193,8 +193,11 @@ fn identify(kind: &Kind, object: &mut Value) -> Result<()> {
     }
 }
 
-/// Whether an object still has its place.
-pub(crate) fn check_names(request: &Request<'_>, object: &Value) -> Result<()> {
+/// Whether an object still has its place; one of the cluster has no namespace, whatever it says.
+pub(crate) fn check_names(request: &Request<'_>, object: &mut Value) -> Result<()> {
+    if !request.kind.namespaced {
+        metadata::set(object, "namespace", Value::Null);
+    }
     let (namespace, name) = (text(object, "namespace"), name(object));
     if !namespace.is_empty() && namespace != request.path.namespace {
         return Err(Failure::misplaced());

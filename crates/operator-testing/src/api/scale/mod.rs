@@ -175,11 +175,11 @@ impl Request<'_> {
                     kind: &kind,
                     ..*self
                 };
-                let wanted = of_scale.decoded().map_err(|wrong| match wrong.code {
+                let mut wanted = of_scale.decoded().map_err(|wrong| match wrong.code {
                     400 if self.kind.custom.is_some() => Failure::bad_request(UNREGISTERED),
                     _ => wrong,
                 })?;
-                patch::check_names(self, &wanted)?;
+                patch::check_names(self, &mut wanted)?;
                 Ok(Some(wanted))
             }
             (_, patch::APPLY) => patch::check_manager(self).map(|()| None),
