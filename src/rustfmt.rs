@@ -148,9 +148,13 @@ pub fn bracketed(
 ) -> String {
     let (pad, inline) = (" ".repeat(indent), items.join(", "));
     let [open, close] = brackets;
-    if inline.len() <= CALL_WIDTH && indent + head.len() + inline.len() + 2 + tail.len() <= width()
-    {
-        return format!("{pad}{head}{open}{inline}{close}{tail}\n");
+    let listed = format!("{open}{inline}{close}{tail}");
+    let is_alone = open == '[' && items.len() == 1;
+    if (is_alone || inline.len() <= CALL_WIDTH) && indent + head.len() + listed.len() <= width() {
+        return format!("{pad}{head}{listed}\n");
+    }
+    if is_alone && head.ends_with("= ") && indent + 4 + listed.len() <= width() {
+        return format!("{pad}{}\n{pad}    {listed}\n", head.trim_end());
     }
     if items.iter().all(|item| item.len() <= SHORT) && indent + inline.len() + 5 <= width() {
         return format!("{pad}{head}{open}\n{pad}    {inline},\n{pad}{close}{tail}\n");

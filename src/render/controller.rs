@@ -101,6 +101,7 @@ pub fn files(project: &str, kind: &Kind, api: &Api, facts: &KindFacts) -> (Strin
     let status_lines = status
         .map(|_| status_lines(child, version, facts, &var))
         .unwrap_or_default();
+    let tells = writes_status(version, facts);
     let conditions = match status.and_then(|status| status.conditions.as_ref()) {
         Some(conditions) if conditions.optional => {
             format!("status.{}.get_or_insert_default()", conditions.ident)
@@ -116,7 +117,7 @@ pub fn files(project: &str, kind: &Kind, api: &Api, facts: &KindFacts) -> (Strin
         version: version_module(&version.name),
         cleanup: kind.cleanup,
         finalizer: format!("{}/{project}", api.group),
-        status: !status_lines.is_empty() || !conditions.is_empty(),
+        status: tells,
         status_lines,
         conditions,
         replicas: replicas(version, facts, &var),
@@ -151,6 +152,15 @@ pub fn files(project: &str, kind: &Kind, api: &Api, facts: &KindFacts) -> (Strin
         fill(&format!("src/controllers/{}", child.template()), &context),
         fill(&format!("tests/{}", child.template()), &context),
     )
+}
+
+/// Whether the example knows a field of the status.
+pub fn writes_status(version: &Version, facts: &KindFacts) -> bool {
+    let status = facts.status.as_ref().filter(|status| status.has_default);
+    status.is_some_and(|status| {
+        status.conditions.is_some()
+            || !status_lines(Child::of(version), version, facts, "").is_empty()
+    })
 }
 
 /// Names that the templates use for something else.

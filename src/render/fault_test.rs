@@ -18,7 +18,7 @@ struct Context<'a> {
     tests: Vec<Test>,
     /// The statement that has the first sample.
     first: String,
-    /// The statement that has the rules of `operator.toml`.
+    /// The statement that has the rights that nothing need use: the rules of `operator.toml`, and statuses that no example writes.
     rules: String,
 }
 
@@ -32,7 +32,9 @@ struct Test {
 
 /// `None` where no kind has a sample.
 pub fn text<'a>(project: &Project, typed: impl Iterator<Item = &'a Typed>) -> Option<String> {
+    let typed: Vec<&Typed> = typed.collect();
     let tests: Vec<Test> = typed
+        .iter()
         .filter_map(|typed| {
             let sample = typed.sample.as_ref()?;
             Some(Test {
@@ -50,8 +52,11 @@ pub fn text<'a>(project: &Project, typed: impl Iterator<Item = &'a Typed>) -> Op
     let rules = kinds
         .filter(|kind| kind.scaffold.is_some())
         .flat_map(|kind| &kind.rules);
+    let unused = typed.iter().filter_map(|typed| typed.unused.clone());
     let rules: Vec<String> = rules
-        .map(|rule| literal(&json!(policy_rule(rule)).to_string()))
+        .map(policy_rule)
+        .chain(unused)
+        .map(|rule| literal(&json!(rule).to_string()))
         .collect();
     let context = Context {
         name: &project.state.name,

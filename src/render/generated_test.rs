@@ -1,5 +1,6 @@
 //! `tests/generated.rs`: the types are those of the specs, and the samples are valid.
 
+use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde::Serialize;
 
 use super::template::fill;
@@ -31,6 +32,8 @@ pub struct Typed {
     pub root: String,
     pub spec: String,
     pub sample: Option<String>,
+    /// The right to a status that the example does not write, as it knows none of its fields.
+    pub unused: Option<PolicyRule>,
 }
 
 pub fn text<'a>(project: &Project, typed: impl Iterator<Item = &'a Typed>) -> String {

@@ -195,6 +195,7 @@ fn kind_files(
             root: module_of_version.facts.root.clone(),
             spec: kind.spec.clone(),
             sample: None,
+            unused: None,
         };
         if is_controlled {
             match sample(api, version) {
@@ -207,6 +208,15 @@ fn kind_files(
                 .contains(&format!("manifests/samples/{file}"));
             typed.sample = made.sample.as_ref().filter(|_| is_there).map(|_| file);
             made.has_status = version.status_subresource;
+            let facts = &module_of_version.facts;
+            if made.has_status && !controller::writes_status(version, facts) {
+                typed.unused = Some(PolicyRule {
+                    api_groups: Some(vec![api.group.clone()]),
+                    resources: Some(vec![format!("{}/status", api.names.plural)]),
+                    verbs: vec!["patch".to_owned()],
+                    ..PolicyRule::default()
+                });
+            }
             let (controller, test) =
                 controller::files(&project.state.name, kind, api, &module_of_version.facts);
             rendered.tree.insert(

@@ -45,6 +45,16 @@ fn short_arguments_share_a_line() {
 }
 
 #[test]
+fn a_list_of_one_item_is_on_a_line_if_there_is_one_for_it() {
+    let text = |length| bracketed(4, "let x = ", ['[', ']'], &["i".repeat(length)], ";");
+    let lines = |length| text(length).lines().map(str::len).collect::<Vec<_>>();
+    assert_eq!(lines(85), [100]);
+    assert_eq!(lines(86), [11, 97]);
+    assert_eq!(lines(89), [11, 100]);
+    assert_eq!(lines(90), [13, 99, 6]);
+}
+
+#[test]
 fn a_module_in_a_module_has_narrower_lines() {
     let text = |length| {
         module("v1", || {

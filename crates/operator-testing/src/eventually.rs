@@ -1,6 +1,6 @@
 //! Waiting for what happens in the background.
 
-use std::fmt::Write as _;
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::time::Duration;
 
@@ -15,7 +15,8 @@ impl Server {
     ///
     /// # Panics
     ///
-    /// When an operator of [`run`](Self::run) has ended, with its error; when the time is up, with the description, the last requests that were refused, and the Warning events of the cluster.
+    /// When an operator of [`run`](Self::run) has ended, with its error; when the time is up, with the description, the last requests that were refused, the conditions that are
+    /// false of objects whose status was written, and the Warning events of the cluster.
     pub async fn eventually<T, F, A>(&self, description: &str, mut probe: F) -> T
     where
         F: FnMut() -> A,
@@ -51,51 +52,117 @@ impl Server {
     }
 
     async fn found(&self) -> String {
-        let mut text = String::new();
         let requests = self.requests();
-        let is_refused = |request: &&Request| request.code >= 400;
-        // what the test itself asks in vain, again and again, is no news
-        let by_others = |request: &&Request| is_refused(request) && !request.user.is_empty();
-        let has_others = requests.iter().any(|request| by_others(&request));
-        let refused = requests
-            .iter()
-            .filter(|request| is_refused(request) && (!has_others || by_others(request)))
-            .rev()
-            .take(8);
-        for request in refused.collect::<Vec<_>>().into_iter().rev() {
-            // Writing to a String cannot fail.
-            let _ = writeln!(
-                text,
-                "  refused: {} {request} by {} {}",
-                request.code, request.agent, request.user,
-            );
-        }
-        let events = "/api/v1/events?fieldSelector=type%3DWarning";
-        let events = match http::Request::get(events).body(Vec::new()) {
-            Ok(request) => self
-                .own_client()
-                .request::<Value>(request)
-                .await
-                .unwrap_or_default(),
-            Err(_) => Value::Null,
-        };
-        for event in events["items"].as_array().into_iter().flatten() {
+        let mut lines = refused(&requests);
+        lines.extend(self.unmet(&requests).await);
+        let warnings = self
+            .read("/api/v1/events?fieldSelector=type%3DWarning")
+            .await;
+        for event in warnings["items"].as_array().into_iter().flatten() {
             let field = |name: &str| event[name].as_str().unwrap_or_default();
             let about = &event["involvedObject"];
-            let _ = writeln!(
-                text,
-                "  event: {} {}/{}: {}: {}",
+            lines.push(format!(
+                "event: {} {}/{}: {}: {}",
                 about["kind"].as_str().unwrap_or_default(),
                 about["namespace"].as_str().unwrap_or_default(),
                 about["name"].as_str().unwrap_or_default(),
                 field("reason"),
                 field("message"),
-            );
+            ));
         }
-        if text.is_empty() {
+        if lines.is_empty() {
             let count = requests.len();
-            text = format!("  no request of {count} was refused, and there is no Warning event");
+            lines.push(format!(
+                "no request of {count} was refused, and there is no Warning event"
+            ));
         }
-        text
+        let lines = lines.into_iter().map(|line| format!("  {line}\n"));
+        lines.collect()
     }
+
+    /// The conditions that are false of objects whose status was written.
+    async fn unmet(&self, requests: &[Request]) -> Vec<String> {
+        let told = requests
+            .iter()
+            .filter(|it| it.is_write() && it.subresource == "status");
+        let objects: BTreeSet<[&str; 4]> = told
+            .map(|it| [&it.group, &it.resource, &it.namespace, &it.name].map(String::as_str))
+            .collect();
+        let mut lines = Vec::new();
+        for [group, resource, namespace, name] in objects {
+            let root = match group {
+                "" => "/api/v1".to_owned(),
+                group => {
+                    let path = format!("/apis/{group}");
+                    let preferred = &self.read(&path).await["preferredVersion"]["version"];
+                    format!("{path}/{}", preferred.as_str().unwrap_or_default())
+                }
+            };
+            let within = match namespace {
+                "" => String::new(),
+                namespace => format!("/namespaces/{namespace}"),
+            };
+            let object = self
+                .read(&format!("{root}{within}/{resource}/{name}"))
+                .await;
+            let conditions = object["status"]["conditions"].as_array();
+            let unmet = conditions
+                .into_iter()
+                .flatten()
+                .filter(|it| it["status"] == "False");
+            lines.extend(unmet.map(|condition| {
+                let field = |name: &str| condition[name].as_str().unwrap_or_default();
+                format!(
+                    "condition: {resource} {namespace}/{name}: {} is False: {}: {}",
+                    field("type"),
+                    field("reason"),
+                    field("message"),
+                )
+            }));
+        }
+        lines
+    }
+
+    /// What a path has for the administrator; null if nothing.
+    async fn read(&self, path: &str) -> Value {
+        match http::Request::get(path).body(Vec::new()) {
+            Ok(request) => self.own_client().request(request).await.unwrap_or_default(),
+            Err(_) => Value::Null,
+        }
+    }
+}
+
+/// The last requests that were refused, each once.
+fn refused(requests: &[Request]) -> Vec<String> {
+    let is_refused = |request: &&Request| request.code >= 400;
+    // what the test itself asks in vain, again and again, is no news
+    let by_others = |request: &&Request| is_refused(request) && !request.user.is_empty();
+    let has_others = requests.iter().any(|request| by_others(&request));
+    let mut found: Vec<(&Request, usize)> = Vec::new();
+    for request in requests.iter().filter(is_refused) {
+        if has_others && !by_others(&request) {
+            continue;
+        }
+        let times = found.iter().position(|(known, _)| *known == request);
+        let times = times.map_or(0, |at| found.remove(at).1);
+        found.push((request, times + 1));
+    }
+    let last = found.len().saturating_sub(8);
+    let found = found.split_off(last).into_iter();
+    found
+        .map(|(request, times)| {
+            let Request {
+                code, agent, user, ..
+            } = request;
+            let who = match user.as_str() {
+                "" => agent.clone(),
+                user => format!("{agent} as {user}"),
+            };
+            let times = match times {
+                1 => String::new(),
+                times => format!(", {times} times"),
+            };
+            format!("refused: {code} {request} by {who}{times}")
+        })
+        .collect()
 }

@@ -265,17 +265,6 @@ async fn a_kustomization_is_read_with_those_in_it() {
     std::fs::remove_dir_all(&folder).unwrap();
 }
 
-#[tokio::test(start_paused = true)]
-#[should_panic(
-    expected = "not within 10 s: pigs fly\n  refused: 404 get configmaps default/absent by operator-testing"
-)]
-async fn a_wait_in_vain_tells_what_was_refused() {
-    let server = Server::in_memory();
-    let maps: Api<ConfigMap> = Api::default_namespaced(server.client());
-    maps.get("absent").await.unwrap_err();
-    server.eventually("pigs fly", || async { None::<()> }).await;
-}
-
 /// Odd bodies, paths and queries get an answer of the 400s, never a panic; what they leave behind does no harm either.
 #[tokio::test]
 async fn no_input_breaks_the_server() {

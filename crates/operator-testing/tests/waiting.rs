@@ -1,0 +1,37 @@
+//! What a test is told that waits in vain.
+
+use k8s_openapi::api::core::v1::{ConfigMap, Pod};
+use kube::Api;
+use kube::api::{Patch, PatchParams};
+use operator_testing::Server;
+use serde_json::json;
+
+#[tokio::test(start_paused = true)]
+#[should_panic(
+    expected = "not within 10 s: pigs fly\n  refused: 404 get configmaps default/absent by operator-testing, 2 times\n"
+)]
+async fn what_was_refused() {
+    let server = Server::in_memory();
+    let maps: Api<ConfigMap> = Api::default_namespaced(server.client());
+    maps.get("absent").await.unwrap_err();
+    maps.get("absent").await.unwrap_err();
+    server.eventually("pigs fly", || async { None::<()> }).await;
+}
+
+#[tokio::test(start_paused = true)]
+#[should_panic(
+    expected = "not within 10 s: pigs fly\n  condition: pods default/pig: Ready is False: NoWings: it has none\n"
+)]
+async fn what_is_not_so_of_objects_whose_status_was_written() {
+    let server = Server::in_memory();
+    let pod = "{apiVersion: v1, kind: Pod, metadata: {name: pig}, spec: {containers: [{name: a, image: b}]}}";
+    server.install(pod).await.unwrap();
+    let pods: Api<Pod> = Api::default_namespaced(server.client());
+    let condition =
+        json!({"type": "Ready", "status": "False", "reason": "NoWings", "message": "it has none"});
+    let status = Patch::Merge(json!({"status": {"conditions": [condition]}}));
+    pods.patch_status("pig", &PatchParams::default(), &status)
+        .await
+        .unwrap();
+    server.eventually("pigs fly", || async { None::<()> }).await;
+}
