@@ -1,5 +1,6 @@
 //! One run of an operator, from its start to its rest.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -260,29 +261,44 @@ async fn come_to_rest(
     for _ in 0..PATIENCE {
         let expected = end();
         sleep_until(expected).await;
+        // Who asks too much is not answered any more, and ends for that: as one that can't renew its lease.
+        if faults.is_exhausted() {
+            break;
+        }
         let ended = server.ended().clone();
         if let Some(reason) = ended.filter(|_| course.plot != Plot::Usurp) {
             return Err(format!("the operator ended: {reason}"));
-        }
-        if faults.is_exhausted() {
-            break;
         }
         if end() == expected {
             return Ok(());
         }
     }
     let asked = faults.asked();
-    let last: Vec<String> = asked
-        .iter()
-        .rev()
-        .take(4)
-        .map(ToString::to_string)
-        .collect();
     Err(format!(
-        "it does not come to rest: {} requests, the last of them {}",
+        "it does not come to rest: {} requests, {}",
         asked.len(),
-        last.join(", ")
+        repeated(&asked)
     ))
+}
+
+/// What is asked again and again at the end: the write that is met most often, as it may be what wakes the operator, or just the last.
+fn repeated(asked: &[Request]) -> String {
+    const LAST: usize = 200;
+    let last = &asked[asked.len().saturating_sub(LAST)..];
+    let mut writes: BTreeMap<String, usize> = BTreeMap::new();
+    for request in last.iter().filter(|request| request.is_work()) {
+        *writes.entry(request.to_string()).or_default() += 1;
+    }
+    match writes.into_iter().max_by_key(|(_, times)| *times) {
+        Some((write, times)) if times > 1 => format!(
+            "and {times} of the last {} are {write}: does it write something else each time?",
+            last.len()
+        ),
+        _ => {
+            let last = asked.iter().rev().take(4).map(ToString::to_string);
+            format!("the last of them {}", last.collect::<Vec<_>>().join(", "))
+        }
+    }
 }
 
 pub(super) fn told(schedule: &Schedule, run: &Run, why: &str) -> String {
