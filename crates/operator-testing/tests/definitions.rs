@@ -40,7 +40,15 @@ fn parts(server: &Server) -> (Api<DynamicObject>, ApiResource) {
 /// What a watch tells that sees an object, then what is done, until the server ends it: long before the minute that it asks for.
 async fn watched(parts: &Api<DynamicObject>, then: impl Future<Output = ()>) -> Vec<&'static str> {
     let params = WatchParams::default().timeout(60).disable_bookmarks();
-    let events = parts.watch(&params, "0").await.unwrap();
+    let events = loop {
+        match parts.watch(&params, "0").await {
+            // A real server takes a moment to serve a kind that was defined anew.
+            Err(kube::Error::Api(status)) if status.code == 429 => {
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+            answer => break answer.unwrap(),
+        }
+    };
     let mut events = Box::pin(events.map_ok(|event| match event {
         WatchEvent::Added(_) => "added",
         WatchEvent::Modified(_) => "modified",
