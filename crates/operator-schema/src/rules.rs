@@ -4,6 +4,7 @@
 //! go to the crate `kube-cel`. What it cannot do is reported by name.
 
 mod evaluate;
+mod functions;
 mod message;
 mod parse;
 mod sampling;

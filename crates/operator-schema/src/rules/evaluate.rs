@@ -153,10 +153,11 @@ thread_local! {
     static KNOWN: RefCell<HashMap<String, Compiled>> = RefCell::default();
 }
 
-/// Those of the evaluator, and `type`, which it lacks: types are their names, as strings that no schema yields.
+/// Those of the evaluator and our own, and `type`, which it lacks: types are their names, as strings that no schema yields.
 fn functions() -> Context<'static> {
     let mut context = Context::default().with_all();
     context.add_function("type", |value: Cel| type_name(&value));
+    super::functions::add(&mut context);
     for (name, value) in TYPES {
         context.add_variable_from_value(name, value.to_owned());
     }

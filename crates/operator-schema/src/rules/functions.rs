@@ -1,0 +1,84 @@
+//! Functions of CEL that the evaluator lacks, or that are other ones there than at the API server.
+//!
+//! <https://github.com/google/cel-spec/blob/master/doc/langdef.md#list-of-standard-definitions>
+
+use kube_cel::cel::extractors::This;
+use kube_cel::cel::{Context, ExecutionError, FunctionContext, Value as Cel, functions};
+
+pub(super) fn add(context: &mut Context<'static>) {
+    context.add_function("size", size);
+    context.add_function("string", string);
+    context.add_function("bool", boolean);
+    context.add_function("dyn", |value: Cel| -> Result<Cel, ExecutionError> {
+        Ok(value)
+    });
+}
+
+/// A text has as many letters, not bytes.
+fn size(ftx: &FunctionContext<'_, '_>, This(this): This<Cel>) -> Result<i64, ExecutionError> {
+    match this {
+        Cel::String(text) => Ok(i64::try_from(text.chars().count()).unwrap_or(i64::MAX)),
+        other => functions::size(ftx, This(other)),
+    }
+}
+
+fn string(ftx: &FunctionContext<'_, '_>, This(this): This<Cel>) -> Result<Cel, ExecutionError> {
+    let text = match this {
+        Cel::Bool(value) => value.to_string(),
+        Cel::Timestamp(time) => {
+            let text = time.to_utc().to_rfc3339();
+            let text = text.trim_end_matches("+00:00");
+            match text.contains('.') {
+                true => format!("{}Z", text.trim_end_matches('0')),
+                false => format!("{text}Z"),
+            }
+        }
+        Cel::Duration(duration) => {
+            let seconds = duration.num_nanoseconds().unwrap_or(i64::MAX) as f64 / 1e9;
+            format!("{seconds}s")
+        }
+        other => return functions::string(ftx, This(other)),
+    };
+    Ok(Cel::String(text.into()))
+}
+
+fn boolean(ftx: &FunctionContext<'_, '_>, This(this): This<Cel>) -> Result<bool, ExecutionError> {
+    match &this {
+        Cel::Bool(value) => Ok(*value),
+        Cel::String(text) => match text.as_str() {
+            "1" | "t" | "T" | "true" | "TRUE" | "True" => Ok(true),
+            "0" | "f" | "F" | "false" | "FALSE" | "False" => Ok(false),
+            other => Err(ftx.error(format!("{other:?} is no bool"))),
+        },
+        other => Err(ftx.error(format!("{other:?} is no bool"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kube_cel::KubeCelExt;
+    use kube_cel::cel::Program;
+
+    #[test]
+    fn they_are_those_of_the_api_server() {
+        let mut context = Context::default().with_all();
+        add(&mut context);
+        for rule in [
+            "size('üx') == 2",
+            "'äöü'.size() == 3",
+            "size([1, 2]) == 2",
+            "string(true) == 'true'",
+            "string(1) == '1'",
+            "string(timestamp('2020-01-01T00:00:00Z')) == '2020-01-01T00:00:00Z'",
+            "string(timestamp('2020-01-01T01:00:00.5+01:00')) == '2020-01-01T00:00:00.5Z'",
+            "string(duration('90m')) == '5400s'",
+            "string(duration('1500ms')) == '1.5s'",
+            "bool('true') && !bool('0') && bool(true)",
+            "dyn(1) == 1",
+        ] {
+            let told = Program::compile(rule).unwrap().execute(&context);
+            assert_eq!(told, Ok(Cel::Bool(true)), "{rule}");
+        }
+    }
+}
