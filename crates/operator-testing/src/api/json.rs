@@ -193,13 +193,11 @@ fn in_go(body: &[u8], error: &serde_json::Error) -> String {
 
 /// The literal that a text ends in, and its next letter.
 fn broken_literal(text: &[u8]) -> Option<(&'static str, char)> {
-    let literals = ["null", "true", "false"].into_iter();
-    let mut begun = literals.flat_map(|word| (1..word.len()).map(move |at| word.split_at(at)));
-    let (has, rest) = begun.find(|(has, _)| text.ends_with(has.as_bytes()))?;
-    let literal = ["null", "true", "false"]
-        .into_iter()
-        .find(|it| it.starts_with(has) && it.ends_with(rest));
-    Some((literal?, rest.chars().next()?))
+    ["null", "true", "false"].into_iter().find_map(|literal| {
+        let mut parts = (1..literal.len()).map(|at| literal.split_at(at));
+        let (_, rest) = parts.find(|(has, _)| text.ends_with(has.as_bytes()))?;
+        Some((literal, rest.chars().next()?))
+    })
 }
 
 /// The name that Go gives the sort of a JSON value.

@@ -12,7 +12,7 @@ const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
 /// The conflicts of an apply that the annotation does not settle: all but those of fields that the client applied last, and that are still
 /// as it did.
-pub(crate) fn unsettled(
+pub(crate) fn disallowed(
     writer: &Writer<'_>,
     live: &Value,
     conflicts: Vec<Conflict>,

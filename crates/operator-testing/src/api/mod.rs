@@ -6,6 +6,7 @@ mod address;
 mod admit;
 mod apply;
 mod builtin;
+mod cause;
 mod clock;
 mod crd;
 mod decode;

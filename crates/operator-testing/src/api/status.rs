@@ -4,6 +4,7 @@
 
 use serde_json::{Map, Value, json};
 
+pub(crate) use super::cause::Cause;
 use super::event::storage_group;
 use super::kind::Kind;
 
@@ -24,14 +25,6 @@ pub(crate) struct Failure {
 }
 
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
-
-/// One entry of `details.causes`.
-#[derive(Clone, Debug)]
-pub(crate) struct Cause {
-    pub reason: &'static str,
-    pub message: String,
-    pub field: String,
-}
 
 impl Failure {
     fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
@@ -397,51 +390,5 @@ impl Failure {
         }
         status["code"] = self.code.into();
         status
-    }
-}
-
-impl Cause {
-    pub fn invalid(field: impl Into<String>, message: impl Into<String>) -> Self {
-        Self {
-            reason: "FieldValueInvalid",
-            message: message.into(),
-            field: field.into(),
-        }
-    }
-
-    pub fn forbidden(field: impl Into<String>, message: &str) -> Self {
-        Self {
-            reason: "FieldValueForbidden",
-            message: format!("Forbidden: {message}"),
-            field: field.into(),
-        }
-    }
-
-    pub fn duplicate(field: impl Into<String>, value: &str) -> Self {
-        Self {
-            reason: "FieldValueDuplicate",
-            message: format!("Duplicate value: {value:?}"),
-            field: field.into(),
-        }
-    }
-
-    pub fn unsupported(field: impl Into<String>, message: impl Into<String>) -> Self {
-        Self {
-            reason: "FieldValueNotSupported",
-            message: message.into(),
-            field: field.into(),
-        }
-    }
-
-    pub fn required(field: impl Into<String>, message: &str) -> Self {
-        let message = match message {
-            "" => "Required value".to_owned(),
-            message => format!("Required value: {message}"),
-        };
-        Self {
-            reason: "FieldValueRequired",
-            message,
-            field: field.into(),
-        }
     }
 }

@@ -122,7 +122,7 @@ impl State {
         let applied_to = writer.apply(&bare, applied, &before, force);
         let (mut object, managers) = match applied_to {
             Err(Refusal::Conflicts(found)) => {
-                match last_applied::unsettled(&writer, &bare, found) {
+                match last_applied::disallowed(&writer, &bare, found) {
                     open if open.is_empty() => writer.apply(&bare, applied, &before, true),
                     open => Err(Refusal::Conflicts(open)),
                 }
