@@ -42,14 +42,14 @@ impl<Key: Hash + Eq + Clone> Backoffs<Key> {
         }
     }
 
-    /// Counts a failure, and says how long to wait.
-    pub fn failed(&self, key: &Key) -> Duration {
+    /// Counts a failure, and says how many there are in a row, and how long to wait.
+    pub fn failed(&self, key: &Key) -> (u32, Duration) {
         let mut failures = self.lock();
         let count = failures.entry(key.clone()).or_default();
         let jitter = self.random.hash_one((key, *count)) as f64 / u64::MAX as f64;
         let delay = self.growth.delay(*count, jitter);
         *count = count.saturating_add(1);
-        delay
+        (*count, delay)
     }
 
     /// The object succeeded, or is gone.
@@ -92,7 +92,7 @@ mod tests {
     fn jitter_takes_up_to_a_fifth() {
         assert_eq!(GROWTH.delay(9, 1.0), Duration::from_secs(240));
         let backoffs = Backoffs::new(GROWTH);
-        let delays: Vec<_> = (0..50).map(|key| backoffs.failed(&key)).collect();
+        let delays: Vec<_> = (0..50).map(|key| backoffs.failed(&key).1).collect();
         let bounds = Duration::from_millis(800)..=Duration::from_secs(1);
         assert!(
             delays.iter().all(|delay| bounds.contains(delay)),
@@ -107,14 +107,15 @@ mod tests {
     #[test]
     fn each_object_has_its_own_and_success_resets_it() {
         let backoffs = Backoffs::new(GROWTH);
-        let first = backoffs.failed(&"a");
-        assert!(backoffs.failed(&"a") > first);
-        assert!(backoffs.failed(&"b") <= GROWTH.first);
+        let (count, first) = backoffs.failed(&"a");
+        let (next, second) = backoffs.failed(&"a");
+        assert!((count, next) == (1, 2) && second > first);
+        assert!(backoffs.failed(&"b").1 <= GROWTH.first);
         assert_eq!(backoffs.len(), 2);
         backoffs.reset(&"a");
         assert_eq!(
             backoffs.failed(&"a"),
-            first,
+            (1, first),
             "the jitter depends on object and count only"
         );
     }

@@ -5,10 +5,14 @@ use std::{
     sync::Arc,
 };
 
-use futures::{StreamExt, future::BoxFuture, stream};
+use futures::{
+    StreamExt,
+    future::BoxFuture,
+    stream::{self, BoxStream},
+};
 use kube::{
     Client,
-    runtime::{Controller, controller::Config},
+    runtime::{Controller, controller::Config, watcher::Event},
 };
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
@@ -18,13 +22,14 @@ use crate::{
     cache::Cache,
     context::Controlling,
     error::panic_message,
+    fan_out::FanOut,
     finalizer,
     health::Health,
-    kind::Scope,
+    kind::{GroupKind, Kind, Scope},
     metrics::Metrics,
     own_writes::OwnWrites,
     reconciler::Reconciler,
-    related::Changed,
+    related::{Changed, Related},
     reports::Reports,
     settings::Settings,
     setup::Watches,
@@ -41,40 +46,95 @@ pub(crate) struct Wiring {
     pub settings: Arc<Settings>,
     pub metrics: Arc<Metrics>,
     pub health: Arc<Health>,
+    pub fan_out: FanOut,
     pub stop: CancellationToken,
 }
 
 /// A controller at work; it ends after the request to stop, when nothing is in flight.
 pub(crate) type Running = BoxFuture<'static, ()>;
 
+/// A controller, which works once it is polled. What it wants to know of other kinds is said at once, before any watch begins.
 pub(crate) fn run<R: Reconciler>(reconciler: R, watches: Watches, wiring: Wiring) -> Running {
-    Box::pin(work(reconciler, watches, wiring))
+    let places = Places::of::<R>(&wiring);
+    let errors = wiring.metrics.of_kind(&GroupKind::of::<R::Resource>());
+    let listen = |kind: &Kind, namespaces: &[String]| {
+        let watched = kind.scope.watched(namespaces).into_iter();
+        let streams = watched.map(|namespace| {
+            let errors = &errors.watch_errors;
+            let events = wiring.fan_out.listen(&kind.resource, namespace, errors);
+            (kind.clone(), events.boxed())
+        });
+        streams.collect::<Vec<_>>()
+    };
+    let children = watches.owns.iter();
+    let others = watches.watches.iter();
+    let heard = Heard {
+        children: children
+            .flat_map(|kind| listen(kind, &places.homes))
+            .collect(),
+        others: others
+            .flat_map(|kind| listen(kind, &places.namespaces))
+            .collect(),
+    };
+    wiring.fan_out.owns::<R::Resource>(&places.primary);
+    Box::pin(work(reconciler, watches, places, heard, wiring))
 }
 
-async fn work<R: Reconciler>(reconciler: R, watches: Watches, wiring: Wiring) {
+/// Where a controller watches.
+struct Places {
+    namespaces: Vec<String>,
+    /// Its own objects.
+    primary: Vec<Option<String>>,
+    /// Its children.
+    homes: Vec<String>,
+}
+
+impl Places {
+    fn of<R: Reconciler>(wiring: &Wiring) -> Self {
+        let namespaces = wiring.settings.namespaces();
+        let scope = Scope::of::<R::Resource>();
+        let mut homes = namespaces.clone();
+        let own = wiring.client.default_namespace();
+        if scope == Scope::Cluster && !homes.is_empty() && !homes.iter().any(|home| home == own) {
+            // An owner without a namespace has its children in the operator's own.
+            homes.push(own.to_owned());
+        }
+        Self {
+            primary: scope.watched(&namespaces),
+            namespaces,
+            homes,
+        }
+    }
+}
+
+type Events = Vec<(Kind, BoxStream<'static, Event<Related>>)>;
+
+/// What a controller hears of objects that are not its own.
+struct Heard {
+    children: Events,
+    others: Events,
+}
+
+async fn work<R: Reconciler>(
+    reconciler: R,
+    watches: Watches,
+    places: Places,
+    heard: Heard,
+    wiring: Wiring,
+) {
     let Wiring {
         client,
         operator,
         settings,
         metrics,
         health,
+        fan_out,
         stop,
     } = wiring;
-    let controlling =
-        Controlling::new::<R::Resource>(client.clone(), &operator, watches.owns.clone());
+    let controlling = Controlling::new::<R::Resource>(client.clone(), &operator, watches.owns);
     let metrics = metrics.of_kind(&controlling.kind);
     let reconciler = Arc::new(reconciler);
-    let namespaces = settings.namespaces();
-    let scope = Scope::of::<R::Resource>();
-    let primary = scope.watched(&namespaces);
-    let mut homes = namespaces.clone();
-    let own = client.default_namespace();
-    if scope == Scope::Cluster && !homes.is_empty() && !homes.iter().any(|home| home == own) {
-        // An owner without a namespace has its children in the operator's own.
-        homes.push(own.to_owned());
-    }
-
-    let cache = Cache::new(&primary);
+    let cache = Cache::new(&places.primary);
     let store = cache.store();
     let turns = Arc::new(Turns {
         reconciler: reconciler.clone(),
@@ -85,40 +145,43 @@ async fn work<R: Reconciler>(reconciler: R, watches: Watches, wiring: Wiring) {
         store: store.clone(),
         wakes: Wakes::default(),
         reports: Reports::default(),
+        reports_errors: settings.error_events,
         derived: finalizer::derived_name::<R::Resource>(&operator),
     });
 
     let source = watch::Source {
         client,
         settings: settings.clone(),
-        metrics,
     };
-    let objects = watch::objects(&source, cache, &primary, turns.clone(), health);
+    let listeners = places.primary.iter();
+    let listeners = listeners.map(|namespace| fan_out.listeners::<R::Resource>(namespace));
+    let objects = watch::objects(
+        &source,
+        cache,
+        &places.primary,
+        listeners.collect(),
+        turns.clone(),
+        health,
+    );
     let mut related = vec![];
-    for kind in &watches.owns {
-        for namespace in kind.scope.watched(&homes) {
-            related.push(
-                watch::children(&source, kind, namespace, controlling.clone(), store.clone())
-                    .boxed(),
-            );
-        }
+    for (kind, events) in heard.children {
+        let owners = store.clone();
+        related.push(watch::children(kind, events, controlling.clone(), owners).boxed());
     }
-    for kind in &watches.watches {
-        for namespace in kind.scope.watched(&namespaces) {
-            let (reconciler, cache) = (reconciler.clone(), store.clone());
-            let panics = turns.metrics.panics.clone();
-            let parents = move |changed| {
-                let parents = AssertUnwindSafe(|| reconciler.parents(&changed, &cache));
-                catch_unwind(parents).unwrap_or_else(|panic| {
-                    panics.inc();
-                    let Changed { kind, metadata, .. } = &changed;
-                    let name = metadata.name.as_deref().unwrap_or_default();
-                    warn!(kind, name, "parents() panicked: {}", panic_message(&*panic));
-                    vec![]
-                })
-            };
-            related.push(watch::others(&source, kind, namespace, parents, store.clone()).boxed());
-        }
+    for (kind, events) in heard.others {
+        let (reconciler, cache) = (reconciler.clone(), store.clone());
+        let panics = turns.metrics.panics.clone();
+        let parents = move |changed| {
+            let parents = AssertUnwindSafe(|| reconciler.parents(&changed, &cache));
+            catch_unwind(parents).unwrap_or_else(|panic| {
+                panics.inc();
+                let Changed { kind, metadata, .. } = &changed;
+                let name = metadata.name.as_deref().unwrap_or_default();
+                warn!(kind, name, "parents() panicked: {}", panic_message(&*panic));
+                vec![]
+            })
+        };
+        related.push(watch::others(kind, events, parents, store.clone()).boxed());
     }
 
     let wakes = turns.clone();

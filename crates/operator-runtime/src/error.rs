@@ -104,16 +104,27 @@ impl Error {
         )
     }
 
-    /// The event's reason, for the errors that are told in an event on the object.
-    pub(crate) fn reason(&self) -> Option<&'static str> {
+    /// The reason of the event that reports it on the object after so many failures in a row, if one does. An error that
+    /// may be gone with the next try is reported when it is not.
+    pub(crate) fn reason(&self, failures: u32) -> Option<&'static str> {
         match self {
             Self::Permanent(_) => Some("PermanentError"),
             Self::Undeclared { .. } => Some("UndeclaredChild"),
             Self::Unownable { .. } => Some("UnownableChild"),
             Self::Taken { .. } => Some("ChildTaken"),
             Self::Panicked(_) => Some("Panicked"),
-            _ => None,
+            Self::Kube(_) | Self::Json(_) | Self::Temporary { .. } | Self::Other(_) => {
+                (failures > 1 && !self.is_unreachable()).then_some("ReconcileError")
+            }
         }
+    }
+
+    /// Whether the API server could not be asked, so that it could not be given an event either.
+    fn is_unreachable(&self) -> bool {
+        matches!(
+            self,
+            Self::Kube(kube::Error::HyperError(_) | kube::Error::Service(_))
+        )
     }
 
     /// The metrics' label.
@@ -320,6 +331,16 @@ mod tests {
         )));
         assert!(!is_gone(&not_found(serde_json::json!({}))));
         assert!(!is_gone(&refused()));
+    }
+
+    #[test]
+    fn an_error_that_stays_is_reported_and_one_that_the_server_cannot_hear_is_not() {
+        let reasons = |error: &Error| [1, 2].map(|failures| error.reason(failures));
+        assert_eq!(reasons(&refused().into()), [None, Some("ReconcileError")]);
+        let panicked = Error::Panicked("no luck".into());
+        assert_eq!(reasons(&panicked), [Some("Panicked"); 2]);
+        let unreachable = kube::Error::Service("connection refused".into());
+        assert_eq!(reasons(&unreachable.into()), [None; 2]);
     }
 
     #[test]

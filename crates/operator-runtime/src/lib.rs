@@ -50,6 +50,7 @@ mod context;
 mod controller;
 mod decode;
 mod error;
+mod fan_out;
 mod finalizer;
 mod health;
 mod kind;

@@ -11,6 +11,7 @@ use tracing::{info, warn};
 use crate::{
     controller::Wiring,
     error::Fatal,
+    fan_out::FanOut,
     health::{Health, Role},
     kind::GroupKind,
     leader::Election,
@@ -20,6 +21,7 @@ use crate::{
     server,
     settings::Settings,
     setup::{Build, Controllers, Setup, value},
+    watch::Source,
 };
 
 /// A program that runs controllers, one replica of it at a time.
@@ -178,6 +180,7 @@ impl Operator {
             settings,
             metrics,
             health,
+            fan_out: FanOut::default(),
             stop,
         };
         let work = async {
@@ -236,21 +239,32 @@ async fn lead(wiring: Wiring, builds: Vec<(GroupKind, Build)>) -> Result<(), Fat
 /// Runs the controllers until they are asked to stop, and what is in flight then until its time is up.
 async fn work(wiring: Wiring, builds: Vec<(GroupKind, Build)>) -> Result<(), Fatal> {
     let Wiring {
+        client,
         settings,
         metrics,
         health,
+        fan_out,
         stop,
         ..
     } = wiring.clone();
-    let mut controllers = JoinSet::new();
+    let mut built = vec![];
     for (kind, build) in builds {
         // Not in the controller's task, which begins after this replica counts as working.
         health.filling(kind.to_string());
-        controllers.spawn(build(wiring.clone()));
+        built.push(build(wiring.clone()));
+    }
+    // Only now it is known who wants to know of which kind.
+    let mut watches = fan_out.start(&Source {
+        client,
+        settings: settings.clone(),
+    });
+    let mut controllers = JoinSet::new();
+    for controller in built {
+        controllers.spawn(controller);
     }
     health.set_role(Role::Working);
     let _leading = Leading::new(metrics);
-    let ended = async |controllers: &mut JoinSet<()>| match controllers.join_next().await {
+    let ended = async |tasks: &mut JoinSet<()>| match tasks.join_next().await {
         Some(Err(error)) => Err(Fatal::Task(error.to_string())),
         Some(Ok(())) => Ok(()),
         None => std::future::pending().await,
@@ -262,6 +276,10 @@ async fn work(wiring: Wiring, builds: Vec<(GroupKind, Build)>) -> Result<(), Fat
                 early?;
                 return Err(Fatal::Task("a controller".into()));
             }
+        }
+        early = ended(&mut watches) => {
+            early?;
+            return Err(Fatal::Task("a watch".into()));
         }
     }
     let drained = async { while controllers.join_next().await.is_some() {} };
@@ -372,6 +390,7 @@ mod tests {
             settings,
             metrics,
             health: health.clone(),
+            fan_out: FanOut::default(),
             stop: CancellationToken::new(),
         };
         let kind = GroupKind {

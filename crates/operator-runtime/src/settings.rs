@@ -78,6 +78,10 @@ pub struct Settings {
     #[arg(long, env = "BACKOFF_LAST", value_parser = duration, default_value = "5m", value_name = "TIME")]
     pub backoff_last: Duration,
 
+    /// Report reconciliations that fail in Warning events on the object, which `kubectl describe` shows
+    #[arg(long, env = "ERROR_EVENTS", action = clap::ArgAction::Set, default_value_t = true, value_name = "BOOL")]
+    pub error_events: bool,
+
     /// After how long a watch is renewed; /healthz fails when one is silent for more than twice that
     #[arg(long, env = "WATCH_TIMEOUT", value_parser = duration, default_value = "290s", value_name = "TIME")]
     pub watch_timeout: Duration,
@@ -121,6 +125,7 @@ impl Default for Settings {
             concurrency: const { NonZeroU16::new(16).expect("16 is not 0") },
             backoff_first: Duration::from_secs(1),
             backoff_last: Duration::from_secs(300),
+            error_events: true,
             watch_timeout: Duration::from_secs(290),
             shutdown_timeout: Duration::from_secs(20),
             handle_signals: true,

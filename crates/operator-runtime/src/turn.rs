@@ -43,6 +43,8 @@ pub(crate) struct Turns<R: Reconciler> {
     pub store: Store<R::Resource>,
     pub wakes: Wakes<ObjectRef<R::Resource>>,
     pub reports: Reports<ObjectRef<R::Resource>>,
+    /// Whether failures become events on their objects.
+    pub reports_errors: bool,
     /// The finalizer's conventional name.
     pub derived: String,
 }
@@ -230,7 +232,7 @@ impl<R: Reconciler> Turns<R> {
         object: &R::Resource,
         error: &Error,
     ) -> Action {
-        let backoff = self.backoffs.failed(key);
+        let (failures, backoff) = self.backoffs.failed(key);
         let delay = match error {
             Error::Temporary { delay, .. } => Some(*delay),
             error if error.is_permanent() => None,
@@ -244,10 +246,10 @@ impl<R: Reconciler> Turns<R> {
             let until = delay.map(|delay| Instant::now() + delay);
             self.wakes.wait(key, until, wrote);
         }
-        if let Some(reason) = error.reason() {
-            let regarding = object.object_ref(&());
+        if let Some(reason) = error.reason(failures).filter(|_| self.reports_errors) {
+            let (regarding, note) = (object.object_ref(&()), error.to_string());
             self.controlling
-                .event(&regarding, EventType::Warning, reason, error.to_string())
+                .limited_event(&regarding, EventType::Warning, reason, note)
                 .await;
         }
         delay.map_or_else(Action::await_change, Action::requeue)

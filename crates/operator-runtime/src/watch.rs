@@ -1,8 +1,9 @@
 //! The watches of a controller as streams of objects to reconcile.
 //!
 //! An error of one watch is logged, counted and tried again after a growing delay; the others go on.
+//! That a version has expired is no error: the objects are listed again.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use futures::{Stream, StreamExt, future::join_all, stream};
 use kube::{
@@ -15,16 +16,18 @@ use kube::{
         watcher::{self, Event},
     },
 };
-use tracing::warn;
+use prometheus_client::metrics::counter::Counter;
+use tokio::time::Instant;
+use tracing::{debug, warn};
 
 use crate::{
     cache::{Cache, Change},
     context::{Controlling, place},
     decode::{Decoded, Undecodable},
     error::WatchMessage,
+    fan_out::Listeners,
     health::Health,
     kind::Kind,
-    metrics::KindMetrics,
     reconciler::Reconciler,
     related::{Changed, Related, controller_of},
     settings::Settings,
@@ -34,19 +37,19 @@ use crate::{
 /// Bounds what a list holds in memory at once.
 const PAGE: u32 = 100;
 
-/// What the watches of a controller share.
+/// What all watches share.
 pub(crate) struct Source {
     pub client: Client,
     pub settings: Arc<Settings>,
-    pub metrics: KindMetrics,
 }
 
 impl Source {
-    /// Events of a kind in a namespace or in all; ends never.
-    fn events<T>(
+    /// Events of a kind in a namespace or in all; never ends. `errors` count lists and watches that failed.
+    pub fn events<T>(
         &self,
         resource: &T::DynamicType,
         namespace: Option<&str>,
+        errors: Vec<Counter>,
     ) -> impl Stream<Item = Event<T>> + Send + use<T>
     where
         T: Resource<Scope = DynamicResourceScope, DynamicType: Clone>
@@ -64,17 +67,56 @@ impl Source {
         let config = watcher::Config::default()
             .page_size(PAGE)
             .timeout(u32::try_from(seconds).unwrap_or(u32::MAX));
-        let errors = self.metrics.watch_errors.clone();
         let kind = T::kind(resource).into_owned();
+        let mut expiries = Expiries::default();
         watcher::watcher(api, config)
             .default_backoff()
             .filter_map(move |event| {
                 let event = event.inspect_err(|error| {
-                    errors.inc();
-                    warn!(kind, "{}", WatchMessage(error));
+                    let message = WatchMessage(error);
+                    if has_expired(error) && !expiries.is_frequent(Instant::now()) {
+                        debug!(kind, "{message}; listing again");
+                        return;
+                    }
+                    for counter in &errors {
+                        counter.inc();
+                    }
+                    warn!(kind, "{message}");
                 });
                 std::future::ready(event.ok())
             })
+    }
+}
+
+/// Whether the API server no longer knows what came after the last version that was seen, as after a change of a CRD
+/// (<https://kubernetes.io/docs/reference/using-api/api-concepts/#410-gone-responses>).
+fn has_expired(error: &watcher::Error) -> bool {
+    match error {
+        watcher::Error::WatchError(status) => status.code == 410,
+        watcher::Error::WatchStartFailed(kube::Error::Api(status)) => status.code == 410,
+        _ => false,
+    }
+}
+
+/// How often a watch has expired of late.
+#[derive(Default)]
+struct Expiries {
+    count: u32,
+    since: Option<Instant>,
+}
+
+impl Expiries {
+    /// So many in so long are ordinary: a CRD that is edited, an API server that restarts.
+    const ORDINARY: u32 = 3;
+    const WINDOW: Duration = Duration::from_secs(60);
+
+    /// Notes one, and says whether there are more than are ordinary.
+    fn is_frequent(&mut self, now: Instant) -> bool {
+        if self.since.is_none_or(|since| now - since >= Self::WINDOW) {
+            (self.count, self.since) = (0, Some(now));
+        }
+        self.count += 1;
+        self.count > Self::ORDINARY
     }
 }
 
@@ -83,14 +125,17 @@ pub(crate) fn objects<R: Reconciler>(
     source: &Source,
     mut cache: Cache<R::Resource>,
     namespaces: &[Option<String>],
+    listeners: Vec<Listeners>,
     turns: Arc<Turns<R>>,
     health: Arc<Health>,
 ) -> impl Stream<Item = ObjectRef<R::Resource>> + Send + use<R> {
+    let metrics = turns.metrics.clone();
     let watches = namespaces.iter().enumerate().map(|(index, namespace)| {
-        let events = source.events::<Decoded<R::Resource>>(&(), namespace.as_deref());
+        let errors = vec![metrics.watch_errors.clone()];
+        let events = source.events::<Decoded<R::Resource>>(&(), namespace.as_deref(), errors);
         events.map(move |event| (index, event)).boxed()
     });
-    let metrics = source.metrics.clone();
+    let watches: Vec<_> = watches.collect();
     let cached = metrics.kind.to_string();
     let changed = stream::select_all(watches).then(move |(index, event)| {
         let was_complete = cache.is_complete();
@@ -98,6 +143,8 @@ pub(crate) fn objects<R: Reconciler>(
             Event::Apply(object) | Event::InitApply(object) => object.resource_version(),
             _ => None,
         };
+        let listeners = listeners[index].clone();
+        let passed_on = (!listeners.is_empty()).then(|| metadata(&event));
         let change = cache.take(index, event);
         if cache.is_complete() && !was_complete {
             health.filled(&cached);
@@ -106,6 +153,9 @@ pub(crate) fn objects<R: Reconciler>(
         metrics.undecodable.set(cache.undecodable() as i64);
         let turns = turns.clone();
         async move {
+            if let Some(event) = passed_on {
+                listeners.tell(&event).await;
+            }
             match change {
                 Change::Nothing => vec![],
                 Change::Reconcile(keys) => {
@@ -131,6 +181,20 @@ pub(crate) fn objects<R: Reconciler>(
         }
     });
     changed.flat_map(stream::iter)
+}
+
+/// An event of whole objects as one of their metadata.
+fn metadata<K: Resource<DynamicType = ()>>(event: &Event<Decoded<K>>) -> Event<Related> {
+    let related = |object: &Decoded<K>| Related {
+        metadata: object.meta().clone(),
+    };
+    match event {
+        Event::Apply(object) => Event::Apply(related(object)),
+        Event::Delete(object) => Event::Delete(related(object)),
+        Event::Init => Event::Init,
+        Event::InitApply(object) => Event::InitApply(related(object)),
+        Event::InitDone => Event::InitDone,
+    }
 }
 
 /// A change of a CRD may make all objects undecodable at once, and each report is a request or two.
@@ -196,17 +260,15 @@ async fn report<R: Reconciler>(
 
 /// Owned objects of a kind, as the objects that control them.
 pub(crate) fn children<K>(
-    source: &Source,
-    kind: &Kind,
-    namespace: Option<String>,
+    kind: Kind,
+    events: impl Stream<Item = Event<Related>> + Send,
     controlling: Arc<Controlling>,
     cache: Store<K>,
-) -> impl Stream<Item = ObjectRef<K>> + Send + use<K>
+) -> impl Stream<Item = ObjectRef<K>> + Send
 where
     K: Resource<DynamicType = (), Scope: 'static> + Clone + Send + Sync + 'static,
 {
-    let resource = kind.resource.clone();
-    let events = source.events::<Related>(&kind.resource, namespace.as_deref());
+    let resource = kind.resource;
     let owners = cache.clone();
     let events = events.inspect(move |event| {
         if let Event::Delete(child) = event {
@@ -224,18 +286,16 @@ where
 
 /// Objects that nobody here owns, as those that `parents` names.
 pub(crate) fn others<K, P>(
-    source: &Source,
-    kind: &Kind,
-    namespace: Option<String>,
+    kind: Kind,
+    events: impl Stream<Item = Event<Related>> + Send,
     parents: P,
     cache: Store<K>,
-) -> impl Stream<Item = ObjectRef<K>> + Send + use<K, P>
+) -> impl Stream<Item = ObjectRef<K>> + Send
 where
     P: Fn(Changed) -> Vec<ObjectRef<K>> + Send + 'static,
     K: Resource<DynamicType = ()> + Clone + Send + Sync + 'static,
 {
-    let resource = kind.resource.clone();
-    let events = source.events::<Related>(&kind.resource, namespace.as_deref());
+    let resource = kind.resource;
     woken(events, cache, move |Related { metadata }| {
         let (group, kind) = (resource.group.clone(), resource.kind.clone());
         parents(Changed {
@@ -277,6 +337,15 @@ mod tests {
     use super::*;
     use k8s_openapi::api::core::v1::ConfigMap;
     use kube::{core::ObjectMeta, runtime::reflector::store};
+
+    #[test]
+    fn a_watch_that_expires_again_and_again_is_no_ordinary_one() {
+        let (mut expiries, start) = (Expiries::default(), Instant::now());
+        let at = [0, 10, 20, 30, 59, 60, 70, 200, 201];
+        let frequent = at.map(|at| expiries.is_frequent(start + Duration::from_secs(at)));
+        let expected = [false, false, false, true, true, false, false, false, false];
+        assert_eq!(frequent, expected);
+    }
 
     #[tokio::test]
     async fn every_list_wakes_all_since_it_does_not_tell_what_went_before() {

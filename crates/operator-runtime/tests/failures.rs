@@ -87,6 +87,49 @@ async fn a_permanent_error_waits_for_a_change_and_a_temporary_one_does_not() {
 }
 
 #[tokio::test]
+async fn an_error_that_stays_becomes_events_and_not_too_many() {
+    let server = server().await;
+    let calls = Arc::new(Calls::default());
+    let mut settings = Settings::for_tests();
+    settings.backoff_last = Duration::from_millis(20);
+    let running = Running::start(server.client(), settings.clone(), widgets::<false>(&calls)).await;
+    // each failure has another text
+    create(&server, "a", "fail").await;
+    create(&server, "b", "temporary").await;
+    let note = event(&server, "a", "ReconcileError").await;
+    assert!(note.starts_with("failed "), "{note}");
+    assert_eq!(event(&server, "b", "ReconcileError").await, "busy");
+    server
+        .eventually("both have failed often", async || {
+            (calls.reconciled() > 60).then_some(())
+        })
+        .await;
+    let writes = || {
+        let requests = server.requests();
+        let events = requests.iter().filter(|it| it.resource == "events");
+        let verbs = events.map(|request| request.verb);
+        let count = |verb: &str| verbs.clone().filter(|it| *it == verb).count();
+        [count("create"), count("patch")]
+    };
+    assert_eq!(
+        writes(),
+        [11, 1],
+        "ten of the one, one of the other and its count"
+    );
+    running.stop().await.unwrap();
+
+    settings.error_events = false;
+    let calls = Arc::new(Calls::default());
+    let _silent = Running::start(server.client(), settings, widgets::<false>(&calls)).await;
+    server
+        .eventually("they fail again", async || {
+            (calls.reconciled() > 20).then_some(())
+        })
+        .await;
+    assert_eq!(writes(), [11, 1], "reports of errors are turned off");
+}
+
+#[tokio::test]
 async fn the_delay_between_failures_grows() {
     let server = server().await;
     let calls = Arc::new(Calls::default());

@@ -229,6 +229,71 @@ async fn a_cluster_scoped_owner_has_children_and_is_woken_by_what_it_watches() {
         .await;
 }
 
+/// Is woken by all Widgets and ConfigMaps.
+struct Counting(Arc<Mutex<Vec<String>>>);
+
+impl Reconciler for Counting {
+    type Resource = Fleet;
+
+    async fn reconcile(&self, _fleet: Arc<Fleet>, _cx: &Context) -> Result<Action> {
+        Ok(Action::await_change())
+    }
+
+    fn parents(&self, changed: &Changed, _cache: &Store<Fleet>) -> Vec<ObjectRef<Fleet>> {
+        let name = changed.metadata.name.as_deref().unwrap_or_default();
+        let mut seen = self.0.lock().unwrap();
+        seen.push(format!("{} {name}", changed.kind));
+        vec![]
+    }
+}
+
+#[tokio::test]
+async fn a_kind_that_several_want_to_know_of_is_one_watch() {
+    let server = server().await;
+    support::create(&server, "early", "ok").await;
+    let seen = Arc::new(Mutex::new(vec![]));
+    let (counting, calls) = (Counting(seen.clone()), Arc::new(Calls::default()));
+    let setup = async move |_: Setup| Ok(counting);
+    // the ConfigMaps are owned by the one and watched twice by the other, and the Widgets are the first one's own
+    let controllers = widgets::<false>(&calls).add(setup, |c| {
+        c.owns("", "v1", "ConfigMap", "configmaps")
+            .watches("", "v1", "ConfigMap", "configmaps")
+            .watches("test.example.com", "v1", "Widget", "widgets")
+    });
+    let running = Running::start(server.client(), Settings::for_tests(), controllers).await;
+    for name in ["early", "late"] {
+        if name == "late" {
+            support::create(&server, name, "ok").await;
+        }
+        support::ready(&server, name).await;
+        server
+            .eventually("all hear of it", async || {
+                let seen = seen.lock().unwrap();
+                let has = |kind: &str| seen.contains(&format!("{kind} {name}"));
+                (has("Widget") && has("ConfigMap")).then_some(())
+            })
+            .await;
+    }
+    let children: Api<ConfigMap> = Api::default_namespaced(server.client());
+    let old = children.get("late").await.unwrap();
+    children.delete("late", &Default::default()).await.unwrap();
+    server
+        .eventually("the owner hears of it as well", async || {
+            let new = children.get_opt("late").await.unwrap();
+            new.filter(|new| new.uid() != old.uid())
+        })
+        .await;
+    running.stop().await.unwrap();
+    let mut watches: Vec<String> = server
+        .requests()
+        .into_iter()
+        .filter(|request| request.verb == "watch")
+        .map(|request| request.resource)
+        .collect();
+    watches.sort();
+    assert_eq!(watches, ["configmaps", "fleets", "widgets"]);
+}
+
 /// A kind that has its name in common with [`Widget`].
 mod other {
     use super::*;

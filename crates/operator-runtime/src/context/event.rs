@@ -1,31 +1,39 @@
 //! Events, which `kubectl describe` shows with the object.
 
-use std::{
-    collections::HashMap,
-    hash::{DefaultHasher, Hash, Hasher},
-    sync::{Mutex, PoisonError},
-    time::Duration,
+use k8s_openapi::{
+    api::{
+        core::v1::ObjectReference,
+        events::v1::{Event, EventSeries},
+    },
+    apimachinery::pkg::apis::meta::v1::{MicroTime, ObjectMeta},
+    jiff::Timestamp,
 };
-
-use k8s_openapi::api::core::v1::ObjectReference;
 use kube::{
-    Resource,
-    runtime::events::{Event, EventType, Recorder},
+    Api, Resource,
+    api::{Patch, PatchParams, PostParams},
+    runtime::events::EventType,
 };
+use serde_json::json;
 use tokio::time::Instant;
-use tracing::warn;
+use tracing::{debug, warn};
 
-use super::{Context, Controlling};
-use crate::error::client_message;
+use super::{
+    Context, Controlling,
+    told::{Key, Next},
+};
+use crate::error::{client_message, is_gone};
 
 /// The API server refuses longer ones.
 const LONGEST_NOTE: usize = 1024;
 
+/// Events of an object without a namespace are there.
+const NAMESPACE_OF_CLUSTER_EVENTS: &str = "default";
+
 impl Context {
     /// Tells something about `object` in an [event](https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/).
     ///
-    /// `reason` is one word in CamelCase. The same event again is counted up in place. That an event
-    /// cannot be written is logged, and no error.
+    /// `reason` is one word in CamelCase. The same event again is counted up in place, and its count is written every
+    /// half minute at most. That an event cannot be written is logged, and no error.
     pub async fn event<K>(
         &self,
         object: &K,
@@ -41,11 +49,11 @@ impl Context {
     }
 }
 
-/// Recorders of the events of late. Kube's counts an event up whatever its note says, so each note has its own.
-pub(crate) type Recorders = Mutex<HashMap<u64, (Instant, Recorder)>>;
-
-/// As long as kube's recorder remembers an event.
-const REMEMBERED: Duration = Duration::from_secs(6 * 60);
+/// Who reports, as an event names it.
+pub(crate) struct Reporter {
+    pub controller: String,
+    pub instance: String,
+}
 
 impl Controlling {
     pub async fn event(
@@ -55,42 +63,122 @@ impl Controlling {
         reason: &str,
         note: String,
     ) {
-        let recorder = self.recorder(object, reason, &note);
-        let event = Event {
-            type_,
-            reason: reason.into(),
-            note: Some(shortened(note)),
-            action: "Reconcile".into(),
-            secondary: None,
-        };
-        if let Err(error) = recorder.publish(&event, object).await {
-            warn!(reason, "event not written: {}", client_message(&error));
+        let key = Key::of(object, type_, reason, &note);
+        self.write_event(key, object, type_, reason, note).await;
+    }
+
+    /// As [`event`](Self::event), for what may come in a new wording each time: of one object, a few at once and then one a minute.
+    pub async fn limited_event(
+        &self,
+        object: &ObjectReference,
+        type_: EventType,
+        reason: &str,
+        note: String,
+    ) {
+        let key = Key::of(object, type_, reason, &note);
+        if self.told().allows(&key, Instant::now()) {
+            self.write_event(key, object, type_, reason, note).await;
+        } else {
+            debug!(reason, "event left out, as there were many of the object");
         }
     }
 
-    fn recorder(&self, object: &ObjectReference, reason: &str, note: &str) -> Recorder {
-        let mut hasher = DefaultHasher::new();
-        (&object.uid, reason, note).hash(&mut hasher);
-        let mut recorders = self
-            .recorders
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        recorders.retain(|_, (used, _)| used.elapsed() < REMEMBERED);
-        let new = || {
-            (
-                Instant::now(),
-                Recorder::new(self.client.clone(), self.reporter.clone()),
-            )
+    async fn write_event(
+        &self,
+        key: Key,
+        object: &ObjectReference,
+        type_: EventType,
+        reason: &str,
+        note: String,
+    ) {
+        let namespace = object.namespace.as_deref();
+        let events: Api<Event> = Api::namespaced(
+            self.client.clone(),
+            namespace.unwrap_or(NAMESPACE_OF_CLUSTER_EVENTS),
+        );
+        let next = self.told().next(&key, Instant::now());
+        let written = match next {
+            Next::Count => return,
+            Next::Write { name, count } => {
+                let series = EventSeries {
+                    count,
+                    last_observed_time: MicroTime(Timestamp::now()),
+                };
+                let patch = Patch::Merge(json!({ "series": series }));
+                let patched = events.patch(&name, &PatchParams::default(), &patch).await;
+                match patched {
+                    // The API server keeps events for an hour.
+                    Err(error) if is_gone(&error) => Err(None),
+                    Err(error) => Err(Some(error)),
+                    Ok(_) => Ok(None),
+                }
+            }
+            Next::Create => Err(None),
         };
-        let (used, recorder) = recorders.entry(hasher.finish()).or_insert_with(new);
-        *used = Instant::now();
-        recorder.clone()
+        let written = match written {
+            Err(None) => {
+                let event = self.new_event(object, type_, reason, note);
+                let created = events.create(&PostParams::default(), &event).await;
+                created.map(|event| event.metadata.name).map_err(Some)
+            }
+            other => other,
+        };
+        match written {
+            Ok(Some(name)) => self.told().created(key, name, Instant::now()),
+            Ok(None) => {}
+            Err(error) => {
+                let error = error.as_ref().map(client_message);
+                warn!(reason, "event not written: {}", error.unwrap_or_default());
+            }
+        }
+    }
+
+    fn new_event(
+        &self,
+        object: &ObjectReference,
+        type_: EventType,
+        reason: &str,
+        note: String,
+    ) -> Event {
+        let now = Timestamp::now();
+        let about = object.name.as_deref().unwrap_or(&self.operator);
+        Event {
+            metadata: ObjectMeta {
+                namespace: object.namespace.clone(),
+                name: Some(event_name(about, now)),
+                ..ObjectMeta::default()
+            },
+            action: Some("Reconcile".into()),
+            event_time: Some(MicroTime(now)),
+            note: Some(shortened(note, LONGEST_NOTE)),
+            reason: Some(reason.into()),
+            regarding: Some(object.clone()),
+            reporting_controller: Some(self.reporter.controller.clone()),
+            reporting_instance: Some(self.reporter.instance.clone()),
+            type_: Some(
+                match type_ {
+                    EventType::Normal => "Normal",
+                    EventType::Warning => "Warning",
+                }
+                .into(),
+            ),
+            ..Event::default()
+        }
     }
 }
 
-fn shortened(mut note: String) -> String {
-    if note.len() > LONGEST_NOTE {
-        let mut end = LONGEST_NOTE - 3;
+/// As client-go names them: the object, and when.
+fn event_name(about: &str, now: Timestamp) -> String {
+    const LONGEST_NAME: usize = 253;
+    let end = format!(".{:x}", now.as_nanosecond());
+    let start: String = about.chars().take(LONGEST_NAME - end.len()).collect();
+    // A part of a name does not end in these.
+    format!("{}{end}", start.trim_end_matches(['.', '-']))
+}
+
+fn shortened(mut note: String, longest: usize) -> String {
+    if note.len() > longest {
+        let mut end = longest - 3;
         while !note.is_char_boundary(end) {
             end -= 1;
         }
@@ -106,8 +194,15 @@ mod tests {
 
     #[test]
     fn a_long_note_is_cut_between_characters() {
-        let cut = shortened("\u{e9}".repeat(1000));
+        let cut = shortened("\u{e9}".repeat(1000), LONGEST_NOTE);
         assert!(cut.len() <= LONGEST_NOTE && cut.ends_with("\u{e9}..."));
-        assert_eq!(shortened("short".into()), "short");
+        assert_eq!(shortened("short".into(), LONGEST_NOTE), "short");
+    }
+
+    #[test]
+    fn the_name_of_an_event_is_not_too_long() {
+        let name = event_name(&"a".repeat(253), Timestamp::now());
+        assert_eq!(name.len(), 253);
+        assert!(event_name("web", Timestamp::now()).starts_with("web."));
     }
 }

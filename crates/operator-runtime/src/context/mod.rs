@@ -4,6 +4,7 @@ mod apply;
 mod event;
 mod ownership;
 mod status;
+mod told;
 
 use std::{
     collections::HashSet,
@@ -18,7 +19,7 @@ use kube::{
     Client, Resource, ResourceExt,
     api::{GetParams, ObjectMeta},
     core::Request,
-    runtime::{events::Reporter, reflector::ObjectRef},
+    runtime::reflector::ObjectRef,
 };
 use serde_json::Value;
 
@@ -29,7 +30,8 @@ use crate::{
 };
 
 pub(crate) use apply::Applied;
-pub(crate) use event::Recorders;
+use event::Reporter;
+use told::Told;
 
 /// What a [`Reconciler`](crate::Reconciler) works with, made for each call of it.
 pub struct Context {
@@ -47,8 +49,8 @@ pub struct Context {
 pub(crate) struct Controlling {
     pub client: Client,
     pub operator: String,
-    pub reporter: Reporter,
-    pub recorders: Recorders,
+    reporter: Reporter,
+    told: Mutex<Told>,
     /// The kind that is reconciled.
     pub kind: GroupKind,
     pub owns: Vec<Kind>,
@@ -77,11 +79,11 @@ impl Controlling {
             .and_then(|host| host.into_string().ok());
         let reporter = Reporter {
             controller: operator.into(),
-            instance,
+            instance: instance.unwrap_or_else(|| operator.into()),
         };
         Arc::new(Self {
             reporter,
-            recorders: Recorders::default(),
+            told: Mutex::default(),
             client,
             operator: operator.into(),
             kind: GroupKind::of::<K>(),
@@ -90,6 +92,12 @@ impl Controlling {
             bereft: Mutex::default(),
             path: |namespace| K::url_path(&(), namespace),
         })
+    }
+}
+
+impl Controlling {
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -1,0 +1,202 @@
+//! Which events were written of late: the same one again is counted, and an object does not get too many.
+//!
+//! In: what is to be said of an object, and when. Out: whether to create an event, to write its count, or neither. No clock, no io.
+
+use std::{
+    collections::HashMap,
+    hash::{DefaultHasher, Hash, Hasher},
+    time::Duration,
+};
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use kube::runtime::events::EventType;
+use tokio::time::Instant;
+
+/// What is written of one event.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Key {
+    object: Object,
+    /// Of its type, reason and note.
+    hash: u64,
+}
+
+/// Events of an object that was recreated under its name are others.
+type Object = (Option<String>, Option<String>, Option<String>);
+
+impl Key {
+    pub fn of(object: &ObjectReference, type_: EventType, reason: &str, note: &str) -> Self {
+        let mut hasher = DefaultHasher::new();
+        (matches!(type_, EventType::Warning), reason, note).hash(&mut hasher);
+        Self {
+            object: (
+                object.namespace.clone(),
+                object.name.clone(),
+                object.uid.clone(),
+            ),
+            hash: hasher.finish(),
+        }
+    }
+}
+
+/// What to do about an event.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Next {
+    Create,
+    /// It has come that often.
+    Write {
+        name: String,
+        count: i32,
+    },
+    /// It is counted, and its count written later.
+    Count,
+}
+
+/// The events of late.
+#[derive(Default)]
+pub(crate) struct Told {
+    series: HashMap<Key, Series>,
+    budgets: HashMap<Object, Budget>,
+}
+
+struct Series {
+    name: String,
+    count: i32,
+    seen: Instant,
+    written: Instant,
+}
+
+/// How many more new events an object may get.
+struct Budget {
+    left: u32,
+    refilled: Instant,
+}
+
+impl Told {
+    /// For how long an event is the same one, as for kube's and client-go's recorders.
+    const REMEMBERED: Duration = Duration::from_secs(6 * 60);
+    /// How often a count is written, at most, after its first.
+    const PERIOD: Duration = Duration::from_secs(30);
+    /// How many new events an object may get at once, and after how long it may get one more.
+    const BURST: u32 = 10;
+    const REFILL: Duration = Duration::from_secs(60);
+
+    /// Whether the object may get this event: it is known, or there is room for a new one.
+    pub fn allows(&mut self, key: &Key, now: Instant) -> bool {
+        self.forget(now);
+        if self.series.contains_key(key) {
+            return true;
+        }
+        let budget = self.budgets.entry(key.object.clone());
+        let budget = budget.or_insert(Budget {
+            left: Self::BURST,
+            refilled: now,
+        });
+        let due = (now - budget.refilled).as_secs() / Self::REFILL.as_secs();
+        if let Some(due) = u32::try_from(due).ok().filter(|due| *due > 0) {
+            budget.left = budget.left.saturating_add(due).min(Self::BURST);
+            budget.refilled += Self::REFILL * due;
+        }
+        let is_allowed = budget.left > 0;
+        budget.left = budget.left.saturating_sub(1);
+        is_allowed
+    }
+
+    /// Counts the event, and says what is to be written.
+    pub fn next(&mut self, key: &Key, now: Instant) -> Next {
+        self.forget(now);
+        let Some(series) = self.series.get_mut(key) else {
+            return Next::Create;
+        };
+        series.count = series.count.saturating_add(1);
+        series.seen = now;
+        if series.count > 2 && now - series.written < Self::PERIOD {
+            return Next::Count;
+        }
+        series.written = now;
+        Next::Write {
+            name: series.name.clone(),
+            count: series.count,
+        }
+    }
+
+    /// The event was created under this name.
+    pub fn created(&mut self, key: Key, name: String, now: Instant) {
+        let series = Series {
+            name,
+            count: 1,
+            seen: now,
+            written: now,
+        };
+        self.series.insert(key, series);
+    }
+
+    fn forget(&mut self, now: Instant) {
+        self.series
+            .retain(|_, series| now - series.seen < Self::REMEMBERED);
+        // a budget that is full again is as none
+        let full = Self::REFILL * Self::BURST;
+        self.budgets
+            .retain(|_, budget| now - budget.refilled < full);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key(name: &str, note: &str) -> Key {
+        let object = ObjectReference {
+            name: Some(name.into()),
+            ..ObjectReference::default()
+        };
+        Key::of(&object, EventType::Warning, "ReconcileError", note)
+    }
+
+    #[test]
+    fn the_same_event_again_is_counted_and_not_written_each_time() {
+        let (mut told, start) = (Told::default(), Instant::now());
+        let key = key("a", "no luck");
+        assert_eq!(told.next(&key, start), Next::Create);
+        told.created(key.clone(), "a.1".into(), start);
+        let write = |count| Next::Write {
+            name: "a.1".into(),
+            count,
+        };
+        assert_eq!(told.next(&key, start), write(2));
+        for _ in 0..100 {
+            assert_eq!(told.next(&key, start), Next::Count);
+        }
+        assert_eq!(told.next(&key, start + Told::PERIOD), write(103));
+        let later = start + Told::PERIOD + Told::REMEMBERED;
+        assert_eq!(told.next(&key, later), Next::Create, "it is forgotten");
+        assert!(told.series.is_empty());
+    }
+
+    #[test]
+    fn an_object_gets_a_few_new_events_at_once_and_then_one_a_minute() {
+        let (mut told, start) = (Told::default(), Instant::now());
+        let notes: Vec<Key> = (0..100).map(|it| key("a", &format!("{it}"))).collect();
+        let mut allowed = |from: usize, at: Instant| {
+            let notes = notes[from..].iter();
+            notes.filter(|key| told.allows(key, at)).count()
+        };
+        assert_eq!(allowed(0, start), 10);
+        assert_eq!(allowed(10, start + Told::REFILL * 2), 2);
+        assert_eq!(
+            allowed(10, start + Told::REFILL * 90),
+            10,
+            "no more are saved"
+        );
+        assert!(
+            told.allows(&key("b", "0"), start),
+            "another object has its own"
+        );
+        told.created(notes[99].clone(), "a.1".into(), start + Told::REFILL * 90);
+        assert!(
+            told.allows(&notes[99], start + Told::REFILL * 90),
+            "a known one"
+        );
+        told.forget(start + Told::REFILL * 200);
+        assert!(told.budgets.is_empty() && told.series.is_empty());
+    }
+}

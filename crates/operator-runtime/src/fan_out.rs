@@ -1,0 +1,150 @@
+//! One watch of a kind for all that want to know of its objects.
+//!
+//! In: who wants to know of which kind in which namespace, before the watches begin. Out: for each of them, all events
+//! of the one watch. Watches are of metadata; where a controller watches a kind as its own, what it sees is passed on, and there is no other.
+
+use std::{
+    collections::{HashMap, hash_map::Entry},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use futures::{Stream, StreamExt, stream};
+use kube::{
+    Resource,
+    core::ApiResource,
+    runtime::watcher::{self, Event},
+};
+use prometheus_client::metrics::counter::Counter;
+use tokio::{sync::mpsc, task::JoinSet};
+
+use crate::{related::Related, watch::Source};
+
+/// How many events may wait for a controller. One that is busy holds up the others, rather than to fill the memory.
+const WAITING: usize = 256;
+
+/// What is watched. Versions do not matter: metadata is the same in each.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Place {
+    group: String,
+    plural: String,
+    namespace: Option<String>,
+}
+
+/// Those who want to know of one kind in one place.
+struct Audience {
+    resource: ApiResource,
+    listeners: Listeners,
+    /// Those of the controllers that listen.
+    errors: Vec<Counter>,
+}
+
+/// Where events are passed on to.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Listeners(Vec<mpsc::Sender<Event<Related>>>);
+
+/// The watches of an operator.
+#[derive(Clone, Default)]
+pub(crate) struct FanOut(Arc<Mutex<Shared>>);
+
+#[derive(Default)]
+struct Shared {
+    audiences: HashMap<Place, Audience>,
+    /// What controllers watch as their own.
+    own: Vec<Place>,
+}
+
+impl FanOut {
+    /// Events of a kind in a namespace or in all, from its first list on.
+    pub fn listen(
+        &self,
+        resource: &ApiResource,
+        namespace: Option<String>,
+        errors: &Counter,
+    ) -> impl Stream<Item = Event<Related>> + Send + use<> {
+        let (sender, events) = mpsc::channel(WAITING);
+        let place = Place {
+            group: resource.group.clone(),
+            plural: resource.plural.clone(),
+            namespace,
+        };
+        let mut shared = self.lock();
+        let audience = match shared.audiences.entry(place) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(vacant) => vacant.insert(Audience {
+                resource: resource.clone(),
+                listeners: Listeners::default(),
+                errors: vec![],
+            }),
+        };
+        audience.listeners.0.push(sender);
+        audience.errors.push(errors.clone());
+        stream::unfold(events, |mut events| async move {
+            let event = events.recv().await?;
+            Some((event, events))
+        })
+    }
+
+    /// Notes that a controller watches its own kind there, and will pass on what it sees.
+    pub fn owns<K: Resource<DynamicType = ()>>(&self, namespaces: &[Option<String>]) {
+        let places = namespaces.iter().map(place::<K>);
+        self.lock().own.extend(places);
+    }
+
+    /// Who listens to what a controller sees of its own kind. All must have been said of who listens.
+    pub fn listeners<K: Resource<DynamicType = ()>>(
+        &self,
+        namespace: &Option<String>,
+    ) -> Listeners {
+        let shared = self.lock();
+        let audience = shared.audiences.get(&place::<K>(namespace));
+        audience.map_or_else(Listeners::default, |audience| audience.listeners.clone())
+    }
+
+    /// Begins the watches of kinds that no controller watches as its own; they end when the set is dropped.
+    pub fn start(&self, source: &Source) -> JoinSet<()> {
+        let mut watches = JoinSet::new();
+        let shared = self.lock();
+        for (place, audience) in &shared.audiences {
+            if shared.own.contains(place) {
+                continue;
+            }
+            let errors = audience.errors.clone();
+            let events =
+                source.events::<Related>(&audience.resource, place.namespace.as_deref(), errors);
+            let listeners = audience.listeners.clone();
+            watches.spawn(async move {
+                let mut events = std::pin::pin!(events);
+                while let Some(event) = events.next().await {
+                    listeners.tell(&event).await;
+                }
+            });
+        }
+        watches
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Shared> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Listeners {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Passes an event on to all; waits for those that are behind.
+    pub async fn tell(&self, event: &watcher::Event<Related>) {
+        for listener in &self.0 {
+            // a controller that has ended listens no more
+            let _ended = listener.send(event.clone()).await;
+        }
+    }
+}
+
+fn place<K: Resource<DynamicType = ()>>(namespace: &Option<String>) -> Place {
+    Place {
+        group: K::group(&()).into_owned(),
+        plural: K::plural(&()).into_owned(),
+        namespace: namespace.clone(),
+    }
+}
