@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::{
     graph::{Definition, Field, Shape, Struct, Type, TypeGraph, Variant},
-    render::write,
+    render::{value, write},
 };
 use crate::rustfmt::{literal, width};
 
@@ -146,7 +146,7 @@ impl Reading {
         if !field.optional || field.nullable || default.to_string().len() > LONG {
             return None;
         }
-        let type_ = write(graph, &field.type_).inline();
+        let type_ = value(graph, field).inline();
         let new = |type_: String, calls: &[(&'static str, Option<String>)]| {
             let calls = calls.to_vec();
             // what fits on no line, rustfmt does not lay out

@@ -65,6 +65,8 @@ pub struct Field {
     pub optional: bool,
     /// Whether `null` is a value of it.
     pub nullable: bool,
+    /// Whether it is a `Box`, as values of the kind are large.
+    pub boxed: bool,
     pub doc: Option<Doc>,
     pub default: Option<serde_json::Value>,
     /// What its schema has beside what its type derives, in `derive` mode.

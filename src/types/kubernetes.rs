@@ -16,6 +16,7 @@ use serde_json::{Map, Value};
 use super::{
     lower::{is_int_or_string, is_quantity, keeps_unknown},
     name,
+    size::{TEXT, VALUE},
 };
 
 /// A type of k8s-openapi.
@@ -140,6 +141,34 @@ impl Kubernetes {
     /// Whether it has fields that are no `Option`.
     pub fn has_required(self) -> bool {
         !self.entry().1.required.is_empty()
+    }
+
+    /// How many bytes a value takes.
+    pub fn size(self) -> usize {
+        Self::size_of(self.path())
+    }
+
+    /// The same, of the type at a path.
+    pub fn size_of(path: &str) -> usize {
+        let Some(known) = TABLE.types.get(path) else {
+            return VALUE;
+        };
+        let of_field = |(wire, expression): (&String, &Expression)| {
+            let is_option = u8::from(!known.required.contains(wire));
+            match expression {
+                Expression::Bool => 1,
+                Expression::I32 => 4 << is_option,
+                Expression::I64 => 8 << is_option,
+                Expression::Type(path) => Self::size_of(path),
+                Expression::String
+                | Expression::Quantity
+                | Expression::IntOrString
+                | Expression::Lossy
+                | Expression::List(_)
+                | Expression::Map(_) => TEXT,
+            }
+        };
+        known.fields.iter().map(of_field).sum()
     }
 
     /// What its `Default` writes; `None` where that is not known.

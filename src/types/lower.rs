@@ -212,6 +212,7 @@ impl Lowering {
                 type_,
                 optional: !required.contains(wire),
                 nullable: schema.nullable,
+                boxed: false,
                 doc: doc(4, schema),
                 default: schema.default.clone(),
                 schemars: vec![],

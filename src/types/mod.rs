@@ -24,6 +24,7 @@ mod render;
 mod root;
 mod schema;
 mod share;
+mod size;
 mod validation;
 
 use carry::Carried;
@@ -55,6 +56,7 @@ pub fn module(api: &Api, version: &Version, mode: SchemaMode) -> Module {
         serde_json::to_value(&version.schema).expect("a schema that was read can be written");
     let mut nodes = derived::nodes(&graph, &schema);
     let whole = share::share(&mut graph, &mut nodes);
+    size::box_large(&mut graph);
     let carried = match mode {
         SchemaMode::Derive => carry::carry(&mut graph, &schema, &nodes, &whole),
         SchemaMode::Embed => Carried::default(),

@@ -162,7 +162,7 @@ impl Writer<'_> {
     }
 
     pub fn written(&self, field: &Field) -> Written {
-        self.wrapped(field, write(self.graph, &field.type_))
+        self.wrapped(field, value(self.graph, field))
     }
 
     /// `Option` where the value may be absent or null, twice where these are told apart. A `Value` has its own null.
@@ -222,6 +222,15 @@ pub fn unknown_ident(fields: &[Field]) -> String {
         ident.push('_');
     }
     ident
+}
+
+/// The text of what a field holds, without its `Option`s.
+pub fn value(graph: &TypeGraph, field: &Field) -> Written {
+    let type_ = write(graph, &field.type_);
+    match field.boxed {
+        true => Written::Generic("Box", vec![type_]),
+        false => type_,
+    }
 }
 
 /// The text of a type.

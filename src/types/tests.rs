@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// The definition `Widget` whose root has these properties, in YAML at ten columns.
-fn definition(properties: &str) -> Api {
+pub(super) fn definition(properties: &str) -> Api {
     let text = format!(
         "apiVersion: apiextensions.k8s.io/v1
 kind: CustomResourceDefinition
