@@ -13,6 +13,8 @@ use crate::{
 struct Context<'a> {
     name: &'a str,
     crate_name: String,
+    /// Those that the operator reconciles, as a statement.
+    kinds: String,
     /// Those that are watched, as a statement; empty where all are.
     namespaces: String,
     tests: Vec<Test>,
@@ -49,6 +51,10 @@ pub fn text<'a>(project: &Project, typed: impl Iterator<Item = &'a Typed>) -> Op
         Namespaces::Listed(names) => names.iter().map(|name| format!("{name:?}")).collect(),
     };
     let kinds = project.state.kinds.iter();
+    let names = kinds.clone().filter(|kind| kind.scaffold.is_some());
+    let names: Vec<String> = names
+        .map(|kind| format!("{:?}", kind.full_name()))
+        .collect();
     let rules = kinds
         .filter(|kind| kind.scaffold.is_some())
         .flat_map(|kind| &kind.rules);
@@ -60,6 +66,13 @@ pub fn text<'a>(project: &Project, typed: impl Iterator<Item = &'a Typed>) -> Op
         .collect();
     let context = Context {
         name: &project.state.name,
+        kinds: bracketed(
+            0,
+            &format!("const KINDS: [&str; {}] = ", names.len()),
+            ['[', ']'],
+            &names,
+            ";",
+        ),
         namespaces: match namespaces.len() {
             0 => String::new(),
             count => {

@@ -28,6 +28,7 @@ use crate::{
     kind::{GroupKind, Kind, Scope},
     metrics::Metrics,
     own_writes::OwnWrites,
+    reconciled::Observers,
     reconciler::Reconciler,
     related::{Changed, Related},
     reports::Reports,
@@ -48,6 +49,7 @@ pub(crate) struct Wiring {
     pub health: Arc<Health>,
     pub fan_out: FanOut,
     pub stop: CancellationToken,
+    pub observers: Observers,
 }
 
 /// A controller at work; it ends after the request to stop, when nothing is in flight.
@@ -130,6 +132,7 @@ async fn work<R: Reconciler>(
         health,
         fan_out,
         stop,
+        observers,
     } = wiring;
     let controlling = Controlling::new::<R::Resource>(client.clone(), &operator, watches.owns);
     let metrics = metrics.of_kind(&controlling.kind);
@@ -146,6 +149,7 @@ async fn work<R: Reconciler>(
         wakes: Wakes::default(),
         reports: Reports::default(),
         reports_errors: settings.error_events,
+        observers,
         derived: finalizer::derived_name::<R::Resource>(&operator),
     });
 

@@ -18,6 +18,7 @@ use crate::{
     log,
     metrics::Metrics,
     progress::Progress,
+    reconciled::{Observers, Reconciled},
     server,
     settings::Settings,
     setup::{Build, Controllers, Setup, value},
@@ -31,6 +32,7 @@ pub struct Operator {
     listener: Option<TcpListener>,
     metrics: Arc<Metrics>,
     name: String,
+    observers: Observers,
     settings: Settings,
     stop: CancellationToken,
     values: HashMap<std::any::TypeId, Arc<dyn std::any::Any + Send + Sync>>,
@@ -72,6 +74,7 @@ impl Operator {
             listener: None,
             metrics: Arc::new(Metrics::new(&name)),
             name,
+            observers: Observers::default(),
             settings,
             stop: CancellationToken::new(),
             values: HashMap::new(),
@@ -96,6 +99,29 @@ impl Operator {
     #[must_use]
     pub fn listener(mut self, listener: TcpListener) -> Self {
         self.listener = Some(listener);
+        self
+    }
+
+    /// Calls `observer` after each reconciliation or cleanup, with its object and result: for a metric, a trace or a test. It runs between
+    /// two reconciliations, so it should return soon. Each call of this method adds one.
+    ///
+    /// A reconciliation whose object turns out to be deleted has no result, and is not reported.
+    ///
+    /// ```
+    /// # use operator_runtime::Operator;
+    /// # fn example(operator: Operator) -> Operator {
+    /// operator.on_reconciled(|it| match it.result {
+    ///     Ok(()) => println!("{} {}: {:?}", it.kind, it.name, it.duration),
+    ///     Err(error) => println!("{} {}: {error}", it.kind, it.name),
+    /// })
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn on_reconciled(
+        mut self,
+        observer: impl Fn(&Reconciled<'_>) + Send + Sync + 'static,
+    ) -> Self {
+        self.observers.add(observer);
         self
     }
 
@@ -125,6 +151,7 @@ impl Operator {
             listener,
             metrics,
             name,
+            observers,
             settings,
             stop,
             values,
@@ -182,6 +209,7 @@ impl Operator {
             health,
             fan_out: FanOut::default(),
             stop,
+            observers,
         };
         let work = async {
             let mut builds = vec![];
@@ -392,6 +420,7 @@ mod tests {
             health: health.clone(),
             fan_out: FanOut::default(),
             stop: CancellationToken::new(),
+            observers: Observers::default(),
         };
         let kind = GroupKind {
             group: "cache.example.com".into(),

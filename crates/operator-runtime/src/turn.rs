@@ -25,6 +25,7 @@ use crate::{
     finalizer::{Step, step},
     metrics::KindMetrics,
     own_writes::OwnWrites,
+    reconciled::Observers,
     reconciler::Reconciler,
     reports::Reports,
     wake::Wakes,
@@ -45,6 +46,7 @@ pub(crate) struct Turns<R: Reconciler> {
     pub reports: Reports<ObjectRef<R::Resource>>,
     /// Whether failures become events on their objects.
     pub reports_errors: bool,
+    pub observers: Observers,
     /// The finalizer's conventional name.
     pub derived: String,
 }
@@ -77,20 +79,31 @@ pub(crate) async fn reconcile<R: Reconciler>(
             turns.metrics.panics.inc();
             Err(Error::Panicked(panic_message(&*panic).to_owned()))
         });
+        let duration = started.elapsed();
         turns.metrics.active.dec();
-        turns
-            .metrics
-            .duration
-            .observe(started.elapsed().as_secs_f64());
+        turns.metrics.duration.observe(duration.as_secs_f64());
         turns
             .metrics
             .result(done.as_ref().map_or_else(Error::label, Done::label))
             .inc();
+        let result = match &done {
+            Ok(Done::Reconciled(_)) => Some(Ok(())),
+            Ok(Done::Gone | Done::Outdated) => None,
+            Err(error) => Some(Err(error)),
+        };
+        if let Some(result) = result {
+            let kind = &turns.metrics.kind;
+            turns.observers.report(kind, &*object, result, duration);
+        }
         let action = match done {
             Ok(Done::Reconciled(action)) => {
                 turns.backoffs.reset(&key);
-                debug!(took = ?started.elapsed(), "reconciled");
+                debug!(took = ?duration, "reconciled");
                 action
+            }
+            Ok(Done::Gone) => {
+                turns.backoffs.reset(&key);
+                Action::await_change()
             }
             Ok(Done::Outdated) => {
                 debug!("the object has changed since it was read");
@@ -142,7 +155,7 @@ impl<R: Reconciler> Turns<R> {
                     match self.write_finalizers(key, &object, finalizers).await? {
                         Written::Now(written) => object = written,
                         Written::Outdated => return Ok(Done::Outdated),
-                        Written::Gone => return Ok(Done::Reconciled(Action::await_change())),
+                        Written::Gone => return Ok(Done::Gone),
                     }
                 }
                 let cx = Context::new(self.controlling.clone(), &*object);
@@ -150,7 +163,7 @@ impl<R: Reconciler> Turns<R> {
                 self.note_writes(key, &cx);
                 if cx.found_gone() {
                     self.own_writes.found_gone(key.clone(), object);
-                    return Ok(Done::Reconciled(Action::await_change()));
+                    return Ok(Done::Gone);
                 }
                 match done {
                     Ok(action) if cx.found_outdated() && action == Action::await_change() => {
@@ -166,8 +179,14 @@ impl<R: Reconciler> Turns<R> {
                 done?;
                 self.let_go(key, &object, finalizers).await
             }
-            Step::LetGo(Some(finalizers)) => self.let_go(key, &object, finalizers).await,
-            Step::LetGo(None) => Ok(Done::Reconciled(Action::await_change())),
+            Step::LetGo(Some(finalizers)) => {
+                let done = self.let_go(key, &object, finalizers).await?;
+                Ok(match done {
+                    Done::Reconciled(_) => Done::Gone,
+                    done => done,
+                })
+            }
+            Step::LetGo(None) => Ok(Done::Gone),
         }
     }
 
@@ -259,6 +278,8 @@ impl<R: Reconciler> Turns<R> {
 /// How a turn ended that did not fail.
 enum Done {
     Reconciled(Action),
+    /// Its object is deleted, or being deleted and not ours to clean up: the reconciler was not called, or for nothing.
+    Gone,
     /// Its finalizers could not be written, as the object has changed; what failed before is not mended yet.
     Outdated,
 }
@@ -267,7 +288,7 @@ impl Done {
     /// The metrics' label.
     fn label(&self) -> &'static str {
         match self {
-            Self::Reconciled(_) => "success",
+            Self::Reconciled(_) | Self::Gone => "success",
             Self::Outdated => "conflict",
         }
     }

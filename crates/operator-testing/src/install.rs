@@ -72,7 +72,7 @@ impl Server {
     }
 
     /// Where the server has the object, whose namespace is put right on the way.
-    async fn path_of(&self, object: &mut Value) -> Result<String> {
+    pub(crate) async fn path_of(&self, object: &mut Value) -> Result<String> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
         let name = text(&object["metadata"]["name"]);

@@ -46,6 +46,7 @@ mod fault;
 #[cfg(feature = "http")]
 pub mod http;
 mod install;
+mod outcome;
 mod project;
 mod real;
 mod record;
@@ -58,7 +59,8 @@ pub use api::Workloads;
 pub use api::{ApiServer, Body};
 pub use error::{Error, Result};
 pub use operator_schema;
+pub use outcome::Outcomes;
 pub use project::{assert_is_spec, assert_is_valid, condition, sample, schema};
 pub use record::Request;
 pub use server::Server;
-pub use trial::Trial;
+pub use trial::{Start, Trial};

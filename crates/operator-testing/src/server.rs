@@ -10,6 +10,7 @@ use kube::client::ClientBuilder;
 use crate::api::ApiServer;
 use crate::error::{Error, Result};
 use crate::fault::Faults;
+use crate::outcome::Outcomes;
 use crate::real::Real;
 use crate::record::{Record, Request};
 
@@ -32,6 +33,7 @@ struct Inner {
     namespace: String,
     /// Why an operator of [`Server::run`] ended.
     ended: Arc<Mutex<Option<String>>>,
+    outcomes: Outcomes,
 }
 
 enum Backend {
@@ -86,6 +88,7 @@ impl Server {
             record: Record::default(),
             namespace: namespace.to_owned(),
             ended: Arc::default(),
+            outcomes: Outcomes::default(),
         };
         Self {
             inner: Arc::new(inner),
@@ -105,6 +108,7 @@ impl Server {
             record: Record::default(),
             namespace,
             ended: Arc::default(),
+            outcomes: Outcomes::default(),
         };
         Self {
             inner: Arc::new(inner),
@@ -172,6 +176,11 @@ impl Server {
             };
             *ended.lock().unwrap_or_else(PoisonError::into_inner) = Some(reason);
         });
+    }
+
+    /// Where the operator reports its reconciliations, for what [`eventually`](Self::eventually) prints when the time is up.
+    pub fn outcomes(&self) -> Outcomes {
+        self.inner.outcomes.clone()
     }
 
     pub(crate) fn ended(&self) -> MutexGuard<'_, Option<String>> {

@@ -1,5 +1,6 @@
 // Made by `cargo operator regenerate`. Do not edit: change operator.toml or crds/ and run it again.
-//! Whatever befalls a request of the operator, it comes to the same state as without, and then to rest; and it needs all its rights.
+//! The operator reconciles each sample with success, also when any of its requests fails; it then stops making requests, and it needs
+//! all its permissions.
 //!
 //! `FAULTS="12:504" cargo test --test faults` runs one schedule alone, as a test that fails names it.
 
@@ -7,11 +8,15 @@ use std::time::Duration;
 
 use kube::Client;
 use operator_runtime::{Operator, Settings};
-use operator_testing::Trial;
+use operator_testing::{Outcomes, Trial};
 
 use reconciler as project;
 
 const NAME: &str = "reconciler";
+const KINDS: [&str; 2] = [
+    "Memcached.cache.example.com",
+    "CachePolicy.cache.example.com",
+];
 
 #[test]
 fn memcached_survives_every_fault() {
@@ -44,25 +49,31 @@ fn every_right_is_needed() {
 
 fn trial() -> Trial {
     let user = format!("system:serviceaccount:{NAME}:{NAME}");
-    Trial::new("manifests", &user)
+    Trial::new("manifests", &user).reconciles(&KINDS)
 }
 
-async fn alone(client: Client) -> anyhow::Result<()> {
-    run(client, Settings::for_tests()).await
+async fn alone(client: Client, outcomes: Outcomes) -> anyhow::Result<()> {
+    run(client, outcomes, Settings::for_tests()).await
 }
 
 /// With a lease, as one replica works at a time; a long one, as each renewal is a request more.
-async fn elected(client: Client) -> anyhow::Result<()> {
+async fn elected(client: Client, outcomes: Outcomes) -> anyhow::Result<()> {
     let mut settings = Settings::for_tests();
     settings.leader_election = true;
     settings.lease_duration = Duration::from_secs(30);
     settings.renew_deadline = Duration::from_secs(20);
     settings.retry_period = Duration::from_secs(10);
-    run(client, settings).await
+    run(client, outcomes, settings).await
 }
 
-async fn run(client: Client, settings: Settings) -> anyhow::Result<()> {
-    let connected = Operator::new(NAME, settings, client);
+async fn run(
+    client: Client,
+    outcomes: Outcomes,
+    settings: Settings,
+) -> anyhow::Result<()> {
+    let connected = Operator::new(NAME, settings, client).on_reconciled(move |it| {
+        outcomes.report(it.group, it.kind, it.namespace, it.name, it.result);
+    });
     let operator = project::operator(connected, project::Options::default());
     operator.run().await
 }

@@ -1,13 +1,8 @@
 //! An operator that loses its lease: it stops, and its successor comes to the same state.
 
-use std::fmt::Display;
-use std::future::Future;
-
-use kube::Client;
-
 use super::run::Plot;
 use super::stage::Stage;
-use super::{Operator, Trial, boxed};
+use super::{Operator, Start, Trial};
 use crate::fault::{Fault, Schedule};
 use crate::record::Request;
 
@@ -15,7 +10,7 @@ use crate::record::Request;
 const LIKE: usize = 2;
 
 impl Trial {
-    /// Runs what `operator` makes of a client: an operator that elects a leader, by the lease that is named after its account and lies in
+    /// Runs an operator that elects a leader, by the lease that is named after its account and lies in
     /// the account's namespace.
     ///
     /// At each of its requests, another replica takes the lease for 30 seconds, as the lease says, and dies. The operator is to notice within half of that;
@@ -25,15 +20,11 @@ impl Trial {
     /// # Panics
     ///
     /// As for [`assert_converges`](Self::assert_converges); and where it acts while another replica holds the lease, or asks for none.
-    pub fn assert_yields<E, R>(&self, operator: impl Fn(Client) -> R + Sync)
-    where
-        E: Display + Send + 'static,
-        R: Future<Output = Result<(), E>> + Send + 'static,
-    {
-        self.yields(&boxed(operator));
+    pub fn assert_yields<A>(&self, operator: impl Start<A>) {
+        Operator::with(operator, |operator| self.yields(operator));
     }
 
-    fn yields(&self, operator: &Operator) {
+    fn yields(&self, operator: &Operator<'_>) {
         let stage = Stage::in_memory(self);
         for sample in &self.samples {
             let calm = self.calm(&stage, operator, sample, Plot::Nothing);

@@ -4,23 +4,21 @@ mod lease;
 mod right;
 mod run;
 mod stage;
+mod start;
 mod state;
+mod success;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::Display;
-use std::future::Future;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use futures::TryFutureExt;
-use futures::future::BoxFuture;
-use kube::Client;
-
 use self::run::{Course, Plot, Run, told};
 use self::stage::Stage;
+use self::start::Operator;
+pub use self::start::Start;
 use self::state::differences;
 use crate::fault::{Schedule, sampled, schedules, seed};
 
@@ -31,27 +29,11 @@ const REST: Duration = Duration::from_secs(60);
 /// until the silence is known for what it is.
 const LONG: [Duration; 2] = [Duration::from_secs(320), Duration::from_secs(900)];
 
-/// What makes an operator of a client: not generic, so that a run is compiled here and not in each test.
-type Operator<'a> = dyn Fn(Client) -> BoxFuture<'static, Result<(), String>> + Sync + 'a;
-
-fn boxed<E, R>(
-    operator: impl Fn(Client) -> R + Sync,
-) -> impl Fn(Client) -> BoxFuture<'static, Result<(), String>> + Sync
-where
-    E: Display + Send + 'static,
-    R: Future<Output = Result<(), E>> + Send + 'static,
-{
-    move |client| {
-        let ended = operator(client);
-        Box::pin(ended.map_err(|error| format!("{error:#}")))
-    }
-}
-
 /// A test of an operator under faults, on the API server in memory, with a clock of its own.
 ///
 /// The operator starts, a sample is created, and when all is at rest, it is deleted. That is done once without a fault, then again for
-/// each fault that can befall each request (600 of them, if there are more), and for some pairs. At rest, the cluster must be what it was without faults, and the
-/// operator must not write.
+/// each fault that can befall each request (600 of them, if there are more), and for some pairs. At rest, the cluster must be what it was without faults, the
+/// operator must not write, and if it reports its reconciliations ([`Start`]), the last one of each object must have succeeded.
 ///
 /// Times are those of the test's clock, which leaps when nothing is to be done: an operator that waits for something outside of the
 /// test sees its timeouts pass at once.
@@ -73,7 +55,9 @@ where
 pub struct Trial {
     manifests: PathBuf,
     user: String,
-    samples: Vec<String>,
+    samples: Vec<Sample>,
+    /// Group and kind of the objects that the operator reconciles, besides those of the samples.
+    kinds: Vec<(String, String)>,
     namespaces: Vec<String>,
     rest: Duration,
 }
@@ -85,6 +69,7 @@ impl Trial {
             manifests: manifests.into(),
             user: user.to_owned(),
             samples: vec![],
+            kinds: vec![],
             namespaces: vec!["default".to_owned()],
             rest: REST,
         }
@@ -93,7 +78,32 @@ impl Trial {
     /// Adds a sample in YAML; each is tried by itself.
     #[must_use]
     pub fn sample(mut self, sample: &str) -> Self {
-        self.samples.push(sample.to_owned());
+        self.samples.push(Sample {
+            text: sample.to_owned(),
+            fails: None,
+        });
+        self
+    }
+
+    /// Adds a sample whose reconciliation fails, or waits with an error, as it lacks something that the test does not provide. The last
+    /// error must contain `error`.
+    #[must_use]
+    pub fn sample_that_fails(mut self, sample: &str, error: &str) -> Self {
+        self.samples.push(Sample {
+            text: sample.to_owned(),
+            fails: Some(error.to_owned()),
+        });
+        self
+    }
+
+    /// Names kinds (as `Memcached.cache.example.com`) that the operator reconciles, besides those of the samples: whatever object of
+    /// them is there must be reconciled with success as well.
+    #[must_use]
+    pub fn reconciles(mut self, kinds: &[&str]) -> Self {
+        self.kinds.extend(kinds.iter().map(|name| {
+            let (kind, group) = name.split_once('.').unwrap_or((name, ""));
+            (group.to_owned(), kind.to_owned())
+        }));
         self
     }
 
@@ -116,21 +126,18 @@ impl Trial {
         self.namespaces.first().map_or("default", String::as_str)
     }
 
-    /// Runs what `operator` makes of a client under every fault.
+    /// Runs the operator under every fault.
     ///
     /// # Panics
     ///
-    /// Where it does not come to the state that it has without faults, or not to rest, with the schedule that shows it; and where it asks
-    /// nothing of the server, or not as much as `FAULTS` is about.
-    pub fn assert_converges<E, R>(&self, operator: impl Fn(Client) -> R + Sync)
-    where
-        E: Display + Send + 'static,
-        R: Future<Output = Result<(), E>> + Send + 'static,
-    {
-        self.converge(&boxed(operator));
+    /// Where it does not come to the state that it has without faults, or not to rest, with the schedule that shows it; where it asks
+    /// nothing of the server, or not as much as `FAULTS` is about; and where it reports that an object's last reconciliation failed, or
+    /// none of an object.
+    pub fn assert_converges<A>(&self, operator: impl Start<A>) {
+        Operator::with(operator, |operator| self.converge(operator));
     }
 
-    fn converge(&self, operator: &Operator) {
+    fn converge(&self, operator: &Operator<'_>) {
         let stage = Stage::new(self);
         for sample in &self.samples {
             let calm = self.calm(&stage, operator, sample, Plot::Nothing);
@@ -143,7 +150,7 @@ impl Trial {
     }
 
     /// A run without a fault.
-    fn calm(&self, stage: &Stage, operator: &Operator, sample: &str, plot: Plot) -> Run {
+    fn calm(&self, stage: &Stage, operator: &Operator<'_>, sample: &Sample, plot: Plot) -> Run {
         let course = self.course(stage, sample, plot, Schedule::default());
         let calm = self.run(stage, operator, course);
         if let Some(why) = &calm.restless {
@@ -159,7 +166,7 @@ impl Trial {
     fn course<'a>(
         &self,
         stage: &Stage,
-        sample: &'a str,
+        sample: &'a Sample,
         plot: Plot,
         schedule: Schedule,
     ) -> Course<'a> {
@@ -180,9 +187,9 @@ impl Trial {
     fn try_all(
         &self,
         stage: &Stage,
-        operator: &Operator,
+        operator: &Operator<'_>,
         calm: &Run,
-        (sample, plot): (&str, Plot),
+        (sample, plot): (&Sample, Plot),
         schedules: &dyn Fn(&Run) -> Vec<Schedule>,
     ) {
         // what is done at intervals is done, and watches are renewed, each of which may fall silent
@@ -247,6 +254,13 @@ impl Trial {
             shown.join("\n\n")
         );
     }
+}
+
+/// A sample in YAML, and what its reconciliation is expected to fail with, if it is.
+#[derive(Clone, Debug)]
+struct Sample {
+    text: String,
+    fails: Option<String>,
 }
 
 /// Why a run is not what the one without faults was; places that are not steady do not count.

@@ -1,15 +1,12 @@
 //! The proof that an operator needs all the rights that its roles give.
 
 use std::collections::BTreeSet;
-use std::fmt::Display;
-use std::future::Future;
 
-use kube::Client;
 use serde_json::Value;
 
 use super::run::Plot;
 use super::stage::Stage;
-use super::{Operator, Trial, boxed};
+use super::{Operator, Sample, Start, Trial};
 use crate::fault::{Fault, Schedule};
 use crate::install::{documents, kustomization};
 use crate::record::Request;
@@ -24,7 +21,7 @@ const LAST: [(Fault, Plot); 3] = [
 ];
 
 impl Trial {
-    /// Runs what `operator` makes of a client, and asks of each right that the manifests give to its user whether a request needed it. Roles of
+    /// Runs the operator, and asks of each right that the manifests give to its user whether a request needed it. Roles of
     /// one name in several namespaces count as one.
     ///
     /// It works with each sample, which bears the finalizer that an earlier version of the operator may have left (the group of its kind and
@@ -35,19 +32,12 @@ impl Trial {
     ///
     /// # Panics
     ///
-    /// With the rights that nothing needs.
-    pub fn assert_rights_are_needed<E, R>(
-        &self,
-        written: &[&str],
-        operator: impl Fn(Client) -> R + Sync,
-    ) where
-        E: Display + Send + 'static,
-        R: Future<Output = Result<(), E>> + Send + 'static,
-    {
-        self.need_rights(written, &boxed(operator));
+    /// With the rights that nothing needs; and before, as [`assert_converges`](Self::assert_converges) without faults.
+    pub fn assert_rights_are_needed<A>(&self, written: &[&str], operator: impl Start<A>) {
+        Operator::with(operator, |operator| self.need_rights(written, operator));
     }
 
-    fn need_rights(&self, written: &[&str], operator: &Operator) {
+    fn need_rights(&self, written: &[&str], operator: &Operator<'_>) {
         let stage = Stage::new(self);
         let manifests = kustomization(&self.manifests);
         let manifests = manifests.unwrap_or_else(|error| panic!("the manifests: {error}"));
@@ -63,7 +53,7 @@ impl Trial {
             self.manifests.display(),
             self.user
         );
-        let samples: Vec<String> = self
+        let samples: Vec<Sample> = self
             .samples
             .iter()
             .map(|sample| self.bearing(sample))
@@ -95,9 +85,10 @@ impl Trial {
     }
 
     /// The sample with the finalizer that an earlier version of the operator may have left.
-    fn bearing(&self, sample: &str) -> String {
+    fn bearing(&self, sample: &Sample) -> Sample {
         let name = self.user.rsplit(':').next().unwrap_or_default();
-        let mut objects = documents(sample).unwrap_or_else(|error| panic!("the sample: {error}"));
+        let mut objects =
+            documents(&sample.text).unwrap_or_else(|error| panic!("the sample: {error}"));
         for object in &mut objects {
             let api_version = object["apiVersion"].as_str().unwrap_or_default();
             if let Some((group, _)) = api_version.split_once('/') {
@@ -105,7 +96,10 @@ impl Trial {
             }
         }
         let texts: Vec<String> = objects.iter().map(Value::to_string).collect();
-        texts.join("\n---\n")
+        Sample {
+            text: texts.join("\n---\n"),
+            fails: sample.fails.clone(),
+        }
     }
 }
 

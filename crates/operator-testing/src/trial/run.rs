@@ -9,7 +9,8 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::stage::Stage;
 use super::state::{Objects, made, settled};
-use super::{Operator, Trial};
+use super::success::{Phase, failures};
+use super::{Operator, Sample, Trial};
 use crate::fault::{Faults, LEASE, Schedule, lease};
 use crate::install::documents;
 use crate::record::Request;
@@ -35,7 +36,7 @@ pub(super) enum Plot {
 
 /// What a run is to be.
 pub(super) struct Course<'a> {
-    pub sample: &'a str,
+    pub sample: &'a Sample,
     pub schedule: Schedule,
     pub plot: Plot,
     /// How long nothing may be written at rest.
@@ -59,16 +60,18 @@ pub(super) struct Run {
 }
 
 impl Trial {
-    pub(super) fn run(&self, stage: &Stage, operator: &Operator, course: Course<'_>) -> Run {
+    pub(super) fn run(&self, stage: &Stage, operator: &Operator<'_>, course: Course<'_>) -> Run {
         stage.runtime().block_on(async {
             let server = stage.server(self);
             if stage.is_real() {
                 self.free_lease(&server).await;
             }
             let faults = Faults::new(course.schedule.clone(), &self.user, &server);
-            let start = || server.run(operator(server.disturbed(&self.user, &faults)));
+            let start = || {
+                server.run(operator.start(server.disturbed(&self.user, &faults), server.outcomes()))
+            };
             start();
-            let story = self.story(&server, &faults, &course);
+            let story = self.story(&server, &faults, &course, operator.reports);
             let (states, before_end, restless) = match course.plot {
                 Plot::Usurp => tokio::select! {
                     told = story => told,
@@ -103,23 +106,30 @@ impl Trial {
         server: &Server,
         faults: &Faults,
         course: &Course<'_>,
+        reports: bool,
     ) -> (Vec<Value>, usize, Option<String>) {
         let before = server.objects().await;
         let must =
             |done: crate::Result<()>| done.unwrap_or_else(|error| panic!("the sample: {error}"));
-        must(server.install(course.sample).await);
+        let sample = course.sample.text.as_str();
+        must(server.install(sample).await);
         let [with, without] = course.least;
         let (mut states, mut before_end) = (vec![], 0);
+        let succeeded = async |phase: Phase| match reports {
+            true => self.succeeded(server, course.sample, phase).await,
+            false => Ok(()),
+        };
         let life = async {
             if matches!(course.plot, Plot::Hurry | Plot::Touch) {
                 sleep(Duration::from_secs(1)).await;
             }
             if course.plot == Plot::Touch {
-                must(server.install(&touched(course.sample)).await);
+                must(server.install(&touched(sample)).await);
             }
             if course.plot != Plot::Hurry {
                 come_to_rest(server, faults, course, with).await?;
-                if course.schedule.0.is_empty() {
+                succeeded(Phase::WithSample).await?;
+                if course.schedule.0.is_empty() && course.sample.fails.is_none() {
                     content(server, &before).await?;
                 }
             }
@@ -127,15 +137,17 @@ impl Trial {
                 deprive(server, faults, &before).await;
                 come_to_rest(server, faults, course, with).await?;
                 let strangers = disown(server, faults, &before).await;
-                must(server.install(&touched(course.sample)).await);
+                must(server.install(&touched(sample)).await);
                 sleep(STRANGE).await;
                 delete(server, &strangers).await;
                 come_to_rest(server, faults, course, with).await?;
+                succeeded(Phase::WithSample).await?;
             }
             states.push(settled(server, faults, &before).await);
             before_end = faults.asked().len();
-            must(server.uninstall(course.sample).await);
+            must(server.uninstall(sample).await);
             come_to_rest(server, faults, course, without).await?;
+            succeeded(Phase::Deleted).await?;
             states.push(settled(server, faults, &before).await);
             Ok(())
         };
@@ -275,9 +287,10 @@ async fn come_to_rest(
     }
     let asked = faults.asked();
     Err(format!(
-        "it does not come to rest: {} requests, {}",
+        "it does not come to rest: {} requests, {}{}",
         asked.len(),
-        repeated(&asked)
+        repeated(&asked),
+        failures(&server.outcomes())
     ))
 }
 

@@ -1,0 +1,101 @@
+//! The results of an operator's reconciliations, as the operator reports them.
+
+use std::collections::BTreeMap;
+use std::fmt::{self, Display};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Where an operator reports the result of each of its reconciliations; all clones are one.
+///
+/// With `operator-runtime`:
+///
+/// ```ignore
+/// let outcomes = server.outcomes();
+/// let connected = Operator::new("memcached-operator", Settings::for_tests(), client).on_reconciled(move |it| {
+///     outcomes.report(it.group, it.kind, it.namespace, it.name, it.result);
+/// });
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Outcomes(Arc<Mutex<BTreeMap<ObjectKey, Outcome>>>);
+
+/// An object by its kind and name; the namespace is empty for a cluster-scoped kind.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ObjectKey {
+    pub group: String,
+    pub kind: String,
+    pub namespace: String,
+    pub name: String,
+}
+
+/// The results for one object.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outcome {
+    pub succeeded: usize,
+    pub failed: usize,
+    /// The error of the last reconciliation, if that failed.
+    pub failing: Option<String>,
+}
+
+impl Outcomes {
+    /// Reports one result: of `reconcile` or `cleanup`, or whatever the operator calls so.
+    pub fn report(
+        &self,
+        group: &str,
+        kind: &str,
+        namespace: Option<&str>,
+        name: &str,
+        result: Result<(), impl Display>,
+    ) {
+        let key = ObjectKey {
+            group: group.to_owned(),
+            kind: kind.to_owned(),
+            namespace: namespace.unwrap_or_default().to_owned(),
+            name: name.to_owned(),
+        };
+        let mut outcomes = self.lock();
+        let outcome = outcomes.entry(key).or_default();
+        match result {
+            Ok(()) => {
+                outcome.succeeded += 1;
+                outcome.failing = None;
+            }
+            Err(error) => {
+                outcome.failed += 1;
+                outcome.failing = Some(format!("{error:#}"));
+            }
+        }
+    }
+
+    /// The results for an object; none if it was never reconciled.
+    pub(crate) fn of(&self, key: &ObjectKey) -> Option<Outcome> {
+        self.lock().get(key).cloned()
+    }
+
+    /// All objects whose last reconciliation failed.
+    pub(crate) fn failing(&self) -> Vec<(ObjectKey, Outcome)> {
+        let outcomes = self.lock();
+        let failing = outcomes.iter().filter(|(_, it)| it.failing.is_some());
+        failing
+            .map(|(key, outcome)| (key.clone(), outcome.clone()))
+            .collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, Outcome>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// As in `Memcached default/memcached-sample`.
+impl Display for ObjectKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            kind,
+            namespace,
+            name,
+            ..
+        } = self;
+        match namespace.as_str() {
+            "" => write!(f, "{kind} {name}"),
+            namespace => write!(f, "{kind} {namespace}/{name}"),
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Whether the operator succeeded: at rest, no object's last reconciliation may have failed, and none be missing.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::{Sample, Trial};
+use crate::install::documents;
+use crate::outcome::{ObjectKey, Outcome, Outcomes};
+use crate::server::Server;
+
+/// The part of a run that has come to rest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Phase {
+    WithSample,
+    Deleted,
+}
+
+impl Trial {
+    /// Why the operator has not succeeded with the objects of its kinds: those that are there, and the sample.
+    pub(super) async fn succeeded(
+        &self,
+        server: &Server,
+        sample: &Sample,
+        phase: Phase,
+    ) -> Result<(), String> {
+        let outcomes = server.outcomes();
+        let sampled: BTreeSet<ObjectKey> = sampled(server, sample).await?;
+        let mut kinds: BTreeSet<(&str, &str)> = self
+            .kinds
+            .iter()
+            .map(|(group, kind)| (&**group, &**kind))
+            .collect();
+        kinds.extend(sampled.iter().map(|key| (&*key.group, &*key.kind)));
+        let objects = server.objects().await;
+        let mut complaints = vec![];
+        let mut present = BTreeSet::new();
+        for object in objects.values() {
+            let key = key_of(object);
+            if !kinds.contains(&(&*key.group, &*key.kind)) {
+                continue;
+            }
+            let expected = match phase {
+                Phase::WithSample if sampled.contains(&key) => sample.fails.as_deref(),
+                _ => None,
+            };
+            let outcome = outcomes.of(&key);
+            // what is being deleted is not reconciled any more
+            let is_owed = object["metadata"]["deletionTimestamp"].is_null() || outcome.is_some();
+            if is_owed && let Some(why) = complaint(outcome, expected) {
+                let events = warnings(objects.values().map(|it| &**it), &key);
+                complaints.push(format!("{key} {why}{events}"));
+            }
+            present.insert(key);
+        }
+        if phase == Phase::WithSample {
+            // the operator itself may have deleted it
+            for key in sampled.difference(&present) {
+                let outcome = outcomes.of(key).unwrap_or_default();
+                if outcome.succeeded == 0
+                    && let Some(why) = complaint(Some(outcome), sample.fails.as_deref())
+                {
+                    complaints.push(format!("{key} {why}"));
+                }
+            }
+        }
+        match complaints.is_empty() {
+            true => Ok(()),
+            false => Err(complaints.join("\n  ")),
+        }
+    }
+}
+
+/// The objects of a sample.
+async fn sampled(server: &Server, sample: &Sample) -> Result<BTreeSet<ObjectKey>, String> {
+    let wrong = |error| format!("the sample: {error}");
+    let mut keys = BTreeSet::new();
+    for mut object in documents(&sample.text).map_err(wrong)? {
+        // completes the namespace
+        server.path_of(&mut object).await.map_err(wrong)?;
+        keys.insert(key_of(&object));
+    }
+    Ok(keys)
+}
+
+fn key_of(object: &Value) -> ObjectKey {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let api_version = text(&object["apiVersion"]);
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    ObjectKey {
+        group: group.to_owned(),
+        kind: text(&object["kind"]),
+        namespace: text(&object["metadata"]["namespace"]),
+        name: text(&object["metadata"]["name"]),
+    }
+}
+
+/// What is wrong with the results for an object, of which a failure may be expected.
+fn complaint(outcome: Option<Outcome>, expected: Option<&str>) -> Option<String> {
+    let outcome = outcome.unwrap_or_default();
+    match (&outcome.failing, expected) {
+        _ if outcome.succeeded + outcome.failed == 0 => Some(
+            "was never reconciled\n  help: is its controller registered in src/lib.rs?".to_owned(),
+        ),
+        (None, None) => None,
+        (Some(error), Some(expected)) if error.contains(expected) => None,
+        (None, Some(expected)) => Some(format!(
+            "is declared to fail with `{expected}`, but its last reconciliation succeeded"
+        )),
+        (Some(_), Some(expected)) => Some(format!(
+            "is declared to fail with `{expected}`, but {}",
+            outcome.failure()
+        )),
+        (Some(_), None) => Some(outcome.failure()),
+    }
+}
+
+impl Outcome {
+    /// As in `was never reconciled with success: 14 reconciliations failed, the last with: no luck`.
+    pub(crate) fn failure(&self) -> String {
+        let Self {
+            succeeded,
+            failed,
+            failing,
+        } = self;
+        let error = failing.as_deref().unwrap_or_default();
+        let error = error.replace('\n', "\n      ");
+        match succeeded {
+            0 => format!(
+                "was never reconciled with success: {failed} reconciliations failed, the last with: {error}"
+            ),
+            succeeded => format!(
+                "is still failing, after {succeeded} reconciliations that succeeded and {failed} that failed, with: {error}"
+            ),
+        }
+    }
+}
+
+/// The objects that fail, for a run that ends in some other way.
+pub(super) fn failures(outcomes: &Outcomes) -> String {
+    let failing = outcomes.failing().into_iter();
+    failing
+        .map(|(key, outcome)| format!("\n  {key} {}", outcome.failure()))
+        .collect()
+}
+
+/// The Warning events about an object.
+fn warnings<'a>(objects: impl Iterator<Item = &'a Value>, key: &ObjectKey) -> String {
+    let events = objects.filter_map(|event| {
+        let about = match &event["involvedObject"] {
+            Value::Null => &event["regarding"],
+            found => found,
+        };
+        let is_meant = event["type"] == "Warning"
+            && about["kind"] == *key.kind
+            && about["name"] == *key.name
+            && about["namespace"].as_str().unwrap_or_default() == key.namespace;
+        let note = match &event["message"] {
+            Value::Null => &event["note"],
+            found => found,
+        };
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        is_meant.then(|| format!("\n    event: {}: {}", text(&event["reason"]), text(note)))
+    });
+    events.take(4).collect()
+}
