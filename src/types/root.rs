@@ -133,7 +133,15 @@ fn is_schema_derivable(
             .iter()
             .any(|parts| !parts.is_empty());
         let is_bool = matches!(schema.additional_properties, Some(SchemaOrBool::Bool(_)));
-        is_kept &= !has_union && schema.not.is_none() && !schema.unique_items && !is_bool;
+        // kube makes an int-or-string nullable that may be absent
+        let becomes_nullable = schema.properties.iter().any(|(name, field)| {
+            field.int_or_string && !field.nullable && !schema.required.contains(name)
+        });
+        is_kept &= !has_union
+            && schema.not.is_none()
+            && !schema.unique_items
+            && !is_bool
+            && !becomes_nullable;
     });
     let says = |argument: &Argument| !matches!(argument, Argument::Description(_));
     let is_below = |pointer: &String| {

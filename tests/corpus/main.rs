@@ -2,6 +2,7 @@
 //! read, write and describe themselves as the definition says.
 
 mod definitions;
+mod kube_transforms;
 mod round_trip;
 mod shapes;
 
