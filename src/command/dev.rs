@@ -48,6 +48,9 @@ pub struct Args {
     /// Leaves out what does not interest you
     #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT")]
     hide: Vec<What>,
+    /// Starts no operator, for one that runs in a debugger: prints the environment that yours needs
+    #[arg(long, conflicts_with_all = ["bin", "release", "arguments"])]
+    no_operator: bool,
     /// The binary that is the operator, if the package has more than one
     #[arg(long, value_name = "NAME")]
     bin: Option<String>,
@@ -96,6 +99,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         apply: args.apply,
         binary: args.bin,
         release: args.release,
+        no_operator: args.no_operator,
         arguments: args.arguments,
     };
     let at = args.project.clone();
@@ -129,8 +133,8 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         for line in lines {
             screen.show(line);
         }
-        if let Some(help) = happened::help(&happening).filter(|help| helped.insert(*help)) {
-            screen.show(help.to_owned());
+        if let Some(help) = happened::help(&happening).filter(|help| helped.insert(help.clone())) {
+            screen.show(help);
         }
     });
     screen.end();

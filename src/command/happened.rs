@@ -30,21 +30,28 @@ fn is_command(c: char) -> bool {
 }
 
 /// What helps with a request that was refused; it is to be told once.
-pub fn help(happening: &Happening) -> Option<&'static str> {
-    let Happening::Asked {
-        request,
-        refusal: Some(refusal),
-    } = happening
-    else {
-        return None;
+pub fn help(happening: &Happening) -> Option<String> {
+    let (request, refusal) = match happening {
+        Happening::Asked {
+            request,
+            refusal: Some(refusal),
+        } => (request, refusal),
+        Happening::Loop { .. } => {
+            return Some(
+                "help: a reconciliation must not write what triggers the next one: a status with the time in it, a list in another order each time, a child with a random value"
+                    .into(),
+            );
+        }
+        _ => return None,
     };
     match (request.code, request.verb) {
         // another is that of a namespace that is going
-        (403, _) if refusal.contains(" cannot ") => Some(
-            "help: its role lacks this; declare it in operator.toml (owns, watches, reads or rules), then cargo operator regenerate",
-        ),
+        (403, _) if refusal.contains(" cannot ") => Some(format!(
+            "help: its role lacks this: under the [[kind]] in operator.toml, name the kind in owns, watches or reads, or write `{}`; then cargo operator regenerate",
+            request.rule()
+        )),
         (404, "list" | "watch") => {
-            Some("help: the server knows no such kind; --apply FILE brings its definition")
+            Some("help: the server knows no such kind; --apply FILE brings its CRD".into())
         }
         _ => None,
     }
@@ -103,6 +110,32 @@ fn told(happening: &Happening) -> (&'static str, Style, Vec<String>) {
             one("nothing has changed for the operator".into()),
         ),
         Happening::Started(id) => ("operator", good, one(format!("started, process {id}"))),
+        Happening::Unstarted {
+            environment,
+            file,
+            unset,
+        } => {
+            let mut texts = one("none is started here; start yours, as in a debugger, with".into());
+            let set = environment
+                .iter()
+                .map(|(name, value)| format!("  {name}={value}"));
+            texts.extend(set);
+            texts.extend(unset.iter().map(|name| format!("  and without {name}")));
+            texts.push(format!("which are in {} too", file.display()));
+            ("operator", bold, texts)
+        }
+        Happening::Loop { objects, requests } => {
+            let each = |(what, rate): &(String, u32)| format!("{what} ({rate}/s)");
+            let all = |of: &[(String, u32)]| of.iter().map(each).collect::<Vec<_>>().join(", ");
+            let mut text = match objects.as_slice() {
+                [] => "requests repeat without end".to_owned(),
+                objects => format!("reconciled without end: {}", all(objects)),
+            };
+            if !requests.is_empty() {
+                text += &format!("; its requests: {}", all(requests));
+            }
+            ("hot loop", warned, one(text + "; these lines are left out"))
+        }
         Happening::Ended(how) => (
             "operator",
             bad,

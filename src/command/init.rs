@@ -8,7 +8,7 @@ use super::{
     failure::Failure,
     kinds::{self, Chosen, KindError},
     mend::mend,
-    open::Open,
+    open::{Open, own_source},
     view::{Cure, Outcome, View},
 };
 use crate::{
@@ -55,7 +55,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         root: args.dir,
         lock: Lock::default(),
         inputs: BTreeMap::new(),
-        state: StateFile::new(&name, env!("CARGO_PKG_VERSION")),
+        state: StateFile::new(&name, env!("CARGO_PKG_VERSION"), &own_source()),
         apis: vec![],
         new_specs: vec![],
         old_specs: vec![],

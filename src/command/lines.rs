@@ -63,6 +63,7 @@ pub fn word(note: &Note) -> &'static str {
         Note::Adopted(_) => "adopted",
         Note::Behind(_) => "behind",
         Note::Marked(_) => "marked",
+        Note::Present(_) => "present",
     }
 }
 
@@ -116,6 +117,10 @@ fn what(note: &Note, path: &str, cure: Cure) -> String {
             cure.with(&format!("--diff --reset {path}")) + " shows what it lacks"
         ),
         Note::Marked(_) => "has conflict markers now: choose between them".into(),
+        Note::Present(_) => format!(
+            "was there before cargo-operator generated one, and stays as it is; {}",
+            cure.with(&format!("--diff --reset {path}")) + " shows what would be generated"
+        ),
     }
 }
 

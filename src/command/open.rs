@@ -13,10 +13,16 @@ use crate::{
     diagnostic::Report,
     disk::{self, DiskError, Guard, Mend},
     plan::{LOCK, Resolution},
-    project::{Kind, Lock, StateFile, version_module},
+    project::{Kind, Lock, StateFile, ToolSource, tool_source, version_module},
     render::{RECORD, SPECS},
     terminal::Terminal,
 };
+
+/// Where the generated CI can get this program from.
+pub fn own_source() -> ToolSource {
+    let (program, record) = disk::install_record();
+    tool_source(record.as_deref(), &program, env!("CARGO_PKG_VERSION"))
+}
 
 /// The name of the state's file.
 pub const STATE: &str = "operator.toml";

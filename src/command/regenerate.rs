@@ -4,7 +4,7 @@ use super::{
     Exit,
     evolve::{Allow, Evolution},
     failure::Failure,
-    open::{Entered, Open, Where},
+    open::{Entered, Open, Where, own_source},
     resolve::Resolve,
     touch,
     view::{Cure, Outcome, View},
@@ -38,7 +38,8 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     for index in 0..open.apis.len() {
         open.follow_versions(index, &[])?;
     }
-    open.state.set_tool(env!("CARGO_PKG_VERSION"));
+    open.state
+        .set_tool(env!("CARGO_PKG_VERSION"), &own_source());
     let rendered = open.render()?;
     let warnings = rendered.warnings();
     let (plan, settled) = open.plan(rendered.tree)?;

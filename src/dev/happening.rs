@@ -50,6 +50,17 @@ pub enum Happening {
     Unchanged,
     /// A new process of the operator.
     Started(u32),
+    /// The user is to start it, with this environment, which is in a file too; and without what would lead it elsewhere.
+    Unstarted {
+        environment: Vec<(&'static str, String)>,
+        file: PathBuf,
+        unset: Vec<&'static str>,
+    },
+    /// The same reconciliations and requests come again and again; how often a second, the most frequent first.
+    Loop {
+        objects: Vec<(String, u32)>,
+        requests: Vec<(String, u32)>,
+    },
     /// The operator ended by itself, as in `exit status: 1`.
     Ended(String),
     /// A file of the project went onto the server.

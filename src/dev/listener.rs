@@ -5,12 +5,13 @@ use std::pin::Pin;
 use jiff::Zoned;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::happening::Happening;
+use super::{happening::Happening, loops::Loops};
 
 /// Who hears what happens, and may end the session.
 pub struct Listener<F> {
     told: UnboundedReceiver<(Zoned, Happening)>,
     on: F,
+    loops: Loops,
     end: Pin<Box<dyn Future<Output = ()>>>,
 }
 
@@ -18,7 +19,12 @@ impl<F: FnMut(&Zoned, Happening)> Listener<F> {
     /// It hears Ctrl-C from now on.
     pub fn new(told: UnboundedReceiver<(Zoned, Happening)>, on: F) -> Self {
         let end = Box::pin(end());
-        Self { told, on, end }
+        Self {
+            told,
+            on,
+            loops: Loops::default(),
+            end,
+        }
     }
 
     /// Does the work, and shows what happens meanwhile; `None` where the user ends the session before it is done.
@@ -28,7 +34,7 @@ impl<F: FnMut(&Zoned, Happening)> Listener<F> {
             tokio::select! {
                 () = &mut self.end => return None,
                 done = &mut work => return Some(done),
-                Some((at, happening)) = self.told.recv() => (self.on)(&at, happening),
+                Some((at, happening)) = self.told.recv() => self.hear(&at, happening),
             }
         }
     }
@@ -36,7 +42,13 @@ impl<F: FnMut(&Zoned, Happening)> Listener<F> {
     /// Shows what was told and not shown yet.
     pub fn tell_rest(&mut self) {
         while let Ok((at, happening)) = self.told.try_recv() {
-            (self.on)(&at, happening);
+            self.hear(&at, happening);
+        }
+    }
+
+    fn hear(&mut self, at: &Zoned, happening: Happening) {
+        for shown in self.loops.step(at.timestamp(), happening) {
+            (self.on)(at, shown);
         }
     }
 }

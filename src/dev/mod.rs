@@ -16,6 +16,7 @@ mod files;
 mod folder;
 mod happening;
 mod listener;
+mod loops;
 mod objects;
 mod process;
 mod requests;

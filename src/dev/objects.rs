@@ -56,6 +56,8 @@ pub async fn follow(client: Client, resource: ResourceType, scope: Scope, tell: 
                 is_well = true;
                 known.step(event).into_iter().for_each(|it| tell.tell(it));
             }
+            // it lists again, as after a change of a CRD
+            Err(watcher::Error::WatchError(status)) if status.code == 410 => {}
             Err(error) => {
                 if std::mem::replace(&mut is_well, false) {
                     let kind = known.resource.kind.clone();

@@ -50,6 +50,22 @@ pub struct Settings {
     pub unset: Vec<&'static str>,
 }
 
+impl Settings {
+    /// For an operator that the user starts: as [`Operator::start`] would, but with a log for people.
+    pub fn of_user(&self) -> Vec<(&'static str, String)> {
+        let defaults = DEFAULTS
+            .into_iter()
+            .filter(|(name, _)| !matches!(*name, "LOG_FORMAT" | "RUST_LOG"))
+            .map(|(name, value)| {
+                let own = env::var(name);
+                (name, own.unwrap_or_else(|_| value.to_owned()))
+            });
+        let set = self.set.iter();
+        let set = set.map(|(name, value)| (*name, value.to_string_lossy().into_owned()));
+        set.chain(defaults).collect()
+    }
+}
+
 /// A running operator. Dropped, it is killed.
 pub struct Operator {
     child: Child,

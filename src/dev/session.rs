@@ -19,7 +19,7 @@ use super::{
     happening::{Happening, Tell},
     listener::Listener,
     objects::{Scope, follow},
-    process::Operator,
+    process::{Operator, Settings},
 };
 use crate::project::ResourceType;
 
@@ -51,6 +51,8 @@ pub struct Place {
     pub apply: Vec<PathBuf>,
     pub binary: Option<String>,
     pub release: bool,
+    /// Whether the user starts the operator, as in a debugger.
+    pub no_operator: bool,
     /// For the operator's binary.
     pub arguments: Vec<OsString>,
 }
@@ -82,6 +84,7 @@ struct Session<'a> {
     build: Build,
     files: Files,
     cluster: Cluster,
+    folder: PathBuf,
     followed: Vec<(ResourceType, AbortHandle)>,
     tell: Tell,
     building: Option<Building>,
@@ -126,6 +129,7 @@ impl<'a> Session<'a> {
             build,
             files,
             cluster: cluster?,
+            folder,
             followed: vec![],
             tell,
             building: None,
@@ -194,7 +198,40 @@ impl<'a> Session<'a> {
         if self.project.is_stale {
             self.tell.tell(Happening::Stale);
         }
-        self.start_build().await;
+        match self.place.no_operator {
+            true => self.leave_to_user(),
+            false => self.start_build().await,
+        }
+    }
+
+    /// What the operator is to be started with.
+    fn settings(&self) -> Settings {
+        let mut settings = self.cluster.settings.clone();
+        if !self.project.namespaces.is_empty() {
+            let names = self.project.namespaces.join(",");
+            settings.set.push(("WATCH_NAMESPACE", names.into()));
+        }
+        settings
+    }
+
+    /// Tells with what the user is to start the operator.
+    fn leave_to_user(&self) {
+        let settings = self.settings();
+        let (environment, file) = (settings.of_user(), self.folder.join("operator.env"));
+        let lines = environment
+            .iter()
+            .map(|(name, value)| format!("{name}={value}\n"));
+        if let Err(error) = std::fs::write(&file, lines.collect::<String>()) {
+            let why = format!("{}: {error}", file.display());
+            self.tell.tell(Happening::Wrong(why));
+        }
+        let is_set = |name: &&'static str| std::env::var_os(name).is_some();
+        let unset = settings.unset.into_iter().filter(is_set).collect();
+        self.tell.tell(Happening::Unstarted {
+            environment,
+            file,
+            unset,
+        });
     }
 
     /// Follows the project's kinds, what they own and watch, and events; and nothing else any more.
@@ -298,6 +335,9 @@ impl<'a> Session<'a> {
         }
         // once their definitions are there
         self.follow();
+        if self.place.no_operator {
+            return;
+        }
         if parts.contains(&Part::Manifest) {
             self.rebuild_from().await;
         }
@@ -344,11 +384,7 @@ impl<'a> Session<'a> {
     /// Puts the new operator in the place of the old one.
     async fn restart(&mut self, built: &Built) {
         self.is_built = true;
-        let (arguments, mut settings) = (&self.place.arguments, self.cluster.settings.clone());
-        if !self.project.namespaces.is_empty() {
-            let names = self.project.namespaces.join(",");
-            settings.set.push(("WATCH_NAMESPACE", names.into()));
-        }
+        let (arguments, settings) = (&self.place.arguments, self.settings());
         let runs = self.operator.as_ref();
         if runs.is_some_and(|operator| operator.is_of(&built.program, &settings)) {
             self.tell.tell(Happening::Unchanged);

@@ -8,6 +8,7 @@ mod device;
 mod error;
 mod format;
 mod input;
+mod install;
 mod journal;
 mod project;
 mod read;
@@ -23,6 +24,7 @@ pub use apply::apply;
 pub use error::DiskError;
 pub use format::format_rust;
 pub use input::{input, inputs};
+pub use install::install_record;
 pub use project::{
     Guard, check_vacant, find_project, guard, is_project, name, parent, shown, uncommitted,
 };

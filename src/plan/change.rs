@@ -75,6 +75,8 @@ pub enum Note {
     Behind(String),
     /// The file has standard conflict markers, for the user to choose.
     Marked(String),
+    /// The user had a file there before the tool made one, and keeps it.
+    Present(String),
 }
 
 impl Note {
@@ -84,7 +86,8 @@ impl Note {
             | Self::Removed(path)
             | Self::Adopted(path)
             | Self::Behind(path)
-            | Self::Marked(path) => path,
+            | Self::Marked(path)
+            | Self::Present(path) => path,
         }
     }
 }

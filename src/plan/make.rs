@@ -172,6 +172,13 @@ impl Making<'_> {
             (Some(ours), base) => match merge.merge(base.unwrap_or_default(), ours, &theirs) {
                 Ok(text) if text == ours => {}
                 Ok(text) => self.write(path, Act::Merge, text, owner),
+                // The first version of the tool that generates this file meets one that the user wrote.
+                Err(_) if base.is_none() && !is_known && !self.lock.files.is_empty() => {
+                    let entry = Entry::adopted(Some(&theirs));
+                    self.new_lock.files.insert(path.into(), entry);
+                    self.plan.notes.push(Note::Present(path.into()));
+                    return;
+                }
                 Err(marked) if self.resolution.write_conflicts => {
                     self.plan.notes.push(Note::Marked(path.into()));
                     self.write(path, Act::Merge, marked, owner);

@@ -80,7 +80,7 @@ impl StateError {
             Self::Marked => {
                 "keep what both sides say, each [[kind]] with its own keys, then `cargo operator regenerate`"
             }
-            Self::Format(_) => "install a newer cargo-operator: `cargo install cargo-operator`",
+            Self::Format(_) => "install a newer cargo-operator",
             Self::Name(_) => {
                 "use lower-case letters, digits and `-`, beginning with a letter; words of Rust and names that cargo reserves, such as `test`, are none"
             }
@@ -113,7 +113,7 @@ impl State {
             _ => vec![],
         };
         let sources = match &self.tool_source {
-            ToolSource::Registry => vec![],
+            ToolSource::None | ToolSource::Registry => vec![],
             ToolSource::Git { url, rev } => vec![url, rev],
             ToolSource::Path(path) => vec![path],
         };
@@ -222,7 +222,7 @@ fn is_label(name: &str) -> bool {
 }
 
 /// Of characters that mean nothing to a shell, to YAML, TOML or Rust.
-fn is_plain(word: &str) -> bool {
+pub(super) fn is_plain(word: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"._-/:@+~".contains(&b);
     !word.is_empty() && word.bytes().all(plain)
 }

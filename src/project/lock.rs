@@ -76,7 +76,7 @@ impl LockError {
             Self::Marked => {
                 "take either side, as by `git checkout --ours operator.lock`, then `cargo operator regenerate`"
             }
-            Self::Format(_) => "install a newer cargo-operator: `cargo install cargo-operator`",
+            Self::Format(_) => "install a newer cargo-operator",
         }
     }
 }

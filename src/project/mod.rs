@@ -2,6 +2,7 @@
 
 mod builtin;
 mod check;
+mod installed;
 mod keyword;
 mod lock;
 mod marker;
@@ -9,6 +10,7 @@ mod resource;
 mod state;
 
 pub use check::{IMAGE_HELP, StateError, is_image, is_package_name};
+pub use installed::tool_source;
 pub use keyword::is_keyword;
 pub use lock::{Entry, Lock, LockError, Owner};
 pub use marker::is_marked;

@@ -55,6 +55,8 @@ pub enum ToolSource {
         rev: String,
     },
     Path(String),
+    /// Not known: the CI does without it.
+    None,
 }
 
 /// The namespaces that the operator watches.
@@ -203,14 +205,23 @@ pub struct StateFile {
 }
 
 impl StateFile {
-    /// A new project without kinds.
-    pub fn new(name: &str, tool: &str) -> Self {
+    /// A new project without kinds, made by this version of the tool, which came from there.
+    pub fn new(name: &str, tool: &str, source: &ToolSource) -> Self {
+        let source = match source {
+            ToolSource::Registry => String::new(),
+            ToolSource::None => "tool-source = \"none\"\n".to_owned(),
+            ToolSource::Git { url, rev } => {
+                format!("tool-source = {{ git = {{ url = {url:?}, rev = {rev:?} }} }}\n")
+            }
+            ToolSource::Path(path) => format!("tool-source = {{ path = {path:?} }}\n"),
+        };
         let text = format!(
             "# What this project should be. Edit it, then run `cargo operator regenerate`.\n\
              format = {FORMAT}\n\
              name = {name:?}\n\
              runtime = \"vendored\"\n\
              tool = {tool:?}\n\
+             {source}\
              namespaces = \"all\"\n"
         );
         Self::read(&text).expect("the text is made of a valid name and version")
@@ -293,14 +304,30 @@ impl StateFile {
     }
 
     pub fn set_image(&mut self, image: &str) {
-        set_keeping_decor(&mut self.document, "image", image);
+        set_keeping_decor(&mut self.document["image"], image);
         self.state.image = Some(image.to_owned());
     }
 
-    /// Names the version of this tool as the one that CI installs.
-    pub fn set_tool(&mut self, version: &str) {
-        set_keeping_decor(&mut self.document, "tool", version);
+    /// Names the version of this tool as the one that CI installs, and with another version the revision, where the project names the
+    /// repository that it came from.
+    pub fn set_tool(&mut self, version: &str, source: &ToolSource) {
+        if self.state.tool == version {
+            return;
+        }
+        set_keeping_decor(&mut self.document["tool"], version);
         self.state.tool = version.to_owned();
+        if let (
+            ToolSource::Git { url, rev },
+            ToolSource::Git {
+                url: from,
+                rev: new,
+            },
+        ) = (&mut self.state.tool_source, source)
+            && url == from
+        {
+            set_keeping_decor(&mut self.document["tool-source"]["git"]["rev"], new);
+            rev.clone_from(new);
+        }
     }
 
     /// Refuses a project that a later version of this tool wrote last.
@@ -341,14 +368,14 @@ fn keyed(message: &str) -> String {
     }
 }
 
-fn set_keeping_decor(document: &mut DocumentMut, key: &str, text: &str) {
-    match document.get_mut(key).and_then(Item::as_value_mut) {
+fn set_keeping_decor(item: &mut Item, text: &str) {
+    match item.as_value_mut() {
         Some(old) => {
             let decor = old.decor().clone();
             *old = text.into();
             *old.decor_mut() = decor;
         }
-        None => document[key] = value(text),
+        None => *item = value(text),
     }
 }
 

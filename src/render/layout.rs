@@ -59,6 +59,7 @@ struct Whole<'a> {
     has_controllers: bool,
     registry: String,
     tool: &'a str,
+    installs_tool: bool,
     /// Arguments for `cargo install` that get this tool.
     tool_install: String,
     vendored: bool,
@@ -124,7 +125,9 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         has_controllers: controlled().next().is_some(),
         registry: registry::functions(project)?,
         tool: &state.tool,
+        installs_tool: state.tool_source != ToolSource::None,
         tool_install: match &state.tool_source {
+            ToolSource::None => String::new(),
             ToolSource::Registry => format!("cargo-operator --version {}", state.tool),
             ToolSource::Git { url, rev } => format!("--git {url} --rev {rev} cargo-operator"),
             ToolSource::Path(path) => format!("--path {path}"),
@@ -140,6 +143,9 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         ("README.md", Owner::Merged),
         ("Dockerfile", Owner::Merged),
         (".github/workflows/ci.yaml", Owner::Merged),
+        (".gitattributes", Owner::Merged),
+        ("AGENTS.md", Owner::Merged),
+        (".vscode/launch.json", Owner::User),
     ] {
         tree.insert(path, owner, fill(&format!("{path}.j2"), &whole));
     }

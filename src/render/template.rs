@@ -39,8 +39,11 @@ macro_rules! templates {
 
 templates! {
     ".dockerignore",
+    ".gitattributes.j2",
     ".github/workflows/ci.yaml.j2",
     ".gitignore",
+    ".vscode/launch.json.j2",
+    "AGENTS.md.j2",
     "Cargo.lock",
     "Cargo.toml.j2",
     "Dockerfile.j2",

@@ -283,7 +283,7 @@ fn a_state_that_makes_no_sense_is_told_with_its_line() {
     let p = folder.path().join("p");
     let good = fs::read_to_string(p.join("operator.toml")).unwrap();
     for (before, after, told) in [
-        ("namespaces", "namespace", "operator.toml:6:1"),
+        ("namespaces", "namespace", "operator.toml:7:1"),
         ("format = 1", "format = 9", "operator.toml has the format 9"),
         (
             "crds/widgets",

@@ -162,7 +162,14 @@ fn refused(requests: &[Request]) -> Vec<String> {
                 1 => String::new(),
                 times => format!(", {times} times"),
             };
-            format!("refused: {code} {request} by {who}{times}")
+            let help = match (code, user.as_str()) {
+                (403, user) if !user.is_empty() => format!(
+                    "\n    help: under the [[kind]] in operator.toml, name the kind in owns, watches or reads, or write\n      {}\n    then run `cargo operator regenerate`",
+                    request.rule()
+                ),
+                _ => String::new(),
+            };
+            format!("refused: {code} {request} by {who}{times}{help}")
         })
         .collect()
 }

@@ -69,6 +69,18 @@ impl Request {
         }
     }
 
+    /// The line of `operator.toml` that permits it, as a rule of a kind.
+    pub fn rule(&self) -> String {
+        let resource = match self.subresource.as_str() {
+            "" => self.resource.clone(),
+            subresource => format!("{}/{subresource}", self.resource),
+        };
+        let (group, verb) = (&self.group, self.verb);
+        format!(
+            "rules = [{{ apiGroups = [{group:?}], resources = [{resource:?}], verbs = [{verb:?}] }}]"
+        )
+    }
+
     /// Whether it was to change something.
     pub fn is_write(&self) -> bool {
         !matches!(self.verb, "get" | "list" | "watch" | "")

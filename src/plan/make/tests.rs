@@ -107,6 +107,23 @@ fn what_is_no_longer_generated_goes_only_if_nobody_edited_it() {
 }
 
 #[test]
+fn a_file_that_was_there_before_the_tool_made_one_stays_and_is_noted_once() {
+    let mut disk = project(Owner::Tool, "a\n", Some("a\n"));
+    disk.0.insert("other".into(), "mine\n".into());
+    let theirs = || {
+        let mut theirs = tree(Owner::Tool, "a\n");
+        theirs.insert("other", Owner::Merged, "generated\n");
+        theirs
+    };
+    let plan = made(&disk, theirs());
+    assert_eq!(plan.conflicts, []);
+    assert_eq!(plan.notes, [Note::Present("other".into())]);
+    let disk = applied(disk, &plan);
+    assert_eq!(disk.get("other"), Some("mine\n"));
+    assert_eq!(made(&disk, theirs()), Plan::default());
+}
+
+#[test]
 fn other_line_endings_are_no_edit() {
     let disk = project(Owner::Tool, "a\nb\n", Some("a\r\nb\r\n"));
     assert_eq!(made(&disk, tree(Owner::Tool, "a\nb\n")), Plan::default());
