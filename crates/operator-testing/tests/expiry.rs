@@ -3,7 +3,7 @@
 use futures::{StreamExt, TryStreamExt};
 use k8s_openapi::api::core::v1::Secret;
 use kube::Error;
-use kube::api::{Api, ListParams, WatchEvent, WatchParams};
+use kube::api::{Api, ListParams, Patch, PatchParams, WatchEvent, WatchParams};
 use operator_testing::Server;
 
 async fn secrets(server: &Server, names: &[&str]) -> Api<Secret> {
@@ -28,6 +28,31 @@ async fn a_watch_from_a_forgotten_version_is_gone() {
     let seen: Vec<_> = again.try_collect().await.unwrap();
     let [WatchEvent::Error(status)] = seen.as_slice() else {
         panic!("{seen:?}")
+    };
+    assert_eq!((status.code, status.reason.as_str()), (410, "Expired"));
+}
+
+#[tokio::test]
+async fn large_changes_are_forgotten_sooner() {
+    let server = Server::in_memory();
+    let api = secrets(&server, &["a"]).await;
+    let list = api.list(&ListParams::default()).await.unwrap();
+    let version = list.metadata.resource_version.unwrap();
+    let live = api.watch(&WatchParams::default(), &version).await.unwrap();
+    let mut live = live.boxed();
+    for round in 0..60 {
+        let text = format!("{round}{}", "a".repeat(1_000_000));
+        let change = Patch::Merge(serde_json::json!({"stringData": {"a": text}}));
+        let params = PatchParams::default();
+        api.patch_metadata("a", &params, &change).await.unwrap();
+        // who is there sees each
+        let seen = live.try_next().await.unwrap();
+        assert!(matches!(seen, Some(WatchEvent::Modified(_))), "{seen:?}");
+    }
+    let late = api.watch(&WatchParams::default(), &version).await.unwrap();
+    let seen: Vec<_> = late.try_collect().await.unwrap();
+    let [WatchEvent::Error(status)] = seen.as_slice() else {
+        panic!("{} events", seen.len())
     };
     assert_eq!((status.code, status.reason.as_str()), (410, "Expired"));
 }

@@ -56,6 +56,7 @@ mod tracking;
 mod validate;
 mod watch;
 mod webhook;
+mod weight;
 #[cfg(feature = "http")]
 mod wire;
 #[cfg(feature = "workloads")]

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::gc::owners;
 use super::kind::Kind;
+use super::weight::weight;
 
 /// Where an object is stored; its version is not part of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -79,6 +80,8 @@ pub(crate) struct Event {
     pub key: Key,
     pub object: Arc<Value>,
     pub previous: Option<Arc<Value>>,
+    /// How many bytes of memory are kept for it alone.
+    weight: usize,
 }
 
 /// The state of the server at its newest version.
@@ -88,13 +91,17 @@ pub(crate) struct Store {
     /// The objects that name an owner, by its uid.
     owned: BTreeMap<String, BTreeSet<Key>>,
     log: VecDeque<Event>,
+    /// How many bytes of memory the log keeps that no object of now has.
+    weight: usize,
     version: u64,
     /// What happened up to this version is forgotten.
     horizon: u64,
 }
 
-/// How many changes are remembered.
+/// How many changes are remembered, and how many bytes of them; but always some, so that watches which are read see each.
 const REMEMBERED: usize = 20_000;
+const REMEMBERED_BYTES: usize = 64 * 1024 * 1024;
+const ALWAYS_REMEMBERED: usize = 16;
 
 impl Store {
     pub fn version(&self) -> u64 {
@@ -216,14 +223,19 @@ impl Store {
     /// What was found at the start has no history.
     pub fn begin(&mut self) {
         self.horizon = self.version;
-        self.log.clear();
+        self.clear_log();
     }
 
     /// Forgets the log, so that no watch can go on from what it has seen.
     pub fn compact(&mut self) {
         self.version += 1;
         self.horizon = self.version;
+        self.clear_log();
+    }
+
+    fn clear_log(&mut self) {
         self.log.clear();
+        self.weight = 0;
     }
 
     fn remember(
@@ -233,16 +245,28 @@ impl Store {
         object: Arc<Value>,
         previous: Option<Arc<Value>>,
     ) {
+        // What an object is now is kept anyway; of one that is removed, the log has a copy of its own.
+        let copy = match change {
+            Change::Deleted => weight(&object),
+            Change::Added | Change::Modified => 0,
+        };
+        let weight = copy + previous.as_deref().map_or(0, weight);
+        self.weight += weight;
         self.log.push_back(Event {
             version: self.version,
             change,
             key,
             object,
             previous,
+            weight,
         });
-        if self.log.len() > REMEMBERED
-            && let Some(forgotten) = self.log.pop_front()
+        while self.log.len() > REMEMBERED
+            || self.weight > REMEMBERED_BYTES && self.log.len() > ALWAYS_REMEMBERED
         {
+            let Some(forgotten) = self.log.pop_front() else {
+                return;
+            };
+            self.weight -= forgotten.weight;
             self.horizon = forgotten.version;
         }
     }
@@ -255,4 +279,72 @@ fn owner_uids(object: &Value) -> impl Iterator<Item = &str> {
 
 fn stamp(object: &mut Value, version: u64) {
     object["metadata"]["resourceVersion"] = version.to_string().into();
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn key(name: &str) -> Key {
+        Key {
+            plural: "configmaps".into(),
+            name: name.into(),
+            ..Key::default()
+        }
+    }
+
+    fn map(bytes: usize) -> Value {
+        json!({"metadata": {"name": "a"}, "data": {"a": "a".repeat(bytes)}})
+    }
+
+    /// What the log keeps, of each value once.
+    fn kept(store: &Store) -> usize {
+        let now: BTreeSet<*const Value> = store.objects.values().map(Arc::as_ptr).collect();
+        let values = store.log.iter();
+        let values = values.flat_map(|event| event.previous.iter().chain([&event.object]));
+        let past: BTreeMap<*const Value, usize> = values
+            .map(|value| (Arc::as_ptr(value), weight(value)))
+            .filter(|(at, _)| !now.contains(at))
+            .collect();
+        past.values().sum()
+    }
+
+    #[test]
+    fn what_is_remembered_is_bounded_by_bytes() {
+        let mut store = Store::default();
+        for round in 0..100 {
+            store.put(key("a"), map(900_000));
+            store.put(key("b"), map(10));
+            if round % 10 == 0 {
+                store.remove(&key("a"));
+            }
+            assert!(kept(&store) <= REMEMBERED_BYTES);
+            assert_eq!(kept(&store), store.weight);
+        }
+        assert!(store.horizon() > 0);
+        let first = store.since(store.horizon()).next();
+        assert_eq!(first.map(|event| event.version), Some(store.horizon() + 1));
+        store.compact();
+        assert_eq!(store.weight, 0);
+    }
+
+    #[test]
+    fn small_changes_are_remembered_by_their_number() {
+        let mut store = Store::default();
+        for _ in 0..REMEMBERED + 5 {
+            store.put(key("a"), map(10));
+        }
+        assert_eq!(store.horizon(), 5);
+    }
+
+    #[test]
+    fn the_last_changes_are_remembered_whatever_their_size() {
+        let mut store = Store::default();
+        for _ in 0..2 * ALWAYS_REMEMBERED {
+            store.put(key("a"), map(8_000_000));
+        }
+        assert_eq!(store.log.len(), ALWAYS_REMEMBERED);
+    }
 }

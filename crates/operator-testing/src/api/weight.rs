@@ -1,0 +1,26 @@
+//! How many bytes of memory a value takes, near enough to bound what is kept of the past.
+
+use serde_json::{Map, Value};
+
+/// A field's name and value, its hash, and its place in the index of the map.
+const FIELD: usize = size_of::<String>() + size_of::<Value>() + 2 * size_of::<usize>();
+
+/// What a value takes beside its own place: the texts, lists and maps in it.
+pub(crate) fn weight(value: &Value) -> usize {
+    match value {
+        Value::Null | Value::Bool(_) | Value::Number(_) => 0,
+        Value::String(text) => text.len(),
+        Value::Array(items) => items
+            .iter()
+            .map(|item| size_of::<Value>() + weight(item))
+            .sum(),
+        Value::Object(fields) => of_fields(fields),
+    }
+}
+
+fn of_fields(fields: &Map<String, Value>) -> usize {
+    let fields = fields.iter();
+    fields
+        .map(|(name, value)| FIELD + name.len() + weight(value))
+        .sum()
+}
