@@ -72,7 +72,9 @@ const PRINTED: &[(&str, &[&str])] = &[
             "configmaps",
             "events",
             "namespaces",
+            "nodes",
             "persistentvolumeclaims",
+            "persistentvolumes",
             "pods",
             "secrets",
             "serviceaccounts",
@@ -111,6 +113,7 @@ const PRINTED: &[(&str, &[&str])] = &[
             "roles",
         ],
     ),
+    ("apis/scheduling.k8s.io/v1", &["priorityclasses"]),
 ];
 
 async fn columns(client: &Client) -> Result<String> {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::super::kind::Kind;
-use super::{core, pod, workload};
+use super::{cluster, core, pod, workload};
 
 /// The cells of an object, if its kind has columns of its own.
 pub(super) fn cells(kind: &Kind, object: &Value) -> Option<Vec<Value>> {
@@ -12,7 +12,9 @@ pub(super) fn cells(kind: &Kind, object: &Value) -> Option<Vec<Value>> {
         ("", "events") => core::event,
         ("events.k8s.io", "events") => core::new_event,
         ("", "namespaces") => core::namespace,
+        ("", "nodes") => cluster::node,
         ("", "persistentvolumeclaims") => core::claim,
+        ("", "persistentvolumes") => cluster::volume,
         ("", "pods") => pod::pod,
         ("", "secrets") => core::secret,
         ("", "serviceaccounts") => super::plain,
@@ -34,6 +36,7 @@ pub(super) fn cells(kind: &Kind, object: &Value) -> Option<Vec<Value>> {
         ("networking.k8s.io", "networkpolicies") => core::network_policy,
         ("policy", "poddisruptionbudgets") => core::disruption_budget,
         ("rbac.authorization.k8s.io", "clusterrolebindings" | "rolebindings") => core::binding,
+        ("scheduling.k8s.io", "priorityclasses") => cluster::priority_class,
         _ => return None,
     };
     Some(print(object))

@@ -197,14 +197,21 @@ pub(super) fn ingress(object: &Value) -> Vec<Value> {
     ]
 }
 
-pub(super) fn claim(object: &Value) -> Vec<Value> {
-    const BETA_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
-    const MODES: [(&str, &str); 4] = [
+/// The ways in which a volume is accessed, in short: `RWO,ROX`.
+pub(super) fn access_modes(modes: &Value) -> String {
+    const SHORT: [(&str, &str); 4] = [
         ("ReadWriteOnce", "RWO"),
         ("ReadOnlyMany", "ROX"),
         ("ReadWriteMany", "RWX"),
         ("ReadWriteOncePod", "RWOP"),
     ];
+    let has = |mode: &str| items(modes).any(|found| found == mode);
+    let short = SHORT.iter().filter(|(mode, _)| has(mode));
+    joined(short.map(|(_, short)| *short), ",")
+}
+
+pub(super) fn claim(object: &Value) -> Vec<Value> {
+    const BETA_CLASS: &str = "volume.beta.kubernetes.io/storage-class";
     let (spec, status) = (&object["spec"], &object["status"]);
     let phase = match is_deleting(object) {
         true => "Terminating",
@@ -214,13 +221,11 @@ pub(super) fn claim(object: &Value) -> Vec<Value> {
     let (capacity, modes) = match volume {
         "" => Default::default(),
         _ => {
-            let has = |mode: &str| items(&status["accessModes"]).any(|found| found == mode);
-            let modes = MODES.iter().filter(|(mode, _)| has(mode));
             let capacity = match &status["capacity"]["storage"] {
                 Value::Null => "0".to_owned(),
                 capacity => written(capacity),
             };
-            (capacity, joined(modes.map(|(_, short)| *short), ","))
+            (capacity, access_modes(&status["accessModes"]))
         }
     };
     let class = object["metadata"]["annotations"][BETA_CLASS]

@@ -7,6 +7,7 @@
 
 mod age;
 mod builtin;
+mod cluster;
 mod core;
 mod custom;
 mod labels;
@@ -113,7 +114,7 @@ fn row(rows: &Rows, object: &Value, include: Include) -> Value {
     let shown = match include {
         Include::Nothing => Value::Null,
         Include::Metadata => partial(object, "meta.k8s.io/v1"),
-        Include::Object => object.clone(),
+        Include::Object => with_kind(rows, object),
     };
     let mut row = json!({"cells": cells});
     if let Some(condition) = pod::end(object) {
@@ -121,6 +122,19 @@ fn row(rows: &Rows, object: &Value, include: Include) -> Value {
     }
     row["object"] = shown;
     row
+}
+
+/// An object with its kind, which those of a built-in list do not say.
+fn with_kind(rows: &Rows, object: &Value) -> Value {
+    let mut shown = json!({});
+    if let Rows::Objects(kind) = rows {
+        shown = json!({"kind": kind.kind, "apiVersion": kind.api_version()});
+    }
+    let fields = object.as_object().into_iter().flatten();
+    for (name, value) in fields {
+        shown[name.as_str()] = value.clone();
+    }
+    shown
 }
 
 fn columns(rows: &Rows) -> Vec<Column> {
