@@ -13,7 +13,8 @@ use super::status::{Failure, Result};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Selector {
     labels: Vec<(String, Test)>,
-    fields: Vec<(String, Test)>,
+    /// Names, what they are where they are not set, and tests.
+    fields: Vec<(String, &'static str, Test)>,
 }
 
 impl Selector {
@@ -31,16 +32,8 @@ impl Selector {
                     "invalid selector: '{whole}'; can't understand '{term}'"
                 ))
             })?;
-            if !selectable(kind, &name) {
-                let text = match has_own_fields(kind) {
-                    true => format!("field label not supported: {name}"),
-                    false => format!(
-                        "{name:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
-                    ),
-                };
-                return Err(Failure::bad_request(text));
-            }
-            fields.push((name, test));
+            let (name, default) = field(kind, &name)?;
+            fields.push((name, default, test));
         }
         Ok(Self { labels, fields })
     }
@@ -54,100 +47,136 @@ impl Selector {
         self.labels
             .iter()
             .all(|(name, test)| test.holds(labels[name.as_str()].as_str()))
-            && self.fields.iter().all(|(name, test)| {
-                let mut value = object;
-                for part in name.split('.') {
-                    value = &value[part];
-                }
-                let text = match value {
-                    Value::String(text) => text.clone(),
-                    Value::Null if name == "status.successful" => "0".to_owned(),
-                    Value::Null => String::new(),
-                    other => other.to_string(),
-                };
-                test.holds(Some(&text))
-            })
+            && self
+                .fields
+                .iter()
+                .all(|(name, default, test)| test.holds(Some(&text_of(object, name, default))))
     }
 }
 
-/// The fields of a kind, beside name and namespace.
-type Fields = (&'static str, &'static str, &'static [&'static str]);
+/// A field by which objects of a kind are selected, and its text where it is not set.
+type Field = (&'static str, &'static str);
 
-const MORE: &[Fields] = &[
-    (
-        "",
-        "pods",
-        &[
-            "spec.nodeName",
-            "spec.restartPolicy",
-            "spec.schedulerName",
-            "spec.serviceAccountName",
-            "spec.hostNetwork",
-            "status.phase",
-            "status.podIP",
-            "status.nominatedNodeName",
+const NAMED: [Field; 2] = [("metadata.name", ""), ("metadata.namespace", "")];
+
+/// The fields of a built-in kind, after the conversions of field labels in the API server; the other kinds have name and namespace.
+fn fields(kind: &Kind) -> Option<&'static [Field]> {
+    Some(match (kind.group.as_str(), kind.plural.as_str()) {
+        ("", "pods") => &[
+            NAMED[0],
+            NAMED[1],
+            ("spec.nodeName", ""),
+            ("spec.restartPolicy", ""),
+            ("spec.schedulerName", ""),
+            ("spec.serviceAccountName", ""),
+            ("spec.hostNetwork", "false"),
+            ("status.phase", ""),
+            ("status.podIP", ""),
+            ("status.podIPs", ""),
+            ("status.nominatedNodeName", ""),
         ],
-    ),
-    (
-        "",
-        "events",
-        &[
-            "involvedObject.kind",
-            "involvedObject.namespace",
-            "involvedObject.name",
-            "involvedObject.uid",
-            "involvedObject.apiVersion",
-            "involvedObject.resourceVersion",
-            "involvedObject.fieldPath",
-            "reason",
-            "reportingComponent",
-            "source",
-            "type",
+        ("", "events") => &[
+            NAMED[0],
+            NAMED[1],
+            ("involvedObject.kind", ""),
+            ("involvedObject.namespace", ""),
+            ("involvedObject.name", ""),
+            ("involvedObject.uid", ""),
+            ("involvedObject.apiVersion", ""),
+            ("involvedObject.resourceVersion", ""),
+            ("involvedObject.fieldPath", ""),
+            ("reason", ""),
+            ("reportingComponent", ""),
+            ("source", ""),
+            ("type", ""),
         ],
-    ),
-    ("", "secrets", &["type"]),
-    ("", "namespaces", &["status.phase"]),
-    ("", "nodes", &["spec.unschedulable"]),
-    ("", "services", &["spec.clusterIP", "spec.type"]),
-    ("batch", "jobs", &["status.successful"]),
-    ("", "replicationcontrollers", &["status.replicas"]),
-    (
-        "events.k8s.io",
-        "events",
-        &[
-            "reason",
-            "regarding.kind",
-            "regarding.namespace",
-            "regarding.name",
-            "regarding.uid",
-            "regarding.apiVersion",
-            "regarding.resourceVersion",
-            "regarding.fieldPath",
-            "reportingController",
-            "type",
+        ("events.k8s.io", "events") => &[
+            NAMED[0],
+            NAMED[1],
+            ("reason", ""),
+            ("regarding.kind", ""),
+            ("regarding.namespace", ""),
+            ("regarding.name", ""),
+            ("regarding.uid", ""),
+            ("regarding.apiVersion", ""),
+            ("regarding.resourceVersion", ""),
+            ("regarding.fieldPath", ""),
+            ("reportingController", ""),
+            ("type", ""),
         ],
-    ),
-];
-/// Whether the kind says itself what of it may be selected.
-fn has_own_fields(kind: &Kind) -> bool {
-    let mut kinds = MORE.iter();
-    kind.custom.is_some() || kinds.any(|(group, plural, _)| kind.is(group, plural))
+        ("", "secrets") => &[NAMED[0], NAMED[1], ("type", "")],
+        ("", "namespaces") => &[NAMED[0], ("status.phase", "")],
+        ("", "nodes") => &[NAMED[0], ("spec.unschedulable", "false")],
+        ("", "services") => &[
+            NAMED[0],
+            NAMED[1],
+            ("spec.clusterIP", ""),
+            ("spec.type", ""),
+        ],
+        ("", "replicationcontrollers") => &[NAMED[0], NAMED[1], ("status.replicas", "0")],
+        ("batch", "jobs") => &[NAMED[0], NAMED[1], ("status.successful", "0")],
+        ("certificates.k8s.io", "certificatesigningrequests") => {
+            &[NAMED[0], ("spec.signerName", "")]
+        }
+        ("resource.k8s.io", "resourceslices") => {
+            &[NAMED[0], ("spec.nodeName", ""), ("spec.driver", "")]
+        }
+        _ => return None,
+    })
 }
 
-/// Every object may be selected by name and namespace; some kinds by more.
-fn selectable(kind: &Kind, field: &str) -> bool {
-    let more = MORE
-        .iter()
-        .find(|(group, plural, _)| kind.is(group, plural));
+/// The field of that name, or the refusal of a kind that has none.
+fn field(kind: &Kind, name: &str) -> Result<(String, &'static str)> {
+    // The older name of the same.
+    let name = match name {
+        "spec.host" if kind.is("", "pods") => "spec.nodeName",
+        name => name,
+    };
+    let own = fields(kind);
     let custom = kind.custom.as_ref().is_some_and(|custom| {
-        custom
-            .selectable_fields
-            .iter()
-            .any(|path| path.trim_start_matches('.') == field)
+        let mut paths = custom.selectable_fields.iter();
+        paths.any(|path| path.trim_start_matches('.') == name)
     });
-    matches!(field, "metadata.name" | "metadata.namespace")
-        || more.is_some_and(|(_, _, fields)| fields.contains(&field))
-        || custom
+    let known = own
+        .unwrap_or(&NAMED)
+        .iter()
+        .find(|(known, _)| *known == name);
+    match known {
+        Some((name, default)) => Ok(((*name).to_owned(), default)),
+        None if custom => Ok((name.to_owned(), "")),
+        None => Err(Failure::bad_request(match (own, &kind.custom) {
+            (Some(_), _) if kind.is("resource.k8s.io", "resourceslices") => format!(
+                "field label not supported for {}, Kind={}: {name}",
+                kind.api_version(),
+                kind.kind
+            ),
+            (None, None) => format!(
+                "{name:?} is not a known field selector: only \"metadata.name\", \"metadata.namespace\""
+            ),
+            _ => format!("field label not supported: {name}"),
+        })),
+    }
+}
+
+/// The text of a field that an object is selected by.
+fn text_of(object: &Value, name: &str, default: &str) -> String {
+    let at = match name {
+        // No object has these under their names.
+        "status.podIPs" => return String::new(),
+        "status.successful" => "status.succeeded",
+        "source" if object["source"].is_object() => "source.component",
+        name => name,
+    };
+    let value = at.split('.').fold(object, |value, part| &value[part]);
+    match value {
+        Value::Null if name == "source" => {
+            let reporting = object["reportingComponent"].as_str();
+            reporting.unwrap_or_default().to_owned()
+        }
+        Value::Null => default.to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
 }
 
 fn parse_field(term: &str) -> Option<(String, Test)> {
