@@ -23,19 +23,25 @@
 //!   before the answer to the request that caused them. Deployments and the like make pods with the feature `workloads` alone; see
 //!   `ApiServer::with_workloads`. Their pods run nothing.
 //! - Built-in kinds are checked for types and unknown fields. Defaults are those of workloads, Pods, Services, Secrets, Namespaces,
-//!   claims of volumes, NetworkPolicies and role bindings; validation is of the rules that are met most, of workloads, Pods, Services,
-//!   ConfigMaps, Secrets, Leases, Events, Roles and their bindings. A Pod gets no token of its service account. A Service's addresses
-//!   are not checked against each other.
+//!   Nodes, volumes and their claims, PriorityClasses, NetworkPolicies and role bindings; validation is of the rules that are met most, of
+//!   workloads, Pods, Services, ConfigMaps, Secrets, Leases, Events, PriorityClasses, Roles and their bindings. A Service's addresses are
+//!   not checked against each other.
+//! - Pods are admitted by Pod Security, with no exemption, and need their ServiceAccount, PriorityClass and RuntimeClass, as on a real
+//!   server. The token of its account is not mounted into a Pod. A TokenRequest is answered with a token that has the real claims, and
+//!   that lets nobody in.
+//! - PodDisruptionBudgets hold evictions back; their status is written with the feature `workloads`, or else by a client.
 //! - CEL rules are asked with the feature `cel` alone; [`schema`] asks them with no server. They are read when their definition comes,
 //!   but their types are not checked.
 //! - No admission webhook, policy or conversion webhook is asked: the requests that would wait for one answer `501`. Warnings are only
-//!   of unknown and repeated fields, of finalizers, and of jobs that are deleted.
+//!   of unknown and repeated fields, of finalizers, of Pod Security, and of jobs that are deleted.
 //! - What only other programs ask for is there with the feature `http` alone; without it tables answer `406`, OpenAPI `404` and protobuf `415`.
 //! - Tables have the real columns for custom kinds, workloads and pods, ConfigMap, Secret, Service, ServiceAccount, Namespace, Event, Lease,
-//!   PersistentVolumeClaim, PodDisruptionBudget, Ingress, NetworkPolicy, webhooks, roles and bindings; others have name and age.
+//!   Node, PersistentVolume, PersistentVolumeClaim, PodDisruptionBudget, PriorityClass, Ingress, NetworkPolicy, webhooks, roles and
+//!   bindings; others have name and age.
+//! - The last 20,000 changes are remembered, or the last 64 MiB of them: a watch that starts before them is answered `410`.
 //! - OpenAPI documents have no descriptions for built-in kinds, and only those parameters that clients look for; `/openapi/v2` is empty.
 //! - Answers are JSON. Bodies may be protobuf, for the kinds of Go's `client-go`.
-//! - `exec`, `log`, `eviction`, tokens and reviews of tokens answer `501`.
+//! - `exec`, `log`, `binding`, `ephemeralcontainers` and reviews of tokens answer `501`.
 
 mod api;
 mod assets;

@@ -1,7 +1,7 @@
 //! What is wrong with one field of an object.
 
 /// One entry of `details.causes`.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Cause {
     pub reason: &'static str,
     pub message: String,

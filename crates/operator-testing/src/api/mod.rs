@@ -2,6 +2,7 @@
 //! write (garbage collection, the end of a namespace) is done before its answer.
 
 mod accept;
+mod account_token;
 mod address;
 mod admit;
 mod apply;
@@ -17,6 +18,7 @@ mod discovery;
 mod duplicate;
 mod escalation;
 mod event;
+mod eviction;
 mod form;
 mod gc;
 mod go;
@@ -34,6 +36,9 @@ mod openapi;
 mod options;
 mod owner;
 mod patch;
+mod pod_admission;
+mod pod_security;
+mod priority;
 mod quantity;
 mod rbac;
 mod read;
@@ -48,6 +53,7 @@ mod status;
 mod storage;
 mod store;
 mod strategy;
+mod subresource;
 #[cfg(feature = "http")]
 mod table;
 mod time;
@@ -174,6 +180,7 @@ impl State {
         };
         state.found_namespaces();
         state.found_service();
+        state.found_priority_classes();
         state.found_roles();
         state.store.begin();
         state
@@ -230,20 +237,7 @@ impl State {
         };
         self.refuse_unasked(&request, verb)?;
         if let Some(subresource) = path.subresource.as_deref() {
-            if !kind.subresources.contains_key(subresource) {
-                return Err(match kind.custom {
-                    Some(_) => Failure::not_found(&kind, &path.name),
-                    None => Failure::no_such_resource(),
-                });
-            }
-            return match (subresource, verb) {
-                ("scale", _) => self.serve_scale(&request, verb),
-                ("status", _) | ("finalize", "update") => self.serve_object(&request, verb),
-                _ => Err(Failure::not_implemented(format!(
-                    "{}/{subresource}",
-                    kind.qualified()
-                ))),
-            };
+            return self.serve_subresource(&request, subresource, verb);
         }
         match review::answer(self, &request) {
             Some(answer) => answer,

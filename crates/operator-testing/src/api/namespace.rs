@@ -33,12 +33,26 @@ pub(crate) fn terminate(object: &mut Value) {
     object["status"]["phase"] = "Terminating".into();
 }
 
-fn key(name: &str) -> Key {
+/// Where a namespace is stored.
+pub(crate) fn key(name: &str) -> Key {
     Key {
         plural: "namespaces".into(),
         name: name.to_owned(),
         ..Key::default()
     }
+}
+
+/// The account and the certificates that controllers of a real cluster put into each namespace, and put back.
+const FURNITURE: [(&str, &str); 2] = [
+    ("serviceaccounts", "default"),
+    ("configmaps", "kube-root-ca.crt"),
+];
+
+/// The namespace that has to have an object.
+pub(crate) fn furnished_by(object: &Key) -> Option<Key> {
+    let place = (object.plural.as_str(), object.name.as_str());
+    let is_furniture = object.group.is_empty() && FURNITURE.contains(&place);
+    is_furniture.then(|| key(&object.namespace))
 }
 
 impl State {
@@ -68,15 +82,11 @@ impl State {
             return;
         }
         let namespace = name(namespace).to_owned();
-        for (plural, kind, name, data) in [
-            ("serviceaccounts", "ServiceAccount", "default", None),
-            (
-                "configmaps",
-                "ConfigMap",
-                "kube-root-ca.crt",
-                Some(json!({"ca.crt": ""})),
-            ),
-        ] {
+        for (plural, name) in FURNITURE {
+            let (kind, data) = match plural {
+                "configmaps" => ("ConfigMap", Some(json!({"ca.crt": ""}))),
+                _ => ("ServiceAccount", None),
+            };
             let key = Key {
                 plural: plural.into(),
                 namespace: namespace.clone(),

@@ -9,11 +9,11 @@ use super::builtin::builtin;
 use super::crd::{self, Registered};
 use super::defaults;
 use super::kind::{Definition, Kind, group_version};
-use super::metadata::name;
+use super::metadata::{self, name};
 use super::status::Cause;
 use super::store::Key;
 use super::validate;
-use super::{Request, State, address, definition, namespace, status::Result};
+use super::{Request, State, address, definition, namespace, priority, status::Result};
 
 /// All served kinds.
 #[derive(Clone, Default)]
@@ -84,9 +84,19 @@ impl State {
         if kind.is("", "persistentvolumeclaims") {
             defaults::admit_claim(object);
         }
+        if kind.is("", "persistentvolumes") {
+            defaults::admit_volume(object);
+        }
+        if kind.is("", "nodes") {
+            defaults::admit_node(object);
+        }
+        if kind.is(priority::GROUP, priority::PLURAL) {
+            // It stays so, whatever becomes of the class.
+            metadata::set(object, "generation", 1);
+        }
         defaults::prepare(kind, &Value::Null, object);
         if kind.is("", "pods") {
-            defaults::admit_pod(object);
+            self.admit_pod(request, object)?;
         }
         if kind.is("batch", "jobs") {
             defaults::admit_job(object);
@@ -115,6 +125,9 @@ impl State {
         }
         if kind.is("", "pods") {
             defaults::tolerate(&mut object["spec"]);
+        }
+        if kind.is("", "persistentvolumes") && subresource == Some("status") {
+            defaults::date_phase(live, object);
         }
         if kind.is("", "services") {
             self.allocate(kind, Some(live), object)?;
@@ -163,6 +176,9 @@ impl State {
             self.registry.custom.remove(&key.name);
             self.renamed = true;
             self.affect_owned();
+        }
+        if let Some(namespace) = namespace::furnished_by(key).and_then(|it| self.store.find(&it)) {
+            self.furnish_namespace(&namespace);
         }
     }
 }

@@ -109,7 +109,6 @@ impl Call {
     }
 
     /// A request of a part of the server's own cluster.
-    #[cfg(feature = "workloads")]
     pub fn own(agent: &str, method: http::Method, path: String, body: &Value) -> Self {
         Self {
             method,

@@ -338,8 +338,10 @@ impl Failure {
     }
 
     fn after(mut self, seconds: u32) -> Self {
-        self.details()
-            .insert("retryAfterSeconds".into(), seconds.into());
+        if seconds > 0 {
+            self.details()
+                .insert("retryAfterSeconds".into(), seconds.into());
+        }
         self
     }
 

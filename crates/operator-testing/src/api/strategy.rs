@@ -97,6 +97,11 @@ pub(crate) fn desired(kind: &Kind, object: &Value) -> Value {
     object
 }
 
+/// Whether a status that an object is created with is stored: a kubelet that registers its node reports it at once.
+pub(crate) fn keeps_status(kind: &Kind) -> bool {
+    kind.is("", "nodes")
+}
+
 /// Whether a write to an object, or to its subresource, creates what is absent. A status does only of Services.
 pub(crate) fn creates(kind: &Kind, subresource: Option<&str>) -> bool {
     match subresource {

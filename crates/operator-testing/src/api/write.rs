@@ -13,7 +13,7 @@ use super::kind::Kind;
 use super::metadata::{self, finalizers, is_deleting, is_out_of_time, name, text};
 use super::status::{Failure, Result};
 use super::store::Key;
-use super::strategy::{creates, desired, restrict};
+use super::strategy::{creates, desired, keeps_status, restrict};
 use super::tracking::{is_reset, without_managers};
 use super::{Reply, Request, State, decode, defaults, go, json};
 
@@ -83,6 +83,7 @@ impl State {
         }
         metadata::set(meta, "managedFields", managers.write_or_null());
         if kind.has_status()
+            && !keeps_status(kind)
             && let Some(fields) = object.as_object_mut()
         {
             fields.shift_remove("status");
@@ -100,6 +101,8 @@ impl State {
         self.check_owners(request, None, &object)?;
         let warnings = metadata::warnings(kind, None, &object);
         warnings.iter().for_each(|text| request.call.warn(text));
+        self.check_pod_security(request, None, &object)?;
+        self.check_default_class(kind, true, &object)?;
         let version = go::parse_uint(text(&object, "resourceVersion"));
         if version.is_ok_and(|version| version != 0) && !request.call.is_dry_run() {
             return Err(Failure::internal(
@@ -272,6 +275,8 @@ impl State {
         self.check_owners(request, Some(&live), &object)?;
         let warnings = metadata::warnings(kind, Some(&live), &object);
         warnings.iter().for_each(|text| request.call.warn(text));
+        self.check_pod_security(request, Some(&live), &object)?;
+        self.check_default_class(kind, false, &object)?;
         let key = request.key(name(&live));
         if is_out_of_time(&live) && finalizers(&object).is_empty() && !self.holds(kind, &object) {
             if !request.call.is_dry_run() {

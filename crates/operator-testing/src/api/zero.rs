@@ -6,12 +6,13 @@ use serde_json::{Map, Value, json};
 use super::builtin::{OBJECT_META, builtin, resolve};
 use super::go::{omits, reference};
 
-const TIMES: [&str; 11] = [
+const TIMES: [&str; 12] = [
     "deprecatedFirstTimestamp",
     "eventTime",
     "deprecatedLastTimestamp",
     "finishedAt",
     "firstTimestamp",
+    "lastHeartbeatTime",
     "lastObservedTime",
     "lastProbeTime",
     "lastTimestamp",

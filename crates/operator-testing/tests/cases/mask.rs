@@ -157,6 +157,7 @@ impl Masks {
             "continue" => "<continue>".to_owned(),
             "clusterIP" | "clusterIPs" if text != "None" => "<address>".to_owned(),
             "serverAddress" => "<address>".to_owned(),
+            "token" if text.starts_with("eyJ") => "<token>".to_owned(),
             _ if is_time(text) => "<time>".to_owned(),
             _ => self.text(text),
         }

@@ -24,6 +24,8 @@ pub fn all() -> Vec<(&'static str, Scenario)> {
         ("suspended", |stage| Box::pin(suspended(stage))),
         ("indexed", |stage| Box::pin(indexed(stage))),
         ("crons", |stage| Box::pin(crons(stage))),
+        ("refused", |stage| Box::pin(refused(stage))),
+        ("budgets", |stage| Box::pin(budgets(stage))),
     ]
 }
 
@@ -271,4 +273,35 @@ async fn crons(stage: &mut Stage) {
         .await;
     stage.run_pods().await;
     stage.end_pods("Succeeded").await;
+}
+
+async fn refused(stage: &mut Stage) {
+    let mut web = workload("Deployment", json!({"replicas": 2}));
+    web["spec"]["template"]["spec"]["serviceAccountName"] = "robot".into();
+    stage.create("deployments", web).await;
+    let account = json!({"spec": {"template": {"spec": {"serviceAccountName": "default"}}}});
+    stage.patch("deployments/web", account).await;
+    stage.run_pods().await;
+}
+
+async fn budgets(stage: &mut Stage) {
+    let budget = json!({
+        "apiVersion": "policy/v1",
+        "kind": "PodDisruptionBudget",
+        "metadata": {"name": "web"},
+        "spec": {"minAvailable": 2, "selector": {"matchLabels": {"app": "web"}}},
+    });
+    stage.create("poddisruptionbudgets", budget).await;
+    let web = workload("Deployment", json!({"replicas": 3}));
+    stage.create("deployments", web).await;
+    stage.run_pods().await;
+    let share = json!({"spec": {"minAvailable": "50%"}});
+    stage.patch("poddisruptionbudgets/web", share).await;
+    let share = json!({"spec": {"minAvailable": null, "maxUnavailable": "50%"}});
+    stage.patch("poddisruptionbudgets/web", share).await;
+    stage
+        .patch("deployments/web", json!({"spec": {"replicas": 5}}))
+        .await;
+    stage.run_pods().await;
+    stage.lose_pod().await;
 }

@@ -21,7 +21,7 @@ pub struct Stage {
 }
 
 /// What is compared, in the order in which it is shown.
-const KINDS: [(&str, &str); 8] = [
+const KINDS: [(&str, &str); 9] = [
     ("apis/apps/v1", "deployments"),
     ("apis/apps/v1", "replicasets"),
     ("apis/apps/v1", "statefulsets"),
@@ -29,6 +29,7 @@ const KINDS: [(&str, &str); 8] = [
     ("apis/apps/v1", "controllerrevisions"),
     ("apis/batch/v1", "cronjobs"),
     ("apis/batch/v1", "jobs"),
+    ("apis/policy/v1", "poddisruptionbudgets"),
     ("api/v1", "pods"),
 ];
 

@@ -2,6 +2,7 @@
 
 mod batch;
 mod fate;
+mod needs;
 mod rollout;
 mod sets;
 

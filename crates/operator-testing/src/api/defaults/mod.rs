@@ -9,7 +9,7 @@ mod prepare;
 mod service;
 mod workload;
 
-pub(crate) use self::pod::{admit as admit_pod, tolerate};
+pub(crate) use self::pod::{begin as begin_pod, tolerate};
 pub(crate) use self::prepare::prepare;
 pub(crate) use self::workload::{admit_job, count_templates, label_job, without_alpha};
 
@@ -35,6 +35,12 @@ pub(crate) fn fill(kind: &Kind, object: &mut Value) {
         ("", "services") => service::fill(object),
         ("", "persistentvolumeclaims") => claim(object),
         ("apps" | "batch", _) => workload::fill(kind, object),
+        ("", "persistentvolumes") => volume(object),
+        ("", "nodes") => node(object),
+        ("scheduling.k8s.io", "priorityclasses") => {
+            let preemption = ("preemptionPolicy", json!("PreemptLowerPriority"));
+            fields(object, &[preemption]);
+        }
         ("networking.k8s.io", "networkpolicies") => network_policy(object),
         ("rbac.authorization.k8s.io", "rolebindings" | "clusterrolebindings") => binding(object),
         ("apiextensions.k8s.io", "customresourcedefinitions") => {
@@ -89,13 +95,74 @@ fn claim(object: &mut Value) {
     }
 }
 
-/// What the admission of a claim adds, and how it begins.
-pub(crate) fn admit_claim(object: &mut Value) {
+fn volume(object: &mut Value) {
+    let spec = &mut object["spec"];
+    let defaults = [
+        ("persistentVolumeReclaimPolicy", json!("Retain")),
+        ("volumeMode", json!("Filesystem")),
+    ];
+    fields(spec, &defaults);
+    pod::fill_source(spec);
+    fields(&mut object["status"], &[("phase", json!("Pending"))]);
+}
+
+/// What the admission of a volume adds, and how it begins.
+pub(crate) fn admit_volume(object: &mut Value) {
+    protect(object, "kubernetes.io/pv-protection");
+    object["status"] = json!({"phase": "Pending", "lastPhaseTransitionTime": metadata::now()});
+}
+
+/// Notes when a volume comes to another phase, unless the client does.
+pub(crate) fn date_phase(live: &Value, object: &mut Value) {
+    const TIME: &str = "lastPhaseTransitionTime";
+    let (before, after) = (&live["status"], &object["status"]);
+    if before["phase"] != after["phase"] && (after[TIME].is_null() || after[TIME] == before[TIME]) {
+        object["status"][TIME] = metadata::now().into();
+    }
+}
+
+fn node(object: &mut Value) {
+    let spec = &mut object["spec"];
+    match (spec["podCIDR"].as_str(), spec["podCIDRs"][0].as_str()) {
+        (None | Some(""), Some(first)) => spec["podCIDR"] = first.to_owned().into(),
+        (Some(range), first) if !range.is_empty() && first != Some(range) => {
+            spec["podCIDRs"] = json!([range]);
+        }
+        _ => {}
+    }
+    let status = &mut object["status"];
+    let capacity = status["capacity"].clone();
+    if !capacity.is_null() {
+        absent(&mut status["allocatable"], capacity);
+    }
+}
+
+/// A node is not ready before a controller says so.
+pub(crate) fn admit_node(object: &mut Value) {
+    let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
+    let taints = &mut object["spec"]["taints"];
+    absent(taints, json!([]));
+    let is_it = |known: &Value| known["key"] == taint["key"] && known["effect"] == taint["effect"];
+    if let Some(taints) = taints.as_array_mut()
+        && !taints.iter().any(is_it)
+    {
+        taints.push(taint);
+    }
+}
+
+fn protect(object: &mut Value, finalizer: &str) {
     let finalizers = &mut object["metadata"]["finalizers"];
     absent(finalizers, json!([]));
-    if let Some(finalizers) = finalizers.as_array_mut() {
-        finalizers.push("kubernetes.io/pvc-protection".into());
+    if let Some(finalizers) = finalizers.as_array_mut()
+        && !finalizers.iter().any(|known| known == finalizer)
+    {
+        finalizers.push(finalizer.into());
     }
+}
+
+/// What the admission of a claim adds, and how it begins.
+pub(crate) fn admit_claim(object: &mut Value) {
+    protect(object, "kubernetes.io/pvc-protection");
     object["status"] = json!({"phase": "Pending"});
 }
 

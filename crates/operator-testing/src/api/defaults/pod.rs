@@ -28,18 +28,8 @@ pub(super) fn fill_pod(pod: &mut Value) {
     }
 }
 
-/// What the admission of a pod fills in, and how it begins.
-pub(crate) fn admit(pod: &mut Value) {
-    let spec = &mut pod["spec"];
-    let priority = [
-        ("priority", json!(0)),
-        ("preemptionPolicy", json!("PreemptLowerPriority")),
-    ];
-    fields(spec, &priority);
-    fields(spec, &[("serviceAccountName", json!("default"))]);
-    let account = spec["serviceAccountName"].clone();
-    spec["serviceAccount"] = account;
-    tolerate(spec);
+/// The status with which a pod begins.
+pub(crate) fn begin(pod: &mut Value) {
     pod["status"] = json!({"phase": "Pending", "qosClass": quality(&pod["spec"])});
     let gates = pod["spec"]["schedulingGates"].as_array();
     if gates.is_some_and(|gates| !gates.is_empty()) {
@@ -227,6 +217,11 @@ fn fill_volume(volume: &mut Value) {
     if !has_source {
         volume["emptyDir"] = json!({});
     }
+    fill_source(volume);
+}
+
+/// Where a volume of a pod, or one of the cluster, comes from.
+pub(super) fn fill_source(volume: &mut Value) {
     for source in ["secret", "configMap", "downwardAPI", "projected"] {
         if volume[source].is_object() {
             absent(&mut volume[source]["defaultMode"], 420);

@@ -48,6 +48,11 @@ impl Options {
         };
         decode::options(&mut sent).map_err(|wrong| Failure::bad_request(wrong.decoded))?;
         check_options(&sent)?;
+        Self::of(request, &sent)
+    }
+
+    /// Reads options whose fields have their types.
+    pub fn of(request: &Request<'_>, sent: &Value) -> Result<Self> {
         let propagation = match sent["propagationPolicy"].as_str().unwrap_or_default() {
             "" if sent["orphanDependents"] == true => Some(Propagation::Orphan),
             "" if sent["orphanDependents"] == false => Some(Propagation::Background),
@@ -66,7 +71,7 @@ impl Options {
         let is_job = request.kind.is("batch", "jobs");
         let orphans = is_job || request.kind.is("", "replicationcontrollers");
         if propagation.is_none() && is_job {
-            call.warn("child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning");
+            request.call.warn("child pods are preserved by default when jobs are deleted; set propagationPolicy=Background to remove them or set propagationPolicy=Orphan to suppress this warning");
         }
         let precondition = |name: &str| sent["preconditions"][name].as_str().map(str::to_owned);
         Ok(Self {

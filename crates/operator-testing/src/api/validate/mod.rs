@@ -13,6 +13,7 @@ mod job_policy;
 mod job_status;
 pub(crate) mod metadata;
 mod pod;
+mod priority_class;
 mod replicated;
 mod rights;
 mod rollout;
@@ -50,6 +51,7 @@ pub(crate) fn violations(kind: &Kind, live: Option<&Value>, object: &Value) -> V
         ("batch", "jobs") => job::check(live, object, causes),
         ("batch", "cronjobs") => cron_job::check(live, object, causes),
         ("coordination.k8s.io", "leases") => lease(&object["spec"], causes),
+        ("scheduling.k8s.io", "priorityclasses") => priority_class::check(live, object, causes),
         ("rbac.authorization.k8s.io", "roles" | "clusterroles") => {
             rights::role(kind, object, causes);
         }

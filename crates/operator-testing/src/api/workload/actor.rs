@@ -71,6 +71,12 @@ impl State {
         self.send(actor, Method::DELETE, path, options)
     }
 
+    /// The scale of an object.
+    pub(super) fn read_scale(&mut self, actor: Actor, object: &Value) -> Result<Value> {
+        let path = format!("{}/{}/scale", self.path(object)?, name(object));
+        self.send(actor, Method::GET, path, &Value::Null)
+    }
+
     fn path(&self, object: &Value) -> Result<String> {
         let field = |name: &str| object[name].as_str().unwrap_or_default();
         let (api_version, kind) = (field("apiVersion"), field("kind"));

@@ -12,6 +12,7 @@ use super::super::store::Key;
 use super::actor::{CONTROLLERS, disown, own};
 use super::claim::claims;
 use super::field::{controller, is_controlled_by, reference};
+use super::pod::waits_for;
 
 /// The kinds that control pods, or what does.
 const WORKLOADS: [(&str, &str); 6] = [
@@ -39,8 +40,25 @@ impl State {
                 None => {}
             }
         }
-        if matches!(place, ("", "persistentvolumeclaims" | "services")) {
+        if matches!(
+            place,
+            (
+                "",
+                "persistentvolumeclaims" | "persistentvolumes" | "services"
+            ) | ("policy", "poddisruptionbudgets")
+        ) {
             concerned.insert(changed.clone());
+        }
+        if is_pod || WORKLOADS.contains(&place) {
+            concerned.extend(self.budgets_in(&changed.namespace));
+        }
+        if matches!(
+            place,
+            ("", "configmaps" | "persistentvolumeclaims" | "secrets")
+        ) {
+            let pods = self.store.of_kind("", "pods", &changed.namespace);
+            let waiting = pods.filter(|(_, pod)| waits_for(pod, changed));
+            concerned.extend(waiting.map(|(key, _)| key.clone()));
         }
         if is_pod {
             let services = self.store.of_kind("", "services", &changed.namespace);
@@ -66,7 +84,7 @@ impl State {
         concerned
     }
 
-    fn workload(&self, owner: &Value, namespace: &str) -> Option<Key> {
+    pub(super) fn workload(&self, owner: &Value, namespace: &str) -> Option<Key> {
         let field = |name: &str| owner[name].as_str().unwrap_or_default();
         let kind = self.registry.by_kind(field("apiVersion"), field("kind"))?;
         let place = (kind.group.as_str(), kind.plural.as_str());

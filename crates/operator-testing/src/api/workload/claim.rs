@@ -11,6 +11,7 @@ use super::actor::CONTROLLERS;
 use super::field::{is_over, items};
 
 const PROTECTION: &str = "kubernetes.io/pvc-protection";
+const VOLUME_PROTECTION: &str = "kubernetes.io/pv-protection";
 
 impl State {
     pub(super) fn sync_claim(&mut self, key: &Key) {
@@ -35,6 +36,19 @@ impl State {
         if is_used && has_node && claim["status"]["phase"] == "Pending" {
             // Without a volume the pod waits no longer than any other.
             let _bound = self.bind_claim(&claim);
+        }
+    }
+
+    /// Lets go of a volume that is being deleted and that no claim has.
+    pub(super) fn sync_volume(&mut self, key: &Key) {
+        let Some(volume) = self.store.find(key) else {
+            return;
+        };
+        let is_used = volume["status"]["phase"] == "Bound";
+        if is_deleting(&volume) && !is_used && finalizers(&volume).contains(&VOLUME_PROTECTION) {
+            self.edit(key, Actor::Controllers, |volume| {
+                unfinalize(volume, VOLUME_PROTECTION)
+            });
         }
     }
 

@@ -45,6 +45,7 @@ impl State {
             .map(|(key, node)| (key.name.clone(), fits(node, &shape)))
             .collect();
         let status = status(set, &nodes, &pods, &update);
+        let mut failed = Ok(());
         for (node, fits) in &nodes {
             let mut is_taken = false;
             for pod in pods.iter().filter(|pod| target(pod) == Some(node)) {
@@ -57,7 +58,10 @@ impl State {
             }
             if *fits && !is_taken {
                 let pod = pod(set, shape.clone(), node, &update);
-                self.make_pod(COMPONENT, set, pod)?;
+                if let Err(failure) = self.make_pod(COMPONENT, set, pod) {
+                    failed = Err(failure);
+                    break;
+                }
             }
         }
         if set["spec"]["updateStrategy"]["type"] == "RollingUpdate" {
@@ -67,7 +71,7 @@ impl State {
         live.extend(pods.iter().map(revision_of));
         self.forget_revisions(set, &revisions, &live);
         self.write_status(CONTROLLERS, set, status)?;
-        Ok(())
+        failed
     }
 
     /// Replaces pods with an old template, as many at once as may be away.

@@ -6,6 +6,7 @@
 //! caused it; what takes time is done by the first request or watch after that time, so there is no task that could outlive the server.
 
 mod actor;
+mod budget;
 mod child;
 mod claim;
 mod cron_job;
@@ -17,6 +18,7 @@ mod history;
 mod job;
 mod pod;
 mod replica_set;
+mod retry;
 mod schedule;
 mod settings;
 mod stateful_set;
@@ -47,6 +49,8 @@ pub(crate) struct Controllers {
     steps: BTreeMap<Key, (String, Step)>,
     /// How often pods of each Job, with its uid, have failed, and when there may be others.
     retries: BTreeMap<Key, (String, i64, Instant)>,
+    /// How often in a row each workload, with its uid, could not make a pod.
+    failures: BTreeMap<Key, (String, i64)>,
     /// How many addresses pods were given.
     addresses: u32,
 }
@@ -62,6 +66,7 @@ impl State {
             timers: Timers::default(),
             steps: BTreeMap::new(),
             retries: BTreeMap::new(),
+            failures: BTreeMap::new(),
             addresses: 0,
         });
         if has_node {
@@ -99,6 +104,7 @@ impl State {
             workloads.timers.clear(key);
             workloads.steps.remove(key);
             workloads.retries.remove(key);
+            workloads.failures.remove(key);
         }
     }
 
@@ -126,12 +132,14 @@ impl State {
             ("", "pods") => self.run_pod(key, is_due),
             ("apps", "replicasets") => self.sync_replica_set(key),
             ("", "persistentvolumeclaims") => self.sync_claim(key),
+            ("", "persistentvolumes") => self.sync_volume(key),
             ("", "services") => self.sync_service(key),
             ("batch", "cronjobs") => self.sync_cron_job(key),
             ("batch", "jobs") => self.sync_job(key),
             ("apps", "daemonsets") => self.sync_daemon_set(key),
             ("apps", "statefulsets") => self.sync_stateful_set(key),
             ("apps", "deployments") => self.sync_deployment(key),
+            ("policy", "poddisruptionbudgets") => self.sync_budget(key),
             _ => {}
         }
     }

@@ -34,7 +34,9 @@ pub(super) fn pod(template: &Value, owner: &Value) -> Value {
 impl State {
     /// Makes a pod, and says so.
     pub(super) fn make_pod(&mut self, component: &str, owner: &Value, pod: Value) -> Result<Value> {
-        match self.make(CONTROLLERS, pod) {
+        let made = self.make(CONTROLLERS, pod);
+        self.note_made(owner, made.is_ok());
+        match made {
             Ok(pod) => {
                 let message = format!("Created pod: {}", name(&pod));
                 self.tell(component, owner, Told::normal("SuccessfulCreate", &message));

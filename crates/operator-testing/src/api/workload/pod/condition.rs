@@ -13,7 +13,10 @@ pub(super) fn conditions(pod: &Value, containers: &Containers) -> Value {
         .filter_map(|spec| spec["name"].as_str())
         .collect();
     let unready = format!("containers with unready status: [{}]", names.join(" "));
-    let is_started = !matches!(containers, Containers::Creating | Containers::Unpullable);
+    let is_started = !matches!(
+        containers,
+        Containers::Creating | Containers::Unpullable | Containers::Unconfigured(_)
+    );
     let (ready, reason, message) = match containers {
         Containers::Running => ("True", "", ""),
         Containers::Ended { code: 0 } => ("False", "PodCompleted", ""),

@@ -2,6 +2,7 @@
 //! its delay, unless an object says that it fares otherwise.
 
 mod condition;
+mod need;
 mod node;
 mod outcome;
 mod status;
@@ -16,6 +17,8 @@ use super::super::store::Key;
 use super::actor::{KUBELET, SCHEDULER, Told};
 use super::field::{is_over, is_ready, items, number};
 
+use self::need::Lack;
+pub(super) use self::need::waits_for;
 pub(super) use self::node::{fits, target};
 use self::outcome::{Fate, Outcome};
 use self::status::Report;
@@ -28,6 +31,8 @@ const LONGEST: Duration = Duration::from_secs(300);
 pub(super) enum Step {
     /// Its containers start, or their image is not found.
     Start,
+    /// It says what it waits for.
+    Wait(Lack),
     /// Its containers are done.
     Finish,
     /// They start once more, after so many times.
@@ -71,7 +76,10 @@ impl State {
             workloads.timers.clear(key);
             self.wake(key, delay);
         } else if is_due {
-            workloads.steps.remove(key);
+            // What it waits for, it says once.
+            if !matches!(step, Step::Wait(_)) {
+                workloads.steps.remove(key);
+            }
             self.take_step(&pod, &fate, &step);
         }
     }
@@ -89,6 +97,12 @@ impl State {
                 let _gone = self.discard(KUBELET, pod, &options);
                 return;
             }
+            Step::Wait(Lack::Volume { name, why }) => {
+                let why = format!("MountVolume.SetUp failed for volume {name:?} : {why}");
+                self.tell_pod(pod, Told::warning("FailedMount", &why));
+                return;
+            }
+            Step::Wait(Lack::Variables(lacking)) => status::unconfigured(pod, lacking),
             Step::Start | Step::Restart(_) => status::started(pod, fate),
             Step::Finish => status::finished(pod, fate),
         };
@@ -170,7 +184,9 @@ fn next(pod: &Value, fate: &Fate) -> Option<Step> {
     let is_running = pod["status"]["phase"] == "Running";
     let ends = pod["spec"]["restartPolicy"] != "Always";
     match fate.outcome {
+        _ if matches!(fate.lack, Some(Lack::Volume { .. })) => fate.lack.clone().map(Step::Wait),
         Outcome::Unpullable => (!status::is_unpullable(pod)).then_some(Step::Start),
+        _ if fate.lack.is_some() => fate.lack.clone().map(Step::Wait),
         _ if !is_running => Some(Step::Start),
         Outcome::Fails => Some(Step::Restart(restarts)),
         Outcome::NotReady => None,

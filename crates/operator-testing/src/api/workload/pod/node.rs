@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::super::super::State;
 use super::super::super::metadata::{is_deleting, name, now};
-use super::super::actor::{KUBELET, key};
+use super::super::actor::{CONTROLLERS, KUBELET, key};
 use super::super::field::condition;
 use super::status::scheduled;
 
@@ -46,8 +46,13 @@ impl State {
                 "message": "kubelet is posting ready status",
             }],
         });
-        // There is no other node of that name.
-        if let Ok(made) = self.make(KUBELET, node) {
+        // There is no other node of that name, and nobody else writes it.
+        let made = self.make(KUBELET, node).and_then(|mut made| {
+            // As it is about to be ready.
+            made["spec"]["taints"] = json!([]);
+            self.write(CONTROLLERS, &made)
+        });
+        if let Ok(made) = made {
             status["daemonEndpoints"] = made["status"]["daemonEndpoints"].clone();
             status["nodeInfo"] = made["status"]["nodeInfo"].clone();
             status["nodeInfo"]["architecture"] = "amd64".into();
@@ -60,6 +65,9 @@ impl State {
     pub(super) fn find_node(&self, pod: &Value) -> Result<String, String> {
         let nodes = self.store.of_kind("", "nodes", "");
         let nodes: Vec<&Value> = nodes.map(|(_, node)| &**node).collect();
+        if let Some(why) = self.unclaimed(pod) {
+            return Err(format!("0/{} nodes are available: {why}.", nodes.len()));
+        }
         let fitting = nodes.iter().find(|node| fits(node, pod));
         fitting.map(|node| name(node).to_owned()).ok_or_else(|| {
             let count = nodes.len();

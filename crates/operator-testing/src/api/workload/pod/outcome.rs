@@ -9,6 +9,7 @@ use super::super::super::metadata::text;
 use super::super::super::store::Key;
 use super::super::field::{annotation, items};
 use super::super::settings::duration;
+use super::need::Lack;
 
 const OUTCOME: &str = "operator-testing/outcome";
 const DELAY: &str = "operator-testing/delay";
@@ -28,6 +29,8 @@ pub(super) enum Outcome {
 pub(super) struct Fate {
     pub outcome: Outcome,
     pub delay: Duration,
+    /// What a pod waits for that has a node and has not started.
+    pub lack: Option<Lack>,
 }
 
 impl State {
@@ -62,6 +65,10 @@ impl State {
         Fate {
             outcome,
             delay: duration(&said(DELAY)).or(usual).unwrap_or_default(),
+            lack: match pod["status"]["phase"] == "Pending" {
+                true => self.lack_of(pod),
+                false => None,
+            },
         }
     }
 }

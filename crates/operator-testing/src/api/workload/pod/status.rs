@@ -21,6 +21,8 @@ pub(super) struct Report {
 pub(super) enum Containers {
     Creating,
     Unpullable,
+    /// Some, by name, have variables without a value, and cannot be made.
+    Unconfigured(Vec<(String, String)>),
     Running,
     /// They run, and their probes fail.
     NotReady,
@@ -83,6 +85,14 @@ pub(super) fn started(pod: &Value, fate: &Fate) -> Report {
     }
 }
 
+/// Containers that cannot be made, with the reasons; the others wait with them.
+pub(super) fn unconfigured(pod: &Value, lacking: &[(String, String)]) -> Report {
+    let why = lacking.first().map_or("", |(_, why)| why);
+    let why = format!("Error: {why}");
+    let containers = Containers::Unconfigured(lacking.to_vec());
+    told(pod, &containers, ("Warning", "Failed", why))
+}
+
 /// The containers are done.
 pub(super) fn finished(pod: &Value, fate: &Fate) -> Report {
     let code = i64::from(fate.outcome == Outcome::Fails);
@@ -133,7 +143,7 @@ fn told(
 
 fn report(pod: &Value, containers: &Containers) -> Report {
     let phase = match containers {
-        Containers::Creating | Containers::Unpullable => "Pending",
+        Containers::Creating | Containers::Unpullable | Containers::Unconfigured(_) => "Pending",
         Containers::Ended { code: 0 } => "Succeeded",
         Containers::Ended { .. } => "Failed",
         _ => "Running",
@@ -168,7 +178,8 @@ fn report(pod: &Value, containers: &Containers) -> Report {
             continue;
         }
         let state = match (list, containers) {
-            ("containerStatuses", _) | (_, Containers::Creating | Containers::Unpullable) => {
+            ("containerStatuses", _)
+            | (_, Containers::Creating | Containers::Unpullable | Containers::Unconfigured(_)) => {
                 containers
             }
             _ => &ended,
@@ -216,6 +227,13 @@ fn container(spec: &Value, known: &Value, containers: &Containers) -> Value {
             let message = format!("Back-off pulling image {}", spec["image"]);
             waiting("ImagePullBackOff", message)
         }
+        Containers::Unconfigured(lacking) => {
+            let mut lacking = lacking.iter();
+            match lacking.find(|(name, _)| spec["name"] == **name) {
+                Some((_, why)) => waiting("CreateContainerConfigError", why.clone()),
+                None => waiting("ContainerCreating", String::new()),
+            }
+        }
         Containers::Running | Containers::NotReady => {
             json!({"running": {"startedAt": since}})
         }
@@ -231,7 +249,10 @@ fn container(spec: &Value, known: &Value, containers: &Containers) -> Value {
         },
     };
     let is_running = matches!(containers, Containers::Running | Containers::NotReady);
-    let has_run = !matches!(containers, Containers::Creating | Containers::Unpullable);
+    let has_run = !matches!(
+        containers,
+        Containers::Creating | Containers::Unpullable | Containers::Unconfigured(_)
+    );
     let mut status = json!({
         "image": spec["image"],
         "imageID": if has_run { spec["image"].clone() } else { "".into() },

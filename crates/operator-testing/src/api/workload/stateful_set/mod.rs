@@ -156,7 +156,9 @@ impl State {
         let pod = pod(&source, ordinal, name(revision));
         self.keep_claims(&source, &pod, ordinal)?;
         let member = name(&pod).to_owned();
-        match self.make(CONTROLLERS, pod) {
+        let made = self.make(CONTROLLERS, pod);
+        self.note_made(set, made.is_ok());
+        match made {
             Ok(_) => {
                 let said = format!(
                     "create Pod {member} in StatefulSet {} successful",

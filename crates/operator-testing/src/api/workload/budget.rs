@@ -1,0 +1,151 @@
+//! The status of PodDisruptionBudgets: how many of the pods that they select are healthy, and how many of these may go.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::super::State;
+use super::super::metadata::{is_deleting, name, now, text};
+use super::super::selector::selects;
+use super::super::store::Key;
+use super::actor::CONTROLLERS;
+use super::field::{condition, controller, is_ready, number, seconds};
+use super::{deployment, field};
+
+const PLURAL: &str = "poddisruptionbudgets";
+
+/// For how long a pod that was evicted is counted as one that goes, in seconds.
+const DISRUPTED: i64 = 120;
+
+impl State {
+    /// The budgets that a change of a pod, or of what controls pods, may concern.
+    pub(super) fn budgets_in(&self, namespace: &str) -> Vec<Key> {
+        let budgets = self.store.of_kind("policy", PLURAL, namespace);
+        budgets.map(|(key, _)| key.clone()).collect()
+    }
+
+    pub(super) fn sync_budget(&mut self, key: &Key) {
+        let Some(budget) = self.store.find(key) else {
+            return;
+        };
+        let status = match self.budget_status(key, &budget) {
+            Ok(status) => status,
+            Err(why) => {
+                let mut status = budget["status"].clone();
+                status["disruptionsAllowed"] = 0.into();
+                status["observedGeneration"] = budget["metadata"]["generation"].clone();
+                status["conditions"] = allowed(&budget, "False", "SyncFailed", &why);
+                status
+            }
+        };
+        // A budget that has gone meanwhile has no status.
+        let _written = self.write_status(CONTROLLERS, &budget, status);
+    }
+
+    fn budget_status(&mut self, key: &Key, budget: &Value) -> Result<Value, String> {
+        let selector = &budget["spec"]["selector"];
+        let pods = self.store.of_kind("", "pods", &key.namespace);
+        let is_meant =
+            |pod: &Value| !selector.is_null() && selects(selector, &pod["metadata"]["labels"]);
+        let pods = pods.filter(|(_, pod)| is_meant(pod));
+        let pods: Vec<Value> = pods.map(|(_, pod)| Value::clone(pod)).collect();
+        let (expected, desired) = self.expected(budget, &pods)?;
+        let mut disrupted = BTreeMap::new();
+        for (pod, since) in budget["status"]["disruptedPods"]
+            .as_object()
+            .into_iter()
+            .flatten()
+        {
+            let is_there = pods.iter().any(|it| name(it) == pod && !is_deleting(it));
+            let left = seconds(since).unwrap_or_default() + DISRUPTED - field::now();
+            if is_there && left > 0 {
+                disrupted.insert(pod.clone(), since.clone());
+                self.wake(key, Duration::from_secs(left.unsigned_abs()));
+            }
+        }
+        let is_healthy =
+            |pod: &&Value| is_ready(pod) && !is_deleting(pod) && !disrupted.contains_key(name(pod));
+        let healthy = pods.iter().filter(is_healthy).count();
+        let healthy = i64::try_from(healthy).unwrap_or(i64::MAX);
+        let may_go = match expected {
+            ..=0 => 0,
+            _ => (healthy - desired).max(0),
+        };
+        let conditions = match may_go {
+            0 => allowed(budget, "False", "InsufficientPods", ""),
+            _ => allowed(budget, "True", "SufficientPods", ""),
+        };
+        let mut status = json!({
+            "currentHealthy": healthy,
+            "desiredHealthy": desired,
+            "disruptionsAllowed": may_go,
+            "expectedPods": expected,
+            "observedGeneration": budget["metadata"]["generation"],
+            "conditions": conditions,
+        });
+        if !disrupted.is_empty() {
+            status["disruptedPods"] = json!(disrupted);
+        }
+        Ok(status)
+    }
+
+    /// How many pods there should be, and how many of them have to be healthy.
+    fn expected(&mut self, budget: &Value, pods: &[Value]) -> Result<(i64, i64), String> {
+        let spec = &budget["spec"];
+        if let Some(least) = spec["minAvailable"].as_i64() {
+            return Ok((i64::try_from(pods.len()).unwrap_or(i64::MAX), least));
+        }
+        let mut scales: BTreeMap<String, i64> = BTreeMap::new();
+        for pod in pods {
+            let Some(owner) = controller(pod).cloned() else {
+                continue;
+            };
+            let (uid, scale) = self.scale_of(owner, text(pod, "namespace"))?;
+            scales.insert(uid, scale);
+        }
+        let expected = scales.values().sum();
+        let share = |field: &str| deployment::share(&spec[field], expected, true);
+        Ok(match spec["maxUnavailable"].is_null() {
+            true => (expected, share("minAvailable")),
+            false => (expected, (expected - share("maxUnavailable")).max(0)),
+        })
+    }
+
+    /// What the controller of a pod asks for, by its uid; that of a ReplicaSet is its Deployment.
+    fn scale_of(&mut self, owner: Value, namespace: &str) -> Result<(String, i64), String> {
+        let mut owner = owner;
+        if let Some(key) = self
+            .workload(&owner, namespace)
+            .filter(|it| it.plural == "replicasets")
+            && let Some(set) = self.store.find(&key)
+            && let Some(above) = controller(&set)
+        {
+            owner = above.clone();
+        }
+        let object = json!({
+            "apiVersion": owner["apiVersion"],
+            "kind": owner["kind"],
+            "metadata": {"name": owner["name"], "namespace": namespace},
+        });
+        let scale = self.read_scale(CONTROLLERS, &object);
+        let scale = scale.map_err(|failure| failure.message)?;
+        let uid = owner["uid"].as_str().unwrap_or_default().to_owned();
+        Ok((uid, number(&scale["spec"]["replicas"])))
+    }
+}
+
+/// The conditions of a budget, with the one that says whether pods may go.
+fn allowed(budget: &Value, status: &str, reason: &str, message: &str) -> Value {
+    const TYPE: &str = "DisruptionAllowed";
+    let known = condition(budget, TYPE).filter(|known| known["status"] == status);
+    let since = known.and_then(|known| known["lastTransitionTime"].as_str());
+    json!([{
+        "type": TYPE,
+        "status": status,
+        "observedGeneration": budget["metadata"]["generation"],
+        "lastTransitionTime": since.map_or_else(now, str::to_owned),
+        "reason": reason,
+        "message": message,
+    }])
+}
