@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use operator_schema::Schema;
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use super::position::Positions;
 use crate::diagnostic::Place;
@@ -115,13 +115,23 @@ pub struct PrinterColumn {
     pub name: String,
     #[serde(rename = "type")]
     pub type_: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "not_empty")]
     pub format: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "not_empty")]
     pub description: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "not_empty")]
     pub priority: Option<i32>,
     pub json_path: String,
+}
+
+/// An empty text and a zero count as absent, as the API server stores none: their fields in Go have `omitempty`.
+fn not_empty<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default + PartialEq,
+{
+    let value = Option::<T>::deserialize(deserializer)?;
+    Ok(value.filter(|value| *value != T::default()))
 }
 
 impl Api {

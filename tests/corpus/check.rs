@@ -6,9 +6,9 @@ use std::panic;
 use k8s_openapi::jiff::Timestamp;
 use kube::{CustomResourceExt, Resource};
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use crate::difference::schema_differences;
+use crate::difference::spec_differences;
 
 /// What `tests/corpus/round_trip.rs` writes for a version: `{"definition": …, "version": …, "objects": […]}`.
 pub fn check<K>(name: &str, case: &str) -> usize
@@ -30,16 +30,9 @@ where
         Err(_) => found.push("crd() panics".into()),
         Ok(crd) => {
             let crd = serde_json::to_value(&crd).expect("a definition is JSON");
-            facts(&case["definition"], &case["version"], &crd, &mut found);
-            let versions = case["definition"]["spec"]["versions"].as_array();
-            let defined = versions
-                .into_iter()
-                .flatten()
-                .find(|entry| entry["name"] == case["version"])
-                .map(|entry| &entry["schema"]["openAPIV3Schema"]);
+            let version = case["version"].as_str().expect("a name");
+            found.extend(spec_differences(&case["definition"], &crd, version));
             let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
-            let defined = defined.expect("it has a module");
-            found.extend(schema_differences(defined, schema));
             unstructural(schema, "", &mut found);
         }
     }
@@ -47,66 +40,6 @@ where
         println!("{name}: {fault}");
     }
     found.len()
-}
-
-/// Names, scope, subresources, columns and the like.
-fn facts(definition: &Value, version: &Value, crd: &Value, found: &mut Vec<String>) {
-    let spec = &definition["spec"];
-    let kind = spec["names"]["kind"].as_str().unwrap_or_default();
-    let versions = spec["versions"].as_array().expect("a list");
-    let theirs = versions.iter().find(|entry| entry["name"] == *version);
-    let (theirs, ours) = (
-        theirs.expect("it has a module"),
-        &crd["spec"]["versions"][0],
-    );
-    let is_unset = |value: &Value| {
-        [json!(null), json!(false), json!([]), json!({}), json!("")].contains(value)
-    };
-    let mut same = |what: &str, theirs: &Value, ours: &Value, unset: Value| {
-        let settled = |value: &Value| {
-            if is_unset(value) {
-                unset.clone()
-            } else {
-                value.clone()
-            }
-        };
-        if settled(theirs) != settled(ours) {
-            found.push(format!(
-                "{what}: {theirs} in the definition, {ours} in crd()"
-            ));
-        }
-    };
-    for key in ["group", "scope"] {
-        same(key, &spec[key], &crd["spec"][key], Value::Null);
-    }
-    same(
-        "name",
-        &definition["metadata"]["name"],
-        &crd["metadata"]["name"],
-        Value::Null,
-    );
-    for (key, unset) in [
-        ("kind", Value::Null),
-        ("plural", Value::Null),
-        ("singular", kind.to_lowercase().into()),
-        ("listKind", format!("{kind}List").into()),
-        ("shortNames", Value::Null),
-        ("categories", Value::Null),
-    ] {
-        same(key, &spec["names"][key], &crd["spec"]["names"][key], unset);
-    }
-    for key in [
-        "name",
-        "served",
-        "storage",
-        "subresources",
-        "additionalPrinterColumns",
-        "selectableFields",
-        "deprecated",
-        "deprecationWarning",
-    ] {
-        same(key, &theirs[key], &ours[key], Value::Null);
-    }
 }
 
 /// Where what was written is not what was read, but for the two things that k8s-openapi's types do: the time of a Condition keeps

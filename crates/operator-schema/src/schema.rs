@@ -14,23 +14,40 @@ use std::ops::Not;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Schema {
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "not_empty",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub description: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "not_empty",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub title: Option<String>,
     /// `object`, `array`, `string`, `integer`, `number`, `boolean`; absent with int-or-string and preserved fields.
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "type",
+        deserialize_with = "not_empty",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub type_: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "not_empty",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub format: Option<String>,
     #[serde(deserialize_with = "or_default", skip_serializing_if = "Not::not")]
     pub nullable: bool,
-    /// Present and `null` differs from absent.
-    #[serde(deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    /// The API server does not tell `null` from absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
-    #[serde(deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub example: Option<Value>,
-    #[serde(rename = "enum", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "enum",
+        deserialize_with = "not_empty",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub enum_: Option<Vec<Value>>,
 
     #[serde(
@@ -67,7 +84,10 @@ pub struct Schema {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub multiple_of: Option<Number>,
 
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "not_empty",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub pattern: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_length: Option<i64>,
@@ -90,11 +110,13 @@ pub struct Schema {
     pub preserve_unknown_fields: Option<bool>,
     #[serde(
         rename = "x-kubernetes-embedded-resource",
+        deserialize_with = "or_default",
         skip_serializing_if = "Not::not"
     )]
     pub embedded_resource: bool,
     #[serde(
         rename = "x-kubernetes-int-or-string",
+        deserialize_with = "or_default",
         skip_serializing_if = "Not::not"
     )]
     pub int_or_string: bool,
@@ -106,6 +128,7 @@ pub struct Schema {
     pub list_type: Option<String>,
     #[serde(
         rename = "x-kubernetes-list-map-keys",
+        deserialize_with = "or_default",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub list_map_keys: Vec<String>,
@@ -117,11 +140,16 @@ pub struct Schema {
     pub map_type: Option<String>,
     #[serde(
         rename = "x-kubernetes-validations",
+        deserialize_with = "or_default",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub validations: Vec<Rule>,
 
-    #[serde(rename = "externalDocs", skip_serializing_if = "Option::is_none")]
+    #[serde(
+        rename = "externalDocs",
+        deserialize_with = "without_empty_texts",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub external_docs: Option<Value>,
     /// Keywords that a CustomResourceDefinition's schema does not have, `$ref` among them.
     #[serde(flatten)]
@@ -141,20 +169,46 @@ pub enum SchemaOrBool {
 #[serde(rename_all = "camelCase", default)]
 pub struct Rule {
     pub rule: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "not_empty",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub message: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "not_empty",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub message_expression: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(
+        deserialize_with = "not_empty",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub field_path: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub optional_old_self: Option<bool>,
 }
 
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(deserializer).map(Some)
+/// A text or list that is empty counts as absent, as the API server stores none: its Go type has `omitempty`.
+fn not_empty<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default + PartialEq,
+{
+    let value = Option::<T>::deserialize(deserializer)?;
+    Ok(value.filter(|value| *value != T::default()))
+}
+
+/// An object without its empty texts, which the API server does not store either.
+fn without_empty_texts<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Value>, D::Error> {
+    let mut value = Option::<Value>::deserialize(deserializer)?;
+    if let Some(Value::Object(fields)) = &mut value {
+        fields.retain(|_, value| *value != "");
+    }
+    Ok(value)
 }
 
 /// A keyword that is `null` counts as absent, as for the API server.

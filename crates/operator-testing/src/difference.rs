@@ -1,26 +1,148 @@
-//! Where two schemas are not equal, but for what says nothing: the order of keys, and how a number is written.
+//! Where `crd()` differs from the spec that it was made from, but for what says nothing: the order of keys, how a number is written, and
+//! empty values that the API server does not store.
 
 use std::collections::BTreeSet;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
-use serde_json::Value;
+use serde_json::{Value, json};
+
+/// One line for each place where `crd()` has something else than the CustomResourceDefinition `spec` has for this version: in names,
+/// scope, subresources, printer columns, selectable fields or the schema.
+///
+/// # Panics
+///
+/// Where one of them lacks the version or its schema.
+pub fn spec_differences(spec: &Value, crd: &Value, version: &str) -> Vec<String> {
+    let mut found = vec![];
+    differences("/spec/names", &names(spec), &names(crd), &mut found);
+    for part in ["group", "scope"] {
+        let path = format!("/spec/{part}");
+        differences(&path, &spec["spec"][part], &crd["spec"][part], &mut found);
+    }
+    let (theirs, ours) = (of_version(spec, version), of_version(crd, version));
+    for part in [
+        "served",
+        "storage",
+        "deprecated",
+        "deprecationWarning",
+        "subresources",
+        "additionalPrinterColumns",
+        "selectableFields",
+    ] {
+        let (theirs, ours) = (without_nothing(&theirs[part]), without_nothing(&ours[part]));
+        differences(&format!("/{part}"), &theirs, &ours, &mut found);
+    }
+    let schema = |version: &Value| version["schema"]["openAPIV3Schema"].clone();
+    found.extend(schema_differences(&schema(&theirs), &schema(&ours)));
+    found
+}
+
+/// The entry of a version in a CustomResourceDefinition.
+pub fn of_version(definition: &Value, version: &str) -> Value {
+    let versions = definition["spec"]["versions"].as_array();
+    let mut versions = versions.into_iter().flatten();
+    let entry = versions.find(|entry| entry["name"] == version);
+    entry
+        .unwrap_or_else(|| panic!("there is no version {version}"))
+        .clone()
+}
+
+/// `spec.names`, completed as the API server does it.
+fn names(definition: &Value) -> Value {
+    let names = &definition["spec"]["names"];
+    let kind = names["kind"].as_str().unwrap_or_default();
+    let or = |name: &Value, implied: String| match name.as_str() {
+        None | Some("") => json!(implied),
+        Some(name) => json!(name),
+    };
+    json!({
+        "kind": kind,
+        "plural": names["plural"],
+        "singular": or(&names["singular"], kind.to_lowercase()),
+        "listKind": or(&names["listKind"], format!("{kind}List")),
+        "shortNames": without_nothing(&names["shortNames"]),
+        "categories": without_nothing(&names["categories"]),
+    })
+}
+
+/// Absent, `false`, and empty are one thing where the API server reads them so; a subresource `status: {}` is something.
+fn without_nothing(value: &Value) -> Value {
+    match value {
+        Value::Bool(false) => Value::Null,
+        Value::Array(items) if items.is_empty() => Value::Null,
+        Value::Array(items) => items.iter().map(without_nothing).collect(),
+        Value::Object(fields) => {
+            let kept =
+                |(_, value): &(&String, &Value)| !value.is_null() && **value != 0 && **value != "";
+            let fields: serde_json::Map<String, Value> = fields
+                .iter()
+                .filter(kept)
+                .map(|(key, value)| (key.clone(), value.clone()))
+                .collect();
+            if fields.is_empty() {
+                Value::Null
+            } else {
+                Value::Object(fields)
+            }
+        }
+        value => value.clone(),
+    }
+}
 
 /// One line for each place, with its JSON pointer, where `crd()` has another schema than the spec.
 ///
 /// What every kind has (`apiVersion`, `kind` and `metadata` where nothing is asked of them) and the root's title do not count, nor do
 /// keywords that definitions do not have.
-pub fn schema_differences(spec: &Value, crd: &Value) -> Vec<String> {
+fn schema_differences(spec: &Value, crd: &Value) -> Vec<String> {
     let mut found = vec![];
     let known: JSONSchemaProps =
         serde_json::from_value(spec.clone()).expect("the spec has a schema");
     let spec = serde_json::to_value(known).expect("a schema is JSON");
-    differences(
-        "",
-        &without_envelope(spec),
-        &without_envelope(crd.clone()),
-        &mut found,
-    );
+    let settled = |mut schema: Value| {
+        drop_empty(&mut schema);
+        without_envelope(schema)
+    };
+    differences("", &settled(spec), &settled(crd.clone()), &mut found);
     found
+}
+
+/// Keywords that the API server stores with any value. Of all others it drops `false`, `""`, `[]` and `{}`: their fields in Go have
+/// [`omitempty`], and are no pointers.
+///
+/// [`omitempty`]: https://pkg.go.dev/k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1#JSONSchemaProps
+const KEPT: [&str; 7] = [
+    "additionalItems",
+    "additionalProperties",
+    "default",
+    "example",
+    "externalDocs",
+    "items",
+    "not",
+];
+
+/// Takes the empty values that the API server does not store out of a schema.
+fn drop_empty(schema: &mut Value) {
+    let Value::Object(keywords) = schema else {
+        return;
+    };
+    let empty = [json!(false), json!(""), json!([]), json!({})];
+    keywords.retain(|keyword, value| KEPT.contains(&keyword.as_str()) || !empty.contains(value));
+    for (keyword, value) in keywords {
+        match (keyword.as_str(), value) {
+            ("items" | "additionalProperties" | "not", schema) => drop_empty(schema),
+            ("allOf" | "anyOf" | "oneOf", Value::Array(schemas)) => {
+                schemas.iter_mut().for_each(drop_empty);
+            }
+            ("properties", Value::Object(schemas)) => schemas.values_mut().for_each(drop_empty),
+            ("x-kubernetes-validations", Value::Array(rules)) => {
+                for rule in rules.iter_mut().filter_map(Value::as_object_mut) {
+                    rule.retain(|_, value| *value != "");
+                }
+            }
+            ("externalDocs", Value::Object(docs)) => docs.retain(|_, value| *value != ""),
+            _ => {}
+        }
+    }
 }
 
 fn without_envelope(mut schema: Value) -> Value {
@@ -72,7 +194,6 @@ fn set(names: &Value) -> Option<BTreeSet<&str>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     #[test]
     fn what_says_nothing_is_no_difference() {
@@ -88,6 +209,27 @@ mod tests {
             },
         });
         assert_eq!(schema_differences(&spec, &crd), [""; 0]);
+    }
+
+    #[test]
+    fn empty_values_that_the_api_server_drops_are_no_difference() {
+        let spec = json!({
+            "type": "object", "required": [], "properties": {}, "anyOf": [], "description": "", "nullable": false,
+            "additionalProperties": {
+                "type": "string", "enum": [], "not": {"pattern": ""}, "items": null, "default": "", "externalDocs": {"url": ""},
+                "x-kubernetes-validations": [{"rule": "true", "message": ""}],
+            },
+        });
+        let crd = json!({
+            "type": "object",
+            "additionalProperties": {
+                "type": "string", "not": {}, "default": "", "externalDocs": {}, "x-kubernetes-validations": [{"rule": "true"}],
+            },
+        });
+        assert_eq!(schema_differences(&spec, &crd), [""; 0]);
+        let bare = json!({"type": "object", "additionalProperties": {"type": "string"}});
+        let kept = schema_differences(&spec, &bare);
+        assert_eq!(kept.len(), 4, "{kept:#?}");
     }
 
     #[test]

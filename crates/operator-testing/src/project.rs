@@ -4,10 +4,10 @@ use kube::Resource;
 use kube::core::CustomResourceExt;
 use operator_schema::Schema;
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::Result;
-use crate::difference::schema_differences;
+use crate::difference::{of_version, spec_differences};
 
 /// Reads an object of YAML, such as a sample of `manifests/samples/`.
 pub fn sample<K: DeserializeOwned>(yaml: &str) -> Result<K> {
@@ -35,32 +35,11 @@ pub fn condition<K: Serialize>(object: &K, type_: &str) -> Option<String> {
 pub fn assert_is_spec<K: CustomResourceExt + Resource<DynamicType = ()>>(spec: &str) {
     let definition = definition(spec, &K::kind(&()));
     let crd = serde_json::to_value(K::crd()).expect("a definition is JSON");
-    let version = K::version(&());
-    assert_eq!(names(&crd), names(&definition), "names");
-    for part in ["group", "scope"] {
-        assert_eq!(crd["spec"][part], definition["spec"][part], "{part}");
-    }
-    let (ours, theirs) = (
-        of_version(&crd, &version),
-        of_version(&definition, &version),
+    let differences = spec_differences(&definition, &crd, &K::version(&()));
+    assert!(
+        differences.is_empty(),
+        "crd() is not its spec: {differences:#?}"
     );
-    for part in [
-        "served",
-        "storage",
-        "deprecated",
-        "subresources",
-        "additionalPrinterColumns",
-        "selectableFields",
-    ] {
-        assert_eq!(
-            without_nothing(&ours[part]),
-            without_nothing(&theirs[part]),
-            "{part}"
-        );
-    }
-    let schema = |version: &Value| version["schema"]["openAPIV3Schema"].clone();
-    let differences = schema_differences(&schema(&theirs), &schema(&ours));
-    assert!(differences.is_empty(), "schema: {differences:#?}");
 }
 
 /// The schema of a kind's version, as `crd()` has it, for tests of what the API server would say of an object.
@@ -113,59 +92,6 @@ fn definition(spec: &str, kind: &str) -> Value {
             value["kind"] == "CustomResourceDefinition" && value["spec"]["names"]["kind"] == kind
         })
         .unwrap_or_else(|| panic!("the spec does not define {kind}"))
-}
-
-fn of_version(definition: &Value, version: &str) -> Value {
-    let versions = definition["spec"]["versions"].as_array();
-    let found = versions
-        .into_iter()
-        .flatten()
-        .find(|found| found["name"] == version);
-    found
-        .unwrap_or_else(|| panic!("there is no version {version}"))
-        .clone()
-}
-
-/// `spec.names`, completed as the API server does it.
-fn names(definition: &Value) -> Value {
-    let names = &definition["spec"]["names"];
-    let kind = names["kind"].as_str().unwrap_or_default();
-    let or = |name: &Value, implied: String| match name.as_str() {
-        None | Some("") => json!(implied),
-        Some(name) => json!(name),
-    };
-    json!({
-        "kind": kind,
-        "plural": names["plural"],
-        "singular": or(&names["singular"], kind.to_lowercase()),
-        "listKind": or(&names["listKind"], format!("{kind}List")),
-        "shortNames": without_nothing(&names["shortNames"]),
-        "categories": without_nothing(&names["categories"]),
-    })
-}
-
-/// Absent, `false`, and empty are one thing where the API server reads them so; a subresource `status: {}` is something.
-fn without_nothing(value: &Value) -> Value {
-    match value {
-        Value::Bool(false) => Value::Null,
-        Value::Array(items) if items.is_empty() => Value::Null,
-        Value::Array(items) => items.iter().map(without_nothing).collect(),
-        Value::Object(fields) => {
-            let kept =
-                |(_, value): &(&String, &Value)| !value.is_null() && **value != 0 && **value != "";
-            let fields: serde_json::Map<String, Value> = fields
-                .iter()
-                .filter(kept)
-                .map(|(key, value)| (key.clone(), value.clone()))
-                .collect();
-            if fields.is_empty() {
-                Value::Null
-            } else {
-                Value::Object(fields)
-            }
-        }
-        value => value.clone(),
-    }
 }
 
 #[cfg(test)]

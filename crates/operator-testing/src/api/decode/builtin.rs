@@ -296,7 +296,12 @@ fn settle_fields(
 /// Whether Go leaves the value out: an empty list or map.
 fn is_left_out(name: &str, schema: &Schema, value: &Value) -> bool {
     match value {
-        Value::Array(items) => items.is_empty() && !["rules", "managedFields"].contains(&name),
+        // a value of any type, such as the default of a schema, stays
+        Value::Array(items) => {
+            items.is_empty()
+                && resolve(schema).type_.as_deref() == Some("array")
+                && !["rules", "managedFields"].contains(&name)
+        }
         Value::Object(fields) => {
             fields.is_empty() && resolve(schema).additional_properties.is_some()
         }
