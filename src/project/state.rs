@@ -148,7 +148,7 @@ impl Kind {
 }
 
 /// Names that a module cannot have beside what stands in the files that declare it.
-pub const USED_MODULES: [&str; 2] = ["generated", "operator_runtime"];
+pub const USED_MODULES: [&str; 3] = ["faults", "generated", "operator_runtime"];
 
 /// A kind's module where nothing else is said: `HTTPRoute` lives in `http_route`.
 pub fn module_name(kind: &str) -> String {

@@ -1,25 +1,30 @@
 //! `src/controllers/<kind>.rs` and `tests/<kind>.rs`: an example that is true for the schema of its kind.
 
 use serde::Serialize;
+use serde_json::{Value, json};
 
-use super::template::fill;
+use super::{
+    names::{Names, words},
+    status,
+    template::fill,
+};
 use crate::{
     crd::{Api, Scope, Version},
-    project::{Kind, is_keyword, module_name, version_module},
+    project::Kind,
     rustfmt::literal,
     types::{Access, KindFacts},
 };
 
 /// What the example keeps for each object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Child {
+pub(super) enum Child {
     /// For a kind that has replicas or the scale subresource.
     Deployment,
     ConfigMap,
 }
 
 impl Child {
-    fn of(version: &Version) -> Self {
+    pub(super) fn of(version: &Version) -> Self {
         let spec = version.schema.properties.get("spec");
         let replicas = spec.and_then(|spec| spec.properties.get("replicas"));
         let counts = replicas.is_some_and(|replicas| replicas.type_.as_deref() == Some("integer"));
@@ -36,6 +41,34 @@ impl Child {
             Self::ConfigMap => "config_map.rs.j2",
         }
     }
+
+    /// The condition that the templates set: where the child runs, where it does not yet, and where it could not be applied.
+    pub(super) fn conditions(self) -> [Value; 3] {
+        const REFUSED: &str = "the API server refused the child: configmaps \"name\" is forbidden";
+        let (reason, message, pending) = match self {
+            Self::Deployment => (
+                "ReplicasReady",
+                "1 of 1 replicas are ready",
+                "ReplicasNotReady",
+            ),
+            Self::ConfigMap => (
+                "Applied",
+                "the ConfigMap holds the current spec",
+                "ApplyFailed",
+            ),
+        };
+        let condition = |status: &str, reason: &str, message: &str| {
+            json!({
+                "type": "Ready", "status": status, "reason": reason, "message": message, "observedGeneration": 1,
+                "lastTransitionTime": "2006-01-02T15:04:05Z", "lastUpdateTime": "2006-01-02T15:04:05Z",
+            })
+        };
+        [
+            condition("True", reason, message),
+            condition("False", pending, message),
+            condition("False", "ApplyFailed", REFUSED),
+        ]
+    }
 }
 
 /// The kind of the example's child, as `owns` names it.
@@ -51,8 +84,10 @@ pub fn example_child(api: &Api) -> &'static str {
 struct Context<'a> {
     name: &'a str,
     crate_name: String,
-    /// The Rust type.
-    kind: &'a str,
+    /// The Rust type, as the files name it.
+    kind: String,
+    /// What imports it from its module: its name, or `Event as EventObject`.
+    import: String,
     module: String,
     version: String,
     /// An object of the kind, and the collection of them, as variables.
@@ -61,6 +96,8 @@ struct Context<'a> {
     cleanup: bool,
     finalizer: String,
     status: bool,
+    /// The status of the object, or its default, as an expression.
+    status_read: String,
     /// Statements that fill the status, but for the conditions.
     status_lines: Vec<String>,
     /// The conditions to write, as an expression; empty where there are none.
@@ -82,11 +119,38 @@ struct Context<'a> {
     child_namespace: String,
 }
 
-/// The texts of the controller and of its test.
-pub fn files(project: &str, kind: &Kind, api: &Api, facts: &KindFacts) -> (String, String) {
+/// The texts of the controller and of its test. `sample` is an object of the kind.
+pub fn files(
+    project: &str,
+    kind: &Kind,
+    api: &Api,
+    facts: &KindFacts,
+    sample: Option<&Value>,
+) -> (String, String) {
+    let child = Child::of(api.storage_version());
+    let fill_both = |names: Names| {
+        let context = context(project, kind, api, facts, sample, names);
+        (
+            fill(&format!("src/controllers/{}", child.template()), &context),
+            fill(&format!("tests/{}", child.template()), &context),
+        )
+    };
+    // with names that are none of the kind's, the texts have those of the templates alone
+    let (controller, test) = fill_both(Names::placeholders());
+    let words = words(&controller).chain(words(&test)).collect();
+    fill_both(Names::of(project, kind, api, facts, &words))
+}
+
+fn context<'a>(
+    project: &'a str,
+    kind: &Kind,
+    api: &Api,
+    facts: &KindFacts,
+    sample: Option<&Value>,
+    names: Names,
+) -> Context<'a> {
     let version = api.storage_version();
-    let child = Child::of(version);
-    let (var, objects) = variables(api);
+    let var = names.var;
     let image = facts
         .access(&["spec", "image"])
         .filter(|found| found.rust_type == "String");
@@ -97,31 +161,24 @@ pub fn files(project: &str, kind: &Kind, api: &Api, facts: &KindFacts) -> (Strin
         ),
         Scope::Cluster => ("Api::all(server.client())", format!("{project:?}")),
     };
-    let status = facts.status.as_ref().filter(|status| status.has_default);
-    let status_lines = status
-        .map(|_| status_lines(child, version, facts, &var))
-        .unwrap_or_default();
-    let tells = writes_status(version, facts);
-    let conditions = match status.and_then(|status| status.conditions.as_ref()) {
-        Some(conditions) if conditions.optional => {
-            format!("status.{}.get_or_insert_default()", conditions.ident)
-        }
-        Some(conditions) => format!("&mut status.{}", conditions.ident),
-        None => String::new(),
-    };
-    let context = Context {
+    let status = status::example(Child::of(version), version, facts, sample, &var);
+    let is_written = status.is_some();
+    let status = status.unwrap_or_default();
+    Context {
         name: project,
-        crate_name: project.replace('-', "_"),
-        kind: &facts.root,
-        module: kind.module_name(),
-        version: version_module(&version.name),
+        crate_name: names.crate_name,
+        kind: names.kind,
+        import: names.import,
+        module: names.module,
+        version: names.version,
         cleanup: kind.cleanup,
         finalizer: format!("{}/{project}", api.group),
-        status: tells,
-        status_lines,
-        conditions,
+        status: is_written,
+        status_read: status.read,
+        status_lines: status.lines,
+        conditions: status.conditions,
         replicas: replicas(version, facts, &var),
-        more: more(version),
+        more: more(version, facts, sample),
         image: image.is_some(),
         image_constant: image
             .as_ref()
@@ -146,52 +203,13 @@ pub fn files(project: &str, kind: &Kind, api: &Api, facts: &KindFacts) -> (Strin
         api: scope_api,
         child_namespace,
         var,
-        objects,
-    };
-    (
-        fill(&format!("src/controllers/{}", child.template()), &context),
-        fill(&format!("tests/{}", child.template()), &context),
-    )
-}
-
-/// Whether the example knows a field of the status.
-pub fn writes_status(version: &Version, facts: &KindFacts) -> bool {
-    let status = facts.status.as_ref().filter(|status| status.has_default);
-    status.is_some_and(|status| {
-        status.conditions.is_some()
-            || !status_lines(Child::of(version), version, facts, "").is_empty()
-    })
-}
-
-/// Names that the templates use for something else.
-const USED: [&str; 16] = [
-    "applied",
-    "client",
-    "config_map",
-    "config_maps",
-    "cx",
-    "deployment",
-    "deployments",
-    "labels",
-    "made",
-    "name",
-    "operator",
-    "others",
-    "pod",
-    "replicas",
-    "server",
-    "status",
-];
-
-fn variables(api: &Api) -> (String, String) {
-    let var = module_name(&api.names.kind);
-    let objects = module_name(&api.names.plural);
-    let usable = |name: &str| !USED.contains(&name) && !is_keyword(name);
-    if usable(&var) && usable(&objects) && var != objects {
-        (var, objects)
-    } else {
-        ("object".into(), "objects".into())
+        objects: names.objects,
     }
+}
+
+/// Whether the example writes a status.
+pub fn writes_status(version: &Version, facts: &KindFacts, sample: Option<&Value>) -> bool {
+    status::example(Child::of(version), version, facts, sample, "").is_some()
 }
 
 /// Where the wanted number of replicas stands.
@@ -204,115 +222,70 @@ fn replicas_path(version: &Version) -> Vec<&str> {
     path.trim_start_matches('.').split('.').collect()
 }
 
-/// Not where a bound, a rule or a union of the schema may forbid it.
-fn more(version: &Version) -> String {
-    let mut schema = &version.schema;
-    let mut patch = "replicas + 1".to_owned();
+/// Not where a bound, a rule or a union of the schema may forbid it, nor where the sample has no place for it.
+fn more(version: &Version, facts: &KindFacts, sample: Option<&Value>) -> String {
     let path = replicas_path(version);
+    if replicas_access(version, facts).is_none() {
+        return String::new();
+    }
+    let mut schema = &version.schema;
+    let mut object = sample;
+    let mut patch = "replicas + 1".to_owned();
     for wire in &path {
         let has_union =
             !(schema.one_of.is_empty() && schema.any_of.is_empty() && schema.all_of.is_empty());
         let Some(property) = schema.properties.get(*wire) else {
             return String::new();
         };
-        if !schema.validations.is_empty() || has_union || schema.not.is_some() {
+        if !schema.validations.is_empty()
+            || has_union
+            || schema.not.is_some()
+            || !object.is_some_and(Value::is_object)
+        {
             return String::new();
         }
+        object = object.and_then(|object| object.get(*wire));
         schema = property;
     }
-    if schema.maximum.is_some() || schema.enum_.is_some() || !schema.validations.is_empty() {
+    let has_union =
+        !(schema.one_of.is_empty() && schema.any_of.is_empty() && schema.all_of.is_empty());
+    if schema.maximum.is_some()
+        || schema.multiple_of.is_some()
+        || schema.enum_.is_some()
+        || schema.not.is_some()
+        || has_union
+        || !schema.validations.is_empty()
+    {
         return String::new();
     }
     for wire in path.iter().rev() {
-        patch = format!("{{{wire:?}: {patch}}}");
+        patch = format!("{{{}: {patch}}}", literal(wire));
     }
     patch
 }
 
+/// The field of the wanted number of replicas, if it is a whole number.
+fn replicas_access(version: &Version, facts: &KindFacts) -> Option<Access> {
+    let access = facts.access(&replicas_path(version))?;
+    matches!(access.rust_type.as_str(), "i32" | "i64").then_some(access)
+}
+
 /// How many replicas are wanted, as `i32`.
 fn replicas(version: &Version, facts: &KindFacts, var: &str) -> String {
-    let path = replicas_path(version);
-    let Some(access) = facts.access(&path) else {
+    let Some(access) = replicas_access(version, facts) else {
         return "1".into();
     };
-    let default = access
-        .default
-        .as_ref()
-        .and_then(serde_json::Value::as_i64)
-        .unwrap_or(1);
+    let default = access.default.as_ref().and_then(Value::as_i64);
     let value = match access.read_defaulted(var) {
         Some(value) => value,
-        None if access.is_optional() => format!("{}.unwrap_or({default})", access.read(var)),
+        None if access.is_optional() => {
+            let default = default.and_then(|default| i32::try_from(default).ok());
+            format!("{}.unwrap_or({})", access.read(var), default.unwrap_or(1))
+        }
         None => access.read(var),
     };
     match access.rust_type.as_str() {
         "i32" => value,
         _ => format!("i32::try_from({value}).unwrap_or(i32::MAX)"),
     }
-}
-
-fn status_lines(child: Child, version: &Version, facts: &KindFacts, var: &str) -> Vec<String> {
-    let mut lines = vec![];
-    let mut set = |access: Option<Access>, rust_type: &str, value: String| {
-        let Some(access) =
-            access.filter(|access| access.is_shallow() && access.rust_type == rust_type)
-        else {
-            return;
-        };
-        let value = if access.is_optional() {
-            value
-        } else {
-            format!("{value}.unwrap_or_default()")
-        };
-        lines.push(format!("status.{} = {value};", access.ident()));
-    };
-    set(
-        facts.access(&["status", "observedGeneration"]),
-        "i64",
-        format!("{var}.metadata.generation"),
-    );
-    let (Child::Deployment, Some(scale)) = (child, &version.scale) else {
-        return lines;
-    };
-    let at = |path: &str| {
-        let path: Vec<&str> = path.trim_start_matches('.').split('.').collect();
-        facts
-            .access(&path)
-            .filter(|access| path[0] == "status" && access.is_shallow())
-    };
-    if let Some(replicas) = at(&scale.status_replicas_path)
-        && let "i32" | "i64" = replicas.rust_type.as_str()
-    {
-        let widen = if replicas.rust_type == "i64" {
-            ".map(i64::from)"
-        } else {
-            ""
-        };
-        let zero = if replicas.is_last_optional() {
-            ""
-        } else {
-            ".unwrap_or_default()"
-        };
-        // of a child that could not be applied, nothing new is known
-        lines.push("if let Ok(child) = &applied {".into());
-        lines.push("    let observed = child.status.as_ref();".into());
-        lines.push(format!(
-            "    status.{} = observed.and_then(|status| status.replicas){widen}{zero};",
-            replicas.ident()
-        ));
-        lines.push("}".into());
-    }
-    if let Some(selector) = scale.label_selector_path.as_deref().and_then(at)
-        && selector.rust_type == "String"
-    {
-        let text = "labels.iter().map(|(key, value)| format!(\"{key}={value}\")).collect::<Vec<_>>().join(\",\")";
-        let text = if selector.is_last_optional() {
-            format!("Some({text})")
-        } else {
-            text.into()
-        };
-        lines.push(format!("let labels = labels(&{var}, cx);"));
-        lines.push(format!("status.{} = {text};", selector.ident()));
-    }
-    lines
 }

@@ -215,7 +215,7 @@ fn kind_files(
             typed.sample = made.sample.as_ref().filter(|_| is_there).map(|_| file);
             made.has_status = version.status_subresource;
             let facts = &module_of_version.facts;
-            if made.has_status && !controller::writes_status(version, facts) {
+            if made.has_status && !controller::writes_status(version, facts, made.sample.as_ref()) {
                 typed.unused = Some(PolicyRule {
                     api_groups: Some(vec![api.group.clone()]),
                     resources: Some(vec![format!("{}/status", api.names.plural)]),
@@ -224,7 +224,7 @@ fn kind_files(
                 });
             }
             let (controller, test) =
-                controller::files(&project.state.name, kind, api, &module_of_version.facts);
+                controller::files(&project.state.name, kind, api, facts, made.sample.as_ref());
             rendered.tree.insert(
                 format!("src/controllers/{module}.rs"),
                 Owner::User,

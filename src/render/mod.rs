@@ -5,8 +5,10 @@ mod controller;
 mod fault_test;
 mod generated_test;
 mod layout;
+mod names;
 mod registry;
 mod sample;
+mod status;
 mod template;
 mod vendor;
 

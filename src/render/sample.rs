@@ -1,6 +1,6 @@
 //! Objects of a kind, made from its schema: the sample, and arbitrary ones.
 
-use operator_schema::{Objects, Schema};
+use operator_schema::{Objects, Schema, Violation};
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -14,29 +14,38 @@ pub fn sample(api: &Api, version: &Version) -> Result<Value, Diagnostic> {
     let root = match made {
         Ok(Value::Object(root)) => root,
         Ok(_) => Map::new(),
-        Err(none) => {
-            let first = none.violations.first();
-            let why = first
-                .map(|violation| format!("{}: {}", violation.path, violation.detail))
-                .unwrap_or_default();
-            return Err(Diagnostic {
-                code: Code::NoValidSample,
-                severity: Severity::Warning,
-                pointer: version.schema_pointer(),
-                message: format!(
-                    "no sample could be made that its schema accepts; the closest has {why}"
-                ),
-                instead: Some("the project has no sample and no test of the kind".into()),
-                help: Some("write one by hand where the tests need it".into()),
-            });
-        }
+        Err(none) => return Err(no_sample(version, &none.violations)),
     };
     let name = format!("{}-sample", api.names.singular);
     let mut sample = whole(api, version, &name, root);
+    let required = version.schema.required.iter().any(|wire| wire == "status");
+    if required && !version.status_subresource {
+        return Ok(sample);
+    }
     if let Some(sample) = sample.as_object_mut() {
         sample.shift_remove("status");
     }
+    if required {
+        // the API server takes the status out of what is created, before it looks for what is required
+        let violations = operator_schema::violations(&version.schema, &sample);
+        return Err(no_sample(version, &violations));
+    }
     Ok(sample)
+}
+
+fn no_sample(version: &Version, violations: &[Violation]) -> Diagnostic {
+    let first = violations.first();
+    let why = first
+        .map(|violation| format!("{}: {}", violation.path, violation.detail))
+        .unwrap_or_default();
+    Diagnostic {
+        code: Code::NoValidSample,
+        severity: Severity::Warning,
+        pointer: version.schema_pointer(),
+        message: format!("no sample could be made that its schema accepts; the closest has {why}"),
+        instead: Some("the project has no sample and no test of the kind".into()),
+        help: Some("write one by hand where the tests need it".into()),
+    }
 }
 
 /// `count` arbitrary objects of the kind that its schema accepts, the sample first; fewer only if there is none.

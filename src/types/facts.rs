@@ -1,10 +1,10 @@
 //! What a controller must know of the types of its kind, read off the graph, so that it is true by construction.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::{
     accessor,
-    graph::{Shape, Type, TypeGraph},
+    graph::{Field, Shape, Type, TypeGraph},
     record,
 };
 use crate::crd::Version;
@@ -19,9 +19,11 @@ pub struct KindFacts {
     graph: TypeGraph,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct StatusFacts {
-    pub has_default: bool,
+    pub wrapped: Wrapped,
+    /// What the default of its struct writes, without nulls; `None` where it has no default.
+    pub zero: Option<Value>,
     /// A list of objects that have at least `type` and `status`, and no other required field than those of metav1.Condition and
     /// `lastUpdateTime`.
     pub conditions: Option<ConditionsFacts>,
@@ -30,14 +32,34 @@ pub struct StatusFacts {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConditionsFacts {
     pub ident: String,
-    pub optional: bool,
+    pub wrapped: Wrapped,
+    /// The fields of a condition that its type has.
+    pub fields: Vec<String>,
+}
+
+/// How often the Rust type of a field is an `Option`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wrapped {
+    Bare,
+    Option,
+    /// Where null and absent are two values.
+    Nested,
+}
+
+impl Wrapped {
+    fn of(field: &Field) -> Self {
+        match field.tells_null_from_absent() {
+            true => Self::Nested,
+            false if field.optional || field.nullable => Self::Option,
+            false => Self::Bare,
+        }
+    }
 }
 
 /// A path of fields from the root, as Rust sees it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Access {
-    /// `(ident, is an Option)`.
-    steps: Vec<(String, bool)>,
+    steps: Vec<(String, Wrapped)>,
     /// Of the value at the end, without the `Option`.
     pub rust_type: String,
     is_copy: bool,
@@ -54,23 +76,22 @@ impl KindFacts {
             .iter()
             .find(|field| field.wire == "status")
             .filter(|_| version.status_subresource);
-        let status = status
-            .and_then(|status| graph.as_struct(&status.type_))
-            .map(|status| StatusFacts {
-                has_default: status.has_default,
-                conditions: status
-                    .fields
-                    .iter()
-                    .find(|field| {
-                        field.wire == "conditions"
-                            && !field.nullable
-                            && is_settable(&graph, &field.type_)
-                    })
-                    .map(|field| ConditionsFacts {
-                        ident: field.ident.clone(),
-                        optional: field.optional,
-                    }),
-            });
+        let status = status.and_then(|status| {
+            let inner = graph.as_struct(&status.type_)?;
+            let conditions = inner
+                .fields
+                .iter()
+                .find(|field| field.wire == "conditions" && is_settable(&graph, &field.type_));
+            Some(StatusFacts {
+                wrapped: Wrapped::of(status),
+                zero: inner.has_default.then(|| zero(&graph, &inner.fields)),
+                conditions: conditions.map(|field| ConditionsFacts {
+                    ident: field.ident.clone(),
+                    wrapped: Wrapped::of(field),
+                    fields: condition_fields(&graph, &field.type_),
+                }),
+            })
+        });
         Self {
             root: graph.root_name.clone(),
             has_spec: graph.root.iter().any(|field| field.wire == "spec"),
@@ -89,10 +110,8 @@ impl KindFacts {
         let mut fields = &self.graph.root;
         let mut steps = vec![];
         for (index, wire) in path.iter().enumerate() {
-            let field = fields
-                .iter()
-                .find(|field| field.wire == *wire && !field.tells_null_from_absent())?;
-            steps.push((field.ident.clone(), field.optional || field.nullable));
+            let field = fields.iter().find(|field| field.wire == *wire)?;
+            steps.push((field.ident.clone(), Wrapped::of(field)));
             if index + 1 == path.len() {
                 let (rust_type, is_copy) = match &field.type_ {
                     Type::String => ("String", false),
@@ -118,7 +137,8 @@ impl KindFacts {
 impl Access {
     /// Whether the expression of [`read`](Self::read) is an `Option`.
     pub fn is_optional(&self) -> bool {
-        self.steps.iter().any(|(_, optional)| *optional)
+        let mut steps = self.steps.iter();
+        steps.any(|(_, wrapped)| *wrapped != Wrapped::Bare)
     }
 
     /// An owned value or `Option` of the value of the object in the variable `var`.
@@ -126,28 +146,28 @@ impl Access {
         let mut text = var.to_owned();
         let mut optional = false;
         let last = self.steps.len() - 1;
-        for (index, (ident, is_option)) in self.steps.iter().enumerate() {
-            let clone = index == last && !self.is_copy;
+        for (index, (ident, wrapped)) in self.steps.iter().enumerate() {
+            let borrow = match (index == last, wrapped) {
+                (true, Wrapped::Nested) if self.is_copy => ".flatten()",
+                (true, Wrapped::Nested) => ".clone().flatten()",
+                (true, _) if self.is_copy => "",
+                (true, _) => ".clone()",
+                (false, Wrapped::Bare) => "",
+                (false, Wrapped::Option) => ".as_ref()",
+                (false, Wrapped::Nested) => ".as_ref().and_then(Option::as_ref)",
+            };
             if !optional {
-                text += &format!(".{ident}");
-                let more = index < last;
-                text += match (is_option, more) {
-                    (true, true) => ".as_ref()",
-                    _ if clone => ".clone()",
-                    _ => "",
-                };
-                optional = *is_option;
+                text += &format!(".{ident}{borrow}");
             } else {
                 let parent = &self.steps[index - 1].0;
-                let value = match (is_option, index == last, clone) {
-                    (true, false, _) => format!("{parent}.{ident}.as_ref()"),
-                    (_, _, true) => format!("{parent}.{ident}.clone()"),
-                    (true, true, false) | (false, true, false) => format!("{parent}.{ident}"),
-                    (false, false, _) => format!("&{parent}.{ident}"),
+                let (method, borrowed) = match wrapped {
+                    Wrapped::Bare if index < last => ("map", "&"),
+                    Wrapped::Bare => ("map", ""),
+                    Wrapped::Option | Wrapped::Nested => ("and_then", ""),
                 };
-                let method = if *is_option { "and_then" } else { "map" };
-                text += &format!(".{method}(|{parent}| {value})");
+                text += &format!(".{method}(|{parent}| {borrowed}{parent}.{ident}{borrow})");
             }
+            optional |= *wrapped != Wrapped::Bare;
         }
         text
     }
@@ -156,7 +176,8 @@ impl Access {
     pub fn read_defaulted(&self, var: &str) -> Option<String> {
         let accessor = self.accessor.as_ref()?;
         let (_, before) = self.steps.split_last()?;
-        if before.iter().any(|(_, optional)| *optional) || before.is_empty() {
+        let is_bare = |(_, wrapped): &(String, Wrapped)| *wrapped == Wrapped::Bare;
+        if !before.iter().all(is_bare) || before.is_empty() {
             return None;
         }
         let path: String = before
@@ -180,22 +201,60 @@ impl Access {
             .unwrap_or_default()
     }
 
-    /// Whether the last field is an `Option`.
-    pub fn is_last_optional(&self) -> bool {
-        self.steps.last().is_some_and(|(_, optional)| *optional)
+    /// How often the last field is an `Option`.
+    pub fn last(&self) -> Wrapped {
+        self.steps
+            .last()
+            .map_or(Wrapped::Bare, |(_, wrapped)| *wrapped)
     }
 }
 
+/// What the default of a struct with these fields writes, without nulls, as the runtime sends none.
+fn zero(graph: &TypeGraph, fields: &[Field]) -> Value {
+    let is_written = |field: &&Field| !field.optional && !field.nullable;
+    let entries = fields.iter().filter(is_written).map(|field| {
+        let value = match &field.type_ {
+            Type::String => "".into(),
+            Type::Bool => false.into(),
+            Type::I32 | Type::I64 => 0.into(),
+            Type::Vec(_) => Value::Array(vec![]),
+            Type::Kubernetes(found) => found.zero().unwrap_or_default(),
+            type_ => match graph.as_struct(type_) {
+                Some(inner) => zero(graph, &inner.fields),
+                None => Value::Object(Map::new()),
+            },
+        };
+        (field.wire.clone(), value)
+    });
+    Value::Object(entries.collect())
+}
+
+/// The wire names of metav1.Condition that an item of the list has.
+fn condition_fields(graph: &TypeGraph, type_: &Type) -> Vec<String> {
+    let item = match type_ {
+        Type::Vec(item) => graph.as_struct(item),
+        _ => None,
+    };
+    let known = KNOWN.into_iter().filter(|wire| match item {
+        Some(item) => item.fields.iter().any(|field| field.wire == *wire),
+        // that of k8s-openapi
+        None => *wire != "lastUpdateTime",
+    });
+    known.map(str::to_owned).collect()
+}
+
+/// The fields of a condition that the runtime sets.
+const KNOWN: [&str; 7] = [
+    "type",
+    "status",
+    "reason",
+    "message",
+    "lastTransitionTime",
+    "lastUpdateTime",
+    "observedGeneration",
+];
+
 fn is_settable(graph: &TypeGraph, type_: &Type) -> bool {
-    const KNOWN: [&str; 7] = [
-        "type",
-        "status",
-        "reason",
-        "message",
-        "lastTransitionTime",
-        "lastUpdateTime",
-        "observedGeneration",
-    ];
     let Type::Vec(item) = type_ else { return false };
     if matches!(**item, Type::Kubernetes(found) if found.is_condition()) {
         return true;
@@ -220,6 +279,7 @@ fn is_settable(graph: &TypeGraph, type_: &Type) -> bool {
         && ["reason", "message", "lastTransitionTime", "lastUpdateTime"]
             .iter()
             .all(|wire| has(wire).is_none_or(|field| field.type_ == Type::String))
+        && has("observedGeneration").is_none_or(|field| field.type_ == Type::I64)
         && item
             .fields
             .iter()

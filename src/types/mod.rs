@@ -28,7 +28,7 @@ mod size;
 mod validation;
 
 use carry::Carried;
-pub use facts::{Access, ConditionsFacts, KindFacts, StatusFacts};
+pub use facts::{Access, ConditionsFacts, KindFacts, StatusFacts, Wrapped};
 pub use mode::mode;
 pub use record::{Retype, retyped};
 

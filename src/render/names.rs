@@ -1,0 +1,96 @@
+//! The names that the example of a kind has for it. None is a name that the templates use for something else.
+
+use std::collections::HashSet;
+
+use proc_macro2::{TokenStream, TokenTree};
+
+use crate::{
+    crd::Api,
+    project::{Kind, is_keyword, module_name, version_module},
+    types::KindFacts,
+};
+
+/// What a kind is called in its controller and in its test.
+pub struct Names {
+    pub crate_name: String,
+    pub module: String,
+    pub version: String,
+    /// The Rust type.
+    pub kind: String,
+    /// What imports it from its module.
+    pub import: String,
+    /// An object of the kind, and the collection of them, as variables.
+    pub var: String,
+    pub objects: String,
+}
+
+/// The variables of a kind whose own names are in use.
+const OBJECT: &str = "object";
+const OBJECTS: &str = "objects";
+
+impl Names {
+    /// Names that no kind has, so that all words of a text with them are the template's, but for [`OBJECT`] and [`OBJECTS`].
+    pub fn placeholders() -> Self {
+        let word = |part: &str| format!("placeholder_{part}");
+        Self {
+            crate_name: word("crate"),
+            module: word("module"),
+            version: word("version"),
+            kind: word("kind"),
+            import: word("kind"),
+            var: OBJECT.to_owned(),
+            objects: OBJECTS.to_owned(),
+        }
+    }
+
+    /// Those of a kind, where the templates use `words`.
+    pub fn of(
+        project: &str,
+        kind: &Kind,
+        api: &Api,
+        facts: &KindFacts,
+        words: &HashSet<String>,
+    ) -> Self {
+        let root = &facts.root;
+        let mut name = root.clone();
+        while words.contains(&name) {
+            name += "Object";
+        }
+        let var = module_name(&api.names.kind);
+        let objects = module_name(&api.names.plural);
+        let is_free = |name: &str| !words.contains(name) && !is_keyword(name);
+        let (var, objects) = match is_free(&var) && is_free(&objects) && var != objects {
+            true => (var, objects),
+            false => (OBJECT.to_owned(), OBJECTS.to_owned()),
+        };
+        Self {
+            crate_name: project.replace('-', "_"),
+            module: kind.module_name(),
+            version: version_module(&api.storage_version().name),
+            import: match name == *root {
+                true => name.clone(),
+                false => format!("{root} as {name}"),
+            },
+            kind: name,
+            var,
+            objects,
+        }
+    }
+}
+
+/// The identifiers in a text of Rust.
+pub fn words(text: &str) -> impl Iterator<Item = String> {
+    let tokens: TokenStream = text.parse().expect("a template is Rust");
+    let mut found = vec![];
+    let mut open = vec![tokens];
+    while let Some(tokens) = open.pop() {
+        for token in tokens {
+            match token {
+                TokenTree::Group(group) => open.push(group.stream()),
+                TokenTree::Ident(ident) => found.push(ident.to_string()),
+                TokenTree::Punct(_) | TokenTree::Literal(_) => {}
+            }
+        }
+    }
+    found.into_iter()
+}

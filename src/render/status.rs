@@ -1,0 +1,245 @@
+//! What the example writes to the status of its kind: as much of it as the schema accepts.
+
+use operator_schema::{Schema, apply_defaults};
+use serde_json::{Map, Value, json};
+
+use super::controller::Child;
+use crate::{
+    crd::Version,
+    types::{Access, KindFacts, StatusFacts, Wrapped},
+};
+
+/// The status of a controller's example.
+#[derive(Default)]
+pub struct Example {
+    /// The status of the object, or its default, as an expression.
+    pub read: String,
+    /// Statements that fill it, but for the conditions.
+    pub lines: Vec<String>,
+    /// The conditions to write, as an expression; empty where there are none.
+    pub conditions: String,
+}
+
+/// A field of the status that the example knows.
+struct Part {
+    wire: &'static str,
+    lines: Vec<String>,
+    /// Its place in the status, and what it is where the child runs, where it does not yet, and where it could not be applied.
+    pointer: Vec<String>,
+    values: [Option<Value>; 3],
+}
+
+const CONDITIONS: &str = "conditions";
+
+/// `None` where the example writes no status: it knows none of its fields, or the schema refuses what it would write. `sample` is an
+/// object of the kind.
+pub fn example(
+    child: Child,
+    version: &Version,
+    facts: &KindFacts,
+    sample: Option<&Value>,
+    var: &str,
+) -> Option<Example> {
+    let status = facts.status.as_ref()?;
+    let zero = status.zero.as_ref()?;
+    let mut parts = parts(child, version, facts, status, var);
+    let accepts = Accepts::new(version, sample);
+    if !accepts.all(zero, &parts) {
+        let mut accepted = vec![];
+        for part in parts {
+            accepted.push(part);
+            if !accepts.all(zero, &accepted) {
+                accepted.pop();
+            }
+        }
+        parts = accepted;
+    }
+    if parts.is_empty() {
+        return None;
+    }
+    let has_conditions = parts.iter().any(|part| part.wire == CONDITIONS);
+    let conditions = status.conditions.as_ref().filter(|_| has_conditions);
+    let read = match status.wrapped {
+        Wrapped::Bare => "",
+        Wrapped::Option => ".unwrap_or_default()",
+        Wrapped::Nested => ".flatten().unwrap_or_default()",
+    };
+    Some(Example {
+        read: format!("{var}.status.clone(){read}"),
+        lines: parts.into_iter().flat_map(|part| part.lines).collect(),
+        conditions: match conditions {
+            Some(conditions) => {
+                let ident = &conditions.ident;
+                match conditions.wrapped {
+                    Wrapped::Bare => format!("&mut status.{ident}"),
+                    Wrapped::Option => format!("status.{ident}.get_or_insert_default()"),
+                    Wrapped::Nested => {
+                        format!("status.{ident}.get_or_insert_default().get_or_insert_default()")
+                    }
+                }
+            }
+            None => String::new(),
+        },
+    })
+}
+
+/// Whether the API server accepts an object of the kind with a status.
+struct Accepts {
+    schema: Schema,
+    object: Value,
+}
+
+impl Accepts {
+    fn new(version: &Version, sample: Option<&Value>) -> Self {
+        let mut schema = version.schema.clone();
+        if sample.is_none() {
+            // of the rest nothing is known
+            schema.properties.retain(|wire, _| wire == "status");
+            schema.required.clear();
+            schema.validations.clear();
+        }
+        Self {
+            schema,
+            object: sample.cloned().unwrap_or_else(|| json!({})),
+        }
+    }
+
+    /// In each of the three cases.
+    fn all(&self, zero: &Value, parts: &[Part]) -> bool {
+        (0..3).all(|case| {
+            let mut status = zero.clone();
+            for part in parts {
+                if let Some(value) = &part.values[case] {
+                    put(&mut status, &part.pointer, value.clone());
+                }
+            }
+            let mut object = self.object.clone();
+            object["status"] = status;
+            apply_defaults(&self.schema, &mut object);
+            self.schema.validate(&object).violations.is_empty()
+        })
+    }
+}
+
+fn put(status: &mut Value, pointer: &[String], value: Value) {
+    match pointer {
+        [] => *status = value,
+        [wire, below @ ..] => {
+            if !status.is_object() {
+                *status = Value::Object(Map::new());
+            }
+            put(&mut status[wire], below, value);
+        }
+    }
+}
+
+fn parts(
+    child: Child,
+    version: &Version,
+    facts: &KindFacts,
+    status: &StatusFacts,
+    var: &str,
+) -> Vec<Part> {
+    let mut parts = vec![];
+    let generation = shallow(facts, ".status.observedGeneration");
+    if let Some((access, pointer)) = generation.filter(|(access, _)| access.rust_type == "i64") {
+        let value = of_option(&access, format!("{var}.metadata.generation"));
+        parts.push(Part {
+            wire: "observedGeneration",
+            lines: vec![format!("status.{} = {value};", access.ident())],
+            pointer,
+            values: [1, 1, 1].map(|generation| Some(generation.into())),
+        });
+    }
+    if let (Child::Deployment, Some(scale)) = (child, &version.scale) {
+        let replicas = shallow(facts, &scale.status_replicas_path);
+        if let Some((access, pointer)) = replicas
+            && let "i32" | "i64" = access.rust_type.as_str()
+        {
+            parts.push(Part {
+                wire: "replicas",
+                lines: replicas_lines(&access),
+                pointer,
+                values: [Some(1.into()), Some(0.into()), None],
+            });
+        }
+        let selector = scale.label_selector_path.as_deref();
+        let selector = selector.and_then(|path| shallow(facts, path));
+        if let Some((access, pointer)) = selector.filter(|(access, _)| access.rust_type == "String")
+        {
+            const SELECTOR: &str = "app.kubernetes.io/instance=name,app.kubernetes.io/name=name";
+            parts.push(Part {
+                wire: "selector",
+                lines: selector_lines(&access, var),
+                pointer,
+                values: [SELECTOR; 3].map(|selector| Some(selector.into())),
+            });
+        }
+    }
+    if let Some(conditions) = &status.conditions {
+        let value = |condition: Value| {
+            let fields = condition.as_object().into_iter().flatten();
+            let fields = fields.filter(|(wire, _)| conditions.fields.contains(wire));
+            let condition = fields.map(|(wire, value)| (wire.clone(), value.clone()));
+            Some(Value::Array(vec![condition.collect()]))
+        };
+        parts.push(Part {
+            wire: CONDITIONS,
+            lines: vec![],
+            pointer: vec![CONDITIONS.to_owned()],
+            values: child.conditions().map(value),
+        });
+    }
+    parts
+}
+
+/// The field at a path such as `.status.replicas`, and its place in the status, where it is one of the status itself.
+fn shallow(facts: &KindFacts, path: &str) -> Option<(Access, Vec<String>)> {
+    let path: Vec<&str> = path.trim_start_matches('.').split('.').collect();
+    let access = facts.access(&path)?;
+    match path.as_slice() {
+        ["status", wire] => Some((access, vec![(*wire).to_owned()])),
+        _ => None,
+    }
+}
+
+/// An expression that is an `Option`, as the value of the last field.
+fn of_option(access: &Access, value: String) -> String {
+    match access.last() {
+        Wrapped::Bare => format!("{value}.unwrap_or_default()"),
+        Wrapped::Option => value,
+        Wrapped::Nested => format!("{value}.map(Some)"),
+    }
+}
+
+fn replicas_lines(access: &Access) -> Vec<String> {
+    let widen = match access.rust_type.as_str() {
+        "i64" => ".map(i64::from)",
+        _ => "",
+    };
+    let value = format!("observed.and_then(|status| status.replicas){widen}");
+    // of a child that could not be applied, nothing new is known
+    vec![
+        "if let Ok(child) = &applied {".into(),
+        "    let observed = child.status.as_ref();".into(),
+        format!(
+            "    status.{} = {};",
+            access.ident(),
+            of_option(access, value)
+        ),
+        "}".into(),
+    ]
+}
+
+fn selector_lines(access: &Access, var: &str) -> Vec<String> {
+    let text = "labels.iter().map(|(key, value)| format!(\"{key}={value}\")).collect::<Vec<_>>().join(\",\")";
+    let text = match access.last() {
+        Wrapped::Bare => text.to_owned(),
+        Wrapped::Option => format!("Some({text})"),
+        Wrapped::Nested => format!("Some(Some({text}))"),
+    };
+    vec![
+        format!("let labels = labels(&{var}, cx);"),
+        format!("status.{} = {text};", access.ident()),
+    ]
+}

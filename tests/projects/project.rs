@@ -1,0 +1,104 @@
+//! Projects in memory and in a folder, of CustomResourceDefinitions as JSON.
+
+use std::{fs, path::Path, process::Command};
+
+use cargo_operator::{
+    crd::{self, Api},
+    plan::Tree,
+    project::{Project, StateFile, version_module},
+    render,
+};
+use serde_json::Value;
+
+/// Reads definitions, all of which must be right.
+pub fn apis(definitions: &[Value]) -> Vec<Api> {
+    let read = |definition: &Value| {
+        let text = serde_yaml::to_string(definition).unwrap();
+        crd::read("kind.yaml", &text)
+            .unwrap_or_else(|errors| panic!("{errors:?}: {text}"))
+            .remove(0)
+    };
+    definitions.iter().map(read).collect()
+}
+
+/// All files of a project with a controller for each kind. `cleanup` chooses the kinds that have a finalizer, by their place.
+pub fn tree(name: &str, apis: &[Api], schema: &str, cleanup: impl Fn(usize) -> bool) -> Tree {
+    let mut state = format!(
+        "format = 1\nname = {name:?}\nruntime = {{ path = {:?} }}\ntool = \"0.1.0\"\nnamespaces = \"all\"\n",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    for (at, api) in apis.iter().enumerate() {
+        state += &format!(
+            "\n[[kind]]\nkind = {:?}\ngroup = {:?}\nspec = \"crds/{}.yaml\"\nversions = [{:?}]\nscaffold = \"reconciler\"\nschema = {schema:?}\ncleanup = {}\nowns = [{:?}]\n",
+            api.names.kind,
+            api.group,
+            api.name(),
+            api.storage_version().name,
+            cleanup(at),
+            render::example_child(api),
+        );
+    }
+    let project = Project {
+        state: StateFile::read(&state).unwrap().state,
+        apis: apis.to_vec(),
+        removed: [].into(),
+    };
+    render::render(&project).unwrap().tree
+}
+
+/// Writes the files of a project, and a test `all` that has the tests of all kinds and [`generated`](cargo_operator) in one program.
+pub fn write(folder: &Path, tree: &Tree, apis: &[Api]) {
+    let _ = fs::remove_dir_all(folder);
+    let mut all = "#[path = \"../generated.rs\"]\nmod generated;\n".to_owned();
+    for (path, file) in &tree.0 {
+        let to = folder.join(path);
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        fs::write(to, &file.text).unwrap();
+        let test = path
+            .strip_prefix("tests/")
+            .and_then(|it| it.strip_suffix(".rs"));
+        if let Some(module) = test.filter(|module| !["generated", "faults"].contains(module)) {
+            all += &format!("#[path = \"../{module}.rs\"]\nmod {module};\n");
+        }
+    }
+    for api in apis {
+        let spec = folder.join(format!("crds/{}.yaml", api.name()));
+        fs::create_dir_all(spec.parent().unwrap()).unwrap();
+        fs::write(spec, &api.text).unwrap();
+    }
+    fs::create_dir_all(folder.join("tests/all")).unwrap();
+    fs::write(folder.join("tests/all/main.rs"), all).unwrap();
+    // those of this repository, which are compiled already
+    let lock = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.lock");
+    fs::copy(lock, folder.join("Cargo.lock")).unwrap();
+}
+
+/// Runs the test `all` of a project.
+pub fn test(folder: &Path) {
+    let status = Command::new(env!("CARGO"))
+        .args(["test", "--quiet", "--offline", "--test", "all"])
+        .current_dir(folder)
+        .env("RUSTFLAGS", "-D warnings")
+        // that of the tests, which has most dependencies already
+        .env(
+            "CARGO_TARGET_DIR",
+            Path::new(env!("CARGO_TARGET_TMPDIR")).join(".."),
+        )
+        .status()
+        .unwrap();
+    assert!(status.success(), "{}: see above", folder.display());
+}
+
+/// The texts that name a kind in code: its types, its controller and its test, and those of the project.
+pub fn rust(tree: &Tree) -> impl Iterator<Item = (&str, &str)> {
+    let files = tree.0.iter().filter(|(path, _)| path.ends_with(".rs"));
+    files.map(|(path, file)| (path.as_str(), file.text.as_str()))
+}
+
+/// The path of the types of a kind.
+pub fn types_path(module: &str, api: &Api) -> String {
+    format!(
+        "src/api/{module}/{}.rs",
+        version_module(&api.storage_version().name)
+    )
+}
