@@ -10,8 +10,8 @@
 
 use super::graph::{Field, Shape, Type, TypeGraph, TypeId};
 
-/// The largest value that is not boxed. The generated test of a kind takes 50 to 75 times as much of the stack.
-const LARGEST: usize = 28 << 10;
+/// The largest value that is not boxed. The generated test of a kind takes 50 to 80 times as much of the stack.
+const LARGEST: usize = 24 << 10;
 /// A type of k8s-openapi from this size on is boxed; smaller ones are references, selectors and the like.
 const BULKY: usize = 256;
 

@@ -33,8 +33,8 @@ impl<'de, K: DeserializeOwned> Deserialize<'de> for Decoded<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut object = Value::deserialize(deserializer)?;
         forget_managers(&mut object);
-        let error = match serde_path_to_error::deserialize::<_, K>(&object) {
-            Ok(object) => return Ok(Self::Good(Box::new(object))),
+        let error = match read(&object) {
+            Ok(object) => return Ok(Self::Good(object)),
             Err(error) => error,
         };
         let metadata = object
@@ -47,6 +47,13 @@ impl<'de, K: DeserializeOwned> Deserialize<'de> for Decoded<K> {
             error: error.inner().to_string(),
         })))
     }
+}
+
+/// Reads an object into a box. A debug build holds several copies of the object on the stack here, and none in the future that calls this.
+pub(crate) fn read<K: DeserializeOwned>(
+    object: &Value,
+) -> Result<Box<K>, serde_path_to_error::Error<serde_json::Error>> {
+    serde_path_to_error::deserialize(object).map(Box::new)
 }
 
 /// They are half of a small object's size, and of use to nobody who reads it from the cache.

@@ -20,7 +20,7 @@ use crate::{
     Result,
     backoff::Backoffs,
     context::{Context, Controlling, place, requests},
-    decode::forget_managers,
+    decode::{forget_managers, read},
     error::{Error, is_gone, panic_message},
     finalizer::{Step, step},
     metrics::KindMetrics,
@@ -223,7 +223,8 @@ impl<R: Reconciler> Turns<R> {
         match self.controlling.client.request::<Value>(request).await {
             Ok(mut written) => {
                 forget_managers(&mut written);
-                let written = Arc::new(serde_json::from_value::<R::Resource>(written)?);
+                let written = read(&written).map_err(|error| error.into_inner())?;
+                let written: Arc<R::Resource> = Arc::from(written);
                 self.own_writes.wrote(key.clone(), written.clone());
                 Ok(Written::Now(written))
             }
@@ -239,7 +240,7 @@ impl<R: Reconciler> Turns<R> {
     /// Keeps the object as the reconciler's status write left it, until the cache has it.
     fn note_writes(&self, key: &ObjectRef<R::Resource>, cx: &Context) -> Option<Arc<R::Resource>> {
         let written = cx.written().take()?;
-        let written = Arc::new(serde_json::from_value(written).ok()?);
+        let written = Arc::from(read(&written).ok()?);
         self.own_writes.wrote(key.clone(), Arc::clone(&written));
         Some(written)
     }
