@@ -6,6 +6,26 @@ use std::{fmt, net::SocketAddr, time::Duration};
 ///
 /// Errors are tried again with a delay that grows for each object, except those that
 /// [are permanent](Error::is_permanent): these wait until the object, or something it owns, changes.
+///
+/// Any error that `anyhow` takes becomes one with `?`; [`Error::temporary`] and [`Error::permanent`] say when to try again:
+///
+/// ```
+/// use std::time::Duration;
+/// use operator_runtime::{Error, Result};
+///
+/// fn check(size: i32, is_busy: bool) -> Result<()> {
+///     if size % 2 == 1 {
+///         return Err(Error::permanent(anyhow::anyhow!("spec.size is odd")));
+///     }
+///     if is_busy {
+///         return Err(Error::temporary(Duration::from_secs(30), anyhow::anyhow!("a backup is running")));
+///     }
+///     Ok(())
+/// }
+///
+/// assert!(check(1, false).is_err_and(|error| error.is_permanent()));
+/// assert!(check(2, true).is_err_and(|error| !error.is_permanent()));
+/// ```
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -83,7 +103,7 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// An error that only a change of the object or of what it owns can mend.
+    /// An error that only a change of the object, or of what it owns, can resolve.
     pub fn permanent(source: impl Into<anyhow::Error>) -> Self {
         Self::Permanent(source.into())
     }

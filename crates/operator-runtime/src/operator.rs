@@ -26,6 +26,21 @@ use crate::{
 };
 
 /// A program that runs controllers, one replica of it at a time.
+///
+/// [`connect`](Self::connect) is for `main`; the [crate's example](crate) uses it. Tests and programs that embed an operator bring a client:
+///
+/// ```no_run
+/// use operator_runtime::{Controllers, Operator, Settings};
+///
+/// # async fn example(client: kube::Client, controllers: Controllers) -> anyhow::Result<()> {
+/// let operator = Operator::new("shop", Settings::for_tests(), client).register(controllers);
+/// let handle = operator.shutdown_handle();
+/// let running = tokio::spawn(operator.run());
+/// // …
+/// handle.shutdown();
+/// running.await??;
+/// # Ok(()) }
+/// ```
 pub struct Operator {
     client: Client,
     controllers: Controllers,

@@ -54,7 +54,24 @@ pub trait Reconciler: Send + Sync + 'static {
         async { Ok(()) }
     }
 
-    /// The objects to reconcile because one of a kind that is watched, but not owned, changed.
+    /// The objects to reconcile because an object of a kind that is watched, but not owned, changed.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use k8s_openapi::api::apps::v1::Deployment;
+    /// # use operator_runtime::{Action, Changed, Context, ObjectRef, Reconciler, Result, Store};
+    /// # struct Labels;
+    /// # impl Reconciler for Labels {
+    /// #     type Resource = Deployment;
+    /// #     async fn reconcile(&self, _: Arc<Deployment>, _: &Context) -> Result<Action> { Ok(Action::await_change()) }
+    /// /// All Deployments in the namespace of the object.
+    /// fn parents(&self, changed: &Changed, cache: &Store<Deployment>) -> Vec<ObjectRef<Deployment>> {
+    ///     let objects = cache.state();
+    ///     let near = objects.iter().filter(|it| it.metadata.namespace == changed.metadata.namespace);
+    ///     near.map(|it| ObjectRef::from_obj(&**it)).collect()
+    /// }
+    /// # }
+    /// ```
     fn parents(
         &self,
         _changed: &Changed,

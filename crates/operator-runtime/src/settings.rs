@@ -9,7 +9,22 @@ use crate::{backoff::Growth, error::Fatal};
 // Not `///`: clap would show that text as the description of the program that flattens this.
 #[doc = concat!(
     "The runtime's settings; put them into your own arguments with `#[command(flatten)]`.\n\n",
-    "Durations are written as `500ms`, `15s` or `5m`.",
+    "Durations are written as `500ms`, `15s` or `5m`.\n\n",
+    "```\n",
+    "use clap::Parser;\n",
+    "use operator_runtime::Settings;\n\n",
+    "#[derive(Parser)]\n",
+    "struct Args {\n",
+    "    #[command(flatten)]\n",
+    "    settings: Settings,\n",
+    "    /// A flag of your own\n",
+    "    #[arg(long)]\n",
+    "    dry_run: bool,\n",
+    "}\n\n",
+    "let args = Args::parse_from([\"operator\", \"--namespace=shop\", \"--retry-period=500ms\"]);\n",
+    "assert_eq!(args.settings.namespaces, [\"shop\"]);\n",
+    "assert!(!args.dry_run);\n",
+    "```",
 )]
 #[derive(Args, Clone, Debug)]
 #[non_exhaustive]

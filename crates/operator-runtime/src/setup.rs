@@ -22,7 +22,21 @@ use crate::{
 
 type Values = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
 
-/// What a controller's setup function can work with. It is called once, before any object is seen.
+/// What a controller's setup function can use. It is called once, before any object is seen.
+///
+/// ```
+/// use std::sync::Arc;
+/// use operator_runtime::{Result, Setup};
+///
+/// struct Prices(u32);
+/// struct ShopReconciler { prices: Arc<Prices> }
+///
+/// async fn setup(setup: Setup) -> Result<ShopReconciler> {
+///     // given to the operator with `.provide(Prices(3))`
+///     let prices = setup.get::<Prices>().ok_or_else(|| anyhow::anyhow!("no prices"))?;
+///     Ok(ShopReconciler { prices })
+/// }
+/// ```
 #[derive(Clone)]
 pub struct Setup {
     pub(crate) client: Client,
@@ -60,6 +74,15 @@ impl Setup {
 }
 
 /// The kinds that a controller watches besides its own, by their names in the API.
+///
+/// ```
+/// use operator_runtime::Watches;
+///
+/// Watches::default()
+///     .owns("apps", "v1", "Deployment", "deployments")
+///     .watches("", "v1", "Secret", "secrets")
+///     .watches_cluster("", "v1", "Node", "nodes");
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Watches {
     pub(crate) owns: Vec<Kind>,
@@ -67,7 +90,7 @@ pub struct Watches {
 }
 
 impl Watches {
-    /// Children of this kind: a change wakes the object that controls them.
+    /// Children of this kind: a change of a child reconciles the object that controls it.
     ///
     /// `version` may be any that is served; only metadata is read, which is the same in all.
     #[must_use]
@@ -75,19 +98,19 @@ impl Watches {
         self.and_owns(Kind::new(group, version, kind, plural, Scope::Namespaced))
     }
 
-    /// As [`owns`](Self::owns), for a kind of cluster scope.
+    /// Like [`owns`](Self::owns), for a cluster-scoped kind.
     #[must_use]
     pub fn owns_cluster(self, group: &str, version: &str, kind: &str, plural: &str) -> Self {
         self.and_owns(Kind::new(group, version, kind, plural, Scope::Cluster))
     }
 
-    /// Objects that nobody here owns: [`Reconciler::parents`] says whom a change wakes.
+    /// Objects that this controller does not own: [`Reconciler::parents`] returns the objects that a change reconciles.
     #[must_use]
     pub fn watches(self, group: &str, version: &str, kind: &str, plural: &str) -> Self {
         self.and_watches(Kind::new(group, version, kind, plural, Scope::Namespaced))
     }
 
-    /// As [`watches`](Self::watches), for a kind of cluster scope.
+    /// Like [`watches`](Self::watches), for a cluster-scoped kind.
     #[must_use]
     pub fn watches_cluster(self, group: &str, version: &str, kind: &str, plural: &str) -> Self {
         self.and_watches(Kind::new(group, version, kind, plural, Scope::Cluster))

@@ -12,6 +12,37 @@
 //! | which of them are no CEL? (feature `cel`) | `unreadable_rules` |
 //! | what does a valid object look like? | [`sample`] |
 //! | what else can valid objects look like? | [`Objects`] |
+//!
+//! A request passes through these as in the API server: unknown fields are dropped, defaults are set, then the object is validated.
+//!
+//! ```
+//! use operator_schema::{Schema, apply_defaults, prune, sample, violations};
+//! use serde_json::json;
+//!
+//! let schema: Schema = serde_json::from_value(json!({
+//!     "type": "object",
+//!     "properties": {"spec": {"type": "object", "required": ["name"], "properties": {
+//!         "name": {"type": "string"},
+//!         "size": {"type": "integer", "minimum": 1, "default": 3},
+//!     }}},
+//! }))?;
+//! let mut object = json!({"spec": {"name": "a", "colour": "red"}});
+//! assert_eq!(prune(&schema, &mut object), ["spec.colour"]);
+//! apply_defaults(&schema, &mut object);
+//! assert_eq!(object, json!({"spec": {"name": "a", "size": 3}}));
+//! assert!(violations(&schema, &object).is_empty());
+//!
+//! object["spec"]["size"] = json!(0);
+//! assert_eq!(
+//!     violations(&schema, &object)[0].to_string(),
+//!     "spec.size: Invalid value: 0: spec.size in body should be greater than or equal to 1"
+//! );
+//! let valid = sample(&schema).expect("the schema has valid objects");
+//! assert!(valid["spec"]["name"].is_string());
+//! # Ok::<_, serde_json::Error>(())
+//! ```
+
+#![warn(missing_docs)]
 
 mod correlate;
 mod default;

@@ -14,11 +14,13 @@ use std::ops::Not;
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Schema {
+    /// What the value means, for people.
     #[serde(
         deserialize_with = "not_empty",
         skip_serializing_if = "Option::is_none"
     )]
     pub description: Option<String>,
+    /// A short name for people.
     #[serde(
         deserialize_with = "not_empty",
         skip_serializing_if = "Option::is_none"
@@ -31,18 +33,22 @@ pub struct Schema {
         skip_serializing_if = "Option::is_none"
     )]
     pub type_: Option<String>,
+    /// The form of a string or number, such as `date-time` or `int32`.
     #[serde(
         deserialize_with = "not_empty",
         skip_serializing_if = "Option::is_none"
     )]
     pub format: Option<String>,
+    /// Whether `null` is allowed.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "Not::not")]
     pub nullable: bool,
-    /// The API server does not tell `null` from absent.
+    /// The value of an absent field. A `null` is no default, as in the API server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
+    /// An example, which the API server ignores.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub example: Option<Value>,
+    /// The allowed values.
     #[serde(
         rename = "enum",
         deserialize_with = "not_empty",
@@ -50,70 +56,94 @@ pub struct Schema {
     )]
     pub enum_: Option<Vec<Value>>,
 
+    /// The fields of an object, in the order of the CRD.
     #[serde(
         deserialize_with = "or_default",
         skip_serializing_if = "IndexMap::is_empty"
     )]
     pub properties: IndexMap<String, Schema>,
+    /// The fields that an object must have.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub required: Vec<String>,
+    /// The schema of a map's values, or whether an object may have fields that `properties` does not name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub additional_properties: Option<SchemaOrBool>,
+    /// The least number of fields.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_properties: Option<i64>,
+    /// The greatest number of fields.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_properties: Option<i64>,
 
+    /// The schema of a list's items.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub items: Option<Box<Schema>>,
+    /// The least number of items.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_items: Option<i64>,
+    /// The greatest number of items.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_items: Option<i64>,
+    /// Whether no two items may be equal. The API server refuses a CRD where this is `true`.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "Not::not")]
     pub unique_items: bool,
 
+    /// The lower bound of a number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub minimum: Option<Number>,
+    /// Whether `minimum` itself is excluded.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "Not::not")]
     pub exclusive_minimum: bool,
+    /// The upper bound of a number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub maximum: Option<Number>,
+    /// Whether `maximum` itself is excluded.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "Not::not")]
     pub exclusive_maximum: bool,
+    /// The number must be a multiple of this one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub multiple_of: Option<Number>,
 
+    /// A regular expression of Go's dialect that a string must match, not anchored.
     #[serde(
         deserialize_with = "not_empty",
         skip_serializing_if = "Option::is_none"
     )]
     pub pattern: Option<String>,
+    /// The least length of a string, in Unicode code points.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub min_length: Option<i64>,
+    /// The greatest length of a string, in Unicode code points.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_length: Option<i64>,
 
+    /// The value must satisfy all of these.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub all_of: Vec<Schema>,
+    /// The value must satisfy at least one of these.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub any_of: Vec<Schema>,
+    /// The value must satisfy exactly one of these.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "Vec::is_empty")]
     pub one_of: Vec<Schema>,
+    /// The value must not satisfy this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not: Option<Box<Schema>>,
 
+    /// Whether the API server keeps fields that the schema does not name.
     #[serde(
         rename = "x-kubernetes-preserve-unknown-fields",
         skip_serializing_if = "Option::is_none"
     )]
     pub preserve_unknown_fields: Option<bool>,
+    /// Whether the object is a Kubernetes object with `apiVersion`, `kind` and `metadata` of its own.
     #[serde(
         rename = "x-kubernetes-embedded-resource",
         deserialize_with = "or_default",
         skip_serializing_if = "Not::not"
     )]
     pub embedded_resource: bool,
+    /// Whether the value is an integer or a string.
     #[serde(
         rename = "x-kubernetes-int-or-string",
         deserialize_with = "or_default",
@@ -126,6 +156,7 @@ pub struct Schema {
         skip_serializing_if = "Option::is_none"
     )]
     pub list_type: Option<String>,
+    /// The fields that identify an item of a list of type `map`.
     #[serde(
         rename = "x-kubernetes-list-map-keys",
         deserialize_with = "or_default",
@@ -138,6 +169,7 @@ pub struct Schema {
         skip_serializing_if = "Option::is_none"
     )]
     pub map_type: Option<String>,
+    /// The CEL rules of the value.
     #[serde(
         rename = "x-kubernetes-validations",
         deserialize_with = "or_default",
@@ -145,6 +177,7 @@ pub struct Schema {
     )]
     pub validations: Vec<Rule>,
 
+    /// A link to documentation, which the API server ignores.
     #[serde(
         rename = "externalDocs",
         deserialize_with = "without_empty_texts",
@@ -160,7 +193,9 @@ pub struct Schema {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum SchemaOrBool {
+    /// Whether other fields are allowed.
     Bool(bool),
+    /// The schema of the values of other fields.
     Schema(Box<Schema>),
 }
 
@@ -168,24 +203,30 @@ pub enum SchemaOrBool {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Rule {
+    /// The CEL expression; `self` is the value.
     pub rule: String,
+    /// What the API server reports if the rule fails.
     #[serde(
         deserialize_with = "not_empty",
         skip_serializing_if = "Option::is_none"
     )]
     pub message: Option<String>,
+    /// A CEL expression that computes the message.
     #[serde(
         deserialize_with = "not_empty",
         skip_serializing_if = "Option::is_none"
     )]
     pub message_expression: Option<String>,
+    /// The reason that the API server reports, such as `FieldValueInvalid`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The field that the failure is reported at, relative to the value, such as `.size`.
     #[serde(
         deserialize_with = "not_empty",
         skip_serializing_if = "Option::is_none"
     )]
     pub field_path: Option<String>,
+    /// Whether a rule that uses `oldSelf` is evaluated without an old value as well; `oldSelf` is then a CEL optional.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub optional_old_self: Option<bool>,
 }

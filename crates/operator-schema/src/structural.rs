@@ -13,7 +13,9 @@ use crate::{Reason, Rule, Schema, SchemaOrBool, prune, violations};
 pub struct Problem {
     /// Where, as a JSON pointer from the schema's root: `/properties/spec/type`. The keyword may be one that is missing.
     pub pointer: String,
+    /// What is wrong, for people.
     pub message: String,
+    /// What the API server does about it.
     pub effect: Effect,
 }
 
@@ -33,13 +35,24 @@ pub enum Effect {
 pub struct UncheckedRule<'a> {
     /// Where, as a JSON pointer from the schema's root.
     pub pointer: String,
+    /// The rule itself.
     pub rule: &'a Rule,
 }
 
 /// What is wrong with the schema of a version: what the API server demands of a structural schema, the keywords and combinations that
 /// it forbids, patterns and defaults that are not valid, and contradictions.
 ///
-/// CEL rules are looked at from outside only, not compiled.
+/// CEL rules are not compiled; see [`unchecked_rules`].
+///
+/// ```
+/// use operator_schema::{Effect, Schema, structural};
+///
+/// let schema: Schema = serde_json::from_str(r#"{"type": "object", "properties": {"size": {}}}"#)?;
+/// let problems = structural(&schema);
+/// assert_eq!(problems[0].pointer, "/properties/size/type");
+/// assert_eq!(problems[0].effect, Effect::Refused);
+/// # Ok::<_, serde_json::Error>(())
+/// ```
 ///
 /// <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema>
 pub fn structural(schema: &Schema) -> Vec<Problem> {

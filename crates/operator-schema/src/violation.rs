@@ -9,23 +9,32 @@ use std::fmt;
 pub struct Violation {
     /// The field, as in `spec.ports[0].name`; `<nil>` where the server names none (the root, and all of `anyOf`, `oneOf`, `allOf`, `not`).
     pub path: String,
+    /// Which kind of violation it is.
     pub reason: Reason,
     /// What the server prints after the path.
     pub detail: String,
 }
 
-/// The machine-readable sort of a violation, as in the causes of a `Status`.
+/// The machine-readable kind of a violation, as in the causes of a `Status`.
 ///
 /// <https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/>
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Reason {
+    /// A value that must be unique appears twice.
     Duplicate,
+    /// The field must not be set here.
     Forbidden,
+    /// The value breaks a rule that no other reason names.
     Invalid,
+    /// The value is not one of the allowed ones.
     NotSupported,
+    /// A required field is absent.
     Required,
+    /// The string is too long.
     TooLong,
+    /// The list or object has too many entries.
     TooMany,
+    /// The value has another type.
     TypeInvalid,
 }
 

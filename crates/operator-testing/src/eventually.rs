@@ -11,7 +11,28 @@ use crate::record::Request;
 use crate::server::Server;
 
 impl Server {
-    /// Asks again and again until there is an answer, for 10 seconds at most (30 on a real server).
+    /// Calls `probe` until it returns a value, for 10 seconds at most (30 on a real server).
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use k8s_openapi::api::core::v1::ConfigMap;
+    /// use kube::{Api, Client};
+    /// use operator_testing::Server;
+    ///
+    /// # async fn my_operator(client: Client) -> Result<(), kube::Error> {
+    /// #     let config_map = operator_testing::sample::<ConfigMap>("{metadata: {name: greeting}}").unwrap();
+    /// #     Api::<ConfigMap>::default_namespaced(client).create(&Default::default(), &config_map).await?;
+    /// #     std::future::pending().await
+    /// # }
+    /// let server = Server::in_memory();
+    /// server.run(my_operator(server.client()));
+    /// let config_maps: Api<ConfigMap> = Api::default_namespaced(server.client());
+    /// let greeting = server
+    ///     .eventually("the ConfigMap is created", async || config_maps.get_opt("greeting").await.ok()?)
+    ///     .await;
+    /// assert!(greeting.metadata.uid.is_some());
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Panics
     ///

@@ -43,6 +43,8 @@
 //! - Answers are JSON. Bodies may be protobuf, for the kinds of Go's `client-go`.
 //! - `exec`, `log`, `binding`, `ephemeralcontainers` and reviews of tokens answer `501`.
 
+#![warn(missing_docs)]
+
 mod api;
 mod assets;
 mod difference;

@@ -9,14 +9,35 @@ use serde_json::Value;
 use crate::Result;
 use crate::difference::{of_version, spec_differences};
 
-/// Reads an object of YAML, such as a sample of `manifests/samples/`.
+/// Reads an object from YAML, such as a sample of `manifests/samples/`.
+///
+/// ```
+/// use k8s_openapi::api::core::v1::ConfigMap;
+///
+/// let greeting: ConfigMap = operator_testing::sample("{metadata: {name: greeting}}")?;
+/// assert_eq!(greeting.metadata.name.as_deref(), Some("greeting"));
+/// # Ok::<_, operator_testing::Error>(())
+/// ```
 pub fn sample<K: DeserializeOwned>(yaml: &str) -> Result<K> {
-    Ok(serde_yaml::from_str(yaml)?)
+    // serde_json's reader of values holds half as many copies of a large object on the stack as the reader of YAML
+    let object: Value = serde_yaml::from_str(yaml)?;
+    match K::deserialize(object) {
+        Ok(object) => Ok(object),
+        // this error has the line
+        Err(_) => Ok(serde_yaml::from_str(yaml)?),
+    }
 }
 
 /// The status (`True`, `False`, `Unknown`) of a [condition] of an object.
 ///
 /// [condition]: https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md#typical-status-properties
+///
+/// ```
+/// use operator_testing::condition;
+///
+/// let object = serde_json::json!({"status": {"conditions": [{"type": "Ready", "status": "False"}]}});
+/// assert_eq!(condition(&object, "Ready").as_deref(), Some("False"));
+/// ```
 pub fn condition<K: Serialize>(object: &K, type_: &str) -> Option<String> {
     let object = serde_json::to_value(object).ok()?;
     let conditions = object["status"]["conditions"].as_array()?;
@@ -47,6 +68,24 @@ pub fn assert_is_spec<K: CustomResourceExt + Resource<DynamicType = ()>>(spec: &
 /// With the feature `cel` its `validate` and `validate_update` ask the CEL rules as well, transition rules among them; without it
 /// [`operator_schema::violations`] tells the rest. [`operator_schema::apply_defaults`] and [`operator_schema::prune`] do what the server
 /// does before.
+///
+/// ```
+/// use kube::CustomResource;
+/// use schemars::JsonSchema;
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(CustomResource, Clone, Debug, Deserialize, JsonSchema, Serialize)]
+/// #[kube(group = "example.com", version = "v1", kind = "Widget", namespaced)]
+/// struct WidgetSpec {
+///     #[schemars(range(min = 1))]
+///     size: i32,
+/// }
+///
+/// let schema = operator_testing::schema::<Widget>();
+/// let widget = serde_json::to_value(Widget::new("a", WidgetSpec { size: 0 }))?;
+/// assert!(!operator_testing::operator_schema::violations(&schema, &widget).is_empty());
+/// # Ok::<_, serde_json::Error>(())
+/// ```
 ///
 /// # Panics
 ///

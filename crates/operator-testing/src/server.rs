@@ -22,6 +22,26 @@ use crate::record::{Record, Request};
 /// - `kubeconfig` uses the current context (and prints it), works in a fresh namespace, and deletes what it made.
 ///
 /// `KUBECONFIG` alone changes nothing.
+///
+/// ```
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// use k8s_openapi::api::core::v1::ConfigMap;
+/// use kube::{Api, api::PostParams};
+/// use operator_testing::{Server, sample};
+///
+/// let server = Server::in_memory();
+/// server.install("{apiVersion: v1, kind: Namespace, metadata: {name: shop}}").await?;
+/// let greeting: ConfigMap = sample("{metadata: {name: greeting}}")?;
+/// let config_maps: Api<ConfigMap> = Api::namespaced(server.client(), "shop");
+/// config_maps.create(&PostParams::default(), &greeting).await?;
+///
+/// // a service account has no permissions before a role grants them
+/// let account = server.client_as("system:serviceaccount:shop:clerk");
+/// let config_maps: Api<ConfigMap> = Api::namespaced(account, "shop");
+/// assert!(config_maps.get("greeting").await.is_err());
+/// assert_eq!(server.requests().last().map(|request| request.code), Some(403));
+/// # Ok(()) }
+/// ```
 #[derive(Clone)]
 pub struct Server {
     inner: Arc<Inner>,

@@ -41,6 +41,20 @@ impl Context {
     /// written if nothing would change. A child that is not there yet is applied without force, and what somebody
     /// else makes under its name at that very moment is left as it was made.
     ///
+    /// ```
+    /// # use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
+    /// # use operator_runtime::{Context, EventType, Result};
+    /// # async fn example(deployment: &Deployment, cx: &Context) -> Result<()> {
+    /// let labels = ConfigMap {
+    ///     metadata: cx.child_metadata(deployment, "labels"),
+    ///     data: deployment.metadata.labels.clone(),
+    ///     ..ConfigMap::default()
+    /// };
+    /// let labels = cx.apply(&labels).await?;
+    /// println!("its version is {:?}", labels.metadata.resource_version);
+    /// # Ok(()) }
+    /// ```
+    ///
     /// # Errors
     /// [`Error::Undeclared`] if the controller does not declare that it owns this kind, [`Error::Taken`] if there
     /// is such an object that the reconciled object does not control, [`Error::Unownable`] if it cannot.
@@ -48,10 +62,11 @@ impl Context {
     where
         K: Resource<DynamicType = (), Scope: 'static> + Serialize + DeserializeOwned,
     {
-        self.apply_child(child, Uncontrolled::Refuse).await
+        let applied = self.apply_child(child, Uncontrolled::Refuse).await?;
+        Ok(serde_json::from_value(applied)?)
     }
 
-    /// As [`apply`](Self::apply), and takes over an object that no other controls.
+    /// Like [`apply`](Self::apply), but also takes over an existing object that has no controller.
     ///
     /// Clusters with the admission plugin OwnerReferencesPermissionEnforcement want the right to `delete` what gets an owner; add a rule with
     /// it to the kind's `rules` in `operator.toml`.
@@ -59,13 +74,23 @@ impl Context {
     where
         K: Resource<DynamicType = (), Scope: 'static> + Serialize + DeserializeOwned,
     {
-        self.apply_child(child, Uncontrolled::Adopt).await
+        let applied = self.apply_child(child, Uncontrolled::Adopt).await?;
+        Ok(serde_json::from_value(applied)?)
     }
 
     /// Deletes a child, if there is one that the reconciled object controls.
     ///
     /// The role of a generated project has no `delete` on what is owned, as the garbage collector does that; add a rule with it
     /// to the kind's `rules` in `operator.toml`.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
+    /// # use operator_runtime::{Context, EventType, Result};
+    /// # async fn example(deployment: &Deployment, cx: &Context) -> Result<()> {
+    /// let metadata = cx.child_metadata(deployment, "labels");
+    /// cx.delete(&ConfigMap { metadata, ..ConfigMap::default() }).await?;
+    /// # Ok(()) }
+    /// ```
     ///
     /// # Errors
     /// [`Error::Undeclared`] and [`Error::Taken`], as for [`apply`](Self::apply).
@@ -101,9 +126,10 @@ impl Context {
         }
     }
 
-    async fn apply_child<K>(&self, child: &K, uncontrolled: Uncontrolled) -> Result<K>
+    /// The child as it is in the cluster.
+    async fn apply_child<K>(&self, child: &K, uncontrolled: Uncontrolled) -> Result<Value>
     where
-        K: Resource<DynamicType = (), Scope: 'static> + Serialize + DeserializeOwned,
+        K: Resource<DynamicType = (), Scope: 'static> + Serialize,
     {
         let kind = self.declared::<K>()?;
         let place = self.place(child);
@@ -121,7 +147,7 @@ impl Context {
             Some(live) => {
                 self.check_control(kind, &place.name, &live, uncontrolled)?;
                 if self.is_applied(&place, &desired, &live) {
-                    return Ok(serde_json::from_value(live)?);
+                    return Ok(live);
                 }
                 let parameters = PatchParams::apply(self.operator()).force();
                 self.send::<K>(&place, &desired, &parameters).await?
@@ -132,7 +158,7 @@ impl Context {
             }
         };
         self.remember(&place, &desired, &live);
-        Ok(serde_json::from_value(live)?)
+        Ok(live)
     }
 
     /// Where a child has gone, the object may have gone before it or be about to, and its watch not have told yet: the garbage collector

@@ -30,10 +30,18 @@ const LONGEST_NOTE: usize = 1024;
 const NAMESPACE_OF_CLUSTER_EVENTS: &str = "default";
 
 impl Context {
-    /// Tells something about `object` in an [event](https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/).
+    /// Reports something about `object` in an [event](https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/).
     ///
     /// `reason` is one word in CamelCase. The same event again is counted up in place, and its count is written every
-    /// half minute at most. That an event cannot be written is logged, and no error.
+    /// half minute at most. An event that cannot be written is logged and is not an error.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
+    /// # use operator_runtime::{Context, EventType, Result};
+    /// # async fn example(deployment: &Deployment, cx: &Context) -> Result<()> {
+    /// cx.event(deployment, EventType::Normal, "Scaled", "scaled to 3 replicas").await;
+    /// # Ok(()) }
+    /// ```
     pub async fn event<K>(
         &self,
         object: &K,

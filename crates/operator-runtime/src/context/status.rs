@@ -14,7 +14,7 @@ use super::{Context, drop_nulls, requests};
 use crate::{Result, decode::forget_managers, error::is_gone};
 
 impl Context {
-    /// Makes `status` the status of `object`, if it is not so already.
+    /// Writes `status` as the status of `object`, unless it is the same already.
     ///
     /// This is a server-side apply on the
     /// [status subresource](https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#status-subresource)
@@ -26,6 +26,24 @@ impl Context {
     /// as no change of another is overwritten unseen, a conflict would only tell who wrote the field
     /// before, such as this operator under an earlier name. A condition of another writer that `status` has from
     /// `object` is sent as that one left it, and both own it then.
+    ///
+    /// ```
+    /// # use kube::CustomResource;
+    /// # use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition as MetaV1;
+    /// # use operator_runtime::{Condition, Context, Result};
+    /// # use serde::{Deserialize, Serialize};
+    /// # #[derive(CustomResource, Clone, Debug, Deserialize, Serialize)]
+    /// # #[kube(group = "example.com", version = "v1", kind = "Widget", namespaced, status = "WidgetStatus", schema = "disabled")]
+    /// # struct WidgetSpec {}
+    /// # #[derive(Clone, Debug, Default, Deserialize, Serialize)]
+    /// # struct WidgetStatus { conditions: Vec<MetaV1> }
+    /// # async fn example(widget: &Widget, cx: &Context) -> Result<()> {
+    /// let mut status = widget.status.clone().unwrap_or_default();
+    /// Condition::new("Ready", true, "AllUp", "3 of 3 replicas are up")
+    ///     .set_in(&mut status.conditions, widget.metadata.generation)?;
+    /// cx.update_status(widget, &status).await?;
+    /// # Ok(()) }
+    /// ```
     pub async fn update_status<K, S>(&self, object: &K, status: &S) -> Result<()>
     where
         K: Resource<DynamicType = ()> + Serialize,

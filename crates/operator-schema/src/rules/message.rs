@@ -12,6 +12,7 @@ use serde_json::Value;
 pub struct Unsupported {
     /// A JSON pointer from the root of the schema to the rule.
     pub pointer: String,
+    /// The CEL expression.
     pub rule: String,
     /// A function, `syntax` or what evaluating it came to.
     pub what: String,

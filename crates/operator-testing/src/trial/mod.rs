@@ -51,6 +51,16 @@ const LONG: [Duration; 2] = [Duration::from_secs(320), Duration::from_secs(900)]
 ///
 /// Where `OPERATOR_TEST_SERVER` is `assets`, all of it takes place on one real API server, in real time: with three single faults, or as many
 /// as `FAULT_COUNT` says.
+///
+/// ```no_run
+/// # async fn my_operator(client: kube::Client) -> Result<(), kube::Error> { std::future::pending().await }
+/// use operator_testing::Trial;
+///
+/// // in a `#[test]`
+/// Trial::new("manifests", "system:serviceaccount:cache:cache")
+///     .sample("{apiVersion: cache.example.com/v1, kind: Memcached, metadata: {name: a}}")
+///     .assert_converges(my_operator);
+/// ```
 #[derive(Clone, Debug)]
 pub struct Trial {
     manifests: PathBuf,
