@@ -1,6 +1,12 @@
 //! Rust as rustfmt lays it out (edition 2024, default settings), so that generated text needs no rustfmt to be clean.
 
+mod order;
+mod wide;
+
 use std::{borrow::Cow, cell::Cell};
+
+pub use order::version_order;
+pub use wide::{is_wide, skip};
 
 /// Arguments of a call, or items of an array, longer than this go on lines of their own (`fn_call_width`, `array_width`).
 const CALL_WIDTH: usize = 60;
@@ -23,19 +29,29 @@ pub fn width() -> usize {
 
 /// `pub mod name { text }` around what `render` gives, which is laid out for that place.
 pub fn module(name: &str, render: impl FnOnce() -> String) -> String {
+    wrapped(name, &nested(render))
+}
+
+/// What `render` gives, laid out to stand in a module.
+pub fn nested<T>(render: impl FnOnce() -> T) -> T {
     let margin = MARGIN.get();
     MARGIN.set(margin + 4);
     let text = render();
     MARGIN.set(margin);
-    let mut module = format!("pub mod {name} {{\n");
+    text
+}
+
+/// `pub mod name { text }` around what [`nested`] gave.
+pub fn wrapped(name: &str, text: &str) -> String {
+    let mut inside = String::new();
     for line in text.lines() {
         if !line.is_empty() {
-            module += "    ";
-            module += line;
+            inside += "    ";
+            inside += line;
         }
-        module.push('\n');
+        inside.push('\n');
     }
-    module + "}\n"
+    format!("{}pub mod {name} {{\n{inside}}}\n", skip(&inside))
 }
 
 /// `#[name(arguments)]` with the indent before it and a line feed behind it; nothing where there are no arguments.
@@ -190,13 +206,64 @@ pub fn head(mut head: String) -> String {
     head
 }
 
+/// `pub struct Name {}`, with its braces where there is room for them.
+pub fn empty_struct(name: &str) -> String {
+    let text = format!("pub struct {name} {{}}\n");
+    // as behind a list of a `use`, two columns stay free
+    if text.len() < width() {
+        text
+    } else if text.len() - 2 < WIDTH {
+        format!("pub struct {name} {{\n}}\n")
+    } else {
+        format!("pub struct {name}\n{{}}\n")
+    }
+}
+
+/// `impl Trait for Name {` or `impl Name {`, without a line feed. rustfmt overlooks how far the head is indented, and leaves it as it is
+/// if the name does not fit on a line of its own.
+pub fn impl_head(trait_: Option<&str>, name: &str) -> String {
+    let (first, second) = match trait_ {
+        Some(trait_) => (format!("impl {trait_}"), format!("for {name}")),
+        None => ("impl".to_owned(), name.to_owned()),
+    };
+    let inline = format!("{first} {second} {{");
+    if inline.len() <= WIDTH || 4 + second.len() > width() {
+        inline
+    } else {
+        format!("{first}\n    {second}\n{{")
+    }
+}
+
+/// `type name = target;` at four columns; ends with a line feed.
+pub fn associated(name: &str, target: &Written) -> String {
+    let (head, inline) = (format!("    type {name} = "), target.inline());
+    if head.len() + inline.len() < width() {
+        format!("{head}{inline};\n")
+    } else if 8 + inline.len() < width() {
+        format!("    type {name} =\n        {inline};\n")
+    } else {
+        format!("{head}{};\n", target.broken(head.len(), 4))
+    }
+}
+
+/// `"text".into()` as the only expression of a method; ends with a line feed.
+pub fn into(text: &str) -> String {
+    let text = literal(text);
+    if 8 + text.len() + ".into()".len() > width() && 8 + text.len() <= width() {
+        format!("        {text}\n            .into()\n")
+    } else {
+        format!("        {text}.into()\n")
+    }
+}
+
 /// `use module::{names};`, with as many names on a line as there is room for.
 pub fn import(module: &str, names: &[String]) -> String {
     let inline = match names {
         [one] => format!("use {module}::{one};\n"),
         many => format!("use {module}::{{{}}};\n", many.join(", ")),
     };
-    if inline.len() <= width() + 1 || names.len() == 1 {
+    // rustfmt keeps two columns free behind a list, beside the semicolon
+    if inline.len() < width() || names.len() == 1 {
         return inline;
     }
     let mut lines = vec![String::new()];

@@ -2,7 +2,7 @@
 
 use std::{
     collections::{HashMap, HashSet},
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
 use super::{
@@ -60,6 +60,8 @@ struct Made {
     group: String,
     text: String,
     reports: Vec<Report>,
+    /// The kind, if `text` is not laid out to stand in a module.
+    flat: Option<Api>,
 }
 
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
@@ -77,20 +79,29 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         }
         None => None,
     };
+    let mut is_first = true;
     let made = kinds::read_each(&args.paths, args.kind.as_deref(), terminal, |api| {
         let definition = api.name();
         let line = match args.out {
             Some(_) => format!("// Made by `cargo operator types` from {definition}.\n"),
             None => String::new(),
         };
+        let name = module_name(&api.names.kind);
+        let group = api.group.clone();
+        // a second kind to print makes all of them modules
+        let is_flat = std::mem::take(&mut is_first) || args.out.is_some();
         // as long as it is: a text that grew has room for more, and all of them are held until the last is made
-        let (text, reports) = module(&api, &args)?;
+        let (text, reports) = match is_flat {
+            true => module(&api, &args)?,
+            false => rustfmt::nested(|| module(&api, &args))?,
+        };
         let text = line + &text;
         Ok(Made {
-            name: module_name(&api.names.kind),
-            group: api.group.clone(),
+            name,
+            group,
             text,
             reports,
+            flat: (is_flat && args.out.is_none()).then_some(api),
         })
     })?;
     let several = made.len() > 1;
@@ -102,11 +113,13 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let mut tree = Tree::default();
     let mut taken = HashSet::new();
     let mut reports = vec![];
+    let mut has_wide = false;
     for Made {
         name,
         group,
         text,
         reports: found,
+        flat,
     } in made
     {
         reports.extend(found);
@@ -119,10 +132,14 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             name.push('_');
         }
         if args.out.is_some() {
+            has_wide |= rustfmt::is_wide(&text);
             tree.insert(format!("{name}.rs"), Owner::Tool, text);
         } else if several {
-            let module = rustfmt::module(&name, || text);
-            terminal.print(&disk::format_rust(Path::new("."), vec![module]).concat())?;
+            let text = match &flat {
+                Some(api) => rustfmt::nested(|| module(api, &args))?.0,
+                None => text,
+            };
+            terminal.print(&rustfmt::wrapped(&name, &text))?;
         } else {
             terminal.print(&text)?;
         }
@@ -152,7 +169,10 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             folder.display(),
             if count == 1 { "" } else { "s" }
         ),
-        next: "add the modules to the crate with `pub mod`".into(),
+        next: match has_wide {
+            false => "add the modules to the crate with `pub mod`".into(),
+            true => "add the modules to the crate with `#[rustfmt::skip] pub mod`, as names are too long for rustfmt".into(),
+        },
         cure: Cure::Types,
         settled: None,
         warnings: 0,

@@ -8,6 +8,7 @@ mod document;
 mod position;
 mod problem;
 mod read;
+mod refused;
 mod scalar;
 mod unique;
 mod yaml11;

@@ -4,6 +4,7 @@ use std::{fmt, ops::Range};
 
 use granit_parser::{ErrorKind, ScanError};
 
+use super::refused;
 use crate::diagnostic::{Code, Place, Report};
 
 /// The levels of mappings and lists that a text can have.
@@ -105,6 +106,8 @@ pub enum Problem {
     NoSchema(String),
     #[error("the API server refuses the schema: `{keyword}` {message}")]
     Schema { keyword: String, message: String },
+    #[error("the API server refuses the CRD: {}{message}", prefix(field))]
+    Refused { field: String, message: String },
     #[error("no version is served")]
     NotServed,
     #[error("{0} versions are marked as the storage version; there must be one")]
@@ -132,6 +135,7 @@ impl Problem {
             Self::NoSchema(_) | Self::NotServed | Self::Storage(_) | Self::TwiceVersion(_) => {
                 Code::Versions
             }
+            Self::Refused { .. } => Code::RefusedDefinition,
             Self::TwiceKey(_) => Code::TwiceKey,
             Self::TooDeep => Code::TooDeep,
             Self::TooLarge => Code::TooLarge,
@@ -165,6 +169,7 @@ impl Problem {
                 "add `schema.openAPIV3Schema`; the least is `type: object` with `x-kubernetes-preserve-unknown-fields: true`".into()
             }
             Self::Schema { keyword, message } => cure(keyword, message),
+            Self::Refused { field, message } => refused::cure(field, message),
             Self::TooDeep => "put `x-kubernetes-preserve-unknown-fields: true` in place of the deepest levels".into(),
             Self::TooLarge => "put `x-kubernetes-preserve-unknown-fields: true` in place of its largest parts".into(),
             Self::NotServed => "set `served: true` on a version".into(),
@@ -172,6 +177,14 @@ impl Problem {
             Self::TwiceVersion(_) | Self::TwiceKey(_) => "remove or rename one of them".into(),
             Self::Ambiguous(scalar) => format!("write \"{scalar}\" in quotes, or the boolean or number that is meant"),
         }
+    }
+}
+
+/// A field before what is wrong with it.
+fn prefix(field: &str) -> String {
+    match field {
+        "" => String::new(),
+        field => format!("{field}: "),
     }
 }
 

@@ -13,6 +13,7 @@ use super::{
     document::{Document, documents},
     position::{Positions, keyword},
     problem::{Fault, MOST_BYTES, MOST_TOLD, NameRule, Problem, ReadError},
+    refused::refused,
     unique::Unique,
 };
 use crate::diagnostic::{Place, lines};
@@ -97,9 +98,13 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
             ..=MOST_BYTES => read_api(object, text).map_err(|first| vec![first]),
             _ => Err(vec![(String::new(), Problem::TooLarge)]),
         };
-        let checked = read.and_then(|mut api| match check_schemas(&mut api.versions) {
-            refused if refused.is_empty() => Ok(api),
-            refused => Err(refused),
+        let checked = read.and_then(|mut api| {
+            let mut refused = refused(object);
+            refused.extend(check_schemas(&mut api.versions));
+            match refused.is_empty() {
+                true => Ok(api),
+                false => Err(refused),
+            }
         });
         match checked {
             Ok(mut api) => {

@@ -72,6 +72,8 @@ codes! {
     Misnamed = "misnamed",
     /// Versions that the API server does not take: none served, not one stored, one twice, one without a schema.
     Versions = "versions",
+    /// Metadata or a part of the spec that the API server refuses.
+    RefusedDefinition = "refused-definition",
     /// A schema that the API server refuses.
     RefusedSchema = "refused-schema",
     /// A default that its own schema refuses.

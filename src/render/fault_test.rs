@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{generated_test::Typed, layout::policy_rule, template::fill};
 use crate::{
     project::{Namespaces, Project},
-    rustfmt::{bracketed, include_str, literal},
+    rustfmt::{bracketed, include_str, literal, skip},
 };
 
 #[derive(Serialize)]
@@ -30,6 +30,8 @@ struct Test {
     name: String,
     /// The statement that has the sample.
     sample: String,
+    /// Above a function that rustfmt passes over.
+    skip: &'static str,
 }
 
 /// `None` where no kind has a sample.
@@ -39,8 +41,10 @@ pub fn text<'a>(project: &Project, typed: impl Iterator<Item = &'a Typed>) -> Op
         .iter()
         .filter_map(|typed| {
             let sample = typed.sample.as_ref()?;
+            let name = typed.module.trim_end_matches('_').to_owned();
             Some(Test {
-                name: typed.module.trim_end_matches('_').to_owned(),
+                skip: skip(&format!("fn {name}_survives_every_fault() {{\n")),
+                name,
                 sample: include_str("sample", &format!("../manifests/samples/{sample}")),
             })
         })

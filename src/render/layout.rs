@@ -19,6 +19,7 @@ use crate::{
     manifests,
     plan::Tree,
     project::{Kind, Owner, Project, Rule, Runtime, ToolSource, version_module},
+    rustfmt::{is_wide, version_order},
     types,
 };
 
@@ -68,7 +69,14 @@ struct Whole<'a> {
 #[derive(Serialize)]
 struct KindNames {
     module: String,
-    versions: Vec<String>,
+    versions: Vec<VersionName>,
+}
+
+#[derive(Serialize)]
+struct VersionName {
+    module: String,
+    /// Whether rustfmt passes over the module.
+    is_skipped: bool,
 }
 
 /// Makes all files of a project.
@@ -95,7 +103,7 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
     let vendored = state.runtime == Runtime::Vendored;
     let controlled = || project.kinds().filter(|(kind, _)| kind.scaffold.is_some());
     let mut controllers: Vec<String> = controlled().map(|(kind, _)| kind.module_name()).collect();
-    controllers.sort();
+    controllers.sort_by(|a, b| version_order(a, b));
     let whole = Whole {
         name: &state.name,
         crate_name: state.name.replace('-', "_"),
@@ -108,13 +116,17 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         testing: vendor::dependency("operator-testing", &state.runtime),
         kinds: project
             .kinds()
-            .map(|(kind, _)| KindNames {
-                module: kind.module_name(),
-                versions: kind
-                    .versions
-                    .iter()
-                    .map(|version| version_module(version))
-                    .collect(),
+            .zip(&made)
+            .map(|((kind, _), made)| {
+                let versions = kind.versions.iter().map(|version| {
+                    let module = version_module(version);
+                    let is_skipped = made.wide.contains(&module);
+                    VersionName { module, is_skipped }
+                });
+                let mut versions: Vec<VersionName> = versions.collect();
+                versions.sort_by(|a, b| version_order(&a.module, &b.module));
+                let module = kind.module_name();
+                KindNames { module, versions }
             })
             .collect(),
         kind_names: controlled()
@@ -238,6 +250,9 @@ fn kind_files(
         }
         made.typed.push(typed);
         let text = format!("{HEADER}{}", module_of_version.text);
+        if is_wide(&text) {
+            made.wide.push(version_module(version_name));
+        }
         rendered.tree.insert(
             format!("src/api/{module}/{}.rs", version_module(version_name)),
             Owner::Tool,
@@ -269,6 +284,8 @@ fn kind_files(
 #[derive(Default)]
 struct Made {
     typed: Vec<Typed>,
+    /// The modules of versions that rustfmt passes over.
+    wide: Vec<String>,
     sample: Option<Value>,
     has_status: bool,
 }

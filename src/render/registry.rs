@@ -3,7 +3,7 @@
 use crate::{
     crd::Api,
     project::{Kind, Project, ResourceError, ResourceType, resolve},
-    rustfmt::{bracketed, literal},
+    rustfmt::{bracketed, literal, skip},
 };
 
 /// The kinds that a controller has to do with.
@@ -56,12 +56,14 @@ pub fn functions(project: &Project) -> Result<String, ResourceError> {
             ";",
         );
         let calls = calls(&Watched::of(kind, &project.apis)?);
-        watches += &match calls.as_str() {
-            "" => format!("\nfn {function}(watches: Watches) -> Watches {{\n    watches\n}}\n"),
-            calls => format!(
-                "\nfn {function}(mut watches: Watches) -> Watches {{\n{calls}    watches\n}}\n"
-            ),
+        let binding = if calls.is_empty() {
+            "watches"
+        } else {
+            "mut watches"
         };
+        let text =
+            format!("fn {function}({binding}: Watches) -> Watches {{\n{calls}    watches\n}}\n");
+        watches += &format!("\n{}{text}", skip(&text));
     }
     let body = match adds.as_str() {
         "" => "    Controllers::new()\n".to_owned(),

@@ -15,7 +15,7 @@ use super::{
     graph::{Definition, Field, Shape, Struct, Type, TypeGraph, Variant},
     render::{value, write},
 };
-use crate::rustfmt::{literal, width};
+use crate::rustfmt::{impl_head, literal, width};
 
 /// A chain of calls longer than this is broken (rustfmt's `chain_width`).
 const CHAIN_WIDTH: usize = 60;
@@ -62,11 +62,7 @@ pub fn accessors(graph: &TypeGraph, definition: &Definition, found: &Struct) -> 
     if accessors.is_empty() {
         return String::new();
     }
-    let head = format!("impl {} {{", definition.name);
-    let head = match head.len() > width() {
-        true => format!("impl\n    {}\n{{", definition.name),
-        false => head,
-    };
+    let head = impl_head(None, &definition.name);
     format!("\n{head}\n{}}}\n", accessors.join("\n"))
 }
 

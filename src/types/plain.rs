@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     project::SchemaMode,
-    rustfmt::{bracketed, derive, literal, put_json},
+    rustfmt::{associated, bracketed, derive, head, impl_head, into, literal, put_json},
 };
 
 /// Puts the root behind `text`, as a plain struct with the impls that kube-derive would have written. Its definition may be most of the
@@ -45,7 +45,8 @@ pub fn plain_root(
         *text += "#[serde(rename_all = \"camelCase\")]\n";
     }
     *text += &writer.schemars(0, &graph.root_schemars);
-    *text += &format!("pub struct {name} {{\n    #[serde(default)]\n");
+    *text += &head(format!("pub struct {name}"));
+    *text += "    #[serde(default)]\n";
     *text += writer.skip();
     *text += "    pub metadata: kube::core::ObjectMeta,\n";
     for field in &graph.root {
@@ -91,7 +92,7 @@ fn serialize(graph: &TypeGraph, plain: &Plain) -> String {
         .collect();
     format!(
         "
-impl Serialize for {name} {{
+{head}
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {{
         use serde::ser::SerializeMap;
         let mut map = serializer.serialize_map(None)?;
@@ -99,7 +100,7 @@ impl Serialize for {name} {{
     }}
 }}
 ",
-        name = graph.root_name,
+        head = impl_head(Some("Serialize"), &graph.root_name),
         envelope = entry("apiVersion", &literal(&api_version))
             + &entry("kind", &literal(&plain.kind))
             + &entry("metadata", "&self.metadata"),
@@ -123,15 +124,22 @@ fn resource(name: &str, plain: &Plain) -> String {
     } else {
         "ClusterResourceScope"
     };
-    let functions: String = [("kind", &plain.kind), ("group", &plain.group), ("version", &plain.version), ("plural", &plain.plural)]
-        .into_iter()
-        .map(|(function, value)| {
-            format!("\n    fn {function}(_: &()) -> std::borrow::Cow<'_, str> {{\n        {value:?}.into()\n    }}\n")
-        })
-        .collect();
+    let functions: String = [
+        ("kind", &plain.kind),
+        ("group", &plain.group),
+        ("version", &plain.version),
+        ("plural", &plain.plural),
+    ]
+    .into_iter()
+    .map(|(function, value)| {
+        let value = into(value);
+        format!("\n    fn {function}(_: &()) -> std::borrow::Cow<'_, str> {{\n{value}    }}\n")
+    })
+    .collect();
+    let head = impl_head(Some("kube::Resource"), name);
     format!(
         "
-impl kube::Resource for {name} {{
+{head}
     type DynamicType = ();
     type Scope = kube::core::{scope};
 {functions}
@@ -153,7 +161,7 @@ fn custom_resource(
     mode: SchemaMode,
     carried: &Carried,
 ) -> String {
-    let name = &graph.root_name;
+    let head = impl_head(Some("kube::CustomResourceExt"), &graph.root_name);
     let short_names: Vec<String> = plain.short_names.iter().map(|name| literal(name)).collect();
     let crd = match mode {
         SchemaMode::Embed => {
@@ -171,7 +179,7 @@ fn custom_resource(
     };
     format!(
         "
-impl kube::CustomResourceExt for {name} {{
+{head}
     fn crd() -> CustomResourceDefinition {{
 {crd}    }}
 
@@ -201,12 +209,12 @@ fn has(graph: &TypeGraph) -> String {
     };
     let name = &graph.root_name;
     if let Some(spec) = graph.root.iter().find(|field| field.wire == "spec") {
-        let type_ = writer.written(spec).inline();
+        let type_ = associated("Spec", &writer.written(spec));
+        let head = impl_head(Some("kube::core::object::HasSpec"), name);
         text += &format!(
             "
-impl kube::core::object::HasSpec for {name} {{
-    type Spec = {type_};
-
+{head}
+{type_}
     fn spec(&self) -> &Self::Spec {{
         &self.spec
     }}
@@ -228,12 +236,12 @@ impl kube::core::object::HasSpec for {name} {{
             optional: false,
             ..status.clone()
         };
-        let type_ = writer.written(&status).inline();
+        let type_ = associated("Status", &writer.written(&status));
+        let head = impl_head(Some("kube::core::object::HasStatus"), name);
         text += &format!(
             "
-impl kube::core::object::HasStatus for {name} {{
-    type Status = {type_};
-
+{head}
+{type_}
     fn status(&self) -> Option<&Self::Status> {{
         self.status.as_ref()
     }}

@@ -26,7 +26,7 @@ use super::{
 };
 use crate::{
     project::SchemaMode,
-    rustfmt::{Written, alias, attribute, derive, head, literal},
+    rustfmt::{Written, alias, attribute, derive, empty_struct, head, literal},
 };
 
 pub fn module(graph: &TypeGraph, root: &Root, mode: SchemaMode, carried: &Carried) -> String {
@@ -105,7 +105,7 @@ impl Writer<'_> {
         }
         text += &self.schemars(0, &definition.schemars);
         if found.fields.is_empty() && !found.keeps_unknown {
-            return text + &format!("pub struct {name} {{}}\n");
+            return text + &empty_struct(name);
         }
         text += &head(format!("pub struct {name}"));
         let mut parts: Vec<String> = found

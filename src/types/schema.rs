@@ -11,7 +11,7 @@ use super::{
     graph::{Definition, TypeGraph},
     root::Derived,
 };
-use crate::rustfmt::{literal, put_json, width};
+use crate::rustfmt::{impl_head, into, literal, put_json, width};
 
 /// The expression of the whole schema in `crd()` of a plain root, as statements.
 pub fn generate(graph: &TypeGraph, carried: &Carried) -> String {
@@ -76,12 +76,13 @@ pub fn derived_schema(graph: &TypeGraph, root: &Derived, carried: &Carried) -> S
             "        let mut schema = schemars::json_schema!({{\n{entries}\n        }});\n{then}        schema\n"
         ),
     };
+    let head = impl_head(Some("JsonSchema"), name);
+    let own = into(name);
     format!(
         "
-impl JsonSchema for {name} {{
+{head}
     fn schema_name() -> std::borrow::Cow<'static, str> {{
-        {name:?}.into()
-    }}
+{own}    }}
 
     fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {{
 {body}    }}

@@ -64,7 +64,7 @@ mod trial;
 
 #[cfg(feature = "workloads")]
 pub use api::Workloads;
-pub use api::{ApiServer, Body};
+pub use api::{ApiServer, Body, Refusal, refusals};
 pub use error::{Error, Result};
 pub use operator_schema;
 pub use outcome::Outcomes;

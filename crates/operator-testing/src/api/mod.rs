@@ -74,6 +74,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
+pub use self::definition::{Refusal, refusals};
 #[cfg(feature = "http")]
 pub(crate) use self::service::unauthorized;
 pub use self::service::{ApiServer, Body};

@@ -1,9 +1,12 @@
 //! What is wrong with a CustomResourceDefinition.
 
 mod part;
+mod refusal;
 
 use operator_schema::{Effect, Schema};
 use serde_json::{Value, json};
+
+pub use self::refusal::{Refusal, refusals};
 
 use self::part::{
     check_approval, check_columns, check_conversion, check_deprecation, check_scale,
@@ -15,8 +18,19 @@ use super::name::{bad_dns1035, bad_subdomain};
 use super::naming::is_established;
 use super::status::Cause;
 
+/// Whether the schemas of a definition are checked with the rest of it.
+#[derive(Clone, Copy, PartialEq)]
+enum Schemas {
+    Checked,
+    Skipped,
+}
+
 /// What is wrong with a definition.
 pub(crate) fn violations(live: Option<&Value>, object: &Value) -> Vec<Cause> {
+    check(live, object, Schemas::Checked)
+}
+
+fn check(live: Option<&Value>, object: &Value, schemas: Schemas) -> Vec<Cause> {
     let mut causes = Vec::new();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let spec = &object["spec"];
@@ -33,7 +47,15 @@ pub(crate) fn violations(live: Option<&Value>, object: &Value) -> Vec<Cause> {
     }
     match group.as_str() {
         "" => causes.push(Cause::required("spec.group", "")),
-        group => worded("spec.group", group, bad_subdomain(group), &mut causes),
+        group => {
+            let wrong = bad_subdomain(group);
+            if wrong.is_empty() && !group.contains('.') {
+                let text =
+                    format!("Invalid value: {group:?}: should be a domain with at least one dot");
+                causes.push(Cause::invalid("spec.group", text));
+            }
+            worded("spec.group", group, wrong, &mut causes);
+        }
     }
     let scope = text(&spec["scope"]);
     match scope.as_str() {
@@ -55,7 +77,7 @@ pub(crate) fn violations(live: Option<&Value>, object: &Value) -> Vec<Cause> {
         let text = "Invalid value: true: cannot set to true, set x-kubernetes-preserve-unknown-fields to true in spec.versions[*].schema instead";
         causes.push(Cause::invalid("spec.preserveUnknownFields", text));
     }
-    let common = check_versions(versions(object), &mut causes);
+    let common = check_versions(versions(object), schemas, &mut causes);
     check_names(&spec["names"], &mut causes);
     causes.extend(common);
     check_conversion(&spec["conversion"], &mut causes);
@@ -116,7 +138,7 @@ fn lost_versions(object: &Value) -> Vec<Cause> {
 type Check = fn(&Value, &str, &mut Vec<Cause>);
 
 /// Checks versions; what is wrong with parts that all share is returned, as it is told later.
-fn check_versions(versions: &[Value], causes: &mut Vec<Cause>) -> Vec<Cause> {
+fn check_versions(versions: &[Value], schemas: Schemas, causes: &mut Vec<Cause>) -> Vec<Cause> {
     const PARTS: [(&str, Check); 3] = [
         ("subresources", check_scale),
         ("additionalPrinterColumns", check_columns),
@@ -138,6 +160,8 @@ fn check_versions(versions: &[Value], causes: &mut Vec<Cause>) -> Vec<Cause> {
         let schema = &version["schema"]["openAPIV3Schema"];
         if schema.is_null() {
             causes.push(Cause::required(field, ""));
+        } else if schemas == Schemas::Skipped {
+            // their caller has checked them
         } else if !is_common {
             check_schema(schema, &field, causes);
         } else if at == 0 {

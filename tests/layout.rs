@@ -1,0 +1,288 @@
+//! The layout of generated Rust against rustfmt itself: modules and projects with names of every length, so that each construct crosses
+//! each limit of a line. `LAYOUT=all` tries every length; without it some lengths are tried. Without rustfmt nothing is compared.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use cargo_operator::{crd, project::SchemaMode, types};
+use serde_json::{Value, json};
+
+/// Of a DNS label: kinds, plurals, versions, parts of a group.
+const LABEL: usize = 63;
+/// Property names have no limit; these are longer than a line.
+const PROPERTY: usize = 130;
+
+fn lengths(most: usize, step: usize) -> Vec<usize> {
+    let is_whole = std::env::var("LAYOUT").is_ok_and(|which| which == "all");
+    let step = if is_whole { 1 } else { step };
+    // both sides of the middle, so that odd and even lengths are tried
+    (1..=most)
+        .filter(|length| length % step == 1 % step)
+        .collect()
+}
+
+fn word(first: char, length: usize) -> String {
+    let letters = ('a'..='z').cycle().take(length.saturating_sub(1));
+    std::iter::once(first).chain(letters).collect()
+}
+
+/// A CRD whose kind, plural, group and version have these lengths.
+fn definition(kind: usize, group: usize, versions: &[String], properties: &Value) -> Value {
+    // of words, so that the module has an underscore at every third letter
+    let plural = word('p', kind);
+    let humps = word('k', kind)
+        .char_indices()
+        .map(|(at, letter)| match at % 3 {
+            0 => letter.to_ascii_uppercase(),
+            _ => letter,
+        });
+    let kind: String = humps.collect();
+    let mut left = group.max(3) - 2;
+    let mut labels = vec!["g".to_owned()];
+    while left > 0 {
+        let length = left.min(LABEL);
+        labels.push(word('d', length));
+        left = left.saturating_sub(length + 1);
+    }
+    let group = labels.join(".");
+    let versions: Vec<Value> = versions
+        .iter()
+        .enumerate()
+        .map(|(at, name)| {
+            json!({
+                "name": name, "served": true, "storage": at == 0,
+                "subresources": {"status": {}},
+                "schema": {"openAPIV3Schema": {"type": "object", "required": ["spec"], "properties": properties}},
+            })
+        })
+        .collect();
+    let mut names =
+        json!({"kind": kind, "plural": plural, "shortNames": [word('s', 3), word('t', 9)]});
+    if kind.len() + "List".len() > LABEL {
+        names["listKind"] = word('L', LABEL).into();
+    }
+    json!({
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": format!("{plural}.{group}")},
+        "spec": {
+            "group": group, "scope": "Namespaced", "versions": versions,
+            "names": names,
+        },
+    })
+}
+
+/// One field of each shape, with names of a length; `text` is the length of values.
+fn properties(length: usize, text: usize) -> Value {
+    let value = |first| word(first, text);
+    let name = |first| word(first, length);
+    let object = json!({"type": "object", "properties": {"size": {"type": "integer"}}});
+    let fields = json!({
+        name('a'): {"type": "string", "default": value('a'), "minLength": 1, "maxLength": 4000},
+        name('b'): {"type": "string", "enum": [value('b'), value('c')], "default": value('b')},
+        name('c'): {"type": "array", "items": object, "default": [], "maxItems": 30},
+        name('d'): {"type": "object", "additionalProperties": object, "default": {}},
+        name('e'): {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string", "pattern": format!("^{}$", value('p'))}}},
+        name('f'): {"type": "string", "nullable": true, "pattern": format!("^{}$", value('p'))},
+        name('g'): {"x-kubernetes-int-or-string": true, "default": value('g')},
+        name('h'): {"x-kubernetes-int-or-string": true, "default": 8080},
+        name('i'): {"type": "integer", "default": 3, "minimum": 1, "maximum": 65535},
+        name('j'): {"type": "boolean", "default": true},
+        name('k'): {"x-kubernetes-preserve-unknown-fields": true},
+        name('l'): {"type": "object", "properties": {name('l'): object, name('m'): {"type": "array", "items": {"type": "array", "items": object}}}},
+        name('n'): {"type": "array", "items": {"type": "string", "enum": [value('x'), value('y')]}, "x-kubernetes-list-type": "set"},
+        name('o'): {"type": "integer", "format": "int64", "default": 5_000_000_000_i64, "description": value('o')},
+        name('q'): {"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": {"size": {"type": "integer"}}},
+        name('r'): {"type": "number", "minimum": 0.5, "multipleOf": 0.25},
+        name('s'): {"type": "string", "format": "date-time"},
+        name('t'): {"type": "object", "properties": {name('t'): {"type": "string"}}, "x-kubernetes-validations": [{"rule": format!("self.{} != ''", name('t')), "message": value('m')}]},
+        name('u'): {"type": "array", "items": {"type": "object", "nullable": true, "properties": {"size": {"type": "integer", "default": 1}}}},
+    });
+    json!({
+        "spec": {"type": "object", "properties": fields},
+        "status": {"type": "object", "properties": {name('a'): object, "conditions": {"type": "array", "items": object}}},
+    })
+}
+
+/// The files that rustfmt would lay out otherwise; nothing where there is no rustfmt.
+fn misplaced(files: &[PathBuf]) -> Vec<String> {
+    let is_there = Command::new("rustfmt")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .status();
+    if !is_there.is_ok_and(|status| status.success()) {
+        return vec![];
+    }
+    let mut differences = vec![];
+    for files in files.chunks(500) {
+        let output = Command::new("rustfmt")
+            .args(["--edition", "2024", "--check", "--color", "never"])
+            .args(files)
+            .output()
+            .unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned()
+            + &String::from_utf8_lossy(&output.stderr);
+        differences.extend(text.split("Diff in ").skip(1).map(str::to_owned));
+        assert!(output.status.success() || !differences.is_empty(), "{text}");
+    }
+    differences
+}
+
+fn assert_laid_out(files: &[PathBuf]) {
+    let differences = misplaced(files);
+    if let Ok(path) = std::env::var("LAYOUT_DIFFERENCES") {
+        fs::write(path, differences.concat()).unwrap();
+    }
+    let shown: String = differences.iter().take(12).map(String::as_str).collect();
+    assert!(
+        differences.is_empty(),
+        "{} differences in {} files\n{shown}",
+        differences.len(),
+        files.len()
+    );
+}
+
+/// Writes the modules of a definition, in both modes.
+fn put_modules(folder: &Path, name: &str, definition: &Value, files: &mut Vec<PathBuf>) {
+    let apis =
+        crd::read(name, &definition.to_string()).unwrap_or_else(|errors| panic!("{errors:?}"));
+    for api in &apis {
+        for (mode, of_mode) in [(SchemaMode::Derive, "derive"), (SchemaMode::Embed, "embed")] {
+            for (at, version) in api.versions.iter().enumerate() {
+                let path = folder.join(format!("{name}_{of_mode}_{at}.rs"));
+                fs::write(&path, types::module(api, version, mode).text).unwrap();
+                files.push(path);
+            }
+        }
+    }
+}
+
+#[test]
+fn modules_are_laid_out_whatever_the_lengths_of_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut files = vec![];
+    let versions = ["v1".to_owned()];
+    for length in lengths(PROPERTY, 5) {
+        for kind in [1, 12, 40, LABEL] {
+            let definition = definition(kind, 11, &versions, &properties(length, 1 + length / 2));
+            put_modules(
+                folder.path(),
+                &format!("p{length}_{kind}"),
+                &definition,
+                &mut files,
+            );
+        }
+        let definition = definition(9, 11, &versions, &properties(6, length));
+        put_modules(
+            folder.path(),
+            &format!("t{length}"),
+            &definition,
+            &mut files,
+        );
+    }
+    for length in lengths(LABEL, 4) {
+        for group in [3, 40, 120, 180] {
+            let definition = definition(length, group, &[word('v', length)], &properties(4, 4));
+            put_modules(
+                folder.path(),
+                &format!("k{length}_{group}"),
+                &definition,
+                &mut files,
+            );
+        }
+    }
+    assert_laid_out(&files);
+}
+
+fn run(folder: &Path, arguments: &[&str]) -> Vec<u8> {
+    let output = Command::new(env!("CARGO_BIN_EXE_cargo-operator"))
+        .arg("operator")
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .unwrap();
+    assert!(
+        output.status.success(),
+        "{}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+    output.stdout
+}
+
+#[test]
+fn modules_in_modules_are_laid_out() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut files = vec![];
+    for length in lengths(PROPERTY, 29) {
+        let two = ["v1".to_owned(), "v2".to_owned()];
+        let of = |kind| definition(kind, 11, &two, &properties(length, length)).to_string();
+        fs::write(folder.path().join("one.json"), of(9)).unwrap();
+        fs::write(folder.path().join("more.json"), of(40)).unwrap();
+        for (name, specs) in [
+            ("one", &["one.json"][..]),
+            ("more", &["one.json", "more.json"]),
+        ] {
+            for mode in ["derive", "embed"] {
+                let text = run(
+                    folder.path(),
+                    &[&["types", "--schema", mode], specs].concat(),
+                );
+                let path = folder.path().join(format!("{name}_{mode}_{length}.rs"));
+                fs::write(&path, text).unwrap();
+                files.push(path);
+            }
+        }
+    }
+    assert_laid_out(&files);
+}
+
+/// The files of a folder and below it, of Rust.
+fn sources(folder: &Path, found: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sources(&path, found);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+#[test]
+fn projects_are_laid_out_whatever_the_lengths_of_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut files = vec![];
+    let mut projects = vec![];
+    for length in lengths(LABEL, 12) {
+        for (at, (kind, group, version, name)) in [
+            (length, 11, 2, 3),
+            (length, 90, length, length),
+            (20, length * 3, 30, 63 - length.min(62)),
+            (LABEL, 180, length, 8),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let own = folder.path().join(format!("{length}-{at}"));
+            fs::create_dir(&own).unwrap();
+            let definition = definition(
+                kind,
+                group,
+                &[word('v', version), "v1".into()],
+                &properties(5, 5),
+            );
+            fs::write(own.join("crd.json"), definition.to_string()).unwrap();
+            projects.push((own, word('n', name.min(50))));
+        }
+    }
+    for (own, name) in &projects {
+        run(own, &["init", name, "--crd", "crd.json"]);
+        for part in ["src", "tests"] {
+            sources(&own.join(name).join(part), &mut files);
+        }
+    }
+    assert_laid_out(&files);
+}
