@@ -97,36 +97,67 @@ fn accessor(graph: &TypeGraph, field: &Field) -> Option<String> {
         true => head.replace("(&self)", "(\n        &self,\n    )"),
         false => head,
     };
-    Some(doc + &head + &chain(&field.ident, &reading.calls) + "    }\n")
+    let (skip, body) = match chain(&field.ident, &reading.calls) {
+        Some(body) => ("", body),
+        None => (
+            "    #[rustfmt::skip]\n",
+            vertical(&field.ident, &reading.calls),
+        ),
+    };
+    Some(doc + skip + &head + &body + "    }\n")
 }
 
-/// `self.ident.calls`, as the last expression of a method.
-fn chain(ident: &str, calls: &[(&str, Option<String>)]) -> String {
-    let inline: String = calls
-        .iter()
-        .map(|(name, argument)| format!(".{name}({})", argument.as_deref().unwrap_or_default()))
-        .collect();
+/// `self.ident.calls`, as the last expression of a method. None where rustfmt may give up.
+fn chain(ident: &str, calls: &[(&str, Option<String>)]) -> Option<String> {
+    let call = |(name, argument): &(&str, Option<String>)| {
+        format!(".{name}({})", argument.as_deref().unwrap_or_default())
+    };
+    let inline: String = calls.iter().map(call).collect();
     let inline = format!("self.{ident}{inline}");
-    if inline.len() <= CHAIN_WIDTH {
-        return format!("        {inline}\n");
+    if inline.len() <= CHAIN_WIDTH && 8 + inline.len() <= width() {
+        return Some(format!("        {inline}\n"));
     }
-    let lines: Vec<String> = calls
+    let vertical = vertical(ident, calls);
+    if vertical.lines().all(|line| line.len() <= width()) {
+        return Some(vertical);
+    }
+    let (last, before) = calls.split_last()?;
+    let (name, Some(argument)) = last else {
+        return None;
+    };
+    // the argument goes on a line of its own: in a block if it is the body of a closure, else with a comma
+    let (open, argument, close) = match argument.strip_prefix("|| ") {
+        Some(body) => (format!(".{name}(|| {{"), body.to_owned(), "})"),
+        None => (format!(".{name}("), format!("{argument},"), ")"),
+    };
+    let head: String = before.iter().map(call).collect();
+    let head = format!("self.{ident}{head}");
+    let text = if head.len() + open.len() <= CHAIN_WIDTH {
+        format!("        {head}{open}\n            {argument}\n        {close}\n")
+    } else {
+        let lines: String = before
+            .iter()
+            .map(|it| format!("            {}\n", call(it)))
+            .collect();
+        format!(
+            "        self.{ident}\n{lines}            {open}\n                {argument}\n            {close}\n"
+        )
+    };
+    text.lines()
+        .all(|line| line.len() <= width())
+        .then_some(text)
+}
+
+/// A line for each call.
+fn vertical(ident: &str, calls: &[(&str, Option<String>)]) -> String {
+    let lines: String = calls
         .iter()
         .map(|(name, argument)| {
             let argument = argument.as_deref().unwrap_or_default();
             format!("            .{name}({argument})\n")
         })
         .collect();
-    match calls {
-        // an argument that needs a line of its own leaves the calls on one
-        [.., (_, Some(argument))] if lines.iter().any(|line| line.len() > width() + 1) => {
-            let head = inline
-                .trim_end_matches(')')
-                .trim_end_matches(argument.as_str());
-            format!("        {head}\n            {argument},\n        )\n")
-        }
-        _ => format!("        self.{ident}\n{}", lines.concat()),
-    }
+    format!("        self.{ident}\n{lines}")
 }
 
 /// The type of an accessor, and what it calls on its field.
