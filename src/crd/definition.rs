@@ -18,9 +18,9 @@ pub struct Definition {
 pub struct Metadata {
     pub name: String,
     #[serde(default)]
-    pub annotations: Option<IndexMap<String, String>>,
+    pub annotations: Option<IndexMap<String, Option<String>>>,
     #[serde(default)]
-    pub labels: Option<IndexMap<String, String>>,
+    pub labels: Option<IndexMap<String, Option<String>>>,
 }
 
 #[derive(Deserialize)]
@@ -69,10 +69,12 @@ pub enum Strategy {
 #[serde(rename_all = "camelCase")]
 pub struct RawVersion {
     pub name: String,
-    pub served: bool,
-    pub storage: bool,
     #[serde(default)]
-    pub deprecated: bool,
+    pub served: Option<bool>,
+    #[serde(default)]
+    pub storage: Option<bool>,
+    #[serde(default)]
+    pub deprecated: Option<bool>,
     #[serde(default)]
     pub deprecation_warning: Option<String>,
     #[serde(default)]

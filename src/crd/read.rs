@@ -2,6 +2,7 @@
 
 use std::{ops::Range, sync::Arc};
 
+use indexmap::IndexMap;
 use operator_schema::Effect;
 use serde::Deserialize;
 use serde_json::Value;
@@ -255,8 +256,8 @@ fn read_api(object: &Value, text: String) -> Result<Api, Found> {
             Some(Strategy::Webhook) => Conversion::Webhook,
             Some(Strategy::None) | None => Conversion::None,
         },
-        annotations: definition.metadata.annotations.unwrap_or_default(),
-        labels: definition.metadata.labels.unwrap_or_default(),
+        annotations: texts(definition.metadata.annotations),
+        labels: texts(definition.metadata.labels),
         source: Source {
             path: String::new(),
             line: 1,
@@ -265,6 +266,14 @@ fn read_api(object: &Value, text: String) -> Result<Api, Found> {
         },
         text,
     })
+}
+
+/// To the API server a text that is null is empty.
+fn texts(map: Option<IndexMap<String, Option<String>>>) -> IndexMap<String, String> {
+    let entries = map.into_iter().flatten();
+    entries
+        .map(|(key, text)| (key, text.unwrap_or_default()))
+        .collect()
 }
 
 fn check(pointer: &str, rule: NameRule, name: &str) -> Result<(), Found> {
@@ -315,9 +324,9 @@ fn versions(raw: Vec<RawVersion>) -> Result<Vec<Version>, Found> {
         let subresources = raw.subresources;
         versions.push(Version {
             name: raw.name,
-            served: raw.served,
-            storage: raw.storage,
-            deprecated: match (raw.deprecated, raw.deprecation_warning) {
+            served: raw.served.unwrap_or_default(),
+            storage: raw.storage.unwrap_or_default(),
+            deprecated: match (raw.deprecated.unwrap_or_default(), raw.deprecation_warning) {
                 (false, _) => Deprecation::No,
                 (true, None) => Deprecation::Yes,
                 (true, Some(warning)) => Deprecation::WithWarning(warning),

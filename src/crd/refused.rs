@@ -87,7 +87,7 @@ fn pointer(field: &str) -> String {
 
 /// What the user can do about a refusal.
 pub fn cure(field: &str, message: &str) -> String {
-    let name = field.rsplit(['.', '[']).next().unwrap_or(field);
+    let name = field.rsplit('.').next().unwrap_or(field);
     match field {
         "" => "`kubectl explain customresourcedefinition.spec` shows the fields and their types".into(),
         "metadata.annotations" if message.starts_with("Too long") => {
@@ -111,7 +111,7 @@ pub fn cure(field: &str, message: &str) -> String {
         _ if field.starts_with("metadata.") => format!("remove `{name}`, which the API server sets itself"),
         _ if message.starts_with("Required value") => format!("set `{name}`"),
         _ if message.starts_with("Forbidden") => format!("remove `{name}`"),
-        _ => format!("fix or remove `{}`", name.trim_end_matches(']')),
+        _ => format!("fix or remove `{name}`"),
     }
 }
 

@@ -188,3 +188,52 @@ fn many_definitions_and_errors_take_no_time() {
     assert_eq!(places.last(), Some(&(list.len() - 31..list.len() - 1)));
     assert!(begun.elapsed().as_secs() < 20);
 }
+
+#[test]
+fn what_the_api_server_refuses_beside_schemas_has_its_place_and_a_cure() {
+    let annotated = |entry: &str| {
+        WIDGET.replace(
+            "  name: widgets.example.com\n",
+            &format!("  name: widgets.example.com\n  annotations:\n    a: b\n    {entry}\n"),
+        )
+    };
+    assert!(read("x.yaml", &annotated("example.com/c: d")).is_ok());
+    for (text, line, pointer, cure) in [
+        (
+            annotated("example.com/: d"),
+            6,
+            "/metadata/annotations/example.com~1",
+            "remove the annotation or give its key a name after the \"/\"",
+        ),
+        (
+            annotated("-c: d"),
+            6,
+            "/metadata/annotations/-c",
+            "remove or rename the annotation",
+        ),
+        (
+            WIDGET.replace("plural: widgets}", "plural: widgets, shortNames: [W]}"),
+            7,
+            "/spec/names/shortNames/0",
+            "fix or remove `shortNames[0]`",
+        ),
+        (
+            WIDGET.replace("  group:", "  conversion: {strategy: Webhook}\n  group:"),
+            6,
+            "/spec/conversion/webhook/clientConfig",
+            "set `webhookClientConfig`",
+        ),
+        (
+            WIDGET.replace("metadata:\n", "metadata:\n  resourceVersion: \"12\"\n"),
+            4,
+            "/metadata/resourceVersion",
+            "remove `resourceVersion`, which the API server sets itself",
+        ),
+    ] {
+        let errors = read("x.yaml", &text).unwrap_err();
+        let error = errors.into_iter().next().unwrap();
+        assert_eq!(error.place.line, line, "{error}");
+        assert_eq!(error.place.pointer, pointer, "{error}");
+        assert_eq!(error.problem.help(), cure, "{error}");
+    }
+}

@@ -24,6 +24,34 @@ const REASONS: [&str; 4] = [
     "FieldValueRequired",
 ];
 
+/// What Go does not tell from an absent text or map.
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.is_empty(),
+        Value::Object(entries) => entries.is_empty(),
+        value => value.is_null(),
+    }
+}
+
+/// Whether a path such as `.spec.size` or `.labels['a.b']` leads to a field of a schema.
+fn leads(schema: &Schema, path: &str) -> bool {
+    let (name, rest) = if let Some(rest) = path.strip_prefix("['") {
+        let Some((name, rest)) = rest.split_once("']") else {
+            return false;
+        };
+        (name, rest)
+    } else if let Some(rest) = path.strip_prefix('.') {
+        rest.split_at(rest.find(['.', '[']).unwrap_or(rest.len()))
+    } else {
+        return false;
+    };
+    let field = match &schema.additional_properties {
+        Some(SchemaOrBool::Schema(values)) => Some(&**values),
+        _ => schema.properties.get(name),
+    };
+    !name.is_empty() && field.is_some_and(|field| rest.is_empty() || leads(field, rest))
+}
+
 impl Problems {
     /// What is wrong with the keywords themselves and their combination, in the structure and under junctors alike.
     pub(super) fn keywords(&mut self, schema: &Schema, place: &Place) {
@@ -34,8 +62,11 @@ impl Problems {
                 self.refuse("type", format!("must be one of {}", TYPES.join(", ")));
             }
         }
-        for keyword in schema.unknown.keys() {
+        for (keyword, value) in &schema.unknown {
             if FORBIDDEN.contains(&keyword.as_str()) {
+                if keyword != "additionalItems" && is_empty(value) {
+                    continue;
+                }
                 self.refuse(
                     &super::escaped(keyword),
                     format!("{keyword} is not supported"),
@@ -211,6 +242,9 @@ impl Problems {
             self.refuse_if(unknown, &at("reason"), &text);
             let blank = is_blank(&rule.field_path);
             self.refuse_if(blank, &at("fieldPath"), "must be non-empty if specified");
+            let path = rule.field_path.as_deref().filter(|_| !blank);
+            let is_lost = path.is_some_and(|path| !path.is_empty() && !leads(schema, path));
+            self.refuse_if(is_lost, &at("fieldPath"), "must be a valid path");
         }
     }
 

@@ -45,6 +45,11 @@ fn check(live: Option<&Value>, object: &Value, schemas: Schemas) -> Vec<Cause> {
         );
         causes.push(Cause::invalid("metadata.name", text));
     }
+    let prefix = text(&object["metadata"]["generateName"]);
+    if !prefix.is_empty() && prefix != expected && live.is_none() {
+        let text = format!("Invalid value: {prefix:?}: must be spec.names.plural+\".\"+spec.group");
+        causes.push(Cause::invalid("metadata.generateName", text));
+    }
     match group.as_str() {
         "" => causes.push(Cause::required("spec.group", "")),
         group => {
@@ -207,7 +212,9 @@ fn check_versions(versions: &[Value], schemas: Schemas, causes: &mut Vec<Cause>)
 fn check_names(names: &Value, causes: &mut Vec<Cause>) {
     for field in ["plural", "singular", "kind", "listKind"] {
         let found = names[field].as_str().unwrap_or_default();
-        let is_derived = field == "listKind" && found == "List";
+        let is_derived = field == "listKind"
+            && found == "List"
+            && names["kind"].as_str().unwrap_or_default().is_empty();
         let place = format!("spec.names.{field}");
         if found.is_empty() || is_derived {
             causes.push(Cause::required(place, ""));

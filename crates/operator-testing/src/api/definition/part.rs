@@ -184,7 +184,12 @@ fn check_address(config: &Value, place: &str, causes: &mut Vec<Cause>) {
         let parts = url.parse::<http::Uri>().ok();
         let has_host = parts.as_ref().is_some_and(|url| url.host().is_some());
         let authority = parts.as_ref().and_then(|url| url.authority());
+        let port = authority.and_then(|it| it.as_str().rsplit_once(':'));
+        let is_port = |(_, port): (&str, &str)| {
+            port.ends_with(']') || port.bytes().all(|byte| byte.is_ascii_digit())
+        };
         let wrong = [
+            (!port.is_none_or(is_port), "url must be a valid URL"),
             (
                 !url.starts_with("https://"),
                 "'https' is the only allowed URL scheme",

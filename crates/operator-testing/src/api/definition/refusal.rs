@@ -31,7 +31,10 @@ pub fn refusals(definition: &Value) -> Vec<Refusal> {
             return vec![Refusal { field, message }];
         }
     };
-    metadata::set(&mut object, "namespace", Value::Null);
+    // the API server writes these itself
+    for field in ["namespace", "managedFields"] {
+        metadata::set(&mut object, field, Value::Null);
+    }
     crd::prepare(&mut object);
     let sent = settled.is_less.then_some(definition);
     let object = decode::as_validated(kind, &object, sent);
