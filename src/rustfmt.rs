@@ -27,6 +27,11 @@ pub fn width() -> usize {
     WIDTH - MARGIN.get()
 }
 
+/// The indent of the modules in which the text goes.
+pub fn indent() -> usize {
+    MARGIN.get()
+}
+
 /// `pub mod name { text }` around what `render` gives, which is laid out for that place.
 pub fn module(name: &str, render: impl FnOnce() -> String) -> String {
     wrapped(name, &nested(render))

@@ -15,7 +15,7 @@ use super::{
     graph::{Definition, Field, Shape, Struct, Type, TypeGraph, Variant},
     render::{value, write},
 };
-use crate::rustfmt::{impl_head, literal, width};
+use crate::rustfmt::{impl_head, indent, literal, width};
 
 /// A chain of calls longer than this is broken (rustfmt's `chain_width`).
 const CHAIN_WIDTH: usize = 60;
@@ -94,7 +94,7 @@ fn accessor(graph: &TypeGraph, field: &Field) -> Option<String> {
     let name = method(&field.ident);
     let head = format!("    pub fn {name}(&self) -> {} {{\n", reading.type_);
     let head = match head.len() > width() + 1 {
-        true => head.replace("(&self)", "(\n        &self,\n    )"),
+        true => broken_head(&name, &reading.type_),
         false => head,
     };
     let (skip, body) = match chain(&field.ident, &reading.calls) {
@@ -105,6 +105,16 @@ fn accessor(graph: &TypeGraph, field: &Field) -> Option<String> {
         ),
     };
     Some(doc + skip + &head + &body + "    }\n")
+}
+
+/// The head of a method that does not fit on a line. To decide where the brace goes, rustfmt counts the indent of the method twice.
+fn broken_head(name: &str, type_: &str) -> String {
+    let last = format!("    ) -> {type_}");
+    let brace = match last.len() + " {".len() + indent() + 4 > width() {
+        true => "\n    {",
+        false => " {",
+    };
+    format!("    pub fn {name}(\n        &self,\n{last}{brace}\n")
 }
 
 /// `self.ident.calls`, as the last expression of a method. None where rustfmt may give up.

@@ -201,13 +201,13 @@ fn what_the_api_server_refuses_beside_schemas_has_its_place_and_a_cure() {
     for (text, line, pointer, cure) in [
         (
             annotated("example.com/: d"),
-            6,
+            7,
             "/metadata/annotations/example.com~1",
             "remove the annotation or give its key a name after the \"/\"",
         ),
         (
             annotated("-c: d"),
-            6,
+            7,
             "/metadata/annotations/-c",
             "remove or rename the annotation",
         ),
