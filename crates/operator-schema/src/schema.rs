@@ -185,7 +185,7 @@ pub struct Schema {
     )]
     pub external_docs: Option<Value>,
     /// Keywords that a CustomResourceDefinition's schema does not have, `$ref` among them.
-    #[serde(flatten)]
+    #[serde(flatten, deserialize_with = "without_nulls")]
     pub unknown: IndexMap<String, Value>,
 }
 
@@ -250,6 +250,15 @@ fn without_empty_texts<'de, D: Deserializer<'de>>(
         fields.retain(|_, value| *value != "");
     }
     Ok(value)
+}
+
+/// The API server reads a keyword that is `null` as an absent one.
+fn without_nulls<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<IndexMap<String, Value>, D::Error> {
+    let mut keywords = IndexMap::<String, Value>::deserialize(deserializer)?;
+    keywords.retain(|_, value| !value.is_null());
+    Ok(keywords)
 }
 
 /// A keyword that is `null` counts as absent, as for the API server.

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 ///
 /// With `operator-runtime`:
 ///
-/// ```ignore
+/// ```text
 /// let outcomes = server.outcomes();
 /// let connected = Operator::new("memcached-operator", Settings::for_tests(), client).on_reconciled(move |it| {
 ///     outcomes.report(it.group, it.kind, it.namespace, it.name, it.result);

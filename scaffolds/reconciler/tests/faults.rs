@@ -66,11 +66,7 @@ async fn elected(client: Client, outcomes: Outcomes) -> anyhow::Result<()> {
     run(client, outcomes, settings).await
 }
 
-async fn run(
-    client: Client,
-    outcomes: Outcomes,
-    settings: Settings,
-) -> anyhow::Result<()> {
+async fn run(client: Client, outcomes: Outcomes, settings: Settings) -> anyhow::Result<()> {
     let connected = Operator::new(NAME, settings, client).on_reconciled(move |it| {
         outcomes.report(it.group, it.kind, it.namespace, it.name, it.result);
     });

@@ -79,6 +79,8 @@ async fn every_workload_tries_again_until_its_account_is_there() {
     for kind in ["StatefulSet", "DaemonSet"] {
         let mut set = with(account.clone());
         set["kind"] = kind.into();
+        // of one name, both would want one ControllerRevision
+        set["metadata"]["name"] = kind.to_lowercase().into();
         if kind == "DaemonSet" {
             set["spec"].as_object_mut().unwrap().remove("replicas");
         }
@@ -88,7 +90,7 @@ async fn every_workload_tries_again_until_its_account_is_there() {
     install(&server, json!({"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "web"}, "spec": {"template": {"spec": spec}}})).await;
     sleep(5 * DELAY).await;
     assert!(pods(&server).await.is_empty());
-    let daemons: DaemonSet = api(&server).get("web").await.unwrap();
+    let daemons: DaemonSet = api(&server).get("daemonset").await.unwrap();
     assert_eq!(daemons.status.unwrap().desired_number_scheduled, 1);
     let missing =
         "error looking up service account default/robot: serviceaccount \"robot\" not found";
