@@ -191,9 +191,9 @@ pub const DEFINITIONS: &[Case] = &[
     ),
     (
         "    storage: true\n",
-        "    storage: true\n    selectableFields: [{jsonPath: .spec.a}]\n",
-        &["selectable-field-added: selectors can name `.spec.a`"],
-        &["selectable-field-removed: selectors cannot name `.spec.a` any more"],
+        "    storage: true\n    selectableFields: [{jsonPath: .a}]\n",
+        &["selectable-field-added: selectors can name `.a`"],
+        &["selectable-field-removed: selectors cannot name `.a` any more"],
     ),
     (
         "name: v0\n    served: true",
