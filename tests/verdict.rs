@@ -527,7 +527,9 @@ async fn the_verdict_is_that_of_the_api_server() {
             seed(&mut crd, &fault);
             count += 1;
             let (ours, theirs) = (ours(&crd), theirs(&client, &crd).await);
-            if ours.is_some() != theirs.is_some() {
+            // the webhook of a conversion is filled in when the CRD is installed
+            let is_filled_in = |why: &String| why.contains("webhookClientConfig");
+            if ours.is_some() != theirs.is_some() && !theirs.as_ref().is_some_and(is_filled_in) {
                 let shown: String = fault.value.to_string().chars().take(200).collect();
                 differences.push(format!(
                     "{name}: {} = {shown}\n  ours: {ours:?}\n  server: {theirs:?}\n",
