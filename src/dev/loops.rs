@@ -12,7 +12,7 @@ use super::happening::{Change, Happening};
 const MANY: usize = 12;
 const WINDOW: SignedDuration = SignedDuration::from_secs(3);
 
-/// How often a loop is told, and after how long at first, when its other lines are known.
+/// The time between two lines about a loop, and before the first one, when the requests that repeat are known.
 const PERIOD: SignedDuration = SignedDuration::from_secs(10);
 const FIRST: SignedDuration = SignedDuration::from_secs(1);
 

@@ -31,9 +31,10 @@ const LONG: [Duration; 2] = [Duration::from_secs(320), Duration::from_secs(900)]
 
 /// A test of an operator under faults, on the API server in memory, with a clock of its own.
 ///
-/// The operator starts, a sample is created, and when all is at rest, it is deleted. That is done once without a fault, then again for
-/// each fault that can befall each request (600 of them, if there are more), and for some pairs. At rest, the cluster must be what it was without faults, the
-/// operator must not write, and if it reports its reconciliations ([`Start`]), the last one of each object must have succeeded.
+/// The operator starts, a sample is created, and once the operator has settled, the sample is deleted. That is done once without a fault,
+/// then again for each fault that can be injected into each request (600 of them, if there are more), and for some pairs. Each time the
+/// cluster must reach the state that it has without faults, and the operator must stop writing. If it reports its reconciliations
+/// ([`Start`]), the last one of each object must have succeeded.
 ///
 /// Times are those of the test's clock, which leaps when nothing is to be done: an operator that waits for something outside of the
 /// test sees its timeouts pass at once.

@@ -39,7 +39,7 @@ impl State {
                 status
             }
         };
-        // A budget that has gone meanwhile has no status.
+        // It fails only for a budget that was deleted meanwhile.
         let _written = self.write_status(CONTROLLERS, &budget, status);
     }
 
