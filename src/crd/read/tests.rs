@@ -220,8 +220,8 @@ fn what_the_api_server_refuses_beside_schemas_has_its_place_and_a_cure() {
         (
             WIDGET.replace("  group:", "  conversion: {strategy: Webhook}\n  group:"),
             6,
-            "/spec/conversion/webhook/clientConfig",
-            "set `webhookClientConfig`",
+            "/spec/conversion/webhook/conversionReviewVersions",
+            "set `conversionReviewVersions`",
         ),
         (
             WIDGET.replace("metadata:\n", "metadata:\n  resourceVersion: \"12\"\n"),
@@ -236,4 +236,18 @@ fn what_the_api_server_refuses_beside_schemas_has_its_place_and_a_cure() {
         assert_eq!(error.place.pointer, pointer, "{error}");
         assert_eq!(error.problem.help(), cure, "{error}");
     }
+}
+
+#[test]
+fn what_is_filled_in_when_a_crd_is_installed_is_not_refused() {
+    let labelled =
+        |labels: &str| WIDGET.replace("metadata:\n", &format!("metadata:\n  labels: {labels}\n"));
+    let placeholder = "release: '{{ .Release.Name }}'";
+    assert!(read("x.yaml", &labelled(&format!("{{{placeholder}}}"))).is_ok());
+    let conversion = "conversion: {strategy: Webhook, webhook: {conversionReviewVersions: [v1]}}";
+    let webhook = WIDGET.replace("  group:", &format!("  {conversion}\n  group:"));
+    assert!(read("x.yaml", &webhook).is_ok());
+    // a placeholder hides no other fault
+    let errors = read("x.yaml", &labelled(&format!("{{{placeholder}, a: '-'}}"))).unwrap_err();
+    assert_eq!(errors[0].place.pointer, "/metadata/labels/a");
 }
