@@ -119,11 +119,13 @@ impl Masks {
             Value::Object(fields) => {
                 let mut names: Vec<&String> = fields.keys().collect();
                 names.sort();
-                let fields: Map<_, _> = names
+                let shown: Map<_, _> = names
                     .into_iter()
                     .map(|name| (self.text(name), self.value(name, &fields[name])))
                     .collect();
-                fields.into()
+                let mut shown = Value::Object(shown);
+                hide_downtime(&mut shown);
+                shown
             }
             Value::Array(items) => {
                 let mut items: Vec<Value> =
@@ -231,6 +233,16 @@ impl Masks {
             });
         }
         parts.concat()
+    }
+}
+
+/// What a client of a cache that cannot start is told to wait grows with the time since its start.
+fn hide_downtime(status: &mut Value) {
+    let message = status["message"].as_str().unwrap_or_default();
+    if message.starts_with("storage is (re)initializing")
+        && let Some(seconds) = status.pointer_mut("/details/retryAfterSeconds")
+    {
+        *seconds = "<seconds>".into();
     }
 }
 
