@@ -1,8 +1,14 @@
 //! Standard output and standard error: the only module that prints.
 
-use std::io::{self, IsTerminal, Write};
+mod working;
+
+use std::{
+    io::{self, IsTerminal, Write},
+    sync::{Mutex, MutexGuard, PoisonError},
+};
 
 use anstream::AutoStream;
+use working::{Style, Working};
 
 use crate::{
     diagnostic::{Report, hint},
@@ -12,12 +18,15 @@ use crate::{
 /// Where a command speaks.
 pub struct Terminal {
     progress: bool,
+    /// What runs now and may take long.
+    working: Mutex<Option<Working>>,
 }
 
 impl Default for Terminal {
     fn default() -> Self {
         Self {
             progress: io::stderr().is_terminal(),
+            working: Mutex::default(),
         }
     }
 }
@@ -25,6 +34,7 @@ impl Default for Terminal {
 impl Terminal {
     /// The result of a command, to standard output. A closed pipe (`| head`) is not an error.
     pub fn print(&self, text: &str) -> Result<(), DiskError> {
+        self.ends();
         let mut out = io::stdout().lock();
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
             Err(source) if source.kind() != io::ErrorKind::BrokenPipe => {
@@ -36,6 +46,7 @@ impl Terminal {
 
     /// A line of a session, to standard output, without its colours where nobody would see them.
     pub fn show(&self, line: &str) {
+        self.ends();
         let mut out = AutoStream::auto(io::stdout().lock());
         // the session is ended by the user, not by a pipe that is closed
         let _ = writeln!(out, "{line}");
@@ -43,17 +54,20 @@ impl Terminal {
 
     /// What is not the result, to standard error.
     pub fn tell(&self, line: &str) {
+        self.ends();
         let _ = writeln!(io::stderr().lock(), "{line}");
     }
 
     /// Lines that are not the result, to standard error.
     pub fn tell_lines(&self, lines: &str) {
+        self.ends();
         let _ = io::stderr().lock().write_all(lines.as_bytes());
     }
 
     /// Findings, to standard error, and once where more is said of them. `anstream` takes the colours away where standard error is no
     /// terminal or the user wants none (`NO_COLOR`).
     pub fn report(&self, reports: &[Report]) {
+        self.ends();
         let colours = AutoStream::choice(&io::stderr());
         // standard error has no buffer, and colours are taken away piece by piece
         let mut text = AutoStream::new(vec![], colours);
@@ -68,13 +82,35 @@ impl Terminal {
 
     /// How far a long command is; only where a person looks on.
     pub fn progress(&self, line: &str) {
+        self.ends();
         if self.progress {
             let _ = write!(io::stderr().lock(), "\r\x1b[2K{line}");
         }
     }
 
+    /// Reports on standard error that `what` is running, once it takes long: on a terminal a line with the elapsed time after a second,
+    /// elsewhere a plain line after ten. It ends with the next step, or with whatever else is written.
+    pub fn working(&self, what: &'static str) {
+        let style = match self.progress {
+            true => Style::Terminal,
+            false => Style::Log,
+        };
+        self.ends();
+        *self.lock() = Some(Working::begin(what, style, io::stderr()));
+    }
+
+    /// What was running is done.
+    fn ends(&self) {
+        drop(self.lock().take());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Working>> {
+        self.working.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Clears the line of `progress`.
     pub fn progress_ends(&self) {
+        self.ends();
         if self.progress {
             let _ = write!(io::stderr().lock(), "\r\x1b[2K");
         }

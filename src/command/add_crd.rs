@@ -41,7 +41,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let specs = kinds::specs(&args.paths, &args.chosen, terminal)?;
     let names = kinds::list(specs.iter().map(|api| api.names.kind.as_str()));
     let added = open.add(specs, &args.chosen)?;
-    let rendered = open.render()?;
+    let rendered = open.render(terminal)?;
     let plan = open.plan_for(rendered.tree, |_| true)?;
     let mut reports = open.reports(rendered.diagnostics, &plan);
     let evolution = Evolution::of(&open, &plan, args.allow);

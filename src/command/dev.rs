@@ -90,7 +90,8 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         return Err(DiskError::Missing(path.display().to_string()).into());
     }
     let open = Open::at(&args.project, Mend::Tell, terminal)?;
-    let found = of(&open)?;
+    let found = of(&open, terminal)?;
+    terminal.progress_ends();
     // other commands are to work beside the session
     drop(open);
     let place = Place {
@@ -104,15 +105,17 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     };
     let at = args.project.clone();
     let read = move || {
-        let open = Open::at(&at, Mend::Tell, &Terminal::default());
-        open.and_then(|open| of(&open)).map_err(|failure| {
-            let told = |report: &Report| match &report.place {
-                Some(place) => format!("{}:{}: {}", place.path, place.line, report.message),
-                None => report.message.clone(),
-            };
-            let told: Vec<String> = failure.reports.iter().map(told).collect();
-            told.join("; ")
-        })
+        let terminal = Terminal::default();
+        let open = Open::at(&at, Mend::Tell, &terminal);
+        open.and_then(|open| of(&open, &terminal))
+            .map_err(|failure| {
+                let told = |report: &Report| match &report.place {
+                    Some(place) => format!("{}:{}: {}", place.path, place.line, report.message),
+                    None => report.message.clone(),
+                };
+                let told: Vec<String> = failure.reports.iter().map(told).collect();
+                told.join("; ")
+            })
     };
     let mut helped = BTreeSet::new();
     let mut hidden = vec![];
@@ -208,7 +211,7 @@ impl What {
 }
 
 /// What the session needs of the project.
-fn of(open: &Open) -> Result<Project, Failure> {
+fn of(open: &Open, terminal: &Terminal) -> Result<Project, Failure> {
     let state = &open.state.state;
     if !state.kinds.iter().any(|kind| kind.scaffold.is_some()) {
         return Err(KindError::NoController(state.name.clone()).into());
@@ -246,7 +249,7 @@ fn of(open: &Open) -> Result<Project, Failure> {
             Namespaces::Listed(names) => names.clone(),
         },
         is_stale: {
-            let (plan, _seen) = open.plan(open.render()?.tree)?;
+            let (plan, _seen) = open.plan(open.render(terminal)?.tree)?;
             !plan.changes.is_empty() || !plan.conflicts.is_empty()
         },
     })

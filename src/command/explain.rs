@@ -46,11 +46,13 @@ fn section(code: Code) -> Option<&'static str> {
     Some(&TEXT[start..end])
 }
 
-fn nearest(name: &str) -> &'static str {
+/// The code that was probably meant, if one is near.
+fn nearest(name: &str) -> Option<&'static str> {
     let codes = Code::ALL.iter().map(|code| code.as_str());
+    let likeness = |code: &str| strsim::jaro_winkler(code, name);
     codes
-        .max_by(|a, b| strsim::jaro_winkler(a, name).total_cmp(&strsim::jaro_winkler(b, name)))
-        .unwrap_or_default()
+        .max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
+        .filter(|code| likeness(code) > 0.8)
 }
 
 #[cfg(test)]
@@ -77,7 +79,10 @@ mod tests {
 
     #[test]
     fn a_code_that_is_not_there_gives_the_nearest() {
-        assert_eq!(nearest("untypd"), "untyped");
-        assert_eq!(nearest("refused"), "refused-schema");
+        assert_eq!(nearest("untypd"), Some("untyped"));
+        assert_eq!(nearest("refused"), Some("refused-schema"));
+        for none in ["banana", "E0308", "x"] {
+            assert_eq!(nearest(none), None);
+        }
     }
 }

@@ -34,7 +34,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         }
         open.state.set_image(image);
     }
-    let mut rendered = open.render()?;
+    let mut rendered = open.render(terminal)?;
     rendered.diagnostics.extend(open.no_image());
     let plan = open.plan_for(rendered.tree, |path| {
         path.starts_with("manifests/") || path == "crds/kustomization.yaml"

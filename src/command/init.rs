@@ -71,7 +71,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             &args.chosen,
         )?;
     }
-    let mut rendered = open.render()?;
+    let mut rendered = open.render(terminal)?;
     rendered.diagnostics.extend(open.no_image());
     let warnings = rendered.warnings();
     let (plan, settled) = open.plan(rendered.tree)?;

@@ -26,7 +26,7 @@ pub struct Args {
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let open = Open::at(&args.place, Mend::Tell, terminal)?;
     let state = &open.state.state;
-    let rendered = open.render()?;
+    let rendered = open.render(terminal)?;
     let chosen: Vec<_> = state
         .kinds
         .iter()

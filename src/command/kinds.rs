@@ -131,7 +131,7 @@ pub enum KindError {
         why: String,
     },
     #[error("there is no code `{0}`")]
-    Code(String, &'static str),
+    Code(String, Option<&'static str>),
     #[error("{0}")]
     Starter(starter::StarterError),
 }
@@ -162,7 +162,8 @@ impl KindError {
             Self::MoreInSpec(_) => "move what else is in it (comments before the document too) to another file".into(),
             Self::Image(_) => IMAGE_HELP.into(),
             Self::NoObject { .. } => "mend the schema if it contradicts itself, else write one by hand; `--kind` chooses another kind".into(),
-            Self::Code(_, nearest) => format!("`cargo operator explain {nearest}` is the nearest; `cargo operator explain` lists all"),
+            Self::Code(_, None) => "`cargo operator explain` lists all".into(),
+            Self::Code(_, Some(nearest)) => format!("`cargo operator explain {nearest}` is the nearest; `cargo operator explain` lists all"),
             Self::Starter(error) => error.help().into(),
         }
     }

@@ -36,7 +36,8 @@ pub fn list(plan: &Plan, check: bool) -> String {
     }
     if vendored > 0 {
         let start = if check { "stale runtime:" } else { "      " };
-        lines += &format!("{start} crates/ ({vendored} files of the runtime)\n");
+        let files = if vendored == 1 { "file" } else { "files" };
+        lines += &format!("{start} crates/ ({vendored} {files} of the runtime)\n");
     }
     lines
 }

@@ -74,11 +74,12 @@ pub struct Open {
 impl Open {
     /// Finds the project and reads it.
     pub fn at(place: &Where, mend: Mend, terminal: &Terminal) -> Result<Self, Failure> {
-        Self::read(Entered::at(place, mend, terminal)?)
+        Self::read(Entered::at(place, mend, terminal)?, terminal)
     }
 
     /// Reads the project; all specs that are wrong are told.
-    pub fn read(Entered { root, guard }: Entered) -> Result<Self, Failure> {
+    pub fn read(Entered { root, guard }: Entered, terminal: &Terminal) -> Result<Self, Failure> {
+        terminal.working("reading the project");
         let missing = || DiskError::NoProject(root.display().to_string());
         let text = disk::read(&root, STATE)?.ok_or_else(missing)?;
         let path = disk::shown(&root.join(STATE));

@@ -13,18 +13,33 @@ use crate::{
     disk::{self, Seen},
     plan::{self, Note, Ours, Plan, Resolution, Tree},
     project::{Owner, Project, is_marked},
-    render::{self, Rendered},
+    render::{self, RenderError, Rendered},
+    terminal::Terminal,
 };
 
 impl Open {
     /// Everything that the state and the specs imply.
-    pub fn render(&self) -> Result<Rendered, Failure> {
+    pub fn render(&self, terminal: &Terminal) -> Result<Rendered, Failure> {
+        terminal.working("generating");
         let project = Project {
             state: self.state.state.clone(),
             apis: self.apis.clone(),
             removed: self.removed(),
         };
-        Ok(render::render(&project)?)
+        render::render(&project).map_err(|error| self.render_failed(error))
+    }
+
+    /// An error of what `operator.toml` names, at its line.
+    fn render_failed(&self, error: RenderError) -> Failure {
+        let RenderError::Resource(found) = &error else {
+            return error.into();
+        };
+        let text = self.inputs.get(STATE).map_or("", String::as_str);
+        let word = format!("{:?}", found.name());
+        let range = text.find(&word).map(|start| start..start + word.len());
+        let path = disk::shown(&self.root.join(STATE));
+        let report = Report::error(found.to_string(), found.help());
+        Failure::within(report, &path, text, range)
     }
 
     /// The generated files that the user deleted and did not ask for again.

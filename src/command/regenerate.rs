@@ -33,14 +33,14 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     {
         return Ok(exit);
     }
-    let mut open = Open::read(entered)?;
+    let mut open = Open::read(entered, terminal)?;
     open.resolution = resolution;
     for index in 0..open.apis.len() {
         open.follow_versions(index, &[])?;
     }
     open.state
         .set_tool(env!("CARGO_PKG_VERSION"), &own_source());
-    let rendered = open.render()?;
+    let rendered = open.render(terminal)?;
     let warnings = rendered.warnings();
     let (plan, settled) = open.plan(rendered.tree)?;
     let mut reports = open.reports(rendered.diagnostics, &plan);

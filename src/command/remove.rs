@@ -31,7 +31,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let mut open = Open::at(&args.place, args.view.mend(), terminal)?;
     open.resolution = args.resolve.into();
     let api = open.remove(&args.kind)?;
-    let rendered = open.render()?;
+    let rendered = open.render(terminal)?;
     let plan = open.plan_for(rendered.tree, |_| true)?;
     let mut reports = open.reports(rendered.diagnostics, &plan);
     let evolution = Evolution::default();

@@ -47,8 +47,8 @@ pub fn reports(
         true => "`cargo check --all-targets` tells what is left once the types are new",
         false => "all of it compiles, as the types stay",
     };
-    if leaving.breaks() || touched.takes() {
-        terminal.progress("asking cargo which code uses what goes");
+    if leaving.breaks() || touched.surface {
+        terminal.working("asking rustc which of your code the new types break");
         match compiled(open, plan, &marked, |path| texts.contains_key(path)) {
             Some(uses) => others.extend(uses),
             None => {
@@ -56,7 +56,6 @@ pub fn reports(
                 help = "all were found by their names alone, as the project was not built or does not compile: after `cargo check --all-targets` rustc is asked";
             }
         }
-        terminal.progress_ends();
     }
     // of one line the first is enough, and best what says why
     let mut lines = BTreeSet::new();

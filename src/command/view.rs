@@ -125,6 +125,7 @@ impl View {
         };
         let blocked = refused || !plan.conflicts.is_empty();
         if self.writes() && !blocked {
+            terminal.working("writing");
             disk::apply(outcome.root, plan)?;
         }
         if let Some(settled) = &outcome.settled

@@ -17,6 +17,8 @@ pub enum DiskError {
     Dangling(String),
     #[error("{0} does not exist")]
     Missing(String),
+    #[error("{0} is a URL, and commands read files only")]
+    Url(String),
     #[error("{0}:{1}: this is not UTF-8 text")]
     Text(String, usize),
     #[error("there is no file *.yaml, *.yml or *.json in {0}")]
@@ -71,6 +73,9 @@ impl DiskError {
             }
             Self::Dangling(_) => "remove the link, or make what it points to",
             Self::Missing(_) => "check the path",
+            Self::Url(_) => {
+                "pipe it in, with `-` for the path: `curl -fsSL URL | cargo operator init NAME --crd -` or `curl -fsSL URL | cargo operator add-crd -`"
+            }
             Self::Text(..) => "convert the file to UTF-8",
             Self::Empty(_) => "name a folder with CustomResourceDefinitions, or a file",
             Self::Changed(_) => "nothing was written; try again",

@@ -40,6 +40,8 @@ pub fn inputs(paths: &[String]) -> Result<Vec<Input>, DiskError> {
                 named: true,
                 size: size(Path::new(path)),
             });
+        } else if path.contains("://") {
+            return Err(DiskError::Url(path.clone()));
         } else {
             return Err(DiskError::Missing(path.clone()));
         }
@@ -80,8 +82,13 @@ fn folder(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), DiskError> {
         let kind = entry.file_type().map_err(failed)?;
         let path = entry.path();
         let extension = path.extension().and_then(|extension| extension.to_str());
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
         if kind.is_dir() {
-            folder(&path, files)?;
+            // hidden folders have copies, as `.operator` and `.git` do; `target` has what was built
+            if !name.starts_with('.') && name != "target" {
+                folder(&path, files)?;
+            }
         } else if matches!(extension, Some("yaml" | "yml" | "json")) && path.is_file() {
             files.push(path);
         }

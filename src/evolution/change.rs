@@ -233,23 +233,23 @@ changes! {
     /// The variant is gone, and the value is refused.
     EnumValueRemoved = "enum-value-removed":            Tightened,  Breaking, Risky,    Breaking;
     /// A minimum, maximum, `multipleOf` or `uniqueItems` that refuses more.
-    BoundTightened = "bound-tightened":                 Tightened,  Safe,     Risky,    Breaking;
+    BoundTightened = "bound-tightened":                 Tightened,  Risky,    Risky,    Breaking;
     /// A minimum, maximum, `multipleOf` or `uniqueItems` that refuses less.
     BoundLoosened = "bound-loosened":                   Loosened,   Safe,     Safe,     Safe;
     /// A `multipleOf` of other values.
     BoundChanged = "bound-changed":                     Changed,    Safe,     Risky,    Breaking;
     /// A pattern, or a format that the API server checks, where there was none.
-    PatternAdded = "pattern-added":                     Tightened,  Safe,     Risky,    Breaking;
+    PatternAdded = "pattern-added":                     Tightened,  Risky,    Risky,    Breaking;
     /// All texts are accepted.
     PatternRemoved = "pattern-removed":                 Loosened,   Safe,     Safe,     Safe;
     /// Which of two patterns or formats accepts more is not decided.
-    PatternChanged = "pattern-changed":                 Changed,    Safe,     Risky,    Breaking;
+    PatternChanged = "pattern-changed":                 Changed,    Risky,    Risky,    Breaking;
     /// `allOf`, `anyOf`, `oneOf` or `not` is new, or has more to satisfy or less to choose from.
-    UnionTightened = "union-tightened":                 Tightened,  Safe,     Risky,    Breaking;
+    UnionTightened = "union-tightened":                 Tightened,  Risky,    Risky,    Breaking;
     /// `allOf`, `anyOf`, `oneOf` or `not` is gone, or has less to satisfy or more to choose from.
     UnionLoosened = "union-loosened":                   Loosened,   Safe,     Safe,     Safe;
     /// `allOf`, `anyOf`, `oneOf` or `not` has other branches; which accept more is not decided.
-    UnionChanged = "union-changed":                     Changed,    Safe,     Risky,    Breaking;
+    UnionChanged = "union-changed":                     Changed,    Risky,    Risky,    Breaking;
     /// A CEL rule of another text is a new one.
     RuleAdded = "rule-added":                           Tightened,  Safe,     Risky,    Breaking;
     /// A CEL rule is gone.

@@ -40,6 +40,9 @@ pub fn plan(
 /// Where the tool keeps what it needs to know, which is nobody's to adopt.
 const MEMORY: &str = ".operator/";
 
+/// The runtime's crates, which a project needs whole.
+const VENDORED: &str = "crates/";
+
 struct Making<'a> {
     lock: &'a Lock,
     ours: &'a Ours,
@@ -127,8 +130,10 @@ impl Making<'_> {
             Some(_) => return self.conflict(path, Cause::Edited, Some(&theirs)),
             None => match self.lock.files.get(path) {
                 None => Some(Act::Create),
-                // what the tool remembers is no file of the user's
-                Some(_) if path.starts_with(MEMORY) => Some(Act::Create),
+                // what the tool remembers is no file of the user's, and without all of a vendored crate nothing builds
+                Some(_) if path.starts_with(MEMORY) || path.starts_with(VENDORED) => {
+                    Some(Act::Create)
+                }
                 Some(entry) => {
                     if !entry.removed {
                         self.plan.notes.push(Note::Removed(path.into()));

@@ -17,17 +17,22 @@ pub struct ResourceType {
 /// Why a kind of `operator.toml` can't be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResourceError {
-    #[error(
-        "operator.toml: `{0}` is not of the form GROUP/VERSION/KIND, or VERSION/KIND for the core group"
-    )]
+    #[error("`{0}` is not of the form GROUP/VERSION/KIND, or VERSION/KIND for the core group")]
     Form(String),
-    #[error("operator.toml: the plural of `{0}` is not known")]
+    #[error("the plural of `{0}` is not known")]
     Plural(String),
-    #[error("operator.toml: there is no built-in kind `{0}`")]
+    #[error("there is no built-in kind `{0}`")]
     Near(String, String),
 }
 
 impl ResourceError {
+    /// The kind, as it is in `operator.toml`.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Form(name) | Self::Plural(name) | Self::Near(name, _) => name,
+        }
+    }
+
     pub fn help(&self) -> String {
         match self {
             Self::Form(_) => "write \"apps/v1/Deployment\" or \"v1/ConfigMap\"".into(),
@@ -101,8 +106,14 @@ pub fn resolve(name: &str, apis: &[Api]) -> Result<ResourceType, ResourceError> 
 fn near(group: &str, kind: &str) -> Option<String> {
     let likeness = |builtin: &str| strsim::jaro(&builtin.to_lowercase(), &kind.to_lowercase());
     let of_group = BUILTIN.iter().filter(|builtin| builtin.0 == group);
-    let best = of_group.max_by(|a, b| likeness(a.2).total_cmp(&likeness(b.2)))?;
-    (likeness(best.2) > 0.85).then(|| match best.0 {
+    let best = of_group.max_by(|a, b| likeness(a.2).total_cmp(&likeness(b.2)));
+    let best = best.filter(|best| likeness(best.2) > 0.85);
+    // a kind of exactly that name in a group of a like one
+    let of_kind = BUILTIN.iter().filter(|builtin| {
+        builtin.2 == kind && !group.is_empty() && strsim::jaro(builtin.0, group) > 0.85
+    });
+    let best = best.or(of_kind.into_iter().next());
+    best.map(|best| match best.0 {
         "" => format!("{}/{}", best.1, best.2),
         group => format!("{group}/{}/{}", best.1, best.2),
     })
@@ -121,6 +132,7 @@ mod tests {
         for (meant, near) in [
             ("apps/v1/Deploymnt", "apps/v1/Deployment"),
             ("v1/service", "v1/Service"),
+            ("app/v1/Deployment", "apps/v1/Deployment"),
         ] {
             assert_eq!(
                 told(meant),

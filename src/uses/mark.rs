@@ -28,6 +28,7 @@ pub fn mark(before: &str, after: &str) -> Option<Marked> {
     for name in old.items.keys() {
         marking.item(name);
     }
+    marking.touched.surface = old.surface != new.surface;
     let Marking { marks, touched, .. } = marking;
     let mut text = before.to_owned();
     for (place, note) in marks.iter().rev() {
@@ -40,6 +41,8 @@ pub fn mark(before: &str, after: &str) -> Option<Marked> {
 /// Long enough that no other deprecation has it.
 pub const REMOVED: &str = "removed by the new schema";
 pub const RETYPED: &str = "retyped by the new schema";
+
+const DEFAULT: &str = "Default";
 
 struct Marking<'a> {
     old: &'a Module,
@@ -59,6 +62,10 @@ impl Marking<'_> {
             return;
         };
         self.root(name, old, new);
+        if old.derives.contains(DEFAULT) && !new.derives.contains(DEFAULT) {
+            self.touched.items.insert(format!("{name}::default"));
+            self.touched.undefaulted.insert(name.to_owned());
+        }
         match (&old.shape, &new.shape) {
             (Shape::Struct(old), Shape::Struct(new)) => {
                 let changed = self.members(old, new);
@@ -86,7 +93,11 @@ impl Marking<'_> {
             }
             // a shared type got one of its own, or lost it: fields of it are compared by what they stand for
             (Shape::Alias(_), _) | (_, Shape::Alias(_)) => {}
-            (Shape::Kind(_), Shape::Kind(_)) => {}
+            (Shape::Kind(old), Shape::Kind(new)) => {
+                if old.has_default && !new.has_default {
+                    self.touched.items.insert(format!("{name}::default"));
+                }
+            }
             // the same type, derived or written out
             (Shape::Kind(_), _) => {
                 self.touched.items.insert(format!("{name}::new"));
@@ -218,6 +229,7 @@ pub type SecondPart = Part;
             items: names(&["Mode::Fast"]),
             wider: names(&["Spec"]),
             longer: names(&["Mode"]),
+            surface: true,
             ..Touched::default()
         };
         assert_eq!(marked.touched, touched);
@@ -240,7 +252,7 @@ pub type SecondPart = Part;
             assert_eq!(touched.roots, root("spec"));
             assert_eq!(touched.members, BTreeSet::new());
             assert_eq!(touched.items, names(&[function]));
-            assert!(touched.takes());
+            assert!(touched.surface);
         }
         let without = derived.replace(", status = \"WidgetStatus\"", "");
         assert_eq!(
@@ -258,6 +270,25 @@ pub type SecondPart = Part;
                 .text
                 .contains("#[deprecated(note = \"retyped by the new schema\")] pub spec")
         );
+    }
+
+    #[test]
+    fn a_type_that_loses_default_is_told_though_its_fields_stay() {
+        let before = BEFORE.replace("#[derive(Clone)]", "#[derive(Clone, Default)]");
+        let touched = mark(&before, BEFORE).unwrap().touched;
+        let expected = Touched {
+            items: names(&["Spec::default"]),
+            undefaulted: names(&["Spec"]),
+            surface: true,
+            ..Touched::default()
+        };
+        assert_eq!(touched, expected);
+        let touched = mark(BEFORE, &before).unwrap().touched;
+        assert_eq!(touched.items, names(&[]));
+        let kind = "#[kube(group = \"example.com\", kind = \"Widget\", derive = \"Default\")]\npub struct WidgetSpec {}\n";
+        let without = kind.replace(", derive = \"Default\"", "");
+        let touched = mark(kind, &without).unwrap().touched;
+        assert_eq!(touched.items, names(&["Widget::default"]));
     }
 
     #[test]

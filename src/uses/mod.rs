@@ -12,6 +12,7 @@ mod module;
 mod parse;
 mod root;
 mod scope;
+mod surface;
 
 pub use left::{Left, leads, literals};
 pub use manifest::standalone;
@@ -62,19 +63,20 @@ pub struct Touched {
     pub wider: BTreeSet<String>,
     /// Enums that get a variant: a `match` without a wildcard no longer compiles.
     pub longer: BTreeSet<String>,
+    /// Types that lose `Default`: `..Default::default()` in a literal no longer compiles.
+    pub undefaulted: BTreeSet<String>,
+    /// Whether anything that other code can depend on differs; only rustc knows what of it matters.
+    pub surface: bool,
 }
 
 impl Touched {
-    /// Whether something goes or gets another type.
-    pub fn takes(&self) -> bool {
-        !(self.members.is_empty() && self.roots.is_empty() && self.items.is_empty())
-    }
-
     pub fn extend(&mut self, other: Self) {
         self.members.extend(other.members);
         self.roots.extend(other.roots);
         self.items.extend(other.items);
         self.wider.extend(other.wider);
         self.longer.extend(other.longer);
+        self.undefaulted.extend(other.undefaulted);
+        self.surface |= other.surface;
     }
 }

@@ -1,7 +1,8 @@
 //! A generated module as its public face: types, fields, variants and methods, with their places.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
+use super::surface::{derives, surface};
 use quote::ToTokens;
 use syn::{Fields, ImplItem, Item, Visibility, spanned::Spanned};
 
@@ -9,6 +10,8 @@ use syn::{Fields, ImplItem, Item, Visibility, spanned::Spanned};
 #[derive(Default)]
 pub struct Module {
     pub items: BTreeMap<String, Type>,
+    /// All that other code can depend on.
+    pub surface: BTreeSet<String>,
 }
 
 pub struct Type {
@@ -16,6 +19,8 @@ pub struct Type {
     /// Where an attribute can be put, in bytes of the text.
     pub place: usize,
     pub methods: BTreeMap<String, Member>,
+    /// The names of the derived traits.
+    pub derives: BTreeSet<String>,
 }
 
 pub enum Shape {
@@ -43,7 +48,10 @@ impl Module {
     /// `None` where the text is not Rust.
     pub fn read(text: &str) -> Option<Self> {
         let file = syn::parse_file(text).ok()?;
-        let mut module = Self::default();
+        let mut module = Self {
+            surface: surface(syn::parse_file(text).ok()?),
+            ..Self::default()
+        };
         for item in &file.items {
             if let Item::Struct(item) = item
                 && let Some((name, kind)) = kind(item)
@@ -52,6 +60,7 @@ impl Module {
                     shape: Shape::Kind(kind),
                     place: start(&item.vis),
                     methods: BTreeMap::new(),
+                    derives: BTreeSet::new(),
                 };
                 module.items.insert(name, type_);
             }
@@ -81,6 +90,11 @@ impl Module {
                 shape,
                 place,
                 methods: BTreeMap::new(),
+                derives: match item {
+                    Item::Struct(item) => derives(&item.attrs),
+                    Item::Enum(item) => derives(&item.attrs),
+                    _ => BTreeSet::new(),
+                },
             };
             module.items.insert(name.to_string(), type_);
         }

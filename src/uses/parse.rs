@@ -123,6 +123,13 @@ impl<'ast> Visit<'ast> for Looking<'_> {
 
     fn visit_expr_struct(&mut self, literal: &'ast ExprStruct) {
         self.structure(&literal.path, literal.rest.is_some());
+        let name = last(&literal.path);
+        if self.names && self.touched.undefaulted.contains(&name) && takes_default(literal) {
+            self.tell(
+                &literal.path,
+                format!("`{name}` no longer implements `Default`"),
+            );
+        }
         self.root_fields(
             &literal.path,
             literal.fields.iter().map(|field| &field.member),
@@ -192,6 +199,14 @@ impl<'ast> Visit<'ast> for Looking<'_> {
         }
         visit::visit_use_tree(self, tree);
     }
+}
+
+/// Whether the rest of a literal is a call of `default`.
+fn takes_default(literal: &ExprStruct) -> bool {
+    let Some(syn::Expr::Call(call)) = literal.rest.as_deref() else {
+        return false;
+    };
+    matches!(&*call.func, syn::Expr::Path(function) if last(&function.path) == "default")
 }
 
 fn last(path: &Path) -> String {

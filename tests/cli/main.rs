@@ -8,6 +8,7 @@ mod evolves;
 mod explained;
 mod guards;
 mod killed;
+mod misspelt;
 mod model;
 mod modes;
 mod owners;

@@ -277,3 +277,26 @@ fn a_spec_that_has_to_be_there_is_told_where_it_was_optional() {
     ];
     assert_eq!(told, expected);
 }
+
+#[test]
+fn a_type_that_loses_default_is_told_where_that_is_used() {
+    let folder = folder();
+    let bound = "                minimum: 1\n";
+    edit(&folder.path().join("widget.yaml"), |text| {
+        assert!(text.contains(bound));
+        text.replace(bound, "")
+    });
+    ok(folder.path(), "init p --crd widget.yaml");
+    let p = folder.path().join("p");
+    append(
+        &p,
+        "src/lib.rs",
+        "\npub fn mine() -> api::widget::v1::WidgetSpec {\n    api::widget::v1::WidgetSpec { replicas: Some(1), ..Default::default() }\n}\n",
+    );
+    edit(&p.join(SPEC), |text| {
+        text.replacen("format: int32\n", &format!("format: int32\n{bound}"), 1)
+    });
+    let expected = "src/lib.rs: api::widget::v1::WidgetSpec { replicas: Some(1), ..Default::default() }: \
+                    `WidgetSpec` no longer implements `Default`";
+    assert_eq!(touched(&p, "regenerate --allow-breaking"), [expected]);
+}

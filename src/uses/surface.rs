@@ -1,0 +1,208 @@
+//! What of a generated module other code can depend on when it compiles: items, fields, variants, signatures, derives and trait
+//! implementations, without documentation, function bodies and attributes of serde and schemars.
+
+use std::collections::BTreeSet;
+
+use quote::ToTokens;
+use syn::{Attribute, Fields, ImplItem, Item, Meta, Token, Visibility, punctuated::Punctuated};
+
+/// The parameters of `#[kube(..)]` that no Rust item follows from.
+const KUBE_DATA: [&str; 14] = [
+    "annotation",
+    "category",
+    "deprecated",
+    "doc",
+    "label",
+    "plural",
+    "printcolumn",
+    "scale",
+    "selectable",
+    "served",
+    "shortname",
+    "singular",
+    "storage",
+    "validation",
+];
+
+/// One text for each item; the order of items does not count.
+pub fn surface(file: syn::File) -> BTreeSet<String> {
+    file.items.into_iter().filter_map(item).collect()
+}
+
+/// The names in `#[derive(..)]`, as in `Default`.
+pub fn derives(attributes: &[Attribute]) -> BTreeSet<String> {
+    let lists = attributes
+        .iter()
+        .filter(|attribute| attribute.path().is_ident("derive"));
+    let paths = lists.filter_map(|list| {
+        let parser = Punctuated::<syn::Path, Token![,]>::parse_terminated;
+        list.parse_args_with(parser).ok()
+    });
+    paths
+        .flatten()
+        .filter_map(|path| Some(path.segments.last()?.ident.to_string()))
+        .collect()
+}
+
+fn item(mut item: Item) -> Option<String> {
+    match &mut item {
+        Item::Struct(found) => {
+            let derives = kept(&found.attrs);
+            found.attrs.clear();
+            strip(&mut found.fields);
+            return is_public(&found.vis).then(|| derives + &found.to_token_stream().to_string());
+        }
+        Item::Enum(found) => {
+            let derives = kept(&found.attrs);
+            found.attrs.clear();
+            for variant in &mut found.variants {
+                variant.attrs.clear();
+                strip(&mut variant.fields);
+            }
+            return is_public(&found.vis).then(|| derives + &found.to_token_stream().to_string());
+        }
+        Item::Impl(found) => {
+            found.attrs.clear();
+            let of_trait = found.trait_.is_some();
+            let methods = found.items.iter().filter_map(|item| match item {
+                ImplItem::Fn(method) if !of_trait && is_public(&method.vis) => {
+                    Some(method.sig.to_token_stream().to_string())
+                }
+                ImplItem::Type(alias) => Some(alias.to_token_stream().to_string()),
+                _ => None,
+            });
+            let methods: BTreeSet<String> = methods.collect();
+            found.items.clear();
+            let methods: Vec<String> = methods.into_iter().collect();
+            return Some(found.to_token_stream().to_string() + &methods.join(" "));
+        }
+        Item::Fn(found) => {
+            return is_public(&found.vis).then(|| found.sig.to_token_stream().to_string());
+        }
+        Item::Const(found) => found.attrs.clear(),
+        Item::Type(found) => found.attrs.clear(),
+        Item::Use(found) => found.attrs.clear(),
+        Item::Mod(found) => found.attrs.clear(),
+        _ => {}
+    }
+    let visibility = match &item {
+        Item::Const(found) => &found.vis,
+        Item::Type(found) => &found.vis,
+        Item::Use(found) => &found.vis,
+        Item::Mod(found) => &found.vis,
+        _ => return Some(item.to_token_stream().to_string()),
+    };
+    is_public(visibility).then(|| item.to_token_stream().to_string())
+}
+
+/// The attributes that items follow from: the derives, and what kube's derive makes of a kind.
+fn kept(attributes: &[Attribute]) -> String {
+    let mut kept: Vec<String> = derives(attributes).into_iter().collect();
+    for attribute in attributes
+        .iter()
+        .filter(|found| found.path().is_ident("kube"))
+    {
+        let parser = Punctuated::<Meta, Token![,]>::parse_terminated;
+        match attribute.parse_args_with(parser) {
+            Ok(parameters) => kept.extend(parameters.iter().filter_map(|parameter| {
+                let is_data = KUBE_DATA.iter().any(|name| parameter.path().is_ident(name));
+                (!is_data).then(|| parameter.to_token_stream().to_string())
+            })),
+            Err(_) => kept.push(attribute.to_token_stream().to_string()),
+        }
+    }
+    kept.join(" ") + " "
+}
+
+fn strip(fields: &mut Fields) {
+    for field in fields {
+        field.attrs.clear();
+    }
+}
+
+fn is_public(visibility: &Visibility) -> bool {
+    !matches!(visibility, Visibility::Inherited)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MODULE: &str = "/// A part.
+#[derive(Clone, Default)]
+#[serde(rename_all = \"camelCase\")]
+pub struct Part {
+    /// How many.
+    #[serde(default)]
+    pub size: i32,
+}
+impl Part {
+    pub fn twice(&self) -> i32 {
+        self.size * 2
+    }
+}
+impl From<i32> for Part {
+    fn from(size: i32) -> Self {
+        Self { size }
+    }
+}
+pub enum Mode {
+    Fast,
+}
+pub type Other = Part;
+pub const NAME: &str = \"part\";
+fn private() {}
+";
+
+    fn of(text: &str) -> BTreeSet<String> {
+        surface(syn::parse_file(text).unwrap())
+    }
+
+    #[test]
+    fn what_other_code_can_depend_on_is_of_the_surface_and_nothing_else() {
+        let replaced = |from: &str, to: &str| {
+            assert!(MODULE.contains(from), "{from}");
+            of(&MODULE.replace(from, to)) != of(MODULE)
+        };
+        for (from, to) in [
+            ("Clone, Default", "Clone"),
+            ("Clone, Default", "Clone, Default, Hash"),
+            ("pub size: i32", "pub size: i64"),
+            ("pub size: i32,", "pub size: i32, pub more: bool,"),
+            ("twice(&self)", "twice(self)"),
+            ("From<i32>", "From<i64>"),
+            ("    Fast,", "    Fast, Slow,"),
+            ("Other = Part", "Other = i32"),
+            ("\"part\"", "\"other\""),
+        ] {
+            assert!(replaced(from, to), "{from} -> {to}");
+        }
+        for (from, to) in [
+            ("/// How many.", "/// How few."),
+            ("#[serde(default)]", ""),
+            ("self.size * 2", "self.size + self.size"),
+            ("fn private() {}", ""),
+        ] {
+            assert!(!replaced(from, to), "{from} -> {to}");
+        }
+    }
+
+    #[test]
+    fn what_the_definition_alone_says_of_a_kind_is_not_of_the_surface() {
+        let kind = |more: &str| {
+            of(&format!(
+                "#[derive(CustomResource)]\n#[kube(group = \"x.io\", kind = \"X\"{more})]\npub struct XSpec {{}}"
+            ))
+        };
+        for data in [
+            ", printcolumn(name = \"A\", type_ = \"string\", json_path = \".spec.a\")",
+            ", served = false",
+            ", storage = false, deprecated = \"use v2\"",
+            ", shortname = \"w\"",
+        ] {
+            assert_eq!(kind(""), kind(data));
+        }
+        assert_ne!(kind(""), kind(", namespaced"));
+        assert_ne!(kind(""), kind(", status = \"XStatus\""));
+    }
+}

@@ -1,0 +1,123 @@
+//! Words that are nearly right: each is an error with its place and the word that was probably meant.
+
+use std::fs;
+
+use super::support::{WIDGET, edit, files, folder, ok, project, run, run_with};
+
+#[test]
+fn a_misspelt_name_in_the_state_has_its_line_and_the_nearest() {
+    let folder = project();
+    let p = folder.path().join("p");
+    let state = fs::read_to_string(p.join("operator.toml")).unwrap();
+    let rule = |rule: &str| format!("{state}rules = [\n  {rule}\n]\n");
+    let owns = |kind: &str| state.replace("\"apps/v1/Deployment\"", &format!("\"{kind}\""));
+    for (text, word, told) in [
+        (
+            rule(r#"{ apiGroups = [""], resources = ["secrets"], verbs = ["gets"] }"#),
+            "\"gets\"",
+            "did you mean `get`?",
+        ),
+        (
+            rule(r#"{ apiGroups = [""], resources = ["secrets"], verbs = ["List"] }"#),
+            "\"List\"",
+            "did you mean `list`?",
+        ),
+        (
+            owns("apps/v1/Deploymnt"),
+            "\"apps/v1/Deploymnt\"",
+            "\"apps/v1/Deployment\"",
+        ),
+        (
+            owns("app/v1/Deployment"),
+            "\"app/v1/Deployment\"",
+            "\"apps/v1/Deployment\"",
+        ),
+        (
+            owns("x.io/v1/Ox"),
+            "\"x.io/v1/Ox\"",
+            "the plural of `x.io/v1/Ox` is not known",
+        ),
+    ] {
+        fs::write(p.join("operator.toml"), &text).unwrap();
+        let before = files(&p);
+        let run = run(&p, "regenerate");
+        assert_eq!(run.code, 2, "{word}\n{}", run.stderr);
+        let line = text.lines().position(|line| line.contains(word)).unwrap() + 1;
+        let place = format!("operator.toml:{line}:");
+        assert!(run.stderr.contains(&place), "{place}\n{}", run.stderr);
+        assert!(run.stderr.contains(told), "{told}\n{}", run.stderr);
+        assert_eq!(files(&p), before, "{word}");
+    }
+    // a verb of somebody's own is no mistake
+    let own = rule(r#"{ apiGroups = ["x.io"], resources = ["oxen"], verbs = ["yoke"] }"#);
+    fs::write(p.join("operator.toml"), own).unwrap();
+    ok(&p, "regenerate");
+}
+
+#[test]
+fn a_url_where_a_path_belongs_says_how_to_pipe_it() {
+    let folder = project();
+    for args in [
+        "init q --crd https://example.com/widget.yaml",
+        "types http://example.com/widget.yaml",
+    ] {
+        let run = run(folder.path(), args);
+        assert_eq!(run.code, 2, "{}", run.stderr);
+        assert!(run.stderr.contains("is a URL"), "{}", run.stderr);
+        assert!(
+            run.stderr
+                .contains("curl -fsSL URL | cargo operator init NAME --crd -"),
+            "{}",
+            run.stderr
+        );
+    }
+    let piped = run_with(folder.path(), "init q --crd -", WIDGET);
+    assert_eq!(piped.code, 0, "{}", piped.stderr);
+}
+
+#[test]
+fn a_word_that_is_like_no_code_is_answered_with_the_list() {
+    let folder = folder();
+    let near = run(folder.path(), "explain untypd");
+    assert!(
+        near.stderr
+            .contains("`cargo operator explain untyped` is the nearest"),
+        "{}",
+        near.stderr
+    );
+    let far = run(folder.path(), "explain E0308");
+    assert_eq!(far.code, 2);
+    assert!(!far.stderr.contains("nearest"), "{}", far.stderr);
+    assert!(
+        far.stderr.contains("`cargo operator explain` lists all"),
+        "{}",
+        far.stderr
+    );
+}
+
+#[test]
+fn a_folder_is_read_without_what_was_built_or_is_hidden() {
+    let folder = folder();
+    let definitions = folder.path().join("definitions");
+    for path in ["", "deep", ".git", "target/debug"] {
+        fs::create_dir_all(definitions.join(path)).unwrap();
+        fs::write(definitions.join(path).join("widget.yaml"), WIDGET).unwrap();
+    }
+    // a definition that is there twice is an error
+    let twice = run(folder.path(), "types definitions");
+    assert!(
+        twice.stderr.contains("definitions/deep/widget.yaml"),
+        "{}",
+        twice.stderr
+    );
+    fs::remove_dir_all(definitions.join("deep")).unwrap();
+    ok(folder.path(), "types definitions");
+    edit(&definitions.join("widget.yaml"), |text| {
+        text.replace("idget", "adget")
+    });
+    assert!(
+        ok(folder.path(), "types definitions")
+            .stdout
+            .contains("pub struct WadgetSpec")
+    );
+}
