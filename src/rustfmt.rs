@@ -200,6 +200,18 @@ pub fn include_str(name: &str, path: &str) -> String {
     }
 }
 
+/// `let name = "text";` as a statement at four columns; ends with a line feed.
+pub fn let_literal(name: &str, text: &str) -> String {
+    let head = format!("    let {name} =");
+    let value = literal(text);
+    let is_short = head.len() + value.len() + 2 <= width();
+    // what fits on no line stays where it is
+    match is_short || 8 + value.len() + 1 > width() {
+        true => format!("{head} {value};\n"),
+        false => format!("{head}\n        {value};\n"),
+    }
+}
+
 /// `pub struct Name` or the like with its brace, which stands on the next line where the head fills its own. rustfmt overlooks how far
 /// the head is indented.
 pub fn head(mut head: String) -> String {

@@ -102,7 +102,8 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
                     if kind.cleanup { ", with cleanup" } else { "" },
                     list(&kind.owns)
                 );
-                for (name, names) in [("watches", &kind.watches), ("reads", &kind.reads)] {
+                let reads: Vec<String> = kind.reads.iter().map(ToString::to_string).collect();
+                for (name, names) in [("watches", &kind.watches), ("reads", &reads)] {
                     if !names.is_empty() {
                         text += &format!("  {name:<9} {}\n", list(names));
                     }

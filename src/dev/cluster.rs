@@ -27,7 +27,7 @@ use tokio::time::{sleep, timeout};
 use tower::service_fn;
 
 use super::{
-    DevError,
+    DevError, FIXTURES, SAMPLES,
     happening::{Happening, Tell},
     process::Settings,
     requests,
@@ -147,6 +147,12 @@ impl Cluster {
     /// Brings the objects of a file onto the cluster, definitions first; what is refused is told.
     pub async fn apply(&self, shown: &str, path: &Path, tell: &Tell) {
         let refused = match read(path) {
+            Ok(objects) if Path::new(shown).starts_with(SAMPLES) && objects.len() != 1 => {
+                vec![format!(
+                    "it has {} objects, and a sample is one; move what it refers to into a file of {FIXTURES}/",
+                    objects.len()
+                )]
+            }
             Ok(objects) => self.apply_all(objects).await,
             Err(why) => vec![why],
         };

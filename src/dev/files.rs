@@ -15,7 +15,7 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use super::{DevError, build::Build};
+use super::{DevError, FIXTURES, SAMPLES, build::Build};
 
 /// Editors write a file in several steps, and branches change many files.
 const QUIET: Duration = Duration::from_millis(30);
@@ -32,7 +32,7 @@ pub enum Part {
     Manifest,
     /// The state: code and manifests are generated from it.
     State,
-    /// A file whose objects are on the server, by its path in the project: a spec, a sample, a role.
+    /// A file whose objects are on the server, by its path in the project: a spec, a sample, a fixture, a role.
     Objects(String),
 }
 
@@ -214,7 +214,10 @@ impl Files {
         let is_kustomization = inside.file_stem().is_some_and(|it| it == "kustomization");
         if inside == Path::new("operator.toml") {
             Some(Part::State)
-        } else if is_below("crds") || is_below("manifests/samples") || is_below("manifests/rbac") {
+        } else if ["crds", SAMPLES, FIXTURES, "manifests/rbac"]
+            .iter()
+            .any(|it| is_below(it))
+        {
             let is_objects = is_yaml && !is_kustomization;
             let shown = inside.to_string_lossy().replace('\\', "/");
             is_objects.then_some(Part::Objects(shown))

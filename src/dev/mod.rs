@@ -22,6 +22,12 @@ mod process;
 mod requests;
 mod session;
 
+/// The folder of the kinds' samples, each a file of one object.
+const SAMPLES: &str = "manifests/samples";
+
+/// The folder of what samples refer to.
+const FIXTURES: &str = "tests/fixtures";
+
 pub use error::DevError;
 pub use happening::{Change, Happening};
 pub use session::{Place, Project, run};

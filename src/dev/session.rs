@@ -11,7 +11,7 @@ use jiff::Zoned;
 use tokio::task::AbortHandle;
 
 use super::{
-    DevError,
+    DevError, FIXTURES, SAMPLES,
     build::{Build, Building, Built},
     cluster::{Cluster, manifests},
     files::{Files, Part},
@@ -191,7 +191,11 @@ impl<'a> Session<'a> {
             }
         }
         if self.place.samples {
-            for path in manifests(&root.join("manifests/samples")) {
+            // what samples refer to comes first
+            for path in manifests(&root.join(FIXTURES)) {
+                self.apply_of_project(&path).await;
+            }
+            for path in manifests(&root.join(SAMPLES)) {
                 self.apply_of_project(&path).await;
             }
         }
@@ -364,7 +368,12 @@ impl<'a> Session<'a> {
     fn is_applied(&self, path: &str) -> bool {
         let is_wanted = match path.split_once('/') {
             Some(("crds", _)) => self.project.specs.iter().any(|spec| spec == path),
-            _ => self.place.samples || !path.starts_with("manifests/samples/"),
+            _ => {
+                self.place.samples
+                    || ![FIXTURES, SAMPLES]
+                        .iter()
+                        .any(|it| Path::new(path).starts_with(it))
+            }
         };
         is_wanted && self.project.root.join(path).exists()
     }

@@ -20,13 +20,11 @@ pub(super) enum Place {
 const NAMESPACE_OF_CLUSTER_EVENTS: &str = "default";
 
 /// By metadata alone; what else is read of it stands in `reads`.
-const WATCHED: &[&str] = &["list", "watch"];
-
-const READ: &[&str] = &["get", "list"];
+pub const WATCHED: &[&str] = &["list", "watch"];
 
 /// No `update`, as children are written by server-side apply alone (which needs `create` for an
 /// absent one), and no `delete`, as the garbage collector does it.
-const OWNED: &[&str] = &["get", "list", "watch", "create", "patch"];
+pub const OWNED: &[&str] = &["get", "list", "watch", "create", "patch"];
 
 /// The rights of all controllers in normal form. Places without any are absent.
 pub(super) fn grants(operator: &Operator) -> BTreeMap<Place, Vec<PolicyRule>> {
@@ -76,16 +74,15 @@ fn needs(operator: &Operator, kind: &Kind) -> Vec<(Vec<Place>, PolicyRule)> {
         let status = format!("{}/status", kind.plural);
         needs.push((home.clone(), rule(&kind.group, &[&status], &["patch"])));
     }
-    let related = [
-        (&kind.owns, &nursery, OWNED),
-        (&kind.watches, &watched, WATCHED),
-        (&kind.reads, &watched, READ),
-    ];
-    for (types, places, verbs) in related {
-        for found in types {
-            let right = rule(&found.group, &[&found.plural], verbs);
-            needs.push((places_of(found, places), right));
-        }
+    let owned = kind.owns.iter().map(|it| (it, &nursery, OWNED));
+    let observed = kind.watches.iter().map(|it| (it, &watched, WATCHED));
+    let read = kind
+        .reads
+        .iter()
+        .map(|(it, verbs)| (it, &watched, &**verbs));
+    for (found, places, verbs) in owned.chain(observed).chain(read) {
+        let right = rule(&found.group, &[&found.plural], verbs);
+        needs.push((places_of(found, places), right));
     }
     for extra in kind.rules.iter().cloned().flat_map(split) {
         let cluster = extra.non_resource_urls.is_some() || is_cluster_scoped(&extra);

@@ -21,6 +21,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
 use document::{Document, File};
+pub use grant::{OWNED, WATCHED};
 
 pub use crate::{
     crd::Scope,
@@ -57,7 +58,8 @@ pub struct Kind {
     pub has_status: bool,
     pub owns: Vec<ResourceType>,
     pub watches: Vec<ResourceType>,
-    pub reads: Vec<ResourceType>,
+    /// With the verbs of each.
+    pub reads: Vec<(ResourceType, Vec<&'static str>)>,
     /// Rights beyond those that follow from the lists above.
     pub rules: Vec<PolicyRule>,
     /// An object that is valid by the schema.

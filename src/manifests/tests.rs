@@ -54,10 +54,22 @@ fn zone() -> Kind {
         finalizer: false,
         has_status: false,
         owns: vec![resource("", "ConfigMap", "configmaps", true)],
-        reads: vec![resource("", "Node", "nodes", false)],
+        reads: vec![(resource("", "Node", "nodes", false), vec!["get", "list"])],
         sample: None,
         ..memcached()
     }
+}
+
+#[test]
+fn a_read_gives_the_verbs_that_it_names() {
+    let mut kind = memcached();
+    kind.reads = vec![(resource("", "Secret", "secrets", true), vec!["get"])];
+    let grants = super::grant::grants(&operator(Namespaces::All, vec![kind]));
+    let verbs = grants.values().flatten().find_map(|rule| {
+        let is_meant = rule.resources.as_ref()?.contains(&"secrets".to_owned());
+        is_meant.then_some(rule.verbs.clone())
+    });
+    assert_eq!(verbs, Some(vec!["get".to_owned()]));
 }
 
 fn operator(namespaces: Namespaces, kinds: Vec<Kind>) -> Operator {

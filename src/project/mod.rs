@@ -6,6 +6,7 @@ mod installed;
 mod keyword;
 mod lock;
 mod marker;
+mod read;
 mod resource;
 mod state;
 
@@ -14,6 +15,7 @@ pub use installed::tool_source;
 pub use keyword::is_keyword;
 pub use lock::{Entry, Lock, LockError, Owner};
 pub use marker::is_marked;
+pub use read::{Read, ReadVerb};
 pub use resource::{ResourceError, ResourceType, resolve};
 pub use state::{
     FORMAT, Kind, Namespaces, Rule, Runtime, Scaffold, SchemaMode, State, StateFile, ToolSource,

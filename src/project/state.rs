@@ -2,7 +2,7 @@
 
 use std::{fmt, ops::Range};
 
-use super::{check::StateError, keyword::is_keyword, marker::is_marked};
+use super::{check::StateError, keyword::is_keyword, marker::is_marked, read::Read};
 use serde::{Deserialize, Serialize};
 use toml_edit::{Array, DocumentMut, Item, Table, value};
 
@@ -127,7 +127,10 @@ pub struct Kind {
     pub watches: Vec<String>,
     /// Kinds that are read without a watch.
     #[serde(default)]
-    pub reads: Vec<String>,
+    pub reads: Vec<Read>,
+    /// What the reconciliation of its sample fails with, as it lacks something that no test provides.
+    #[serde(default, rename = "sample-fails")]
+    pub sample_fails: Option<String>,
     /// Rights beyond these.
     #[serde(default)]
     pub rules: Vec<Rule>,

@@ -3,23 +3,23 @@
 use serde::Serialize;
 use serde_json::json;
 
-use super::{generated_test::Typed, layout::policy_rule, template::fill};
+use super::{generated_test::Typed, layout::policy_rule, registry::Watched, template::fill};
 use crate::{
-    project::{Namespaces, Project},
-    rustfmt::{bracketed, include_str, literal, skip},
+    manifests::{OWNED, WATCHED},
+    project::{Namespaces, Project, ResourceError, ResourceType},
+    rustfmt::{bracketed, let_literal, literal, skip},
 };
 
 #[derive(Serialize)]
 struct Context<'a> {
     name: &'a str,
-    crate_name: String,
     /// Those that the operator reconciles, as a statement.
     kinds: String,
     /// Those that are watched, as a statement; empty where all are.
     namespaces: String,
     tests: Vec<Test>,
-    /// The statement that has the first sample.
-    first: String,
+    /// What `operator.toml` declares, as a statement.
+    declared: String,
     /// The statement that has the rights that nothing need use: the rules of `operator.toml`, and statuses that no example writes.
     rules: String,
 }
@@ -28,14 +28,19 @@ struct Context<'a> {
 struct Test {
     /// Of the kind.
     name: String,
-    /// The statement that has the sample.
+    /// The statements that have the sample, and the error with which it fails if it does.
     sample: String,
     /// Above a function that rustfmt passes over.
     skip: &'static str,
+    /// The call that adds it to a trial.
+    add: &'static str,
 }
 
 /// `None` where no kind has a sample.
-pub fn text<'a>(project: &Project, typed: impl Iterator<Item = &'a Typed>) -> Option<String> {
+pub fn text<'a>(
+    project: &Project,
+    typed: impl Iterator<Item = &'a Typed>,
+) -> Result<Option<String>, ResourceError> {
     let typed: Vec<&Typed> = typed.collect();
     let tests: Vec<Test> = typed
         .iter()
@@ -45,7 +50,16 @@ pub fn text<'a>(project: &Project, typed: impl Iterator<Item = &'a Typed>) -> Op
             Some(Test {
                 skip: skip(&format!("fn {name}_survives_every_fault() {{\n")),
                 name,
-                sample: include_str("sample", &format!("../manifests/samples/{sample}")),
+                sample: let_literal("sample", &format!("manifests/samples/{sample}"))
+                    + &typed
+                        .fails
+                        .as_ref()
+                        .map(|error| let_literal("error", error))
+                        .unwrap_or_default(),
+                add: match typed.fails {
+                    None => "sample_file(sample)",
+                    Some(_) => "sample_file_that_fails(sample, error)",
+                },
             })
         })
         .collect();
@@ -84,13 +98,38 @@ pub fn text<'a>(project: &Project, typed: impl Iterator<Item = &'a Typed>) -> Op
                 bracketed(0, &head, ['[', ']'], &namespaces, ";")
             }
         },
-        crate_name: project.state.name.replace('-', "_"),
-        first: tests
-            .first()
-            .map(|test| test.sample.clone())
-            .unwrap_or_default(),
+        declared: bracketed(4, "let declared = ", ['[', ']'], &declared(project)?, ";"),
         rules: bracketed(4, "let written = ", ['[', ']'], &rules, ";"),
         tests,
     };
-    (!context.tests.is_empty()).then(|| fill("tests/faults.rs.j2", &context))
+    Ok((!context.tests.is_empty()).then(|| fill("tests/faults.rs.j2", &context)))
+}
+
+/// Each entry of `owns`, `watches` and `reads`, as a literal of JSON.
+fn declared(project: &Project) -> Result<Vec<String>, ResourceError> {
+    let mut declared = vec![];
+    for (kind, _) in project.kinds().filter(|(kind, _)| kind.scaffold.is_some()) {
+        let Watched {
+            owns,
+            watches,
+            reads,
+        } = Watched::of(kind, &project.apis)?;
+        let mut declare = |key: &str, entry: &str, found: &ResourceType, verbs: &[&str]| {
+            let text = json!({
+                "kind": kind.kind, "key": key, "entry": entry,
+                "group": found.group, "resource": found.plural, "verbs": verbs,
+            });
+            declared.push(literal(&text.to_string()));
+        };
+        for (entry, found) in kind.owns.iter().zip(&owns) {
+            declare("owns", entry, found, OWNED);
+        }
+        for (entry, found) in kind.watches.iter().zip(&watches) {
+            declare("watches", entry, found, WATCHED);
+        }
+        for (entry, (found, verbs)) in kind.reads.iter().zip(&reads) {
+            declare("reads", &entry.kind, found, verbs);
+        }
+    }
+    Ok(declared)
 }

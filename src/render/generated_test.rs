@@ -1,18 +1,22 @@
 //! `tests/generated.rs`: the types are those of the specs, and the samples are valid.
 
+use std::collections::BTreeSet;
+
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde::Serialize;
 
 use super::template::fill;
 use crate::{
     project::Project,
-    rustfmt::{bracketed, include_str, skip},
+    rustfmt::{bracketed, include_str, let_literal, literal, skip},
 };
 
 #[derive(Serialize)]
 struct Context {
     crate_name: String,
     tests: Vec<Test>,
+    /// The statements that check the fixtures.
+    fixtures: String,
 }
 
 #[derive(Serialize)]
@@ -38,6 +42,8 @@ pub struct Typed {
     pub root: String,
     pub spec: String,
     pub sample: Option<String>,
+    /// What its reconciliation fails with.
+    pub fails: Option<String>,
     /// The right to a status that the example does not write, as it knows none of its fields.
     pub unused: Option<PolicyRule>,
 }
@@ -69,6 +75,7 @@ pub fn text<'a>(project: &Project, typed: impl Iterator<Item = &'a Typed>) -> St
         &Context {
             crate_name: project.state.name.replace('-', "_"),
             tests,
+            fixtures: fixtures(project),
         },
     )
 }
@@ -80,6 +87,16 @@ fn name_in_test(typed: &Typed) -> &str {
     }
 }
 
+fn fixtures(project: &Project) -> String {
+    let specs: BTreeSet<&str> = project.kinds().map(|(kind, _)| &*kind.spec).collect();
+    let specs: Vec<String> = specs
+        .iter()
+        .map(|spec| format!("include_str!({})", literal(&format!("../{spec}"))))
+        .collect();
+    let call = "    operator_testing::assert_fixtures_are_valid(\"tests/fixtures\", &specs);\n";
+    bracketed(4, "let specs = ", ['[', ']'], &specs, ";") + call
+}
+
 fn statements(typed: &Typed) -> String {
     let assert = |what: &str, arguments: &[&str]| {
         let head = format!("operator_testing::{what}::<{}>", name_in_test(typed));
@@ -89,8 +106,8 @@ fn statements(typed: &Typed) -> String {
     let mut text = include_str("spec", &format!("../{}", typed.spec));
     text += &assert("assert_is_spec", &["spec"]);
     if let Some(sample) = &typed.sample {
-        text += &include_str("sample", &format!("../manifests/samples/{sample}"));
-        text += &assert("assert_is_valid", &["spec", "sample"]);
+        text += &let_literal("sample", &format!("manifests/samples/{sample}"));
+        text += &assert("assert_sample_is_valid", &["spec", "sample"]);
     }
     text
 }

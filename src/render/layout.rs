@@ -64,6 +64,8 @@ struct Whole<'a> {
     /// Arguments for `cargo install` that get this tool.
     tool_install: String,
     vendored: bool,
+    /// Whether the tests have flags of the user's.
+    flags: bool,
 }
 
 #[derive(Serialize)]
@@ -145,6 +147,7 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
             ToolSource::Path(path) => format!("--path {path}"),
         },
         vendored,
+        flags: !project.removed.contains("tests/support/flags.rs"),
     };
     for (path, owner) in [
         ("src/main.rs", Owner::User),
@@ -170,8 +173,14 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         Owner::Tool,
         generated_test::text(project, made.iter().flat_map(|made| &made.typed)),
     );
-    if let Some(text) = fault_test::text(project, made.iter().flat_map(|made| &made.typed)) {
+    if let Some(text) = fault_test::text(project, made.iter().flat_map(|made| &made.typed))? {
         tree.insert("tests/faults.rs", Owner::Tool, text);
+    }
+    if made.iter().any(|made| made.sample.is_some()) {
+        let path = "tests/support/mod.rs";
+        tree.insert(path, Owner::Tool, fill(&format!("{path}.j2"), &whole));
+        let path = "tests/support/flags.rs";
+        tree.insert(path, Owner::User, plain(path));
     }
     vendor::add(tree, &state.runtime);
     for (path, text) in manifests::manifests(&operator(project, &made)?)? {
@@ -213,6 +222,7 @@ fn kind_files(
             root: module_of_version.facts.root.clone(),
             spec: kind.spec.clone(),
             sample: None,
+            fails: kind.sample_fails.clone(),
             unused: None,
         };
         if is_controlled {

@@ -10,7 +10,8 @@ use crate::{
 pub struct Watched {
     pub owns: Vec<ResourceType>,
     pub watches: Vec<ResourceType>,
-    pub reads: Vec<ResourceType>,
+    /// With the verbs of each.
+    pub reads: Vec<(ResourceType, Vec<&'static str>)>,
 }
 
 impl Watched {
@@ -21,10 +22,14 @@ impl Watched {
                 .map(|name| resolve(name, apis))
                 .collect::<Result<Vec<_>, _>>()
         };
+        let reads = kind.reads.iter().map(|read| {
+            let verbs = read.verbs.iter().map(|verb| verb.name());
+            Ok((resolve(&read.kind, apis)?, verbs.collect()))
+        });
         Ok(Self {
             owns: all(&kind.owns)?,
             watches: all(&kind.watches)?,
-            reads: all(&kind.reads)?,
+            reads: reads.collect::<Result<_, _>>()?,
         })
     }
 }

@@ -60,6 +60,8 @@ templates! {
     "tests/deployment.rs.j2",
     "tests/generated.rs.j2",
     "tests/faults.rs.j2",
+    "tests/support/flags.rs",
+    "tests/support/mod.rs.j2",
 }
 
 static TERA: LazyLock<Tera> = LazyLock::new(|| {

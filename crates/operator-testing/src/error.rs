@@ -1,6 +1,6 @@
 //! What can go wrong outside the code under test.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Why a server did not start, or did not take what was to be installed.
 #[derive(Debug, thiserror::Error)]
@@ -36,6 +36,19 @@ pub enum Error {
     /// A document is no object of Kubernetes.
     #[error("a document has no {0}: {1}")]
     Document(&'static str, String),
+    /// A sample is one object.
+    #[error(
+        "it has {0} objects, and a sample is one\nhelp: move what it refers to into a file of tests/fixtures/"
+    )]
+    NotOneObject(usize),
+    /// Something is wrong with the objects of a file.
+    #[error("{path}: {source}")]
+    InFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        source: Box<Error>,
+    },
     /// A kustomization wants more than reading files.
     #[error("{path}: `{key}` is not built; install the output of `kubectl kustomize` instead")]
     Kustomization {
@@ -68,6 +81,15 @@ pub enum Error {
     /// The current context cannot be used.
     #[error("the kubeconfig cannot be used: {0}")]
     Kubeconfig(String),
+}
+
+impl Error {
+    pub(crate) fn in_file(self, path: &Path) -> Self {
+        Self::InFile {
+            path: path.to_owned(),
+            source: Box::new(self),
+        }
+    }
 }
 
 /// A result with the [`Error`] of this crate.

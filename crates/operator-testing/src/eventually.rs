@@ -36,8 +36,9 @@ impl Server {
     ///
     /// # Panics
     ///
-    /// When an operator of [`run`](Self::run) has ended, with its error; when the time is up, with the description, the last requests that were refused, the conditions that are
-    /// false of objects whose status was written, and the Warning events of the cluster.
+    /// When an operator of [`run`](Self::run) has ended, with its error; when the time is up, with the description, the last error of each
+    /// object, where the operator reports to [`outcomes`](Self::outcomes), the last requests that were refused, the conditions of objects
+    /// whose status was written, and the Warning events of the cluster.
     pub async fn eventually<T, F, A>(&self, description: &str, mut probe: F) -> T
     where
         F: FnMut() -> A,
@@ -74,16 +75,22 @@ impl Server {
 
     async fn found(&self) -> String {
         let requests = self.requests();
-        let mut lines = refused(&requests);
-        lines.extend(self.unmet(&requests).await);
+        let mut lines = self.outcomes().lines();
+        let reconciled = lines.len();
+        lines.extend(refused(&requests));
+        lines.extend(self.conditions(&requests).await);
         let warnings = self
             .read("/api/v1/events?fieldSelector=type%3DWarning")
             .await;
         for event in warnings["items"].as_array().into_iter().flatten() {
             let field = |name: &str| event[name].as_str().unwrap_or_default();
             let about = &event["involvedObject"];
+            let times = match event["count"].as_u64() {
+                Some(times) if times > 1 => format!(", {times} times"),
+                _ => String::new(),
+            };
             lines.push(format!(
-                "event: {} {}/{}: {}: {}",
+                "event: {} {}/{}: {}: {}{times}",
                 about["kind"].as_str().unwrap_or_default(),
                 about["namespace"].as_str().unwrap_or_default(),
                 about["name"].as_str().unwrap_or_default(),
@@ -91,18 +98,21 @@ impl Server {
                 field("message"),
             ));
         }
-        if lines.is_empty() {
+        if lines.len() == reconciled {
             let count = requests.len();
             lines.push(format!(
                 "no request of {count} was refused, and there is no Warning event"
             ));
         }
-        let lines = lines.into_iter().map(|line| format!("  {line}\n"));
+        let lines = lines.into_iter().map(|line| {
+            let line = line.replace('\n', "\n    ");
+            format!("  {line}\n")
+        });
         lines.collect()
     }
 
-    /// The conditions that are false of objects whose status was written.
-    async fn unmet(&self, requests: &[Request]) -> Vec<String> {
+    /// The conditions of objects whose status was written.
+    async fn conditions(&self, requests: &[Request]) -> Vec<String> {
         let told = requests
             .iter()
             .filter(|it| it.is_write() && it.subresource == "status");
@@ -127,15 +137,12 @@ impl Server {
                 .read(&format!("{root}{within}/{resource}/{name}"))
                 .await;
             let conditions = object["status"]["conditions"].as_array();
-            let unmet = conditions
-                .into_iter()
-                .flatten()
-                .filter(|it| it["status"] == "False");
-            lines.extend(unmet.map(|condition| {
+            lines.extend(conditions.into_iter().flatten().map(|condition| {
                 let field = |name: &str| condition[name].as_str().unwrap_or_default();
                 format!(
-                    "condition: {resource} {namespace}/{name}: {} is False: {}: {}",
+                    "condition: {resource} {namespace}/{name}: {} is {}: {}: {}",
                     field("type"),
+                    field("status"),
                     field("reason"),
                     field("message"),
                 )

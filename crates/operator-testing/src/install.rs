@@ -28,15 +28,24 @@ impl Server {
         self.apply_all(objects.collect()).await
     }
 
+    /// Applies objects of files; an error names the file.
+    pub(crate) fn apply_files(
+        &self,
+        mut objects: Vec<(PathBuf, Value)>,
+    ) -> BoxFuture<'_, Result<()>> {
+        objects.sort_by_key(|(_, object)| order(object));
+        Box::pin(async move {
+            for (path, object) in objects {
+                let applied = self.apply_one(object).await;
+                applied.map_err(|error| error.in_file(&path))?;
+            }
+            Ok(())
+        })
+    }
+
     /// Boxed, so that it is compiled here and not in each test.
     fn apply_all(&self, mut objects: Vec<Value>) -> BoxFuture<'_, Result<()>> {
-        objects.sort_by_key(|object| match object["kind"].as_str() {
-            Some("CustomResourceDefinition") => 0,
-            Some("Namespace") => 1,
-            Some("ServiceAccount") => 2,
-            Some("ClusterRole" | "Role") => 3,
-            _ => 4,
-        });
+        objects.sort_by_key(order);
         Box::pin(async move {
             for object in objects {
                 self.apply_one(object).await?;
@@ -176,6 +185,17 @@ impl Server {
             Err(kube::Error::Api(status)) if status.code == 404 => Ok(None),
             Err(error) => Err(error.into()),
         }
+    }
+}
+
+/// What others need comes first.
+fn order(object: &Value) -> u8 {
+    match object["kind"].as_str() {
+        Some("CustomResourceDefinition") => 0,
+        Some("Namespace") => 1,
+        Some("ServiceAccount") => 2,
+        Some("ClusterRole" | "Role") => 3,
+        _ => 4,
     }
 }
 

@@ -47,10 +47,12 @@
 
 mod api;
 mod assets;
+mod declared;
 mod difference;
 mod error;
 mod eventually;
 mod fault;
+mod fixture;
 #[cfg(feature = "http")]
 pub mod http;
 mod install;
@@ -66,9 +68,12 @@ mod trial;
 pub use api::Workloads;
 pub use api::{ApiServer, Body, Refusal, refusals};
 pub use error::{Error, Result};
+pub use fixture::{assert_fixtures_are_valid, sample_file};
 pub use operator_schema;
 pub use outcome::Outcomes;
-pub use project::{assert_is_spec, assert_is_valid, condition, sample, schema};
+pub use project::{
+    assert_is_spec, assert_is_valid, assert_sample_is_valid, condition, sample, schema,
+};
 pub use record::Request;
 pub use server::Server;
 pub use trial::{Start, Trial};

@@ -79,8 +79,48 @@ impl Outcomes {
             .collect()
     }
 
+    /// A line for each object, those that fail first.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let outcomes = self.lock();
+        let mut lines: Vec<(bool, String)> = outcomes
+            .iter()
+            .map(|(key, outcome)| match outcome.failing {
+                Some(_) => (false, format!("{key} {}", outcome.failure())),
+                None => (
+                    true,
+                    format!(
+                        "{key} was reconciled with success: {} times",
+                        outcome.succeeded
+                    ),
+                ),
+            })
+            .collect();
+        lines.sort();
+        lines.into_iter().map(|(_, line)| line).collect()
+    }
+
     fn lock(&self) -> MutexGuard<'_, BTreeMap<ObjectKey, Outcome>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Outcome {
+    /// As in `was never reconciled with success: 14 reconciliations failed, the last with: no luck`.
+    pub fn failure(&self) -> String {
+        let Self {
+            succeeded,
+            failed,
+            failing,
+        } = self;
+        let error = failing.as_deref().unwrap_or_default();
+        match succeeded {
+            0 => format!(
+                "was never reconciled with success: {failed} reconciliations failed, the last with: {error}"
+            ),
+            succeeded => format!(
+                "is still failing, after {succeeded} reconciliations that succeeded and {failed} that failed, with: {error}"
+            ),
+        }
     }
 }
 

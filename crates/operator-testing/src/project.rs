@@ -1,5 +1,7 @@
 //! What the tests of a project ask of its own files: specs and samples.
 
+use std::path::Path;
+
 use kube::Resource;
 use kube::core::CustomResourceExt;
 use operator_schema::Schema;
@@ -8,6 +10,7 @@ use serde_json::Value;
 
 use crate::Result;
 use crate::difference::{of_version, spec_differences};
+use crate::fixture::sample_text;
 
 /// Reads an object from YAML, such as a sample of `manifests/samples/`.
 ///
@@ -118,6 +121,19 @@ where
     let object: K = serde_json::from_value(value.clone()).expect("the sample can be read");
     let written = serde_json::to_value(&object).expect("the sample can be written");
     assert_eq!(written, value, "read and written again, the sample changed");
+}
+
+/// As [`assert_is_valid`], for the sample of a file.
+///
+/// # Panics
+///
+/// Also where the file can't be read, or has more than one object or none; with its name.
+pub fn assert_sample_is_valid<K>(spec: &str, path: impl AsRef<Path>)
+where
+    K: Resource<DynamicType = ()> + Serialize + DeserializeOwned,
+{
+    let sample = sample_text(path.as_ref()).unwrap_or_else(|error| panic!("{error}"));
+    assert_is_valid::<K>(spec, &sample);
 }
 
 /// The CustomResourceDefinition of a kind among the documents of a spec.

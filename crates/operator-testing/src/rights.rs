@@ -57,6 +57,14 @@ impl Right {
                 || !self.names.is_empty() && self.names.iter().all(|name| only.contains(&&**name)))
     }
 
+    pub fn is_on(&self, group: &str, resource: &str) -> bool {
+        self.group == group && self.resource == resource
+    }
+
+    pub fn verb(&self) -> &str {
+        &self.verb
+    }
+
     /// What a person writes into `operator.toml` to answer for it, and for those of others that are of the same resource.
     pub fn as_toml<'a>(&self, others: impl Iterator<Item = &'a Self>) -> String {
         let Self {

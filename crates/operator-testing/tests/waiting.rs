@@ -35,3 +35,19 @@ async fn what_is_not_so_of_objects_whose_status_was_written() {
         .unwrap();
     server.eventually("pigs fly", || async { None::<()> }).await;
 }
+
+#[tokio::test(start_paused = true)]
+#[should_panic(
+    expected = "  Widget default/b was never reconciled with success: 2 reconciliations failed, the last with: no luck\n  Widget default/a was reconciled with success: 1 times\n"
+)]
+async fn a_wait_in_vain_reports_the_last_error_of_each_object() {
+    let server = Server::in_memory();
+    let outcomes = server.outcomes();
+    let report = |name: &str, result: Result<(), &str>| {
+        outcomes.report("example.com", "Widget", Some("default"), name, result);
+    };
+    report("a", Ok(()));
+    report("b", Err("bad luck"));
+    report("b", Err("no luck"));
+    server.eventually("nothing", async || None::<()>).await;
+}

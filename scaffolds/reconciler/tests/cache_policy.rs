@@ -6,23 +6,19 @@ use kube::{
     Api, ResourceExt,
     api::{DeleteParams, ObjectMeta, Patch, PatchParams, PostParams},
 };
-use operator_runtime::{Operator, Settings};
-use operator_testing::{Server, condition, sample};
-use reconciler::{Options, api::cache_policy::v1::CachePolicy, operator};
+use operator_testing::{condition, sample_file};
+use reconciler::api::cache_policy::v1::CachePolicy;
 use serde_json::json;
+
+mod support;
 
 #[tokio::test]
 async fn cache_policy_keeps_its_config_map() -> Result<()> {
-    let server = Server::start().await?;
-    server.install_kustomization("manifests").await?;
-    // the operator has only the rights of its own service account
-    let client = server.client_as("system:serviceaccount:reconciler:reconciler");
-    let connected = Operator::new("reconciler", Settings::for_tests(), client);
-    server.run(operator(connected, Options::default()).run());
+    // the operator, on a server with its manifests and fixtures; it has only the permissions of its service account
+    let server = support::start().await?;
 
-    let cache_policy: CachePolicy = sample(include_str!(
-        "../manifests/samples/cachepolicies.cache.example.com.yaml"
-    ))?;
+    let cache_policy: CachePolicy =
+        sample_file("manifests/samples/cachepolicies.cache.example.com.yaml")?;
     let name = cache_policy.name_any();
     let config_maps: Api<ConfigMap> = Api::namespaced(server.client(), "reconciler");
 

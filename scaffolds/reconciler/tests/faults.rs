@@ -7,10 +7,10 @@
 use std::time::Duration;
 
 use kube::Client;
-use operator_runtime::{Operator, Settings};
+use operator_runtime::Settings;
 use operator_testing::{Outcomes, Trial};
 
-use reconciler as project;
+mod support;
 
 const NAME: &str = "reconciler";
 const KINDS: [&str; 2] = [
@@ -20,36 +20,45 @@ const KINDS: [&str; 2] = [
 
 #[test]
 fn memcached_survives_every_fault() {
-    let sample = include_str!("../manifests/samples/memcacheds.cache.example.com.yaml");
-    trial().sample(sample).assert_converges(alone);
+    let sample = "manifests/samples/memcacheds.cache.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_converges(alone);
 }
 
 #[test]
 fn cache_policy_survives_every_fault() {
-    let sample = include_str!("../manifests/samples/cachepolicies.cache.example.com.yaml");
-    trial().sample(sample).assert_converges(alone);
+    let sample = "manifests/samples/cachepolicies.cache.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_converges(alone);
 }
 
 #[test]
 fn another_replica_may_take_the_lease() {
-    let sample = include_str!("../manifests/samples/memcacheds.cache.example.com.yaml");
-    trial().sample(sample).assert_yields(elected);
+    let sample = "manifests/samples/memcacheds.cache.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_yields(elected);
 }
 
 #[test]
 fn every_right_is_needed() {
     let mut trial = trial();
-    let sample = include_str!("../manifests/samples/memcacheds.cache.example.com.yaml");
-    trial = trial.sample(sample);
-    let sample = include_str!("../manifests/samples/cachepolicies.cache.example.com.yaml");
-    trial = trial.sample(sample);
+    let sample = "manifests/samples/memcacheds.cache.example.com.yaml";
+    trial = trial.sample_file(sample);
+    let sample = "manifests/samples/cachepolicies.cache.example.com.yaml";
+    trial = trial.sample_file(sample);
+    let declared = [
+        r#"{"kind":"Memcached","key":"owns","entry":"apps/v1/Deployment","group":"apps","resource":"deployments","verbs":["get","list","watch","create","patch"]}"#,
+        r#"{"kind":"CachePolicy","key":"owns","entry":"v1/ConfigMap","group":"","resource":"configmaps","verbs":["get","list","watch","create","patch"]}"#,
+    ];
     let written = [];
+    let trial = trial.declares(&declared);
     trial.assert_rights_are_needed(&written, elected);
 }
 
 fn trial() -> Trial {
     let user = format!("system:serviceaccount:{NAME}:{NAME}");
-    Trial::new("manifests", &user).reconciles(&KINDS)
+    let trial = Trial::new("manifests", &user).reconciles(&KINDS);
+    trial.fixtures("tests/fixtures")
 }
 
 async fn alone(client: Client, outcomes: Outcomes) -> anyhow::Result<()> {
@@ -67,9 +76,5 @@ async fn elected(client: Client, outcomes: Outcomes) -> anyhow::Result<()> {
 }
 
 async fn run(client: Client, outcomes: Outcomes, settings: Settings) -> anyhow::Result<()> {
-    let connected = Operator::new(NAME, settings, client).on_reconciled(move |it| {
-        outcomes.report(it.group, it.kind, it.namespace, it.name, it.result);
-    });
-    let operator = project::operator(connected, project::Options::default());
-    operator.run().await
+    support::operator(client, settings, outcomes).run().await
 }

@@ -6,23 +6,18 @@ use kube::{
     Api, ResourceExt,
     api::{DeleteParams, Patch, PatchParams, PostParams},
 };
-use operator_runtime::{Operator, Settings};
-use operator_testing::{Server, condition, sample};
-use reconciler::{Options, api::memcached::v1alpha1::Memcached, operator};
+use operator_testing::{condition, sample_file};
+use reconciler::api::memcached::v1alpha1::Memcached;
 use serde_json::json;
+
+mod support;
 
 #[tokio::test]
 async fn memcached_follows_its_deployment() -> Result<()> {
-    let server = Server::start().await?;
-    server.install_kustomization("manifests").await?;
-    // the operator has only the rights of its own service account
-    let client = server.client_as("system:serviceaccount:reconciler:reconciler");
-    let connected = Operator::new("reconciler", Settings::for_tests(), client);
-    server.run(operator(connected, Options::default()).run());
+    // the operator, on a server with its manifests and fixtures; it has only the permissions of its service account
+    let server = support::start().await?;
 
-    let memcached: Memcached = sample(include_str!(
-        "../manifests/samples/memcacheds.cache.example.com.yaml"
-    ))?;
+    let memcached: Memcached = sample_file("manifests/samples/memcacheds.cache.example.com.yaml")?;
     let memcacheds: Api<Memcached> = Api::namespaced(server.client(), server.namespace());
     let memcached = memcacheds
         .create(&PostParams::default(), &memcached)

@@ -10,10 +10,12 @@ mod success;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+use crate::declared::Declared;
 
 use self::run::{Course, Plot, Run, told};
 use self::stage::Stage;
@@ -21,6 +23,7 @@ use self::start::Operator;
 pub use self::start::Start;
 use self::state::differences;
 use crate::fault::{Schedule, sampled, schedules, seed};
+use crate::fixture::{one_object, sample_text};
 
 /// How long nothing may be written before an operator counts as being at rest, on the test's clock.
 const REST: Duration = Duration::from_secs(60);
@@ -70,6 +73,8 @@ pub struct Trial {
     /// Group and kind of the objects that the operator reconciles, besides those of the samples.
     kinds: Vec<(String, String)>,
     namespaces: Vec<String>,
+    fixtures: Option<PathBuf>,
+    declared: Vec<Declared>,
     rest: Duration,
 }
 
@@ -82,28 +87,79 @@ impl Trial {
             samples: vec![],
             kinds: vec![],
             namespaces: vec!["default".to_owned()],
+            fixtures: None,
+            declared: vec![],
             rest: REST,
         }
     }
 
-    /// Adds a sample in YAML; each is tried by itself.
+    /// Adds a sample in YAML, which is one object; each is tried by itself.
+    ///
+    /// # Panics
+    ///
+    /// Where the text has more than one object or none.
     #[must_use]
-    pub fn sample(mut self, sample: &str) -> Self {
-        self.samples.push(Sample {
-            text: sample.to_owned(),
-            fails: None,
-        });
-        self
+    pub fn sample(self, sample: &str) -> Self {
+        self.and_sample(sample.to_owned(), None)
+    }
+
+    /// As [`sample`](Self::sample), of a file.
+    ///
+    /// # Panics
+    ///
+    /// With the file's name, where it can't be read, or has more than one object or none.
+    #[must_use]
+    pub fn sample_file(self, path: impl AsRef<Path>) -> Self {
+        self.and_sample(text_of(path.as_ref()), None)
+    }
+
+    /// As [`sample_that_fails`](Self::sample_that_fails), of a file.
+    ///
+    /// # Panics
+    ///
+    /// As [`sample_file`](Self::sample_file).
+    #[must_use]
+    pub fn sample_file_that_fails(self, path: impl AsRef<Path>, error: &str) -> Self {
+        self.and_sample(text_of(path.as_ref()), Some(error))
     }
 
     /// Adds a sample whose reconciliation fails, or waits with an error, as it lacks something that the test does not provide. The last
     /// error must contain `error`.
     #[must_use]
-    pub fn sample_that_fails(mut self, sample: &str, error: &str) -> Self {
-        self.samples.push(Sample {
-            text: sample.to_owned(),
-            fails: Some(error.to_owned()),
+    pub fn sample_that_fails(self, sample: &str, error: &str) -> Self {
+        self.and_sample(sample.to_owned(), Some(error))
+    }
+
+    fn and_sample(mut self, text: String, fails: Option<&str>) -> Self {
+        one_object(&text).unwrap_or_else(|error| panic!("a sample: {error}"));
+        let fails = fails.map(str::to_owned);
+        self.samples.push(Sample { text, fails });
+        self
+    }
+
+    /// Applies the objects of this folder before the operator starts, as what samples refer to; see [`Server::install_fixtures`]. Those
+    /// without a namespace go where the samples go. Nobody deletes them.
+    ///
+    /// [`Server::install_fixtures`]: crate::Server::install_fixtures
+    #[must_use]
+    pub fn fixtures(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.fixtures = Some(folder.into());
+        self
+    }
+
+    /// Takes what a project declares, as JSON: the `entry` of the list `key` under `kind` in operator.toml, and the `group` and `resource`
+    /// that it stands for. The test of permissions then names the entry to change.
+    ///
+    /// # Panics
+    ///
+    /// Where one is not such JSON.
+    #[must_use]
+    pub fn declares(mut self, declared: &[&str]) -> Self {
+        let read = declared.iter().map(|text| {
+            let read = serde_json::from_str(text);
+            read.unwrap_or_else(|error| panic!("a declaration: {error}"))
         });
+        self.declared.extend(read);
         self
     }
 
@@ -265,6 +321,10 @@ impl Trial {
             shown.join("\n\n")
         );
     }
+}
+
+fn text_of(path: &Path) -> String {
+    sample_text(path).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// A sample in YAML, and what its reconciliation is expected to fail with, if it is.

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::run::Plot;
 use super::stage::Stage;
 use super::{Operator, Sample, Start, Trial};
+use crate::declared::{Declared, edits};
 use crate::fault::{Fault, Schedule};
 use crate::install::{documents, kustomization};
 use crate::record::Request;
@@ -81,7 +82,7 @@ impl Trial {
                 }
             }
         }
-        tell(&unseen.0, &excused);
+        tell(&unseen.0, &excused, &self.declared);
     }
 
     /// The sample with the finalizer that an earlier version of the operator may have left.
@@ -104,7 +105,7 @@ impl Trial {
 }
 
 /// Fails with the rights that nothing needs, and names those for which somebody answers.
-fn tell(unseen: &BTreeSet<Right>, excused: &BTreeSet<Right>) {
+fn tell(unseen: &BTreeSet<Right>, excused: &BTreeSet<Right>, declared: &[Declared]) {
     for right in excused {
         println!("unseen, but written by a person: {right}");
     }
@@ -112,9 +113,14 @@ fn tell(unseen: &BTreeSet<Right>, excused: &BTreeSet<Right>) {
     let Some(first) = unseen.first() else {
         return;
     };
+    let edits = edits(unseen, declared);
+    let edits = match edits.is_empty() {
+        true => "help: they follow from `owns`, `watches` and `reads` in operator.toml; remove what the operator does not use".to_owned(),
+        false => edits.join("\n"),
+    };
     panic!(
-        "no request of these tests needs what the roles give:\n{}\n\nhelp: they follow from `owns`, `watches` and `reads` in operator.toml: take out what the operator does not use.\n\
-         help: what it uses where no sample leads is for you to answer for, under its kind in operator.toml:\n{}",
+        "no request of these tests needs what the roles give:\n{}\n\n{edits}\n\
+         help: what the operator uses, but with no sample, is for you to answer for, under its kind in operator.toml:\n{}",
         named.join("\n"),
         first.as_toml(unseen.iter())
     );

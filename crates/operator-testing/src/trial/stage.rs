@@ -1,6 +1,6 @@
 //! Where runs take place: each on a copy of a server in memory, or all of them on a real one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +9,7 @@ use tokio::runtime::Runtime;
 
 use super::Trial;
 use crate::api::ApiServer;
+use crate::fixture::{fixtures, one_object};
 use crate::real::Real;
 use crate::server::Server;
 
@@ -61,6 +62,8 @@ impl Stage {
             }
             let installed = server.install_kustomization(&trial.manifests).await;
             installed.unwrap_or_else(|error| panic!("{}: {error}", trial.manifests.display()));
+            let furnished = trial.install_fixtures(&server).await;
+            furnished.unwrap_or_else(|error| panic!("{error}"));
         });
         stage
     }
@@ -101,6 +104,32 @@ impl Stage {
             Self::Memory(_) => rest,
             Self::Real(_) => REAL_REST,
         }
+    }
+}
+
+impl Trial {
+    /// Applies the fixtures; those without a namespace to each that samples go to.
+    async fn install_fixtures(&self, server: &Server) -> crate::Result<()> {
+        let Some(folder) = &self.fixtures else {
+            return Ok(());
+        };
+        let objects = fixtures(folder)?;
+        let mut namespaces: BTreeSet<String> = BTreeSet::new();
+        for sample in &self.samples {
+            let named = one_object(&sample.text)?["metadata"]["namespace"].clone();
+            let named = named.as_str().unwrap_or(server.namespace());
+            namespaces.insert(named.to_owned());
+        }
+        for namespace in namespaces {
+            let placed = objects.iter().cloned().map(|(path, mut object)| {
+                if object["metadata"]["namespace"].is_null() && object["metadata"].is_object() {
+                    object["metadata"]["namespace"] = namespace.as_str().into();
+                }
+                (path, object)
+            });
+            server.apply_files(placed.collect()).await?;
+        }
+        Ok(())
     }
 }
 

@@ -70,11 +70,18 @@ pub(super) async fn made(server: &Server, faults: &Faults, before: &Objects) -> 
         owners.any(|owner| owner["controller"] == true)
     };
     let made = objects.into_iter().filter(|(path, object)| {
+        // what was there before is others'
         written.contains(&resource_of(path))
-            && is_new(before, path, object)
+            && !is_same(before, path, object)
             && is_controlled(object)
     });
     made.map(|(_, object)| object).collect()
+}
+
+/// Whether the object was there before, changed or not.
+fn is_same(before: &Objects, path: &str, object: &Value) -> bool {
+    let uid = |object: &Value| object["metadata"]["uid"].clone();
+    before.get(path).is_some_and(|old| uid(old) == uid(object))
 }
 
 fn is_new(before: &Objects, path: &str, object: &Arc<Value>) -> bool {

@@ -109,38 +109,22 @@ fn complaint(outcome: Option<Outcome>, expected: Option<&str>) -> Option<String>
         )),
         (Some(_), Some(expected)) => Some(format!(
             "is declared to fail with `{expected}`, but {}",
-            outcome.failure()
+            indented(&outcome)
         )),
-        (Some(_), None) => Some(outcome.failure()),
+        (Some(_), None) => Some(indented(&outcome)),
     }
 }
 
-impl Outcome {
-    /// As in `was never reconciled with success: 14 reconciliations failed, the last with: no luck`.
-    pub(crate) fn failure(&self) -> String {
-        let Self {
-            succeeded,
-            failed,
-            failing,
-        } = self;
-        let error = failing.as_deref().unwrap_or_default();
-        let error = error.replace('\n', "\n      ");
-        match succeeded {
-            0 => format!(
-                "was never reconciled with success: {failed} reconciliations failed, the last with: {error}"
-            ),
-            succeeded => format!(
-                "is still failing, after {succeeded} reconciliations that succeeded and {failed} that failed, with: {error}"
-            ),
-        }
-    }
+/// The failure below the line that names its run.
+fn indented(outcome: &Outcome) -> String {
+    outcome.failure().replace('\n', "\n      ")
 }
 
 /// The objects that fail, for a run that ends in some other way.
 pub(super) fn failures(outcomes: &Outcomes) -> String {
     let failing = outcomes.failing().into_iter();
     failing
-        .map(|(key, outcome)| format!("\n  {key} {}", outcome.failure()))
+        .map(|(key, outcome)| format!("\n  {key} {}", indented(&outcome)))
         .collect()
 }
 

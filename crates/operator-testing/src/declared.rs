@@ -1,0 +1,107 @@
+//! What `operator.toml` declares, and which of it to change where a permission is not needed.
+
+use std::collections::BTreeSet;
+
+use serde::Deserialize;
+
+use crate::rights::Right;
+
+/// An entry of `owns`, `watches` or `reads`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Declared {
+    /// The kind of the project that has it.
+    kind: String,
+    /// `owns`, `watches` or `reads`.
+    key: String,
+    /// As in `operator.toml`, such as `v1/Secret`.
+    entry: String,
+    group: String,
+    resource: String,
+    /// What the entry gives.
+    verbs: Vec<String>,
+}
+
+/// The edits of `operator.toml` that take unneeded permissions away, each a line.
+pub(crate) fn edits(unseen: &BTreeSet<Right>, declared: &[Declared]) -> Vec<String> {
+    let of_resource = |it: &&Declared| {
+        let unseen = unseen.iter();
+        unseen
+            .clone()
+            .any(|right| right.is_on(&it.group, &it.resource))
+    };
+    let mut edits = vec![];
+    for entry in declared.iter().filter(of_resource) {
+        let is_unseen = |verb: &str| {
+            let mut unseen = unseen.iter();
+            unseen.any(|right| right.is_on(&entry.group, &entry.resource) && right.verb() == verb)
+        };
+        let (unneeded, needed): (Vec<&String>, Vec<&String>) =
+            entry.verbs.iter().partition(|verb| is_unseen(verb));
+        let Declared {
+            kind, key, entry, ..
+        } = entry;
+        if needed.is_empty() {
+            edits.push(format!(
+                "help: in operator.toml, under the kind {kind}, remove {entry:?} from `{key}`"
+            ));
+        } else if key == "reads" && !unneeded.is_empty() {
+            edits.push(format!(
+                "help: in operator.toml, under the kind {kind}, write in `reads`, in place of {entry:?}:\n\
+                 {{ kind = {entry:?}, verbs = {needed:?} }}"
+            ));
+        }
+    }
+    edits
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::rights::Unseen;
+
+    fn unseen(resource: &str, verbs: &[&str]) -> BTreeSet<Right> {
+        let role = json!({
+            "kind": "ClusterRole", "metadata": {"name": "a"},
+            "rules": [{"apiGroups": [""], "resources": [resource], "verbs": verbs}],
+        });
+        let binding = json!({
+            "roleRef": {"kind": "ClusterRole", "name": "a"}, "subjects": [{"kind": "User", "name": "a"}],
+        });
+        let manifests = [role, binding].map(|it| (PathBuf::from("role.yaml"), it));
+        Unseen::of(&manifests, "a").0
+    }
+
+    fn declared(key: &str, verbs: &[&str]) -> [Declared; 1] {
+        let text = json!({
+            "kind": "Widget", "key": key, "entry": "v1/Secret", "group": "", "resource": "secrets", "verbs": verbs,
+        });
+        [serde_json::from_value(text).unwrap()]
+    }
+
+    #[test]
+    fn an_entry_that_is_not_needed_is_removed_and_one_that_gives_too_much_gives_less() {
+        let reads = declared("reads", &["get", "list"]);
+        assert_eq!(
+            edits(&unseen("secrets", &["list"]), &reads),
+            [
+                "help: in operator.toml, under the kind Widget, write in `reads`, in place of \"v1/Secret\":\n{ kind = \"v1/Secret\", verbs = [\"get\"] }"
+            ]
+        );
+        let remove = "help: in operator.toml, under the kind Widget, remove \"v1/Secret\" from";
+        assert_eq!(
+            edits(&unseen("secrets", &["get", "list"]), &reads),
+            [format!("{remove} `reads`")]
+        );
+        let watches = declared("watches", &["list", "watch"]);
+        assert_eq!(
+            edits(&unseen("secrets", &["list", "watch"]), &watches),
+            [format!("{remove} `watches`")]
+        );
+        assert!(edits(&unseen("pods", &["list"]), &reads).is_empty());
+    }
+}

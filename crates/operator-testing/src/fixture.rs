@@ -1,0 +1,135 @@
+//! Files of objects for tests: a sample, which is one object, and fixtures, which are what samples refer to.
+
+use std::path::{Path, PathBuf};
+
+use operator_schema::Schema;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::install::documents;
+use crate::server::Server;
+
+/// Reads the object of a file, such as a sample of `manifests/samples/`.
+///
+/// # Errors
+/// With the file's name, where it can't be read, is not of the type, or has more than one object or none.
+pub fn sample_file<K: DeserializeOwned>(path: impl AsRef<Path>) -> Result<K> {
+    let path = path.as_ref();
+    let text = sample_text(path)?;
+    serde_yaml::from_str(&text).map_err(|error| Error::from(error).in_file(path))
+}
+
+/// The text of a file of one object.
+pub(crate) fn sample_text(path: &Path) -> Result<String> {
+    let text = read(path)?;
+    one_object(&text).map_err(|error| error.in_file(path))?;
+    Ok(text)
+}
+
+/// The object of a text that has one.
+pub(crate) fn one_object(yaml: &str) -> Result<Value> {
+    let mut objects = documents(yaml)?;
+    match (objects.len(), objects.pop()) {
+        (1, Some(object)) => Ok(object),
+        (count, _) => Err(Error::NotOneObject(count)),
+    }
+}
+
+impl Server {
+    /// Applies all objects of the `.yaml` and `.yml` files of a folder, as [`install`](Self::install) does: what samples refer to, such as
+    /// Secrets. A folder that is not there has none.
+    ///
+    /// # Errors
+    /// With the file's name.
+    pub async fn install_fixtures(&self, folder: impl AsRef<Path>) -> Result<()> {
+        self.apply_files(fixtures(folder.as_ref())?).await
+    }
+}
+
+/// The objects of a folder, each with its file, in the order of the names of the files.
+pub(crate) fn fixtures(folder: &Path) -> Result<Vec<(PathBuf, Value)>> {
+    let failed = |source| Error::File {
+        path: folder.to_owned(),
+        source,
+    };
+    if !folder.exists() {
+        return Ok(vec![]);
+    }
+    let mut paths = vec![];
+    for entry in std::fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path
+            .extension()
+            .is_some_and(|it| it == "yaml" || it == "yml")
+        {
+            paths.push(path);
+        }
+    }
+    paths.sort();
+    let mut objects = vec![];
+    for path in paths {
+        let of_file = documents(&read(&path)?).map_err(|error| error.in_file(&path))?;
+        objects.extend(of_file.into_iter().map(|object| (path.clone(), object)));
+    }
+    Ok(objects)
+}
+
+/// Checks the objects of a folder of fixtures that are of a kind of the specs against the schemas of their versions.
+///
+/// # Panics
+///
+/// With each file and what is wrong there.
+pub fn assert_fixtures_are_valid(folder: impl AsRef<Path>, specs: &[&str]) {
+    let objects = fixtures(folder.as_ref()).unwrap_or_else(|error| panic!("{error}"));
+    let specs = specs.iter().map(|spec| documents(spec));
+    let crds: Vec<Value> = specs
+        .flat_map(|spec| spec.unwrap_or_else(|error| panic!("a spec: {error}")))
+        .collect();
+    let mut wrong = vec![];
+    for (path, object) in &objects {
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        let place = format!(
+            "{}: {} {name}",
+            path.display(),
+            object["kind"].as_str().unwrap_or_default()
+        );
+        match violations(&crds, object) {
+            Ok(found) => wrong.extend(found.into_iter().map(|it| format!("{place}: {it}"))),
+            Err(why) => wrong.push(format!("{place}: {why}")),
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What is wrong with an object by the schema of its kind; nothing where no CRD defines that.
+fn violations(crds: &[Value], object: &Value) -> Result<Vec<String>, String> {
+    let api_version = object["apiVersion"].as_str().unwrap_or_default();
+    let Some((group, version)) = api_version.split_once('/') else {
+        return Ok(vec![]);
+    };
+    let mut crds = crds.iter().map(|crd| &crd["spec"]);
+    let Some(spec) =
+        crds.find(|spec| spec["group"] == *group && spec["names"]["kind"] == object["kind"])
+    else {
+        return Ok(vec![]);
+    };
+    let mut versions = spec["versions"].as_array().into_iter().flatten();
+    let Some(found) = versions.find(|found| found["name"] == *version) else {
+        return Err(format!("its CRD has no version {version}"));
+    };
+    let schema = Schema::deserialize(&found["schema"]["openAPIV3Schema"]);
+    let schema = schema.map_err(|error| format!("its schema: {error}"))?;
+    let found = operator_schema::violations(&schema, object).into_iter();
+    Ok(found
+        .map(|it| format!("{}: {}", it.path, it.detail))
+        .collect())
+}
+
+fn read(path: &Path) -> Result<String> {
+    std::fs::read_to_string(path).map_err(|source| Error::File {
+        path: path.to_owned(),
+        source,
+    })
+}
