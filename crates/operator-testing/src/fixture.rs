@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::install::documents;
+use crate::project::sample;
 use crate::server::Server;
 
 /// Reads the object of a file, such as a sample of `manifests/samples/`.
@@ -18,7 +19,7 @@ use crate::server::Server;
 pub fn sample_file<K: DeserializeOwned>(path: impl AsRef<Path>) -> Result<K> {
     let path = path.as_ref();
     let text = sample_text(path)?;
-    serde_yaml::from_str(&text).map_err(|error| Error::from(error).in_file(path))
+    sample(&text).map_err(|error| error.in_file(path))
 }
 
 /// The text of a file of one object.
