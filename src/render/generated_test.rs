@@ -1,22 +1,18 @@
 //! `tests/generated.rs`: the types are those of the specs, and the samples are valid.
 
-use std::collections::BTreeSet;
-
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde::Serialize;
 
 use super::template::fill;
 use crate::{
     project::Project,
-    rustfmt::{bracketed, include_str, let_literal, literal, skip},
+    rustfmt::{bracketed, include_str, let_literal, skip},
 };
 
 #[derive(Serialize)]
 struct Context {
     crate_name: String,
     tests: Vec<Test>,
-    /// The statements that check the fixtures.
-    fixtures: String,
 }
 
 #[derive(Serialize)]
@@ -75,7 +71,6 @@ pub fn text<'a>(project: &Project, typed: impl Iterator<Item = &'a Typed>) -> St
         &Context {
             crate_name: project.state.name.replace('-', "_"),
             tests,
-            fixtures: fixtures(project),
         },
     )
 }
@@ -85,16 +80,6 @@ fn name_in_test(typed: &Typed) -> &str {
         true => "Kind",
         false => &typed.root,
     }
-}
-
-fn fixtures(project: &Project) -> String {
-    let specs: BTreeSet<&str> = project.kinds().map(|(kind, _)| &*kind.spec).collect();
-    let specs: Vec<String> = specs
-        .iter()
-        .map(|spec| format!("include_str!({})", literal(&format!("../{spec}"))))
-        .collect();
-    let call = "    operator_testing::assert_fixtures_are_valid(\"tests/fixtures\", &specs);\n";
-    bracketed(4, "let specs = ", ['[', ']'], &specs, ";") + call
 }
 
 fn statements(typed: &Typed) -> String {

@@ -45,12 +45,12 @@ impl Server {
     /// # Errors
     /// With the file's name.
     pub async fn install_fixtures(&self, folder: impl AsRef<Path>) -> Result<()> {
-        self.apply_files(fixtures(folder.as_ref())?).await
+        self.apply_files(objects(folder.as_ref())?).await
     }
 }
 
 /// The objects of a folder, each with its file, in the order of the names of the files.
-pub(crate) fn fixtures(folder: &Path) -> Result<Vec<(PathBuf, Value)>> {
+pub(crate) fn objects(folder: &Path) -> Result<Vec<(PathBuf, Value)>> {
     let failed = |source| Error::File {
         path: folder.to_owned(),
         source,
@@ -77,16 +77,18 @@ pub(crate) fn fixtures(folder: &Path) -> Result<Vec<(PathBuf, Value)>> {
     Ok(objects)
 }
 
-/// Checks the objects of a folder of fixtures that are of a kind of the specs against the schemas of their versions.
+/// Checks the objects of a folder of fixtures against the schemas of the CRDs of another folder, `crds/` in a project. Those of kinds that
+/// no CRD there defines pass.
 ///
 /// # Panics
 ///
 /// With each file and what is wrong there.
-pub fn assert_fixtures_are_valid(folder: impl AsRef<Path>, specs: &[&str]) {
-    let objects = fixtures(folder.as_ref()).unwrap_or_else(|error| panic!("{error}"));
-    let specs = specs.iter().map(|spec| documents(spec));
-    let crds: Vec<Value> = specs
-        .flat_map(|spec| spec.unwrap_or_else(|error| panic!("a spec: {error}")))
+pub fn assert_fixtures_are_valid(folder: impl AsRef<Path>, crds: impl AsRef<Path>) {
+    let of_folder = |it: &Path| objects(it).unwrap_or_else(|error| panic!("{error}"));
+    let objects = of_folder(folder.as_ref());
+    let crds: Vec<Value> = of_folder(crds.as_ref())
+        .into_iter()
+        .map(|(_, crd)| crd)
         .collect();
     let mut wrong = vec![];
     for (path, object) in &objects {

@@ -88,7 +88,8 @@ fn a_fixture_of_the_project_that_is_not_valid_is_found() {
     let wrong = "{apiVersion: cases.example.com/v1, kind: Widget, metadata: {name: a}, spec: {replicas: many}}";
     let other = "{apiVersion: v1, kind: Secret, metadata: {name: a}, spec: {}}";
     let folder = folder("invalid", &[("wrong.yaml", wrong), ("other.yaml", other)]);
-    assert_fixtures_are_valid(folder, &[CRD]);
+    let crds = self::folder("invalid-crds", &[("widgets.yaml", CRD)]);
+    assert_fixtures_are_valid(folder, crds);
 }
 
 /// What a fixture and a manifest of a trial are made of.

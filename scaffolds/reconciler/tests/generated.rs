@@ -21,9 +21,5 @@ fn cache_policy_v1_is_its_spec() {
 
 #[test]
 fn the_fixtures_are_valid() {
-    let specs = [
-        include_str!("../crds/cachepolicies.cache.example.com.yaml"),
-        include_str!("../crds/memcacheds.cache.example.com.yaml"),
-    ];
-    operator_testing::assert_fixtures_are_valid("tests/fixtures", &specs);
+    operator_testing::assert_fixtures_are_valid("tests/fixtures", "crds");
 }

@@ -9,7 +9,7 @@ use tokio::runtime::Runtime;
 
 use super::Trial;
 use crate::api::ApiServer;
-use crate::fixture::{fixtures, one_object};
+use crate::fixture::{self, one_object};
 use crate::real::Real;
 use crate::server::Server;
 
@@ -113,7 +113,7 @@ impl Trial {
         let Some(folder) = &self.fixtures else {
             return Ok(());
         };
-        let objects = fixtures(folder)?;
+        let objects = fixture::objects(folder)?;
         let mut namespaces: BTreeSet<String> = BTreeSet::new();
         for sample in &self.samples {
             let named = one_object(&sample.text)?["metadata"]["namespace"].clone();
