@@ -43,13 +43,15 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let added = open.add(specs, &args.chosen)?;
     let rendered = open.render(terminal)?;
     let plan = open.plan_for(rendered.tree, |_| true)?;
-    let mut reports = open.reports(rendered.diagnostics, &plan);
+    let (mut reports, standing) = open.reports(rendered.diagnostics, &plan);
     let evolution = Evolution::of(&open, &plan, args.allow);
     reports.extend(evolution.warnings());
     if !args.view.is_check() {
         reports.extend(touch::reports(&open, &plan, &evolution, terminal)?);
     }
     let outcome = Outcome {
+        standing,
+        pending: vec![],
         evolution,
         root: &open.root,
         reports,

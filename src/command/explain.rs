@@ -71,9 +71,12 @@ mod tests {
             let text = section(*code).unwrap_or_default();
             let first = text.lines().nth(2).unwrap_or_default();
             assert!((20..=100).contains(&first.len()), "{code}: {first}");
-            for part in ["```yaml\n", "```text\n", "What to do: "] {
+            for part in ["```text\n", "What to do: "] {
                 assert!(text.contains(part), "{code}: {part}");
             }
+            // of a definition, or of the state
+            let mut inputs = ["```yaml\n", "```toml\n"].into_iter();
+            assert!(inputs.any(|input| text.contains(input)), "{code}");
         }
     }
 

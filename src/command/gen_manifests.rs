@@ -39,10 +39,13 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let plan = open.plan_for(rendered.tree, |path| {
         path.starts_with("manifests/") || path == "crds/kustomization.yaml"
     })?;
+    let (reports, standing) = open.reports(rendered.diagnostics, &plan);
     let outcome = Outcome {
         root: &open.root,
         evolution: Evolution::default(),
-        reports: open.reports(rendered.diagnostics, &plan),
+        reports,
+        standing,
+        pending: vec![],
         plan,
         summary: format!("{}: manifests/", open.state.state.name),
         next: match open.state.state.image {

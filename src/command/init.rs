@@ -73,7 +73,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     }
     let mut rendered = open.render(terminal)?;
     rendered.diagnostics.extend(open.no_image());
-    let warnings = rendered.warnings();
+    let warnings = open.warnings(&rendered);
     let (plan, settled) = open.plan(rendered.tree)?;
     let kinds = open.apis.len();
     let mut controlled = open.state.state.kinds.iter();
@@ -81,10 +81,13 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         true => "operator dev",
         false => "test",
     };
+    let (reports, standing) = open.reports(rendered.diagnostics, &plan);
     let outcome = Outcome {
         root: &open.root,
         evolution: Evolution::default(),
-        reports: open.reports(rendered.diagnostics, &plan),
+        reports,
+        standing,
+        pending: vec![],
         plan,
         summary: match kinds {
             0 => format!("{name}: an empty project"),

@@ -7,6 +7,7 @@ use super::{
     failure::Failure,
     kinds::{self, KindError, is_named},
     open::{Open, Where},
+    pending,
     view::Format,
 };
 use crate::{crd::Scope, diagnostic::Report, disk::Mend, plan::Plan, terminal::Terminal};
@@ -46,7 +47,8 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     }
     let is_chosen = |name: &String| chosen.iter().any(|(kind, _)| *name == kind.full_name());
     // a plan that changes nothing retypes nothing
-    let mut reports = open.reports(rendered.diagnostics, &Plan::default());
+    let (_, mut reports) = open.reports(rendered.diagnostics, &Plan::default());
+    reports.extend(pending::reports(&open, &Plan::default())?);
     reports.retain(|report| report.subject.as_ref().is_some_and(is_chosen));
     if args.format == Format::Json {
         let kinds: Vec<_> = chosen

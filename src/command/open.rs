@@ -14,7 +14,7 @@ use crate::{
     disk::{self, DiskError, Guard, Mend},
     plan::{LOCK, Resolution},
     project::{Kind, Lock, StateFile, ToolSource, tool_source, version_module},
-    render::{RECORD, SPECS},
+    render::{self, RECORD, SPECS},
     terminal::Terminal,
 };
 
@@ -223,6 +223,22 @@ impl Open {
         let versions = kinds::versions(api, kind, &wanted)?;
         if versions != kind.versions {
             self.state.set_versions(index, versions);
+        }
+        Ok(())
+    }
+
+    /// Of a kind that gets its first controller, the example's child is owned, if the state says nothing of children: the project's tests
+    /// are to pass.
+    pub fn follow_scaffold(&mut self, index: usize) -> Result<(), Failure> {
+        let (kind, child) = (
+            &self.state.state.kinds[index],
+            render::example_child(&self.apis[index]),
+        );
+        let path = format!("src/controllers/{}.rs", kind.module_name());
+        let is_there =
+            self.lock.files.contains_key(&path) || disk::read(&self.root, &path)?.is_some();
+        if kind.scaffold.is_some() && !is_there {
+            self.state.own_example(index, child);
         }
         Ok(())
     }

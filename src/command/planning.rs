@@ -12,8 +12,8 @@ use crate::{
     diagnostic::{Code, Diagnostic, Place, Report, Severity},
     disk::{self, Seen},
     plan::{self, Note, Ours, Plan, Resolution, Tree},
-    project::{Owner, Project, is_marked},
-    render::{self, RenderError, Rendered},
+    project::{Kind, Owner, Project, is_marked},
+    render::{self, RenderError, Rendered, SPECS},
     terminal::Terminal,
 };
 
@@ -141,6 +141,19 @@ impl Open {
             .collect()
     }
 
+    /// How many warnings the specs have that the project installs; others' specs are not for the user to mend.
+    pub fn warnings(&self, rendered: &Rendered) -> usize {
+        let kinds = self.state.state.kinds.iter();
+        let own: Vec<String> = kinds
+            .filter(|kind| kind.scaffold.is_some())
+            .map(Kind::full_name)
+            .collect();
+        let found = rendered.diagnostics.iter();
+        let warnings =
+            found.filter(|(name, found)| found.severity == Severity::Warning && own.contains(name));
+        warnings.count()
+    }
+
     /// What the manifests lack, for commands that are about them.
     pub fn no_image(&self) -> Option<(String, Diagnostic)> {
         let state = &self.state.state;
@@ -158,11 +171,32 @@ impl Open {
         })
     }
 
-    /// What is to be said of the output, and of what the plan retypes, with its places in the specs.
-    pub fn reports(&self, found: Vec<(String, Diagnostic)>, plan: &Plan) -> Vec<Report> {
+    /// What is to be said of the output and of what the plan retypes, with its places in the specs; and of the kinds that the plan leaves
+    /// as they are, apart.
+    pub fn reports(
+        &self,
+        found: Vec<(String, Diagnostic)>,
+        plan: &Plan,
+    ) -> (Vec<Report>, Vec<Report>) {
+        let stays = |name: &str| {
+            let mut kinds = self.state.state.kinds.iter().zip(&self.apis);
+            let kind = kinds.find(|(kind, _)| kind.full_name() == name);
+            kind.is_some_and(|(kind, api)| {
+                let spec = format!("{SPECS}{}.yaml", api.name());
+                let types = format!("src/api/{}/", kind.module_name());
+                let is_of = |path: &str| path == spec || path.starts_with(&types);
+                !plan.changes.iter().any(|change| is_of(&change.path))
+            })
+        };
+        let (standing, found) = found.into_iter().partition(|(name, _)| stays(name));
+        let mut fresh = retype::diagnostics(self, plan);
+        fresh.extend::<Vec<_>>(found);
+        (self.placed(fresh), self.placed(standing))
+    }
+
+    /// In the order of the kinds, with their places.
+    fn placed(&self, mut left: Vec<(String, Diagnostic)>) -> Vec<Report> {
         let mut reports = vec![];
-        let mut left = retype::diagnostics(self, plan);
-        left.extend(found);
         for (kind, api) in self.state.state.kinds.iter().zip(&self.apis) {
             let name = kind.full_name();
             let (found, others) = left.into_iter().partition(|(about, _)| *about == name);

@@ -5,6 +5,7 @@ use super::{
     evolve::{Allow, Evolution},
     failure::Failure,
     open::{Entered, Open, Where, own_source},
+    pending,
     resolve::Resolve,
     touch,
     view::{Cure, Outcome, View},
@@ -37,19 +38,23 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     open.resolution = resolution;
     for index in 0..open.apis.len() {
         open.follow_versions(index, &[])?;
+        open.follow_scaffold(index)?;
     }
     open.state
         .set_tool(env!("CARGO_PKG_VERSION"), &own_source());
     let rendered = open.render(terminal)?;
-    let warnings = rendered.warnings();
+    let warnings = open.warnings(&rendered);
     let (plan, settled) = open.plan(rendered.tree)?;
-    let mut reports = open.reports(rendered.diagnostics, &plan);
+    let (mut reports, standing) = open.reports(rendered.diagnostics, &plan);
     let evolution = Evolution::of(&open, &plan, args.allow);
     reports.extend(evolution.warnings());
     if !args.view.is_check() {
         reports.extend(touch::reports(&open, &plan, &evolution, terminal)?);
     }
+    let pending = pending::reports(&open, &plan)?;
     let outcome = Outcome {
+        standing,
+        pending,
         evolution,
         root: &open.root,
         reports,

@@ -33,12 +33,14 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let api = open.remove(&args.kind)?;
     let rendered = open.render(terminal)?;
     let plan = open.plan_for(rendered.tree, |_| true)?;
-    let mut reports = open.reports(rendered.diagnostics, &plan);
+    let (mut reports, standing) = open.reports(rendered.diagnostics, &plan);
     let evolution = Evolution::default();
     if !args.view.is_check() {
         reports.extend(touch::reports(&open, &plan, &evolution, terminal)?);
     }
     let outcome = Outcome {
+        standing,
+        pending: vec![],
         root: &open.root,
         evolution,
         reports,

@@ -164,6 +164,8 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         // kinds of earlier calls stay
         plan: plan::plan(&lock, &ours, tree, |path| names.contains(path), &resolution),
         reports,
+        standing: vec![],
+        pending: vec![],
         summary: format!(
             "{}: the types of {count} kind{}",
             folder.display(),

@@ -47,7 +47,12 @@ pub enum Format {
 pub struct Outcome<'a> {
     pub root: &'a Path,
     pub plan: Plan,
+    /// What this plan brings.
     pub reports: Vec<Report>,
+    /// Of the specs that it leaves as they are: told when they came, and shown by `inspect`.
+    pub standing: Vec<Report>,
+    /// What the user has to write; told until it is done.
+    pub pending: Vec<Report>,
     pub evolution: Evolution,
     /// What the project is now, in a line.
     pub summary: String,
@@ -129,6 +134,7 @@ impl View {
             disk::apply(outcome.root, plan)?;
         }
         if let Some(settled) = &outcome.settled
+            && outcome.pending.is_empty()
             && !refused
             && (self.writes() || plan.is_empty())
         {
@@ -157,25 +163,26 @@ impl View {
     /// Says that a project is as it should be; `None` as JSON, in which there is more to say.
     pub fn at_rest(&self, warnings: usize, terminal: &Terminal) -> Option<Exit> {
         (self.format == Format::Human).then(|| {
-            self.rests(warnings, terminal);
+            self.rests(warnings, 0, terminal);
             Exit::Clean
         })
     }
 
-    fn rests(&self, warnings: usize, terminal: &Terminal) {
+    fn rests(&self, warnings: usize, pending: usize, terminal: &Terminal) {
         if warnings > 0 {
             terminal.tell(&format!(
                 "note: the specs have warnings ({warnings}); `cargo operator inspect` shows them"
             ));
         }
-        terminal.tell(self.rest());
+        terminal.tell(self.rest(pending));
     }
 
-    fn rest(&self) -> &'static str {
-        if self.check {
-            "up to date"
-        } else {
-            "nothing to do"
+    fn rest(&self, pending: usize) -> &'static str {
+        match (self.check, pending) {
+            (true, 0) => "up to date",
+            (false, 0) => "nothing to do",
+            (true, _) => "up to date, but for what is yours to edit",
+            (false, _) => "nothing to generate; the rest is yours to edit",
         }
     }
 
@@ -198,6 +205,7 @@ impl View {
         if !plan.is_empty() {
             terminal.report(&outcome.reports);
         }
+        terminal.report(&outcome.pending);
         let written = self.writes() && !outcome.evolution.is_refused() && plan.conflicts.is_empty();
         let is_decision = |note: &&Note| matches!(note, Note::Adopted(_) | Note::Marked(_));
         let notes = plan.notes.iter();
@@ -216,7 +224,7 @@ impl View {
             return Ok(());
         }
         match (self.check, plan.is_empty()) {
-            (_, true) => self.rests(outcome.warnings, terminal),
+            (_, true) => self.rests(outcome.warnings, outcome.pending.len(), terminal),
             (true, false) => terminal.tell(match outcome.cure {
                 Cure::Regenerate if outcome.evolution.breaks() => {
                     "stale: run `cargo operator regenerate --allow-breaking` and commit the result"
@@ -248,7 +256,9 @@ impl View {
                 value
             })
             .collect();
-        let diagnostics: Vec<Value> = outcome.reports.iter().map(Report::json).collect();
+        let reports = outcome.reports.iter().chain(&outcome.standing);
+        let reports = reports.chain(&outcome.pending);
+        let diagnostics: Vec<Value> = reports.map(Report::json).collect();
         let notes: Vec<Value> = plan
             .notes
             .iter()
@@ -262,7 +272,7 @@ impl View {
         let blocked = !plan.conflicts.is_empty() || outcome.evolution.is_refused();
         let (summary, next) = match (blocked, plan.is_empty()) {
             (true, _) => ("nothing was written", Value::Null),
-            (false, true) => (self.rest(), Value::Null),
+            (false, true) => (self.rest(outcome.pending.len()), Value::Null),
             (false, false) if self.writes() => (outcome.summary.as_str(), outcome.next().into()),
             (false, false) => ("nothing was written", Value::Null),
         };

@@ -36,6 +36,10 @@ codes! {
     NotCompared = "not-compared",
     /// Code of the user that uses what a new schema takes away or changes.
     TouchedCode = "touched-code",
+    /// A controller that is not what `operator.toml` says of it.
+    ControllerDiffers = "controller-differs",
+    /// A resource or group in a rule that is nearly one that exists.
+    UnknownResource = "unknown-resource",
     /// A keyword that CustomResourceDefinitions do not have.
     UnknownKeyword = "unknown-keyword",
     /// A schema that the API server takes, and that cannot have been meant.

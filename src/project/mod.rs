@@ -6,21 +6,25 @@ mod installed;
 mod keyword;
 mod lock;
 mod marker;
+mod misnamed;
 mod read;
 mod resource;
 mod state;
+mod state_file;
 
 pub use check::{IMAGE_HELP, StateError, is_image, is_package_name};
 pub use installed::tool_source;
 pub use keyword::is_keyword;
 pub use lock::{Entry, Lock, LockError, Owner};
 pub use marker::is_marked;
+pub use misnamed::{Misnamed, misnamed};
 pub use read::{Read, ReadVerb};
 pub use resource::{ResourceError, ResourceType, resolve};
 pub use state::{
-    FORMAT, Kind, Namespaces, Rule, Runtime, Scaffold, SchemaMode, State, StateFile, ToolSource,
-    module_name, version_module,
+    FORMAT, Kind, Namespaces, Rule, Runtime, Scaffold, SchemaMode, State, ToolSource, module_name,
+    version_module,
 };
+pub use state_file::StateFile;
 
 use std::collections::BTreeSet;
 

@@ -37,15 +37,6 @@ pub struct Rendered {
     pub diagnostics: Vec<(String, Diagnostic)>,
 }
 
-impl Rendered {
-    /// How many warnings the specs have.
-    pub fn warnings(&self) -> usize {
-        let found = self.diagnostics.iter();
-        let warnings = found.filter(|(_, found)| found.severity == Severity::Warning);
-        warnings.count()
-    }
-}
-
 /// What the templates of the whole project place.
 #[derive(Serialize)]
 struct Whole<'a> {

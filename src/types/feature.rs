@@ -7,6 +7,7 @@ use operator_schema::{Effect, Schema, SchemaOrBool};
 
 use super::{
     carry::{Carried, Reason},
+    dangling,
     graph::TypeGraph,
 };
 use crate::{
@@ -18,6 +19,7 @@ pub fn diagnostics(version: &Version, graph: &TypeGraph, carried: &Carried) -> V
     let mut found = untyped(graph);
     found.extend(doubts(version));
     found.extend(unreadable(version));
+    found.extend(dangling::diagnostics(version));
     let mut reasons: BTreeMap<Reason, (usize, &str)> = BTreeMap::new();
     for (pointer, part) in &carried.parts {
         reasons.entry(part.reason).or_insert((0, pointer)).0 += 1;

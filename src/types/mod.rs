@@ -6,6 +6,7 @@ mod accessor;
 mod allot;
 mod attribute;
 mod carry;
+mod dangling;
 mod derived;
 mod difference;
 mod doc;

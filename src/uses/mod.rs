@@ -4,6 +4,7 @@
 //! `cargo check` warns of each use; then it gets the new types, and what does not compile is told. Where cargo can't be asked, `parse` looks
 //! for the names. What compiles and is wrong all the same, or goes with its module, is found by its path (`left`, `scope`).
 
+mod controller;
 mod left;
 mod manifest;
 mod mark;
@@ -14,6 +15,7 @@ mod root;
 mod scope;
 mod surface;
 
+pub use controller::{Controller, Finalizer, Part, controller};
 pub use left::{Left, leads, literals};
 pub use manifest::standalone;
 pub use mark::{Marked, REMOVED, RETYPED, mark};

@@ -6,12 +6,14 @@ use super::support::{folder, run};
 
 const TEXT: &str = include_str!("../../docs/diagnostics.md");
 
-/// They need a second run, with another spec or other templates.
-const NEED_A_PAST: [&str; 6] = [
+/// They need a second run, with another spec, state or templates.
+const NEED_A_PAST: [&str; 8] = [
     "retyped",
     "breaking-change",
     "not-compared",
     "touched-code",
+    "controller-differs",
+    "unknown-resource",
     "edited-file",
     "merge-conflict",
 ];

@@ -12,6 +12,7 @@ mod misspelt;
 mod model;
 mod modes;
 mod owners;
+mod pending;
 mod removes;
 mod retypes;
 mod seen;

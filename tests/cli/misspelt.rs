@@ -121,3 +121,48 @@ fn a_folder_is_read_without_what_was_built_or_is_hidden() {
             .contains("pub struct WadgetSpec")
     );
 }
+
+#[test]
+fn a_resource_that_is_nearly_right_is_a_warning_with_its_line() {
+    let folder = project();
+    let p = folder.path().join("p");
+    let rules = r#"rules = [
+  { apiGroups = [""], resources = ["secrets", "pod/log"], verbs = ["get"] },
+  { apiGroups = ["x.io"], resources = ["oxen"], verbs = ["get"] },
+]
+"#;
+    edit(&p.join("operator.toml"), |text| text + rules);
+    let state = fs::read_to_string(p.join("operator.toml")).unwrap();
+    let line = state
+        .lines()
+        .position(|line| line.contains("pod/log"))
+        .unwrap()
+        + 1;
+    // until it is right
+    for _ in 0..2 {
+        let run = ok(&p, "regenerate");
+        for told in [
+            "warning[unknown-resource]: Widget.example.com: there is no resource `pod` in the API group \"\"",
+            &format!("operator.toml:{line}:47"),
+            "write \"pods/log\"",
+        ] {
+            assert!(run.stderr.contains(told), "{told}\n{}", run.stderr);
+        }
+        assert_eq!(run.stderr.matches("warning[").count(), 1, "{}", run.stderr);
+    }
+    edit(&p.join("operator.toml"), |text| {
+        text.replace("pod/log", "pods/log")
+    });
+    let run = ok(&p, "regenerate");
+    assert!(!run.stderr.contains("warning["), "{}", run.stderr);
+}
+
+#[test]
+fn a_project_that_is_read_as_a_folder_gives_each_of_its_kinds_once() {
+    let folder = project();
+    let types = ok(folder.path(), "types p");
+    assert_eq!(types.stdout.matches("pub struct WidgetSpec").count(), 1);
+    ok(folder.path(), "init q --crd p");
+    let p = folder.path().join("p");
+    assert!(ok(&p, "add-crd . --check").stderr.contains("up to date"));
+}

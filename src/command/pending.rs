@@ -1,0 +1,219 @@
+//! What the user has to write: where a controller, which is the user's, is not what `operator.toml` says of it.
+
+use std::{ops::Range, slice};
+
+use super::{failure::Failure, open::Open, rules};
+use crate::{
+    crd::{Api, Scope},
+    diagnostic::{Code, Place, Report, Severity},
+    disk,
+    plan::{Act, Plan},
+    project::{Kind, Owner},
+    render::example_child,
+    uses::{self, Controller, Part},
+};
+
+/// Stays until it is done, whatever else a plan has.
+pub fn reports(open: &Open, plan: &Plan) -> Result<Vec<Report>, Failure> {
+    let mut reports = vec![];
+    for (kind, api) in open.state.state.kinds.iter().zip(&open.apis) {
+        if kind.scaffold.is_none() {
+            continue;
+        }
+        let path = format!("src/controllers/{}.rs", kind.module_name());
+        let mut changes = plan.changes.iter();
+        if changes.any(|change| change.path == path && change.act == Act::Create) {
+            reports.extend(foreign_child(kind, api, &path));
+        } else if let Some(text) = disk::read(&open.root, &path)?
+            && let Some(controller) = uses::controller(&text)
+        {
+            let file = File {
+                open,
+                kind,
+                api,
+                path: &path,
+                text: &text,
+            };
+            reports.extend(file.cleanup(&controller));
+            reports.extend(file.parents(&controller));
+        }
+    }
+    reports.extend(rules::reports(open));
+    Ok(reports)
+}
+
+/// The example of a new controller has a child that `owns` does not name, so that its tests fail.
+fn foreign_child(kind: &Kind, api: &Api, path: &str) -> Option<Report> {
+    let child = example_child(api);
+    let is_owned = kind.owns.iter().any(|owned| owned == child);
+    (!is_owned).then(|| {
+        report(
+            kind,
+            format!("the example in {path} applies {child}, which `owns` does not name"),
+            None,
+            format!("add \"{child}\" to `owns` in operator.toml, or write the controller for the children that you own"),
+        )
+    })
+}
+
+struct File<'a> {
+    open: &'a Open,
+    kind: &'a Kind,
+    api: &'a Api,
+    path: &'a str,
+    text: &'a str,
+}
+
+impl File<'_> {
+    fn cleanup(&self, found: &Controller) -> Option<Report> {
+        let (kind, path) = (&self.kind.kind, self.path);
+        let finalizer = found.finalizer.as_ref().map(|finalizer| &finalizer.part);
+        let parts = [
+            ("FINALIZER", finalizer),
+            ("`cleanup`", found.cleanup.as_ref()),
+        ];
+        let name = format!("{}/{}", self.api.group, self.open.state.state.name);
+        if self.kind.cleanup {
+            let lacks = parts.iter().filter(|(_, part)| part.is_none());
+            let lacks: Vec<&str> = lacks.map(|(name, _)| *name).collect();
+            if lacks.is_empty() {
+                return None;
+            }
+            let mut code = vec![];
+            if found.finalizer.is_none() {
+                code.push(format!(
+                    "    const FINALIZER: Option<&'static str> = Some({name:?});\n"
+                ));
+            }
+            if found.cleanup.is_none() {
+                let [object, context] = &found.arguments;
+                code.push(format!(
+                    "    /// Called when an object is being deleted, again until it succeeds. Kubernetes deletes what the object owns; undo the rest here.\n    \
+                     async fn cleanup(&self, _object: {object}, _cx: {context}) -> operator_runtime::Result<()> {{\n        Ok(())\n    }}\n"
+                ));
+            }
+            let message = format!(
+                "operator.toml has `cleanup = true`, and the controller of {kind} lacks {}",
+                lacks.join(" and ")
+            );
+            return Some(self.report(message, found.header.clone(), paste(&code)));
+        }
+        let present = parts
+            .iter()
+            .filter_map(|(name, part)| Some((*name, (*part)?)));
+        let present: Vec<(&str, &Part)> = present.collect();
+        let (_, first) = present.first()?;
+        let names: Vec<&str> = present.iter().map(|(name, _)| *name).collect();
+        let names = names.join(" and ");
+        let lines: Vec<String> = present.iter().map(|(_, part)| lines(part)).collect();
+        let after = match found.finalizer.as_ref().map(|found| found.value.as_ref()) {
+            None => String::new(),
+            Some(Some(value)) if *value == name => {
+                "; the operator then takes the finalizer off the objects that have it".into()
+            }
+            Some(value) => {
+                let value = value.map(|value| format!(" {value}")).unwrap_or_default();
+                format!(
+                    "; remove the finalizer{value} from all objects as well, as they cannot be deleted before"
+                )
+            }
+        };
+        Some(self.report(
+            format!("the controller of {kind} has {names}, and operator.toml has no `cleanup = true` for it"),
+            first.name.clone(),
+            format!(
+                "to keep this, add `cleanup = true` to the kind in operator.toml; to end it, remove {} of {path}{after}",
+                lines.join(" and ")
+            ),
+        ))
+    }
+
+    fn parents(&self, found: &Controller) -> Option<Report> {
+        // whoever writes the watches himself may have others
+        let registry = self.open.lock.files.get("src/controllers/mod.rs");
+        if registry.is_some_and(|entry| entry.owner == Owner::User) {
+            return None;
+        }
+        let kind = &self.kind.kind;
+        match (&self.kind.watches[..], &found.parents) {
+            ([], None) | ([_, ..], Some(_)) => None,
+            ([], Some(parents)) => Some(self.report(
+                format!("nothing calls `parents`, as operator.toml has no `watches` for {kind}"),
+                parents.name.clone(),
+                format!(
+                    "name the kinds to watch in `watches`, or remove {} of {}",
+                    lines(parents),
+                    self.path
+                ),
+            )),
+            (watches, None) => Some(self.report(
+                format!(
+                    "operator.toml has `watches` for {kind}, and its controller lacks `parents`, so that a change of {} reconciles nothing",
+                    watches.join(", ")
+                ),
+                found.header.clone(),
+                paste(slice::from_ref(&parents(self.api.scope))),
+            )),
+        }
+    }
+
+    fn report(&self, message: String, range: Range<usize>, help: String) -> Report {
+        let place = Place::new(self.path, 1, self.text, range);
+        report(self.kind, message, Some(place), help)
+    }
+}
+
+/// The method that finds the objects which a change of another kind concerns.
+fn parents(scope: Scope) -> String {
+    let (which, chosen) = match scope {
+        Scope::Namespaced => (
+            "all in the namespace of `changed`",
+            "objects\n            .iter()\n            .filter(|object| object.metadata.namespace == changed.metadata.namespace)",
+        ),
+        Scope::Cluster => ("all of them", "objects.iter()"),
+    };
+    let changed = match scope {
+        Scope::Namespaced => "changed",
+        Scope::Cluster => "_changed",
+    };
+    format!(
+        "    /// The objects to reconcile after a change of what is watched: {which}. Choose those that refer to it.
+    fn parents(
+        &self,
+        {changed}: &operator_runtime::Changed,
+        cache: &operator_runtime::Store<Self::Resource>,
+    ) -> Vec<operator_runtime::ObjectRef<Self::Resource>> {{
+        let objects = cache.state();
+        let objects = {chosen};
+        objects
+            .map(|object| operator_runtime::ObjectRef::from_obj(&**object))
+            .collect()
+    }}
+"
+    )
+}
+
+fn paste(code: &[String]) -> String {
+    let code = code.join("\n");
+    format!("add this to the block:\n\n{}", code.trim_end())
+}
+
+/// `line 7` or `lines 7 to 9`.
+fn lines(part: &Part) -> String {
+    match (part.lines.start(), part.lines.end()) {
+        (start, end) if start == end => format!("line {start}"),
+        (start, end) => format!("lines {start} to {end}"),
+    }
+}
+
+fn report(kind: &Kind, message: String, place: Option<Place>, help: String) -> Report {
+    Report {
+        severity: Severity::Warning,
+        code: Some(Code::ControllerDiffers),
+        subject: Some(kind.full_name()),
+        message,
+        place,
+        instead: None,
+        help: Some(help),
+    }
+}

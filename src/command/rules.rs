@@ -1,0 +1,49 @@
+//! Resources in the `rules` of `operator.toml` that nobody has, with the name that was probably meant.
+
+use super::open::{Open, STATE};
+use crate::{
+    diagnostic::{Code, Place, Report, Severity},
+    disk,
+    project::{Misnamed, Rule, misnamed},
+};
+
+/// RBAC takes any name, and a role with a misspelt one permits nothing.
+pub fn reports(open: &Open) -> Vec<Report> {
+    let Some(text) = open.inputs.get(STATE) else {
+        return vec![];
+    };
+    let path = disk::shown(&open.root.join(STATE));
+    let document = toml_edit::Document::parse(text.as_str()).ok();
+    let mut reports = vec![];
+    for (index, kind) in open.state.state.kinds.iter().enumerate() {
+        for (number, rule) in kind.rules.iter().enumerate() {
+            let Rule {
+                api_groups,
+                resources,
+                ..
+            } = rule;
+            for Misnamed {
+                key,
+                index: word,
+                message,
+                help,
+            } in misnamed(api_groups, resources, &open.apis)
+            {
+                let range = document.as_ref().and_then(|document| {
+                    let rules = document.get("kind")?.get(index)?.get("rules")?;
+                    rules.get(number)?.get(key)?.get(word)?.span()
+                });
+                reports.push(Report {
+                    severity: Severity::Warning,
+                    code: Some(Code::UnknownResource),
+                    subject: Some(kind.full_name()),
+                    message,
+                    place: range.map(|range| Place::new(&path, 1, text, range)),
+                    instead: None,
+                    help: Some(help),
+                });
+            }
+        }
+    }
+    reports
+}

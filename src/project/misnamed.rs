@@ -1,0 +1,211 @@
+//! Names in RBAC rules that are probably misspelt: of groups and resources that Kubernetes or the project has under a like name.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::builtin::BUILTIN;
+use crate::crd::Api;
+
+/// A word of a rule that was probably meant otherwise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Misnamed {
+    /// `apiGroups` or `resources`.
+    pub key: &'static str,
+    pub index: usize,
+    pub message: String,
+    pub help: String,
+}
+
+/// The known kinds of a group, each with its plural.
+#[derive(Default)]
+struct Group<'a> {
+    /// From the name of a kind in lower case.
+    plurals: BTreeMap<String, &'a str>,
+    /// Whether these are all: not so of a group that the project shares with others.
+    is_whole: bool,
+}
+
+/// A word is told only where the one that was meant is plain: there are kinds that this tool does not know.
+pub fn misnamed(groups: &[String], resources: &[String], apis: &[Api]) -> Vec<Misnamed> {
+    let known = known(apis);
+    let mut found = vec![];
+    for (index, group) in groups.iter().enumerate() {
+        if group.is_empty() || group == "*" || known.contains_key(group.as_str()) {
+            continue;
+        }
+        let near = known.iter().find(|(name, kinds)| {
+            let has = |plural: &&str| kinds.plurals.values().any(|known| known == plural);
+            let all = resources.iter().map(|resource| plural(resource));
+            is_near(name, group) && all.into_iter().any(|plural| has(&plural))
+        });
+        let near = match group.as_str() {
+            "core" | "v1" => Some(""),
+            _ => near.map(|(name, _)| *name),
+        };
+        if let Some(near) = near {
+            found.push(Misnamed {
+                key: "apiGroups",
+                index,
+                message: format!("there is no API group `{group}` with these resources"),
+                help: match near {
+                    "" => "the core group is written \"\"".into(),
+                    near => format!("write \"{near}\""),
+                },
+            });
+        }
+    }
+    let groups: BTreeSet<&str> = groups.iter().map(String::as_str).collect();
+    let listed: Vec<(&str, &Group<'_>)> = groups
+        .iter()
+        .filter_map(|name| Some((*name, known.get(name)?)))
+        .collect();
+    // a resource may be of a group that is not known
+    if listed.is_empty() || listed.len() < groups.len() {
+        return found;
+    }
+    for (index, resource) in resources.iter().enumerate() {
+        let name = plural(resource);
+        let is_known = |(_, group): &(&str, &Group<'_>)| {
+            group.plurals.values().any(|plural| *plural == name) || name == "*"
+        };
+        if listed.iter().any(is_known) {
+            continue;
+        }
+        let near = listed.iter().find_map(|(_, group)| group.nearest(name));
+        let elsewhere = known.iter().find(|(_, group)| {
+            let mut plurals = group.plurals.values();
+            group.is_whole && plurals.any(|plural| *plural == name)
+        });
+        let help = match (near, elsewhere) {
+            (Some(near), _) => format!("write \"{}\"", resource.replacen(name, near, 1)),
+            (None, Some((group, _))) if listed.iter().all(|(_, group)| group.is_whole) => {
+                format!("it is in the group {group:?}: a rule of its own names that in `apiGroups`")
+            }
+            _ => continue,
+        };
+        let groups: Vec<String> = groups.iter().map(|group| format!("{group:?}")).collect();
+        found.push(Misnamed {
+            key: "resources",
+            index,
+            message: format!(
+                "there is no resource `{name}` in the API group {}",
+                groups.join(", ")
+            ),
+            help,
+        });
+    }
+    found
+}
+
+fn known(apis: &[Api]) -> BTreeMap<&str, Group<'_>> {
+    let mut known: BTreeMap<&str, Group<'_>> = BTreeMap::new();
+    for (group, _, kind, plural, _) in &BUILTIN {
+        let group = known.entry(group).or_default();
+        group.plurals.insert(kind.to_lowercase(), plural);
+        group.is_whole = true;
+    }
+    for api in apis {
+        let group = known.entry(&api.group).or_default();
+        let (kind, plural) = (api.names.kind.to_lowercase(), &api.names.plural);
+        group.plurals.insert(kind, plural);
+    }
+    known
+}
+
+/// Without the subresource: `pods` of `pods/log`.
+fn plural(resource: &str) -> &str {
+    resource.split_once('/').map_or(resource, |(name, _)| name)
+}
+
+impl<'a> Group<'a> {
+    /// The plural that was probably meant by the name of a kind, or a word of a letter or two more, less or other.
+    fn nearest(&self, name: &str) -> Option<&'a str> {
+        let lower = name.to_lowercase();
+        let by_kind = self.plurals.get(&lower).copied();
+        let mut plurals = self.plurals.values().copied();
+        by_kind.or_else(|| {
+            plurals.find(|plural| match self.is_whole {
+                true => is_near(plural, &lower),
+                false => strsim::osa_distance(plural, &lower) <= 1,
+            })
+        })
+    }
+}
+
+fn is_near(known: &str, word: &str) -> bool {
+    let most = if word.len() < 6 { 1 } else { 2 };
+    strsim::osa_distance(known, word) <= most
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(groups: &[&str], resources: &[&str]) -> Vec<String> {
+        let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        let (groups, resources): (Vec<String>, Vec<String>) = (owned(groups), owned(resources));
+        let widget = crate::crd::read("", include_str!("../../tests/crds/widget.yaml")).unwrap();
+        let found = misnamed(&groups, &resources, &widget).into_iter();
+        found
+            .map(|it| format!("{}[{}]: {}", it.key, it.index, it.help))
+            .collect()
+    }
+
+    #[test]
+    fn a_name_that_is_nearly_right_is_told_with_the_right_one() {
+        for (groups, resources, expected) in [
+            ([""], ["pod"], "resources[0]: write \"pods\""),
+            ([""], ["Secret"], "resources[0]: write \"secrets\""),
+            ([""], ["pdos/log"], "resources[0]: write \"pods/log\""),
+            (
+                ["networking.k8s.io"],
+                ["networkpolicy"],
+                "resources[0]: write \"networkpolicies\"",
+            ),
+            (["app"], ["deployments"], "apiGroups[0]: write \"apps\""),
+            (
+                ["core"],
+                ["pods"],
+                "apiGroups[0]: the core group is written \"\"",
+            ),
+            (
+                ["example.com"],
+                ["widget"],
+                "resources[0]: write \"widgets\"",
+            ),
+            (
+                [""],
+                ["deployments"],
+                "resources[0]: it is in the group \"apps\": a rule of its own names that in `apiGroups`",
+            ),
+        ] {
+            assert_eq!(
+                told(&groups, &resources),
+                [expected],
+                "{groups:?} {resources:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn every_known_name_and_those_that_may_be_somebody_s_are_taken() {
+        for (group, _, _, plural, _) in BUILTIN {
+            for resource in [plural.to_owned(), format!("{plural}/status")] {
+                assert_eq!(told(&[group], &[&resource]), [""; 0], "{group} {resource}");
+            }
+        }
+        for (groups, resources) in [
+            (&["authentication.k8s.io"][..], &["tokenreviews"][..]),
+            (&["authorization.k8s.io"], &["subjectaccessreviews"]),
+            (&[""], &["bindings", "componentstatuses", "*"]),
+            (&["*"], &["anything"]),
+            (&["metrics.k8s.io"], &["pods", "nodes"]),
+            (&["example.com"], &["gadgets", "widgets/status"]),
+            (&["", "apps"], &["pods", "deployments/scale"]),
+            (&["cert-manager.io", ""], &["certificates", "secrets"]),
+            (&["cert-manager.io"], &["certificaterequests"]),
+            (&[], &[]),
+        ] {
+            assert_eq!(told(groups, resources), [""; 0], "{groups:?} {resources:?}");
+        }
+    }
+}

@@ -1,0 +1,232 @@
+//! `operator.toml` as a file: read into [`State`], edited in place so that comments and order stay.
+
+use std::{fmt, ops::Range};
+
+use toml_edit::{Array, DocumentMut, Item, Table, value};
+
+use super::{
+    check::StateError,
+    marker::is_marked,
+    state::{FORMAT, Kind, Scaffold, SchemaMode, State, ToolSource},
+};
+
+/// `operator.toml` as text that keeps what people wrote, beside its reading.
+#[derive(Clone, Debug)]
+pub struct StateFile {
+    document: DocumentMut,
+    pub state: State,
+}
+
+impl StateFile {
+    /// A new project without kinds, made by this version of the tool, which came from there.
+    pub fn new(name: &str, tool: &str, source: &ToolSource) -> Self {
+        let source = match source {
+            ToolSource::Registry => String::new(),
+            ToolSource::None => "tool-source = \"none\"\n".to_owned(),
+            ToolSource::Git { url, rev } => {
+                format!("tool-source = {{ git = {{ url = {url:?}, rev = {rev:?} }} }}\n")
+            }
+            ToolSource::Path(path) => format!("tool-source = {{ path = {path:?} }}\n"),
+        };
+        let text = format!(
+            "# What this project should be. Edit it, then run `cargo operator regenerate`.\n\
+             format = {FORMAT}\n\
+             name = {name:?}\n\
+             runtime = \"vendored\"\n\
+             tool = {tool:?}\n\
+             {source}\
+             namespaces = \"all\"\n"
+        );
+        Self::read(&text).expect("the text is made of a valid name and version")
+    }
+
+    pub fn read(text: &str) -> Result<Self, StateError> {
+        let invalid = |message: &str, span: Option<Range<usize>>| StateError::Invalid {
+            place: span.unwrap_or_default(),
+            message: keyed(message.lines().next().unwrap_or_default()),
+        };
+        if is_marked(text) {
+            return Err(StateError::Marked);
+        }
+        let document: DocumentMut = text
+            .parse()
+            .map_err(|error: toml_edit::TomlError| invalid(error.message(), error.span()))?;
+        let format = document.get("format").and_then(Item::as_integer);
+        if let Some(format) = format.and_then(|format| u32::try_from(format).ok())
+            && format > FORMAT
+        {
+            return Err(StateError::Format(format));
+        }
+        let kinds = document.get("kind");
+        if kinds.is_some_and(|kinds| !kinds.is_array_of_tables()) {
+            let start = text.find("kind").unwrap_or_default();
+            return Err(StateError::Invalid {
+                place: start..start + "kind".len(),
+                message: "write each kind as a table of its own: [[kind]]".into(),
+            });
+        }
+        let state: State = toml_edit::de::from_str(text)
+            .map_err(|error| invalid(error.message(), error.span()))?;
+        state.check()?;
+        Ok(Self { document, state })
+    }
+
+    /// Adds a kind.
+    pub fn add_kind(&mut self, kind: Kind) {
+        let present = self.document.remove("kind").unwrap_or_default();
+        let mut tables = present.into_array_of_tables().unwrap_or_default();
+        tables.push(table(&kind));
+        self.document.insert("kind", Item::ArrayOfTables(tables));
+        self.state.kinds.push(kind);
+    }
+
+    /// Takes out the kind at `index`, with its comments.
+    pub fn remove_kind(&mut self, index: usize) -> Kind {
+        let tables = self
+            .document
+            .get_mut("kind")
+            .and_then(Item::as_array_of_tables_mut);
+        if let Some(tables) = tables {
+            tables.remove(index);
+            if tables.is_empty() {
+                self.document.remove("kind");
+            }
+        }
+        self.state.kinds.remove(index)
+    }
+
+    /// Sets the versions of the kind at `index`.
+    pub fn set_versions(&mut self, index: usize, versions: Vec<String>) {
+        let tables = self
+            .document
+            .get_mut("kind")
+            .and_then(Item::as_array_of_tables_mut);
+        let table = tables.and_then(|tables| tables.get_mut(index));
+        if let Some(array) = table.and_then(|table| table["versions"].as_array_mut()) {
+            array.retain(|item| {
+                item.as_str()
+                    .is_some_and(|item| versions.iter().any(|version| version == item))
+            });
+            for version in &versions {
+                if !array.iter().any(|item| item.as_str() == Some(version)) {
+                    array.push(version);
+                }
+            }
+        }
+        self.state.kinds[index].versions = versions;
+    }
+
+    /// Names the child of the example controller, for a kind that gets one and says nothing of children.
+    pub fn own_example(&mut self, index: usize, child: &str) {
+        let tables = self
+            .document
+            .get_mut("kind")
+            .and_then(Item::as_array_of_tables_mut);
+        let table = tables.and_then(|tables| tables.get_mut(index));
+        if let Some(table) = table.filter(|table| !table.contains_key("owns")) {
+            table["owns"] = value(Array::from_iter([child]));
+            self.state.kinds[index].owns = vec![child.to_owned()];
+        }
+    }
+
+    pub fn set_image(&mut self, image: &str) {
+        set_keeping_decor(&mut self.document["image"], image);
+        self.state.image = Some(image.to_owned());
+    }
+
+    /// Names the version of this tool as the one that CI installs, and with another version the revision, where the project names the
+    /// repository that it came from.
+    pub fn set_tool(&mut self, version: &str, source: &ToolSource) {
+        if self.state.tool == version {
+            return;
+        }
+        set_keeping_decor(&mut self.document["tool"], version);
+        self.state.tool = version.to_owned();
+        if let (
+            ToolSource::Git { url, rev },
+            ToolSource::Git {
+                url: from,
+                rev: new,
+            },
+        ) = (&mut self.state.tool_source, source)
+            && url == from
+        {
+            set_keeping_decor(&mut self.document["tool-source"]["git"]["rev"], new);
+            rev.clone_from(new);
+        }
+    }
+
+    /// Refuses a project that a later version of this tool wrote last.
+    pub fn check_tool(&self, version: &str) -> Result<(), StateError> {
+        let parse = |version: &str| semver::Version::parse(version).ok();
+        match (parse(&self.state.tool), parse(version)) {
+            (Some(wrote), Some(this)) if wrote > this => {
+                Err(StateError::Newer(self.state.tool.clone()))
+            }
+            (None, _) => Err(StateError::Tool(self.state.tool.clone())),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl fmt::Display for StateFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.document.fmt(f)
+    }
+}
+
+/// A message of serde, which lists all keys, with the one that was probably meant.
+fn keyed(message: &str) -> String {
+    let names = message.strip_prefix("unknown field `").and_then(|rest| {
+        let (found, known) = rest.split_once("`, expected ")?;
+        let known = known.split('`').skip(1).step_by(2);
+        let nearest = known.max_by(|a, b| {
+            let likeness = |known: &str| strsim::jaro_winkler(found, known);
+            likeness(a).total_cmp(&likeness(b))
+        })?;
+        Some((found, nearest))
+    });
+    match names {
+        Some((found, nearest)) => {
+            format!("there is no key `{found}` here; the nearest is `{nearest}`")
+        }
+        None => message.to_owned(),
+    }
+}
+
+fn set_keeping_decor(item: &mut Item, text: &str) {
+    match item.as_value_mut() {
+        Some(old) => {
+            let decor = old.decor().clone();
+            *old = text.into();
+            *old.decor_mut() = decor;
+        }
+        None => *item = value(text),
+    }
+}
+
+fn table(kind: &Kind) -> Table {
+    let mut table = Table::new();
+    table.decor_mut().set_prefix("\n");
+    let list = |items: &[String]| value(items.iter().collect::<Array>());
+    table["kind"] = value(&kind.kind);
+    table["group"] = value(&kind.group);
+    table["spec"] = value(&kind.spec);
+    table["versions"] = list(&kind.versions);
+    if let Some(module) = &kind.module {
+        table["as"] = value(module);
+    }
+    if kind.scaffold == Some(Scaffold::Reconciler) {
+        table["scaffold"] = value("reconciler");
+    }
+    if kind.schema == SchemaMode::Embed {
+        table["schema"] = value("embed");
+    }
+    if kind.cleanup {
+        table["cleanup"] = value(true);
+    }
+    if kind.scaffold.is_some() {
+        table["owns"] = list(&kind.owns);
+    }
+    table
+}

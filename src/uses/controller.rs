@@ -1,0 +1,162 @@
+//! What a controller's file has of the parts of `Reconciler` that are optional: `FINALIZER`, `cleanup` and `parents`.
+
+use std::ops::{Range, RangeInclusive};
+
+use syn::{Expr, ImplItem, ImplItemFn, Item, ItemImpl, Lit, spanned::Spanned};
+
+/// The `impl Reconciler` of a file. Places are in bytes of the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Controller {
+    /// From `impl` to the type's name.
+    pub header: Range<usize>,
+    pub finalizer: Option<Finalizer>,
+    pub cleanup: Option<Part>,
+    pub parents: Option<Part>,
+    /// The types of the object and of the context, as `reconcile` names them.
+    pub arguments: [String; 2],
+}
+
+/// An item of the block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    pub name: Range<usize>,
+    /// From 1, with its comments and attributes.
+    pub lines: RangeInclusive<usize>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finalizer {
+    pub part: Part,
+    /// The finalizer's name, where it is written out.
+    pub value: Option<String>,
+}
+
+/// `None` where the text is not Rust, or has no such block.
+pub fn controller(text: &str) -> Option<Controller> {
+    let file = syn::parse_file(text).ok()?;
+    let found = file.items.iter().find_map(|item| match item {
+        Item::Impl(found) if is_reconciler(found) => Some(found),
+        _ => None,
+    })?;
+    let mut controller = Controller {
+        header: found.impl_token.span.byte_range().start..found.self_ty.span().byte_range().end,
+        finalizer: None,
+        cleanup: None,
+        parents: None,
+        arguments: [
+            "std::sync::Arc<Self::Resource>".into(),
+            "&operator_runtime::Context".into(),
+        ],
+    };
+    for item in &found.items {
+        match item {
+            ImplItem::Const(item) if item.ident == "FINALIZER" && !is_none(&item.expr) => {
+                controller.finalizer = Some(Finalizer {
+                    part: part(item, item.ident.span()),
+                    value: literal(&item.expr),
+                });
+            }
+            ImplItem::Fn(item) if item.sig.ident == "cleanup" => {
+                controller.cleanup = Some(part(item, item.sig.ident.span()));
+            }
+            ImplItem::Fn(item) if item.sig.ident == "parents" => {
+                controller.parents = Some(part(item, item.sig.ident.span()));
+            }
+            ImplItem::Fn(item) if item.sig.ident == "reconcile" => {
+                if let Some(types) = types(item, text) {
+                    controller.arguments = types;
+                }
+            }
+            _ => {}
+        }
+    }
+    Some(controller)
+}
+
+fn is_reconciler(found: &ItemImpl) -> bool {
+    let path = found.trait_.as_ref().map(|(_, path, _)| path);
+    let last = path.and_then(|path| path.segments.last());
+    last.is_some_and(|segment| segment.ident == "Reconciler")
+}
+
+fn part(item: &impl Spanned, name: proc_macro2::Span) -> Part {
+    let span = item.span();
+    Part {
+        name: name.byte_range(),
+        lines: span.start().line..=span.end().line,
+    }
+}
+
+fn is_none(value: &Expr) -> bool {
+    matches!(value, Expr::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "None"))
+}
+
+/// The text in `Some("...")`.
+fn literal(value: &Expr) -> Option<String> {
+    let Expr::Call(call) = value else { return None };
+    match call.args.first()? {
+        Expr::Lit(literal) => match &literal.lit {
+            Lit::Str(text) => Some(text.value()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The types of the two arguments of a method, as the text has them.
+fn types(method: &ImplItemFn, text: &str) -> Option<[String; 2]> {
+    let typed = method.sig.inputs.iter().filter_map(|input| match input {
+        syn::FnArg::Typed(typed) => text.get(typed.ty.span().byte_range()),
+        syn::FnArg::Receiver(_) => None,
+    });
+    let types: Vec<String> = typed.map(str::to_owned).collect();
+    types.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "use operator_runtime::Reconciler;
+
+struct Widgets;
+
+impl operator_runtime::Reconciler for Widgets {
+    type Resource = Widget;
+    /// Ours.
+    const FINALIZER: Option<&'static str> = Some(\"x.io/p\");
+
+    async fn reconcile(&self, it: Arc<Widget>, cx: &Context) -> Result<Action> {
+        todo(it, cx)
+    }
+
+    async fn cleanup(&self, it: Arc<Widget>, cx: &Context) -> Result<()> {
+        Ok(())
+    }
+}
+";
+
+    #[test]
+    fn the_optional_parts_of_a_controller_are_found_with_their_lines() {
+        let found = controller(TEXT).unwrap();
+        assert_eq!(
+            &TEXT[found.header.clone()],
+            "impl operator_runtime::Reconciler for Widgets"
+        );
+        let finalizer = found.finalizer.unwrap();
+        assert_eq!(&TEXT[finalizer.part.name], "FINALIZER");
+        assert_eq!(finalizer.part.lines, 7..=8);
+        assert_eq!(finalizer.value.as_deref(), Some("x.io/p"));
+        assert_eq!(found.cleanup.unwrap().lines, 14..=16);
+        assert_eq!(found.parents, None);
+        assert_eq!(found.arguments, ["Arc<Widget>", "&Context"]);
+
+        let none = TEXT.replace("Some(\"x.io/p\")", "None");
+        assert_eq!(controller(&none).unwrap().finalizer, None);
+        let named = TEXT.replace("\"x.io/p\"", "NAME");
+        let finalizer = controller(&named).unwrap().finalizer.unwrap();
+        assert_eq!(finalizer.value, None);
+        assert_eq!(controller("fn main() {}"), None);
+        assert_eq!(controller("fn main() {"), None);
+    }
+}

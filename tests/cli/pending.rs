@@ -1,0 +1,249 @@
+//! What `operator.toml` says of a controller that exists: no command writes into it, and what its owner has to write is told until it is
+//! done.
+
+use std::{fs, path::Path};
+
+use serde_json::Value;
+
+use super::support::{edit, files, folder, ok, project};
+
+const CONTROLLER: &str = "src/controllers/widget.rs";
+
+/// The messages of a code, each with its help.
+fn told(p: &Path, code: &str) -> Vec<(String, String)> {
+    let run = ok(p, "regenerate --format json");
+    let told: Value = serde_json::from_str(&run.stdout).unwrap();
+    let found = told["diagnostics"].as_array().unwrap().iter();
+    let found = found.filter(|found| found["code"] == code);
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    found
+        .map(|found| (text(&found["message"]), text(&found["help"])))
+        .collect()
+}
+
+fn with_key(p: &Path, key: &str) {
+    let scaffold = "scaffold = \"reconciler\"\n";
+    edit(&p.join("operator.toml"), |text| {
+        assert!(text.contains(scaffold));
+        text.replace(scaffold, &format!("{scaffold}{key}\n"))
+    });
+}
+
+fn without_key(p: &Path, key: &str) {
+    edit(&p.join("operator.toml"), |text| {
+        text.replace(&format!("{key}\n"), "")
+    });
+}
+
+/// Does what a help says: adds its code to the block of the reconciler.
+fn paste(p: &Path, help: &str) {
+    let (_, code) = help.split_once("\n\n").unwrap();
+    edit(&p.join(CONTROLLER), |text| {
+        let header = "    type Resource = Widget;\n";
+        assert!(text.contains(header));
+        text.replace(header, &format!("{header}{code}\n"))
+    });
+}
+
+/// Removes the lines that a help names: `line 7`, `lines 7 to 9`.
+fn remove_lines(p: &Path, help: &str) {
+    let numbers: Vec<usize> = help
+        .split_whitespace()
+        .filter_map(|word| word.parse().ok())
+        .collect();
+    let ranges: Vec<(usize, usize)> = match numbers.as_slice() {
+        [one, start, end] => vec![(*one, *one), (*start, *end)],
+        [start, end] => vec![(*start, *end)],
+        other => panic!("{help}: {other:?}"),
+    };
+    edit(&p.join(CONTROLLER), |text| {
+        let lines = text.lines().enumerate();
+        let is_kept = |at: usize| {
+            !ranges
+                .iter()
+                .any(|(start, end)| (*start..=*end).contains(&(at + 1)))
+        };
+        lines
+            .filter(|(at, _)| is_kept(*at))
+            .map(|(_, line)| format!("{line}\n"))
+            .collect()
+    });
+}
+
+#[test]
+fn the_cleanup_that_a_controller_lacks_is_told_until_it_is_there() {
+    let folder = project();
+    let p = folder.path().join("p");
+    let before = fs::read_to_string(p.join(CONTROLLER)).unwrap();
+    with_key(&p, "cleanup = true");
+    let message = "operator.toml has `cleanup = true`, and the controller of Widget lacks FINALIZER and `cleanup`";
+    for (args, rest) in [
+        (
+            "regenerate",
+            "nothing to generate; the rest is yours to edit\n",
+        ),
+        (
+            "regenerate",
+            "nothing to generate; the rest is yours to edit\n",
+        ),
+        (
+            "regenerate --check",
+            "up to date, but for what is yours to edit\n",
+        ),
+    ] {
+        let run = ok(&p, args);
+        assert!(run.stderr.contains(message), "{}", run.stderr);
+        assert!(
+            run.stderr.contains("--> src/controllers/widget.rs:"),
+            "{}",
+            run.stderr
+        );
+        assert!(run.stderr.ends_with(rest), "{}", run.stderr);
+    }
+    assert!(ok(&p, "inspect").stderr.contains(message));
+    let [(_, help)] = told(&p, "controller-differs").try_into().unwrap();
+    assert!(help.contains("Some(\"example.com/p\")"), "{help}");
+    paste(&p, &help);
+    assert_eq!(ok(&p, "regenerate").stderr, "nothing to do\n");
+
+    without_key(&p, "cleanup = true");
+    let [(message, help)] = told(&p, "controller-differs").try_into().unwrap();
+    assert_eq!(
+        message,
+        "the controller of Widget has FINALIZER and `cleanup`, and operator.toml has no `cleanup = true` for it"
+    );
+    assert!(
+        help.ends_with("the operator then takes the finalizer off the objects that have it"),
+        "{help}"
+    );
+    edit(&p.join(CONTROLLER), |text| {
+        text.replace("example.com/p", "mine.io/x")
+    });
+    let [(_, other)] = told(&p, "controller-differs").try_into().unwrap();
+    assert!(
+        other.contains("remove the finalizer mine.io/x from all objects"),
+        "{other}"
+    );
+    remove_lines(&p, &help);
+    assert_eq!(ok(&p, "regenerate").stderr, "nothing to do\n");
+    let after = fs::read_to_string(p.join(CONTROLLER)).unwrap();
+    let code = |text: &str| -> Vec<String> {
+        let lines = text.lines().filter(|line| !line.is_empty());
+        lines.map(str::to_owned).collect()
+    };
+    assert_eq!(code(&after), code(&before));
+}
+
+#[test]
+fn watches_need_parents_and_parents_need_watches() {
+    let folder = project();
+    let p = folder.path().join("p");
+    with_key(&p, "watches = [\"v1/Secret\"]");
+    let [(message, help)] = told(&p, "controller-differs").try_into().unwrap();
+    assert_eq!(
+        message,
+        "operator.toml has `watches` for Widget, and its controller lacks `parents`, so that a change of v1/Secret reconciles nothing"
+    );
+    paste(&p, &help);
+    assert_eq!(ok(&p, "regenerate").stderr, "nothing to do\n");
+    without_key(&p, "watches = [\"v1/Secret\"]");
+    let [(message, help)] = told(&p, "controller-differs").try_into().unwrap();
+    assert_eq!(
+        message,
+        "nothing calls `parents`, as operator.toml has no `watches` for Widget"
+    );
+    remove_lines(&p, &help);
+    assert_eq!(ok(&p, "regenerate").stderr, "nothing to do\n");
+}
+
+#[test]
+fn a_controller_that_cannot_be_read_or_is_elsewhere_is_left_alone() {
+    let folder = project();
+    let p = folder.path().join("p");
+    with_key(&p, "cleanup = true");
+    for text in ["fn main( {", "mod elsewhere;\n"] {
+        fs::write(p.join(CONTROLLER), text).unwrap();
+        assert_eq!(ok(&p, "regenerate").stderr, "nothing to do\n");
+    }
+}
+
+#[test]
+fn a_kind_that_gets_a_controller_owns_the_child_of_its_example() {
+    let folder = folder();
+    for (name, owns) in [("p", ""), ("q", "owns = []\n")] {
+        ok(
+            folder.path(),
+            &format!("init {name} --crd widget.yaml --types-only"),
+        );
+        let p = folder.path().join(name);
+        edit(&p.join("operator.toml"), |text| {
+            text + "scaffold = \"reconciler\"\n" + owns
+        });
+        let run = ok(&p, "regenerate");
+        let made = files(&p);
+        assert!(made.contains_key(CONTROLLER));
+        let unnamed = "the example in src/controllers/widget.rs applies apps/v1/Deployment, which `owns` does not name";
+        assert_eq!(run.stderr.contains(unnamed), name == "q", "{}", run.stderr);
+        assert_eq!(
+            made["operator.toml"].contains("owns = [\"apps/v1/Deployment\"]"),
+            name == "p"
+        );
+        assert_eq!(
+            made["manifests/rbac/cluster-role.yaml"].contains("deployments"),
+            name == "p"
+        );
+        ok(&p, "regenerate --check");
+    }
+}
+
+#[test]
+fn a_finding_is_told_when_its_kind_comes_or_changes_and_not_with_other_changes() {
+    let folder = folder();
+    edit(&folder.path().join("widget.yaml"), |text| {
+        text.replace(
+            "              size:\n",
+            "              extra: {x-kubernetes-preserve-unknown-fields: true}\n              size:\n",
+        )
+    });
+    const NOTE: &str = "note[untyped]: Widget.example.com";
+    let told = |args: &str, at: &Path| ok(at, args).stderr.contains(NOTE);
+    assert!(told("init p --crd widget.yaml", folder.path()));
+    let p = folder.path().join("p");
+    assert!(!told("gen-manifests --image a/b:1", &p));
+    assert!(!told("add-crd ../clusters.yaml", &p));
+    assert!(told("inspect", &p));
+    let json = ok(&p, "gen-manifests --image a/b:2 --dry-run --format json");
+    assert!(json.stdout.contains("\"untyped\""), "programs are told all");
+    edit(&p.join("crds/widgets.example.com.yaml"), |text| {
+        text.replace("How big it is.", "How large it is.")
+    });
+    assert!(told("regenerate", &p));
+}
+
+#[test]
+fn a_path_to_a_field_that_is_removed_is_told() {
+    let folder = folder();
+    edit(&folder.path().join("widget.yaml"), |text| {
+        text.replace(
+            "    subresources:\n",
+            "    additionalPrinterColumns:\n    - {name: Replicas, type: integer, jsonPath: .spec.replicas}\n    subresources:\n      \
+             scale: {specReplicasPath: .spec.replicas, statusReplicasPath: .status.observedGeneration}\n",
+        )
+    });
+    let init = ok(folder.path(), "init p --crd widget.yaml");
+    assert!(!init.stderr.contains("no field"), "{}", init.stderr);
+    let p = folder.path().join("p");
+    edit(&p.join("crds/widgets.example.com.yaml"), |text| {
+        text.replace("              replicas:\n", "              copies:\n")
+    });
+    let run = ok(&p, "regenerate --allow-breaking");
+    let message =
+        "warning[contradiction]: Widget.example.com: the schema has no field `.spec.replicas`";
+    assert_eq!(run.stderr.matches(message).count(), 2, "{}", run.stderr);
+    for key in [
+        "additionalPrinterColumns/0/jsonPath",
+        "subresources/scale/specReplicasPath",
+    ] {
+        assert!(run.stderr.contains(key), "{}", run.stderr);
+    }
+}
