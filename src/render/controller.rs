@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     crd::{Api, Scope, Version},
-    project::Kind,
+    project::{Kind, Namespaces, State},
     rustfmt::literal,
     types::{Access, KindFacts},
 };
@@ -115,13 +115,13 @@ struct Context<'a> {
     /// The spec, as an expression that serialises.
     spec: String,
     sample: String,
-    api: &'static str,
+    api: String,
     child_namespace: String,
 }
 
 /// The texts of the controller and of its test. `sample` is an object of the kind.
 pub fn files(
-    project: &str,
+    state: &State,
     kind: &Kind,
     api: &Api,
     facts: &KindFacts,
@@ -129,7 +129,7 @@ pub fn files(
 ) -> (String, String) {
     let child = Child::of(api.storage_version());
     let fill_both = |names: Names| {
-        let context = context(project, kind, api, facts, sample, names);
+        let context = context(state, kind, api, facts, sample, names);
         (
             fill(&format!("src/controllers/{}", child.template()), &context),
             fill(&format!("tests/{}", child.template()), &context),
@@ -138,28 +138,33 @@ pub fn files(
     // with names that are none of the kind's, the texts have those of the templates alone
     let (controller, test) = fill_both(Names::placeholders());
     let words = words(&controller).chain(words(&test)).collect();
-    fill_both(Names::of(project, kind, api, facts, &words))
+    fill_both(Names::of(&state.name, kind, api, facts, &words))
 }
 
 fn context<'a>(
-    project: &'a str,
+    state: &'a State,
     kind: &Kind,
     api: &Api,
     facts: &KindFacts,
     sample: Option<&Value>,
     names: Names,
 ) -> Context<'a> {
+    let project = &*state.name;
     let version = api.storage_version();
     let var = names.var;
     let image = facts
         .access(&["spec", "image"])
         .filter(|found| found.rust_type == "String");
+    let namespace = match &state.namespaces {
+        Namespaces::All => "server.namespace()",
+        Namespaces::Own | Namespaces::Listed(_) => "support::NAMESPACES[0]",
+    };
     let (scope_api, child_namespace) = match api.scope {
         Scope::Namespaced => (
-            "Api::namespaced(server.client(), server.namespace())",
-            "server.namespace()".into(),
+            format!("Api::namespaced(server.client(), {namespace})"),
+            namespace.to_owned(),
         ),
-        Scope::Cluster => ("Api::all(server.client())", format!("{project:?}")),
+        Scope::Cluster => ("Api::all(server.client())".into(), literal(project)),
     };
     let status = status::example(Child::of(version), version, facts, sample, &var);
     let is_written = status.is_some();

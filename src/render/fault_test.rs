@@ -15,8 +15,8 @@ struct Context<'a> {
     name: &'a str,
     /// Those that the operator reconciles, as a statement.
     kinds: String,
-    /// Those that are watched, as a statement; empty where all are.
-    namespaces: String,
+    /// Whether it watches some and not all.
+    namespaces: bool,
     tests: Vec<Test>,
     /// What `operator.toml` declares, as a statement.
     declared: String,
@@ -63,11 +63,6 @@ pub fn text<'a>(
             })
         })
         .collect();
-    let namespaces = match &project.state.namespaces {
-        Namespaces::All => vec![],
-        Namespaces::Own => vec!["NAME".to_owned()],
-        Namespaces::Listed(names) => names.iter().map(|name| format!("{name:?}")).collect(),
-    };
     let kinds = project.state.kinds.iter();
     let names = kinds.clone().filter(|kind| kind.scaffold.is_some());
     let names: Vec<String> = names
@@ -91,18 +86,23 @@ pub fn text<'a>(
             &names,
             ";",
         ),
-        namespaces: match namespaces.len() {
-            0 => String::new(),
-            count => {
-                let head = format!("const NAMESPACES: [&str; {count}] = ");
-                bracketed(0, &head, ['[', ']'], &namespaces, ";")
-            }
-        },
+        namespaces: !matches!(project.state.namespaces, Namespaces::All),
         declared: bracketed(4, "let declared = ", ['[', ']'], &declared(project)?, ";"),
         rules: bracketed(4, "let written = ", ['[', ']'], &rules, ";"),
         tests,
     };
     Ok((!context.tests.is_empty()).then(|| fill("tests/faults.rs.j2", &context)))
+}
+
+/// The namespaces that are watched, as a statement of the tests' support; empty where all are.
+pub fn watched_namespaces(namespaces: &Namespaces) -> String {
+    let names = match namespaces {
+        Namespaces::All => return String::new(),
+        Namespaces::Own => vec!["NAME".to_owned()],
+        Namespaces::Listed(names) => names.iter().map(|name| literal(name)).collect(),
+    };
+    let head = format!("pub const NAMESPACES: [&str; {}] = ", names.len());
+    bracketed(0, &head, ['[', ']'], &names, ";")
 }
 
 /// Each entry of `owns`, `watches` and `reads`, as a literal of JSON.

@@ -57,6 +57,7 @@ struct Whole<'a> {
     vendored: bool,
     /// Whether the tests have flags of the user's.
     flags: bool,
+    watched_namespaces: String,
 }
 
 #[derive(Serialize)]
@@ -139,6 +140,7 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         },
         vendored,
         flags: !project.removed.contains("tests/support/flags.rs"),
+        watched_namespaces: fault_test::watched_namespaces(&state.namespaces),
     };
     for (path, owner) in [
         ("src/main.rs", Owner::User),
@@ -237,7 +239,7 @@ fn kind_files(
                 });
             }
             let (controller, test) =
-                controller::files(&project.state.name, kind, api, facts, made.sample.as_ref());
+                controller::files(&project.state, kind, api, facts, made.sample.as_ref());
             rendered.tree.insert(
                 format!("src/controllers/{module}.rs"),
                 Owner::User,

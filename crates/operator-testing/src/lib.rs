@@ -63,6 +63,7 @@ mod record;
 mod rights;
 mod server;
 mod trial;
+mod watchdog;
 
 #[cfg(feature = "workloads")]
 pub use api::Workloads;

@@ -13,6 +13,7 @@ use crate::fault::Faults;
 use crate::outcome::Outcomes;
 use crate::real::Real;
 use crate::record::{Record, Request};
+use crate::watchdog;
 
 /// A Kubernetes API server for one test.
 ///
@@ -181,11 +182,12 @@ impl Server {
     }
 
     /// Runs an operator beside the test, to the end of the test's runtime. It should not end before: if it does,
-    /// [`eventually`](Self::eventually) fails at once and says why.
+    /// [`eventually`](Self::eventually) fails at once and says why. An operator that blocks its thread for 20 seconds ends the process.
     pub fn run<E: Display + Send + 'static>(
         &self,
         operator: impl Future<Output = std::result::Result<(), E>> + Send + 'static,
     ) {
+        watchdog::watch();
         let running = tokio::spawn(operator);
         let ended = self.inner.ended.clone();
         tokio::spawn(async move {

@@ -26,10 +26,22 @@ fn memcached_survives_every_fault() {
 }
 
 #[test]
+fn memcached_is_followed() {
+    let sample = include_str!("../manifests/samples/memcacheds.cache.example.com.yaml");
+    trial().sample(sample).assert_conforms(alone);
+}
+
+#[test]
 fn cache_policy_survives_every_fault() {
     let sample = "manifests/samples/cachepolicies.cache.example.com.yaml";
     let trial = trial().sample_file(sample);
     trial.assert_converges(alone);
+}
+
+#[test]
+fn cache_policy_is_followed() {
+    let sample = include_str!("../manifests/samples/cachepolicies.cache.example.com.yaml");
+    trial().sample(sample).assert_conforms(alone);
 }
 
 #[test]

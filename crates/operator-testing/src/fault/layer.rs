@@ -58,6 +58,8 @@ struct State {
     forbidden: Option<String>,
     /// What fails, and until when.
     outage: Option<(Request, Instant)>,
+    /// What somebody applies just before a request like this one, after so many others like it.
+    edit: Option<(usize, Request, String)>,
 }
 
 impl Faults {
@@ -154,6 +156,36 @@ impl Faults {
         Next::Fault(fault)
     }
 
+    /// Lets somebody apply this just before the operator makes a request like that, after `number` earlier ones of that object.
+    pub fn edit_before(&self, number: usize, request: &Request, yaml: &str) {
+        self.lock().edit = Some((number, request.clone(), yaml.to_owned()));
+    }
+
+    /// What is to be applied before this request.
+    fn edit_due(&self, request: &Request) -> Option<String> {
+        let mut state = self.lock();
+        let (left, write, _) = state.edit.as_mut()?;
+        let is_same_object = (
+            &write.group,
+            &write.resource,
+            &write.subresource,
+            &write.name,
+        ) == (
+            &request.group,
+            &request.resource,
+            &request.subresource,
+            &request.name,
+        );
+        if !is_same_object || !request.is_work() {
+            return None;
+        }
+        if *left > 0 {
+            *left -= 1;
+            return None;
+        }
+        state.edit.take().map(|(_, _, yaml)| yaml)
+    }
+
     fn forget_history(&self) {
         if let Some(server) = self.0.server.service() {
             server.expire_watches();
@@ -233,6 +265,7 @@ where
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
         let noted = Request::of(&request);
         let is_watch = noted.verb == "watch";
+        let edit = self.faults.edit_due(&noted);
         let next = self.faults.next(noted);
         // the one that is ready answers, and its copy takes its place
         let copy = self.inner.clone();
@@ -241,6 +274,9 @@ where
         let mut cut = faults.0.cut.subscribe();
         Box::pin(async move {
             let answer = async {
+                if let Some(yaml) = edit {
+                    faults.0.server.install(&yaml).await?;
+                }
                 match next {
                     Next::Server => ask(server, request).await,
                     Next::Fault(fault) => befall(fault, server, request, &faults).await,

@@ -8,7 +8,7 @@ use std::fmt;
 use std::str::FromStr;
 
 pub(crate) use self::layer::{Faults, LEASE, lease};
-pub(crate) use self::schedule::{Schedule, sampled, schedules, seed};
+pub(crate) use self::schedule::{Schedule, bounded, sampled, schedules, seed};
 use crate::record::Request;
 
 /// What befalls one request.

@@ -49,8 +49,32 @@ impl FromStr for Schedule {
     }
 }
 
-/// Each fault of each request, and some pairs; of too many, some. Silence befalls what is asked in a longer time.
+/// Each fault of each request, and some pairs; of too many, or of more than `FAULT_COUNT` says, some. Silence befalls what is asked in a
+/// longer time.
 pub(crate) fn schedules(asked: &[Request], for_long: &[Request], seed: u64) -> Vec<Schedule> {
+    bounded(every(asked, for_long, seed), seed)
+}
+
+/// As many as `FAULT_COUNT` says, or all.
+pub(crate) fn bounded(mut all: Vec<Schedule>, seed: u64) -> Vec<Schedule> {
+    if let Some(count) = count() {
+        choose(&mut all, count, seed);
+    }
+    all
+}
+
+fn count() -> Option<usize> {
+    std::env::var("FAULT_COUNT").ok()?.parse().ok()
+}
+
+fn choose(all: &mut Vec<Schedule>, count: usize, seed: u64) {
+    let mut below = random(seed);
+    while all.len() > count {
+        all.swap_remove(below(all.len()));
+    }
+}
+
+fn every(asked: &[Request], for_long: &[Request], seed: u64) -> Vec<Schedule> {
     let faults = |asked: &[Request]| -> Vec<(usize, Fault)> {
         let numbered = asked.iter().enumerate();
         let faults = numbered.flat_map(|(number, request)| {
@@ -92,16 +116,11 @@ fn random(mut state: u64) -> impl FnMut(usize) -> usize {
 /// Some single faults, for a server on which each takes its time: three, or as many as `FAULT_COUNT` says. None is a silence, which takes
 /// minutes to be noticed, or befalls what only the server in memory can do.
 pub(crate) fn sampled(asked: &[Request], seed: u64) -> Vec<Schedule> {
-    let count = std::env::var("FAULT_COUNT").ok();
-    let count = count.and_then(|count| count.parse().ok()).unwrap_or(3);
-    let mut all = schedules(asked, &[], seed);
+    let mut all = every(asked, &[], seed);
     all.retain(|schedule| {
         schedule.0.len() == 1 && !schedule.0.values().any(|fault| *fault == Fault::Compact)
     });
-    let mut below = random(seed);
-    while all.len() > count {
-        all.swap_remove(below(all.len()));
-    }
+    choose(&mut all, count().unwrap_or(3), seed);
     all
 }
 

@@ -3,7 +3,7 @@
 use super::run::Plot;
 use super::stage::Stage;
 use super::{Operator, Start, Trial};
-use crate::fault::{Fault, Schedule};
+use crate::fault::{Fault, Schedule, bounded, seed};
 use crate::record::Request;
 
 /// How many requests that are like each other are befallen: the lease is renewed for ever.
@@ -32,7 +32,7 @@ impl Trial {
                 calm.asked.iter().any(is_election),
                 "without a fault: it asks for no lease"
             );
-            let schedules = |_: &_| losses(&calm.asked);
+            let schedules = |_: &_| bounded(losses(&calm.asked), seed());
             self.try_all(&stage, operator, &calm, (sample, Plot::Usurp), &schedules);
         }
     }

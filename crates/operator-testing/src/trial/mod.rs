@@ -1,5 +1,6 @@
 //! An operator under faults: whatever befalls one of its requests, it comes to the same state, and then to rest.
 
+mod conform;
 mod lease;
 mod right;
 mod run;
@@ -54,7 +55,7 @@ const LONG: [Duration; 2] = [Duration::from_secs(320), Duration::from_secs(900)]
 /// (`hush`), or has expired (`410`). At `usurp` another replica takes the lease. `FAULT_SEED` chooses other pairs, and others of too many.
 ///
 /// Where `OPERATOR_TEST_SERVER` is `assets`, all of it takes place on one real API server, in real time: with three single faults, or as many
-/// as `FAULT_COUNT` says.
+/// as `FAULT_COUNT` says, which bounds the number of schedules in memory too.
 ///
 /// ```no_run
 /// # async fn my_operator(client: kube::Client) -> Result<(), kube::Error> { std::future::pending().await }
@@ -75,6 +76,8 @@ pub struct Trial {
     namespaces: Vec<String>,
     fixtures: Option<PathBuf>,
     declared: Vec<Declared>,
+    /// Resources of which objects may remain.
+    kept: Vec<String>,
     rest: Duration,
 }
 
@@ -89,6 +92,7 @@ impl Trial {
             namespaces: vec!["default".to_owned()],
             fixtures: None,
             declared: vec![],
+            kept: vec![],
             rest: REST,
         }
     }

@@ -166,7 +166,7 @@ impl Trial {
 }
 
 /// Whether the operator has told in no event that it panicked, or gives up.
-async fn content(server: &Server, before: &Objects) -> Result<(), String> {
+pub(super) async fn content(server: &Server, before: &Objects) -> Result<(), String> {
     // A child that is taken may be one of a sample before, which a real server has yet to collect.
     const REASONS: [&str; 4] = [
         "Panicked",
@@ -258,7 +258,7 @@ async fn keep_off(server: &Server, faults: &Faults, before: &Objects) -> String 
 }
 
 /// Waits until nothing is written any more, or says why there is no end of it.
-async fn come_to_rest(
+pub(super) async fn come_to_rest(
     server: &Server,
     faults: &Faults,
     course: &Course<'_>,

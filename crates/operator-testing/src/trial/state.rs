@@ -172,7 +172,12 @@ pub(super) fn differences(calm: &Run, run: &Run) -> BTreeMap<String, String> {
     places
 }
 
-fn differ(path: &str, expected: &Value, found: &Value, places: &mut BTreeMap<String, String>) {
+pub(super) fn differ(
+    path: &str,
+    expected: &Value,
+    found: &Value,
+    places: &mut BTreeMap<String, String>,
+) {
     match (expected, found) {
         (Value::Object(a), Value::Object(b)) => {
             let keys: BTreeSet<&String> = a.keys().chain(b.keys()).collect();

@@ -1,0 +1,250 @@
+//! Changes of the spec: what comes of them must not depend on what the spec was before, nor on when it was changed.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::super::stage::Stage;
+use super::super::success::Phase;
+use super::super::{Operator, Sample, Trial};
+use super::scene::{Scene, differences, version};
+use super::yaml;
+use crate::install::documents;
+use crate::record::Request;
+
+/// The times of conditions have whole seconds.
+const A_SECOND: Duration = Duration::from_millis(1_100);
+
+/// How many of the operator's writes of its object an edit comes just before.
+const EDITS: usize = 4;
+
+impl Trial {
+    pub(super) fn follow(
+        &self,
+        stage: &Stage,
+        operator: &Operator<'_>,
+        sample: &Sample,
+        complaints: &mut Vec<String>,
+    ) {
+        let created = |sample: &Sample| {
+            stage.runtime().block_on(async {
+                let course = Scene::course(self, stage, sample);
+                let scene = Scene::start(self, stage, operator, course).await;
+                scene.install(&sample.text).await;
+                scene.rest("the sample was created").await.ok()?;
+                if scene.reports {
+                    let succeeded = self.succeeded(&scene.server, sample, Phase::WithSample);
+                    succeeded.await.ok()?;
+                }
+                Some((scene.state().await, own_writes(&scene).await))
+            })
+        };
+        let scene = || Scene::start(self, stage, operator, Scene::course(self, stage, sample));
+        let Some((old, writes)) = created(sample) else {
+            return;
+        };
+        // as much of the spec is changed as leaves the same objects
+        let candidates = [Leaves::All, Leaves::NotText].map(|leaves| {
+            stage
+                .runtime()
+                .block_on(changed(&stage.server(self), &sample.text, leaves))
+        });
+        let expected = candidates.into_iter().flatten().find_map(|edited| {
+            let edited = Sample {
+                text: edited,
+                fails: None,
+            };
+            let (state, _) = created(&edited)?;
+            let (again, _) = created(&edited)?;
+            let is_alike = paths(&state) == paths(&old);
+            is_alike.then_some((edited.text, state, again))
+        });
+        let mut check = |complaint: Result<(), String>| complaints.extend(complaint.err());
+        check(
+            stage
+                .runtime()
+                .block_on(async { steady(&scene().await).await }),
+        );
+        let Some((edited, state, again)) = expected else {
+            return;
+        };
+        let unsteady = differences(&state, &again);
+        let compare = |found: &Value, when: &str| {
+            let mut places = differences(&state, found);
+            places.retain(|place, _| !unsteady.contains_key(place));
+            let shown: Vec<String> = places.into_values().take(6).collect();
+            match shown.is_empty() {
+                true => Ok(()),
+                false => Err(format!(
+                    "{when}, what was made is not as if the object had been created so:\n  {}",
+                    shown.join("\n  ")
+                )),
+            }
+        };
+        check(stage.runtime().block_on(async {
+            let scene = scene().await;
+            scene.install(scene.sample()).await;
+            scene.rest("the sample was created").await?;
+            scene.install(&edited).await;
+            scene.rest("its spec was changed").await?;
+            compare(&scene.state().await, "after its spec was changed")?;
+            observed(&scene).await
+        }));
+        for number in 0..writes.len().min(EDITS) {
+            check(stage.runtime().block_on(async {
+                let scene = scene().await;
+                scene.faults.edit_before(number, &writes[number], &edited);
+                scene.install(scene.sample()).await;
+                scene.rest("its spec was changed by another").await?;
+                let write = &writes[number];
+                compare(
+                    &scene.state().await,
+                    &format!("after its spec was changed just before the operator's write number {} of it, {write}", number + 1),
+                )
+            }));
+        }
+    }
+}
+
+/// What the operator wrote of the sample itself, but for its status.
+async fn own_writes(scene: &Scene<'_>) -> Vec<Request> {
+    let Some(object) = scene.object().await else {
+        return vec![];
+    };
+    let kind_writes = scene.faults.asked().into_iter().filter(|request| {
+        let api_version = object["apiVersion"].as_str().unwrap_or_default();
+        let group = api_version.split_once('/').map_or("", |(group, _)| group);
+        request.is_work()
+            && request.subresource.is_empty()
+            && request.group == group
+            && object["metadata"]["name"] == *request.name
+    });
+    kind_writes.collect()
+}
+
+/// A change of nothing but a label moves no time of a condition.
+async fn steady(scene: &Scene<'_>) -> Result<(), String> {
+    scene.install(scene.sample()).await;
+    scene.rest("the sample was created").await?;
+    let before = conditions(scene).await;
+    std::thread::sleep(A_SECOND);
+    let mut objects = documents(scene.sample()).map_err(|error| error.to_string())?;
+    for object in &mut objects {
+        object["metadata"]["labels"]["operator-testing"] = "touched".into();
+    }
+    scene.install(&yaml(&objects)).await;
+    scene.rest("a label of the sample changed").await?;
+    for (type_, condition) in conditions(scene).await {
+        let Some(was) = before.get(&type_) else {
+            continue;
+        };
+        let time = "lastTransitionTime";
+        if was["status"] == condition["status"] && was[time] != condition[time] {
+            return Err(format!(
+                "the {time} of the condition {type_} changed from {} to {}, but its status is {} as before\nhelp: `Condition::set_in` keeps the time",
+                was[time], condition[time], condition["status"]
+            ));
+        }
+    }
+    Ok(())
+}
+
+async fn conditions(scene: &Scene<'_>) -> BTreeMap<String, Value> {
+    let object = scene.object().await;
+    let conditions = object.map(|object| object["status"]["conditions"].clone());
+    let conditions = conditions.as_ref().and_then(Value::as_array).cloned();
+    let named = conditions.into_iter().flatten().filter_map(|condition| {
+        let type_ = condition["type"].as_str()?.to_owned();
+        Some((type_, condition))
+    });
+    named.collect()
+}
+
+/// A status that claims the current generation was written after the children, or does not claim that all is well.
+async fn observed(scene: &Scene<'_>) -> Result<(), String> {
+    let Some(object) = scene.object().await else {
+        return Ok(());
+    };
+    let (generation, claimed) = (
+        &object["metadata"]["generation"],
+        &object["status"]["observedGeneration"],
+    );
+    let conditions = conditions(scene).await;
+    if claimed != generation || conditions.values().any(|it| it["status"] != "True") {
+        return Ok(());
+    }
+    let made = scene.made().await;
+    let late = made.iter().find(|child| version(child) > version(&object));
+    let Some(late) = late else {
+        return Ok(());
+    };
+    let (kind, name) = (&late["kind"], &late["metadata"]["name"]);
+    Err(format!(
+        "its status has observedGeneration {claimed} before the work is done: {} {} was written later\nhelp: write the status last, or with a condition that is not True",
+        kind.as_str().unwrap_or_default(),
+        name.as_str().unwrap_or_default()
+    ))
+}
+
+fn paths(state: &Value) -> Vec<&String> {
+    state
+        .as_object()
+        .into_iter()
+        .flat_map(|it| it.keys())
+        .collect()
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Leaves {
+    All,
+    NotText,
+}
+
+/// The sample with other values in its spec, as far as the server admits them after those of the sample.
+async fn changed(server: &crate::Server, sample: &str, leaves: Leaves) -> Option<String> {
+    let mut objects = documents(sample).ok()?;
+    server.install(sample).await.ok()?;
+    let mut any = false;
+    for number in 0..objects.len() {
+        let mut pointers = vec![];
+        collect(&objects[number]["spec"], "/spec", &mut pointers);
+        for pointer in pointers {
+            let was = objects[number].pointer(&pointer).cloned()?;
+            let Some(other) = another(&was, leaves) else {
+                continue;
+            };
+            *objects[number].pointer_mut(&pointer)? = other;
+            if server.install(&yaml(&objects)).await.is_ok() {
+                any = true;
+            } else {
+                *objects[number].pointer_mut(&pointer)? = was;
+            }
+        }
+    }
+    any.then(|| yaml(&objects))
+}
+
+fn collect(value: &Value, path: &str, pointers: &mut Vec<String>) {
+    let escaped = |key: &str| key.replace('~', "~0").replace('/', "~1");
+    match value {
+        Value::Object(fields) => fields
+            .iter()
+            .for_each(|(key, value)| collect(value, &format!("{path}/{}", escaped(key)), pointers)),
+        Value::Array(items) => items
+            .iter()
+            .enumerate()
+            .for_each(|(index, value)| collect(value, &format!("{path}/{index}"), pointers)),
+        Value::Null => {}
+        _ => pointers.push(path.to_owned()),
+    }
+}
+
+fn another(value: &Value, leaves: Leaves) -> Option<Value> {
+    match value {
+        Value::Bool(value) => Some(json!(!value)),
+        Value::Number(number) => number.as_i64().map(|number| json!(number + 1)),
+        Value::String(text) if leaves == Leaves::All => Some(json!(format!("{text}x"))),
+        _ => None,
+    }
+}

@@ -1,0 +1,236 @@
+//! What users expect of every operator, without faults: it serves more than one object, leaves what belongs to others alone, follows
+//! changes of the spec, and leaves nothing behind.
+
+mod change;
+mod panics;
+mod scene;
+
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use self::scene::{Scene, version};
+use super::run::content;
+use super::stage::Stage;
+use super::success::Phase;
+use super::{Operator, Start, Trial};
+use crate::install::documents;
+
+impl Trial {
+    /// Runs an operator without faults, in memory, with each sample that is not to fail, and asks of it that
+    ///
+    /// - a second object of the kind is served as well, and its deletion changes nothing of the first;
+    /// - objects of the kinds that it watches may come and go;
+    /// - objects that have the names of its children, but another controller, stay as they are;
+    /// - when the object is deleted, nothing of what the operator created remains, unless [`keeps`](Self::keeps) names its resource;
+    /// - after a change of the spec, what it made is the same as if the object had been created so. Fields that must not change are those
+    ///   that the schema protects, as with the CEL rule `self == oldSelf`;
+    /// - an edit of the spec just before the operator writes the object is not lost;
+    /// - `status.observedGeneration` names a generation only when its work is done, or while a condition is not `True`;
+    /// - the `lastTransitionTime` of a condition changes only with its `status`.
+    ///
+    /// # Panics
+    ///
+    /// With all that it does otherwise.
+    pub fn assert_conforms<A>(&self, operator: impl Start<A>) {
+        Operator::with(operator, |operator| self.conform(operator));
+    }
+
+    /// Names resources, as `persistentvolumeclaims` or `memcacheds.cache.example.com`, of which objects that the operator created may
+    /// remain when the sample is deleted.
+    #[must_use]
+    pub fn keeps(mut self, resources: &[&str]) -> Self {
+        self.kept.extend(resources.iter().map(|&it| it.to_owned()));
+        self
+    }
+
+    fn conform(&self, operator: &Operator<'_>) {
+        let stage = Stage::in_memory(self);
+        let mut complaints = vec![];
+        for sample in self.samples.iter().filter(|it| it.fails.is_none()) {
+            let course = || Scene::course(self, &stage, sample);
+            let children = stage.runtime().block_on(async {
+                let scene = Scene::start(self, &stage, operator, course()).await;
+                self.many(&scene, &mut complaints).await
+            });
+            if children.is_empty() && !complaints.is_empty() {
+                continue;
+            }
+            stage.runtime().block_on(async {
+                let scene = Scene::start(self, &stage, operator, course()).await;
+                complaints.extend(strangers(&scene, &children).await.err());
+            });
+            self.follow(&stage, operator, sample, &mut complaints);
+        }
+        assert!(complaints.is_empty(), "{}", complaints.join("\n\n"));
+    }
+
+    /// One object, passers-by, a second object. Out: the objects that the first one controls.
+    async fn many(&self, scene: &Scene<'_>, complaints: &mut Vec<String>) -> Vec<Arc<Value>> {
+        let mut children = vec![];
+        let lived: Result<(), String> = async {
+            scene.install(scene.sample()).await;
+            scene.rest("the sample was created").await?;
+            children = scene.made().await;
+            let alone = scene.state().await;
+
+            let passers_by = scene.passers_by().await;
+            scene.rest("objects of the kinds that it watches were created").await?;
+            scene.uninstall(&passers_by).await;
+            scene.rest("objects of the kinds that it watches were deleted").await?;
+
+            let second = renamed(scene.sample());
+            scene.install(&second).await;
+            scene.rest("a second object was created").await?;
+            content(&scene.server, &scene.before).await?;
+            if scene.reports {
+                self.succeeded(&scene.server, scene.described(), Phase::WithSample)
+                    .await?;
+            }
+            scene.uninstall(&second).await;
+            scene.rest("the second object was deleted").await?;
+            let mut state = scene.state().await;
+            if let (Some(alone), Some(state)) = (alone.as_object(), state.as_object()) {
+                let new = state.iter().filter(|(path, _)| !alone.contains_key(*path));
+                let new = new.map(|(path, object)| (path.clone(), object.clone()));
+                self.leftovers(&Value::Object(new.collect()))?;
+            }
+            if let (Some(alone), Some(state)) = (alone.as_object(), state.as_object_mut()) {
+                state.retain(|path, _| alone.contains_key(path));
+            }
+            let places = scene::differences(&alone, &state);
+            if let Some(place) = places.into_values().next() {
+                return Err(format!(
+                    "what was made for an object is another after a second object came and went:\n  {place}"
+                ));
+            }
+
+            scene.uninstall(scene.sample()).await;
+            scene.rest("the sample was deleted").await?;
+            self.leftovers(&scene.state().await)
+        }
+        .await;
+        complaints.extend(lived.err());
+        children
+    }
+
+    /// What remains when all samples are deleted.
+    fn leftovers(&self, state: &Value) -> Result<(), String> {
+        let objects = state.as_object().into_iter().flatten();
+        let left: Vec<String> = objects
+            .filter(|(path, object)| !object.is_null() && !self.is_kept(path))
+            .map(|(path, object)| {
+                let finalizers = &object["metadata"]["finalizers"];
+                match (&object["metadata"]["deletionTimestamp"], finalizers) {
+                    (Value::Null, _) => format!("{path} has no owner, and nothing deleted it"),
+                    (_, finalizers) => {
+                        format!("{path} is being deleted, but keeps its finalizers {finalizers}")
+                    }
+                }
+            })
+            .collect();
+        match left.is_empty() {
+            true => Ok(()),
+            false => Err(format!(
+                "after the sample was deleted, this remains:\n  {}\nhelp: set an owner reference (`cx.child_metadata`), or delete it in `cleanup`; what is to stay is named with `Trial::keeps`",
+                left.join("\n  ")
+            )),
+        }
+    }
+
+    fn is_kept(&self, path: &str) -> bool {
+        let mut parts = path.split('/');
+        let (group, plural) = (
+            parts.next().unwrap_or_default(),
+            parts.next().unwrap_or_default(),
+        );
+        let name = match group {
+            "" => plural.to_owned(),
+            _ => format!("{plural}.{group}"),
+        };
+        self.kept.contains(&name)
+    }
+}
+
+/// Objects with the names of the children, which another object controls.
+async fn strangers(scene: &Scene<'_>, children: &[Arc<Value>]) -> Result<(), String> {
+    let Some(namespace) = children
+        .iter()
+        .find_map(|child| child["metadata"]["namespace"].as_str())
+    else {
+        return Ok(());
+    };
+    let holder = json!({"apiVersion": "v1", "kind": "ConfigMap",
+        "metadata": {"name": "somebody-else", "namespace": namespace}});
+    scene.install(&holder.to_string()).await;
+    let objects = scene.server.objects().await;
+    let held = objects
+        .values()
+        .find(|it| it["metadata"]["name"] == "somebody-else");
+    let uid = held.map(|it| it["metadata"]["uid"].clone());
+    let mut placed = vec![];
+    for child in children {
+        let metadata = &child["metadata"];
+        if metadata["namespace"] != namespace || !metadata["generateName"].is_null() {
+            continue;
+        }
+        let mut stranger = Value::clone(child);
+        if let Some(stranger) = stranger.as_object_mut() {
+            // what the operator writes there is to be seen, even if it is the same
+            for field in ["status", "data", "stringData", "binaryData"] {
+                stranger.shift_remove(field);
+            }
+        }
+        stranger["metadata"] = json!({
+            "name": metadata["name"], "namespace": namespace,
+            "ownerReferences": [{"apiVersion": "v1", "kind": "ConfigMap", "name": "somebody-else", "uid": uid, "controller": true}],
+        });
+        // one that cannot be made is none to take over
+        if scene.server.install(&stranger.to_string()).await.is_ok() {
+            placed.push(stranger);
+        }
+    }
+    let before = scene.server.objects().await;
+    scene.install(scene.sample()).await;
+    // it may well fail, and try again for ever
+    let _retries = scene.rest("its children belonged to another").await;
+    scene.uninstall(scene.sample()).await;
+    let _retries = scene.rest("its children belonged to another").await;
+    let after = scene.server.objects().await;
+    for stranger in &placed {
+        let is_it = |it: &&Arc<Value>| {
+            ["name", "namespace"]
+                .iter()
+                .all(|key| it["metadata"][key] == stranger["metadata"][key])
+                && it["kind"] == stranger["kind"]
+        };
+        let [was, is] = [&before, &after].map(|objects| objects.values().find(is_it));
+        let what = match (was, is) {
+            (Some(was), Some(is)) if version(was) == version(is) => continue,
+            (_, None) => "was deleted",
+            _ => "was changed",
+        };
+        let (kind, name) = (&stranger["kind"], &stranger["metadata"]["name"]);
+        let kind = kind.as_str().unwrap_or_default();
+        let name = name.as_str().unwrap_or_default();
+        return Err(format!(
+            "{kind} {namespace}/{name} {what}, though another object controls it\nhelp: `cx.apply` refuses such a child; a request of your own must look at the owner references first"
+        ));
+    }
+    Ok(())
+}
+
+/// The sample under another name.
+fn renamed(sample: &str) -> String {
+    let mut objects = documents(sample).unwrap_or_else(|error| panic!("the sample: {error}"));
+    for object in &mut objects {
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        object["metadata"]["name"] = format!("{name}-2").into();
+    }
+    yaml(&objects)
+}
+
+fn yaml(objects: &[Value]) -> String {
+    let texts: Vec<String> = objects.iter().map(Value::to_string).collect();
+    texts.join("\n---\n")
+}

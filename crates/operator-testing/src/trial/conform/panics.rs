@@ -1,0 +1,39 @@
+//! Panics of the operator, which its runtime contains: where they were, as the panic's hook is told.
+
+use std::cell::RefCell;
+use std::sync::Once;
+
+thread_local! {
+    /// The first panic on this thread, on which the runtime of a run and so the operator is.
+    static FIRST: RefCell<Option<String>> = const { RefCell::new(None) };
+}
+
+/// Forgets earlier panics of this thread, and notes the next, besides what is printed of it.
+pub(super) fn watch() {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let printed = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            let place = panic.location().map(ToString::to_string);
+            let payload = panic.payload();
+            let text = payload.downcast_ref::<&str>().copied();
+            let text = text.or_else(|| payload.downcast_ref::<String>().map(|text| &**text));
+            let told = format!(
+                "panicked at {}: {}",
+                place.unwrap_or_default(),
+                text.unwrap_or("no message")
+            );
+            // fails while the thread ends, when nobody asks any more
+            let _unheard = FIRST.try_with(|first| {
+                first.borrow_mut().get_or_insert(told);
+            });
+            printed(panic);
+        }));
+    });
+    let _earlier = take();
+}
+
+/// The first panic since the last call.
+pub(super) fn take() -> Option<String> {
+    FIRST.with(|first| first.borrow_mut().take())
+}

@@ -1,0 +1,201 @@
+//! One server with one operator, on which a test acts step by step.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use serde_json::{Value, json};
+
+use super::super::run::{Course, Plot, come_to_rest};
+use super::super::stage::Stage;
+use super::super::state::{self, Objects, differ, settled};
+use super::super::{Operator, Sample, Trial};
+use super::panics;
+use crate::fault::{Faults, Schedule};
+use crate::record::{MESSAGES, Request};
+use crate::server::Server;
+
+pub(super) struct Scene<'a> {
+    pub server: Server,
+    pub faults: Faults,
+    pub before: Objects,
+    pub reports: bool,
+    course: Course<'a>,
+}
+
+impl<'a> Scene<'a> {
+    pub fn course(trial: &Trial, stage: &Stage, sample: &'a Sample) -> Course<'a> {
+        trial.course(stage, sample, Plot::Nothing, Schedule::default())
+    }
+
+    /// With the operator running.
+    pub async fn start(
+        trial: &Trial,
+        stage: &Stage,
+        operator: &Operator<'_>,
+        course: Course<'a>,
+    ) -> Self {
+        panics::watch();
+        let server = stage.server(trial);
+        let faults = Faults::new(Schedule::default(), &trial.user, &server);
+        server.run(operator.start(server.disturbed(&trial.user, &faults), server.outcomes()));
+        let before = server.objects().await;
+        Self {
+            server,
+            faults,
+            before,
+            reports: operator.reports,
+            course,
+        }
+    }
+
+    pub fn sample(&self) -> &'a str {
+        &self.course.sample.text
+    }
+
+    pub fn described(&self) -> &'a Sample {
+        self.course.sample
+    }
+
+    pub async fn install(&self, yaml: &str) {
+        let installed = self.server.install(yaml).await;
+        installed.unwrap_or_else(|error| panic!("the sample: {error}"));
+    }
+
+    pub async fn uninstall(&self, yaml: &str) {
+        let deleted = self.server.uninstall(yaml).await;
+        deleted.unwrap_or_else(|error| panic!("the sample: {error}"));
+    }
+
+    /// Waits until the operator writes nothing any more.
+    pub async fn rest(&self, since: &str) -> Result<(), String> {
+        let known = self.faults.asked().len();
+        let rested = come_to_rest(&self.server, &self.faults, &self.course, Default::default());
+        let rested = rested.await;
+        let why = self.faults.forbidden().map_or(rested, Err);
+        let why = why.and_then(|()| repeated(&self.faults.asked()[known..]));
+        let why = panics::take().map_or(why, |panic| Err(format!("the operator {panic}")));
+        why.map_err(|why| format!("after {since}: {why}"))
+    }
+
+    /// What there is besides what was before.
+    pub async fn state(&self) -> Value {
+        settled(&self.server, &self.faults, &self.before).await
+    }
+
+    pub async fn made(&self) -> Vec<Arc<Value>> {
+        state::made(&self.server, &self.faults, &self.before).await
+    }
+
+    /// The object that the first document of the sample describes, as it is now.
+    pub async fn object(&self) -> Option<Arc<Value>> {
+        let sample = crate::install::documents(self.sample()).ok()?;
+        let sample = sample.into_iter().next()?;
+        let objects = self.server.objects().await;
+        let is_it = |it: &&Arc<Value>| {
+            it["kind"] == sample["kind"] && it["metadata"]["name"] == sample["metadata"]["name"]
+        };
+        objects.values().find(is_it).cloned()
+    }
+
+    /// Creates an object of each kind that the operator watches, as long as it needs nothing but a name. Out: those that were made, as YAML.
+    pub async fn passers_by(&self) -> String {
+        let asked = self.faults.asked();
+        let watched: BTreeSet<(String, String)> = asked
+            .into_iter()
+            .filter(|request| request.verb == "watch" && !MESSAGES.contains(&&*request.resource))
+            .map(|request| (request.group, request.resource))
+            .collect();
+        let mut made = vec![];
+        for (group, plural) in watched {
+            let Some((api_version, kind)) = self.kind_of(&group, &plural).await else {
+                continue;
+            };
+            let object =
+                json!({"apiVersion": api_version, "kind": kind, "metadata": {"name": "passer-by"}});
+            if self.server.install(&object.to_string()).await.is_ok() {
+                made.push(object);
+            }
+        }
+        super::yaml(&made)
+    }
+
+    async fn kind_of(&self, group: &str, plural: &str) -> Option<(String, String)> {
+        let client = self.server.own_client();
+        let (resources, api_version) = match group {
+            "" => (
+                client.list_core_api_resources("v1").await.ok()?,
+                "v1".to_owned(),
+            ),
+            _ => {
+                let groups = client.list_api_groups().await.ok()?.groups;
+                let found = groups.into_iter().find(|it| it.name == group)?;
+                let version = found.preferred_version?.group_version;
+                (
+                    client.list_api_group_resources(&version).await.ok()?,
+                    version,
+                )
+            }
+        };
+        let resource = resources
+            .resources
+            .into_iter()
+            .find(|it| it.name == plural)?;
+        Some((api_version, resource.kind))
+    }
+}
+
+/// More writes of one object than an operator needs until nothing changes any more.
+const WRITES: usize = 50;
+
+/// An operator that writes another value each time rests when it hits upon the same one by chance.
+fn repeated(asked: &[Request]) -> Result<(), String> {
+    let mut writes: BTreeMap<String, usize> = BTreeMap::new();
+    for request in asked.iter().filter(|request| request.is_work()) {
+        *writes.entry(request.to_string()).or_default() += 1;
+    }
+    match writes.into_iter().max_by_key(|(_, times)| *times) {
+        Some((write, times)) if times > WRITES => Err(format!(
+            "it asks {times} times to {write}: does it write something else each time?"
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// The resource version.
+pub(super) fn version(object: &Value) -> u64 {
+    let text = object["metadata"]["resourceVersion"].as_str();
+    text.and_then(|text| text.parse().ok()).unwrap_or_default()
+}
+
+/// Where two states differ, but for what tells how an object came to be so.
+pub(super) fn differences(expected: &Value, found: &Value) -> BTreeMap<String, String> {
+    let mut places = BTreeMap::new();
+    let [expected, found] = [expected, found].map(|state| {
+        let mut state = state.clone();
+        forget_history(&mut state);
+        state
+    });
+    differ("", &expected, &found, &mut places);
+    places
+}
+
+fn forget_history(value: &mut Value) {
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|name, _| name != "generation" && name != "observedGeneration");
+            fields.values_mut().for_each(forget_history);
+        }
+        Value::Array(items) => items.iter_mut().for_each(forget_history),
+        Value::String(text) if is_uuid(text) => *value = "<uid>".into(),
+        _ => {}
+    }
+}
+
+fn is_uuid(text: &str) -> bool {
+    let places = text.bytes().enumerate();
+    text.len() == 36
+        && places.into_iter().all(|(place, byte)| match place {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+}

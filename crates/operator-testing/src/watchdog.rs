@@ -1,0 +1,53 @@
+//! Ends a test whose operator blocks the thread of the test's runtime: no timeout of that runtime could.
+//!
+//! In: a running runtime. Out: nothing, or the end of the process, as the blocked thread cannot be stopped.
+
+use std::io::Write;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
+
+/// On the machine's clock. A reconciliation that computes for so long without an await stops all others, the renewal of the lease, and
+/// `/healthz`.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How often the runtime is asked whether it runs.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// The exit code of a test that failed.
+const FAILED: i32 = 101;
+
+/// Watches the current runtime until it ends.
+pub(crate) fn watch() {
+    // Asked from outside, as the runtime's clock may leap, or stand still while the operator writes without end.
+    let (ask, mut asked) = tokio::sync::mpsc::unbounded_channel::<()>();
+    let (answer, answers) = channel();
+    tokio::spawn(async move { while asked.recv().await.is_some() && answer.send(()).is_ok() {} });
+    let test = std::thread::current().name().unwrap_or("a test").to_owned();
+    let watched = move || {
+        while ask.send(()).is_ok() {
+            match answers.recv_timeout(PATIENCE) {
+                Ok(()) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => end(&test),
+            }
+            // nothing is sent meanwhile, but the end of the runtime is noticed at once
+            if answers.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Disconnected) {
+                return;
+            }
+        }
+    };
+    let started = std::thread::Builder::new()
+        .name("watchdog".into())
+        .spawn(watched);
+    drop(started.expect("a thread starts"));
+}
+
+fn end(test: &str) -> ! {
+    let message = format!(
+        "\n{test}: the operator has blocked its thread for {PATIENCE:?}: nothing else runs meanwhile, and the test cannot go on\n\
+         help: use the asynchronous form of what waits (tokio::time::sleep, an async client), or tokio::task::spawn_blocking\n"
+    );
+    // not by `eprintln!`, which the test would capture, and whose end nobody sees
+    let _unheard = std::io::stderr().write_all(message.as_bytes());
+    std::process::exit(FAILED);
+}

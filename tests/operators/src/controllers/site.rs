@@ -1,0 +1,92 @@
+//! Reconciles [`Site`]: by the steps of `src/site/`, or by those of the variant.
+
+use std::{sync::Arc, time::Duration};
+
+use operator_runtime::{
+    Action, Changed, Context, EventType, ObjectRef, Reconciler, Result, Setup, Store,
+};
+
+use crate::{
+    api::site::v1::Site,
+    site::{broken, steps, unusual},
+    variant::Variant,
+};
+
+pub async fn setup(setup: Setup) -> Result<SiteReconciler> {
+    let variant = *setup.get::<Variant>().expect("the operator provides it");
+    Ok(SiteReconciler { variant })
+}
+
+pub struct SiteReconciler {
+    variant: Variant,
+}
+
+impl Reconciler for SiteReconciler {
+    type Resource = Site;
+    const FINALIZER: Option<&'static str> = Some("web.example.com/operators");
+
+    async fn reconcile(&self, site: Arc<Site>, cx: &Context) -> Result<Action> {
+        match self.variant {
+            Variant::TransitionTimeNow => broken::transition_time_now(&site, cx).await,
+            Variant::ChildOfUnknownName => broken::child_of_unknown_name(&site, cx).await,
+            Variant::PanicsWithoutSecret => broken::panics_without_secret(&site, cx).await,
+            Variant::NeverUpdatesAChild => broken::never_updates_a_child(&site, cx).await,
+            Variant::HashOrder => broken::hash_order(&site, cx).await,
+            Variant::ReadyDespiteErrors => broken::ready_despite_errors(&site, cx).await,
+            Variant::SkipsWhatItObserved => broken::skips_what_it_observed(&site, cx).await,
+            Variant::WritesWholeObject => broken::writes_whole_object(&site, cx).await,
+            Variant::ListsEverywhere => broken::lists_everywhere(&site, cx).await,
+            Variant::AlwaysFails => broken::always_fails(&site, cx).await,
+            Variant::DoesNothing => Ok(Action::await_change()),
+            Variant::AnotherValueEachTime => broken::another_value_each_time(&site, cx).await,
+            Variant::AdoptsAnothersChild => broken::adopts_anothers_child(&site, cx).await,
+            Variant::IgnoresTheDeletion => broken::ignores_the_deletion(&site, cx).await,
+            Variant::BlocksItsThread => broken::blocks_its_thread(&site, cx).await,
+            Variant::ForgetsAChildOnError => broken::forgets_a_child_on_error(&site, cx).await,
+            Variant::SwallowsAConflict => broken::swallows_a_conflict(&site, cx).await,
+            Variant::RetriesWithoutDelay => broken::retries_without_delay(&site, cx).await,
+            Variant::NeedsAnUndeclaredRight => broken::needs_an_undeclared_right(&site, cx).await,
+            Variant::DeclaresAnUnneededRight => broken::declares_an_unneeded_right(&site, cx).await,
+            Variant::NeverReady => unusual::never_ready(&site, cx).await,
+            Variant::TwoStatusWrites => unusual::two_status_writes(&site, cx).await,
+            Variant::ChildByClient => unusual::child_by_client(&site, cx).await,
+            Variant::ChildrenAtOnce => unusual::children_at_once(&site, cx).await,
+            Variant::LongRequeue => {
+                steps::reconcile(&site, cx).await?;
+                Ok(Action::requeue(Duration::from_secs(3600)))
+            }
+            Variant::RegularResync => {
+                steps::reconcile(&site, cx).await?;
+                Ok(Action::requeue(Duration::from_secs(2)))
+            }
+            Variant::EventEachTime => {
+                cx.event(&*site, EventType::Normal, "Reconciling", &site.spec.host)
+                    .await;
+                steps::reconcile(&site, cx).await
+            }
+            _ => steps::reconcile(&site, cx).await,
+        }
+    }
+
+    async fn cleanup(&self, site: Arc<Site>, cx: &Context) -> Result<()> {
+        match self.variant {
+            Variant::CleanupNotTwice => broken::cleanup_not_twice(&site, cx).await,
+            Variant::NeverLetsGo => broken::never_lets_go(&site).await,
+            Variant::LeaksAChild => Ok(()),
+            _ => steps::cleanup(&site, cx).await,
+        }
+    }
+
+    fn parents(&self, changed: &Changed, cache: &Store<Site>) -> Vec<ObjectRef<Site>> {
+        if self.variant == Variant::PanicsInParents {
+            return broken::panics_in_parents(changed);
+        }
+        let uses = |site: &Arc<Site>| {
+            site.metadata.namespace == changed.metadata.namespace
+                && Some(&site.spec.secret_name) == changed.metadata.name.as_ref()
+        };
+        let sites = cache.state();
+        let using = sites.iter().filter(|site| uses(site));
+        using.map(|site| ObjectRef::from_obj(&**site)).collect()
+    }
+}

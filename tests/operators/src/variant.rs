@@ -1,0 +1,70 @@
+//! The operators, by the names that `VARIANT` has and that `variants.yaml` lists.
+
+macro_rules! variants {
+    ($($variant:ident = $name:literal,)*) => {
+        /// Which operator runs.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Variant {
+            $($variant,)*
+        }
+
+        impl Variant {
+            pub fn named(name: &str) -> Option<Self> {
+                match name {
+                    $($name => Some(Self::$variant),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+variants! {
+    Correct = "correct",
+
+    // broken, and written before their author had read the tests
+    TransitionTimeNow = "transition-time-now",
+    ChildOfUnknownName = "child-of-unknown-name",
+    CleanupNotTwice = "cleanup-not-twice",
+    PanicsWithoutSecret = "panics-without-secret",
+    NeverUpdatesAChild = "never-updates-a-child",
+    HashOrder = "hash-order",
+    ReadyDespiteErrors = "ready-despite-errors",
+    SkipsWhatItObserved = "skips-what-it-observed",
+    WritesWholeObject = "writes-whole-object",
+    ListsEverywhere = "lists-everywhere",
+
+    // broken as well
+    AlwaysFails = "always-fails",
+    DoesNothing = "does-nothing",
+    NeverLetsGo = "never-lets-go",
+    AnotherValueEachTime = "another-value-each-time",
+    LeaksAChild = "leaks-a-child",
+    AdoptsAnothersChild = "adopts-anothers-child",
+    IgnoresTheDeletion = "ignores-the-deletion",
+    PanicsAtTheSecondObject = "panics-at-the-second-object",
+    PanicsInParents = "panics-in-parents",
+    BlocksItsThread = "blocks-its-thread",
+    ForgetsAChildOnError = "forgets-a-child-on-error",
+    ObservedTooEarly = "observed-too-early",
+    SwallowsAConflict = "swallows-a-conflict",
+    RetriesWithoutDelay = "retries-without-delay",
+    NeedsAnUndeclaredRight = "needs-an-undeclared-right",
+    DeclaresAnUnneededRight = "declares-an-unneeded-right",
+    StaleCache = "stale-cache",
+
+    // correct, if unusual
+    NoChildren = "no-children",
+    OnlyEvents = "only-events",
+    SlowStart = "slow-start",
+    SlowReconcile = "slow-reconcile",
+    LongRequeue = "long-requeue",
+    RegularResync = "regular-resync",
+    SharedState = "shared-state",
+    NeverReady = "never-ready",
+    TwoStatusWrites = "two-status-writes",
+    EventEachTime = "event-each-time",
+    ChildByClient = "child-by-client",
+    ManyChildren = "many-children",
+    ChildrenAtOnce = "children-at-once",
+}

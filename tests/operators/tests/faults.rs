@@ -1,0 +1,94 @@
+// Made by `cargo operator regenerate`. Do not edit: change operator.toml or crds/ and run it again.
+//! The operator reconciles each sample with success, also when any of its requests fails; it then stops making requests, and it needs
+//! all its permissions.
+//!
+//! `FAULTS="12:504" cargo test --test faults` runs one schedule alone, as a test that fails names it.
+
+use std::time::Duration;
+
+use kube::Client;
+use operator_runtime::{Operator, Settings};
+use operator_testing::{Outcomes, Trial};
+
+use operators as project;
+
+const NAME: &str = "operators";
+const KINDS: [&str; 2] = ["Page.web.example.com", "Site.web.example.com"];
+const NAMESPACES: [&str; 2] = ["team-a", "team-b"];
+
+#[test]
+fn page_survives_every_fault() {
+    let sample = include_str!("../manifests/samples/pages.web.example.com.yaml");
+    trial().sample(sample).assert_converges(alone);
+}
+
+#[test]
+fn page_is_followed() {
+    let sample = include_str!("../manifests/samples/pages.web.example.com.yaml");
+    trial().sample(sample).assert_conforms(alone);
+}
+
+#[test]
+fn site_survives_every_fault() {
+    let sample = include_str!("../manifests/samples/sites.web.example.com.yaml");
+    trial().sample(sample).assert_converges(alone);
+}
+
+#[test]
+fn site_is_followed() {
+    let sample = include_str!("../manifests/samples/sites.web.example.com.yaml");
+    trial().sample(sample).assert_conforms(alone);
+}
+
+#[test]
+fn another_replica_may_take_the_lease() {
+    let sample = include_str!("../manifests/samples/pages.web.example.com.yaml");
+    trial().sample(sample).assert_yields(elected);
+}
+
+#[test]
+fn every_right_is_needed() {
+    let mut trial = trial();
+    let sample = include_str!("../manifests/samples/pages.web.example.com.yaml");
+    trial = trial.sample(sample);
+    let sample = include_str!("../manifests/samples/sites.web.example.com.yaml");
+    trial = trial.sample(sample);
+    let written = [
+        r#"{"apiGroups":[""],"resources":["secrets"],"verbs":["get"]}"#,
+        r#"{"apiGroups":[""],"resources":["configmaps"],"verbs":["create","delete"]}"#,
+    ];
+    trial.assert_rights_are_needed(&written, elected);
+}
+
+fn trial() -> Trial {
+    let user = format!("system:serviceaccount:{NAME}:{NAME}");
+    let trial = Trial::new("manifests", &user).reconciles(&KINDS);
+    trial.in_namespaces(&NAMESPACES)
+}
+
+async fn alone(client: Client, outcomes: Outcomes) -> anyhow::Result<()> {
+    run(client, outcomes, Settings::for_tests()).await
+}
+
+/// With a lease, as one replica works at a time; a long one, as each renewal is a request more.
+async fn elected(client: Client, outcomes: Outcomes) -> anyhow::Result<()> {
+    let mut settings = Settings::for_tests();
+    settings.leader_election = true;
+    settings.lease_duration = Duration::from_secs(30);
+    settings.renew_deadline = Duration::from_secs(20);
+    settings.retry_period = Duration::from_secs(10);
+    run(client, outcomes, settings).await
+}
+
+async fn run(
+    client: Client,
+    outcomes: Outcomes,
+    mut settings: Settings,
+) -> anyhow::Result<()> {
+    settings.namespaces = NAMESPACES.map(str::to_owned).to_vec();
+    let connected = Operator::new(NAME, settings, client).on_reconciled(move |it| {
+        outcomes.report(it.group, it.kind, it.namespace, it.name, it.result);
+    });
+    let operator = project::operator(connected, project::Options::default());
+    operator.run().await
+}
