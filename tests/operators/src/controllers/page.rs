@@ -53,7 +53,7 @@ impl Reconciler for PageReconciler {
             Variant::OnlyEvents => {
                 let title = &page.spec.title;
                 cx.event(&*page, EventType::Normal, "Seen", title).await;
-                return Ok(Action::await_change());
+                return status(&page, cx).await;
             }
             Variant::SlowReconcile => tokio::time::sleep(Duration::from_millis(300)).await,
             Variant::ManyChildren => {
