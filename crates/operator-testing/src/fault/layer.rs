@@ -50,6 +50,8 @@ struct State {
     asked: Vec<Request>,
     /// When something was last to be written, other than messages.
     worked: Option<Instant>,
+    /// When a fault was last injected.
+    befell: Option<Instant>,
     /// When the server is back.
     away: Option<Instant>,
     /// When the lease was lost.
@@ -102,6 +104,11 @@ impl Faults {
         self.lock().worked
     }
 
+    /// When a fault was last injected, after which what failed is tried again.
+    pub fn befell(&self) -> Option<Instant> {
+        self.lock().befell
+    }
+
     /// How long it shows that another replica took the lease.
     pub fn usurped_until(&self) -> Option<Instant> {
         let lost = self.lock().lost;
@@ -145,6 +152,7 @@ impl Faults {
             return Next::Server;
         };
         state.schedule.0.remove(&due);
+        state.befell = Some(now);
         match fault {
             Fault::Outage => state.outage = Some((request, now + OUTAGE)),
             Fault::Restart | Fault::Compact => {

@@ -266,7 +266,8 @@ pub(super) async fn come_to_rest(
 ) -> Result<(), String> {
     let begun = Instant::now();
     let end = || {
-        let last = faults.worked().map_or(begun, |last| last.max(begun));
+        let last = faults.worked().max(faults.befell());
+        let last = last.map_or(begun, |last| last.max(begun));
         let usurped = faults.usurped_until().unwrap_or(begun);
         (last + course.rest).max(begun + least).max(usurped)
     };
