@@ -80,11 +80,7 @@ async fn elected(client: Client, outcomes: Outcomes) -> anyhow::Result<()> {
     run(client, outcomes, settings).await
 }
 
-async fn run(
-    client: Client,
-    outcomes: Outcomes,
-    mut settings: Settings,
-) -> anyhow::Result<()> {
+async fn run(client: Client, outcomes: Outcomes, mut settings: Settings) -> anyhow::Result<()> {
     settings.namespaces = NAMESPACES.map(str::to_owned).to_vec();
     let connected = Operator::new(NAME, settings, client).on_reconciled(move |it| {
         outcomes.report(it.group, it.kind, it.namespace, it.name, it.result);
