@@ -182,7 +182,7 @@ impl Server {
     }
 
     /// Runs an operator beside the test, to the end of the test's runtime. It should not end before: if it does,
-    /// [`eventually`](Self::eventually) fails at once and says why. An operator that blocks its thread for 20 seconds ends the process.
+    /// [`eventually`](Self::eventually) fails at once and says why. A thread that is blocked for 30 seconds ends the process.
     pub fn run<E: Display + Send + 'static>(
         &self,
         operator: impl Future<Output = std::result::Result<(), E>> + Send + 'static,

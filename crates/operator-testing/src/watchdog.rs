@@ -6,12 +6,12 @@ use std::io::Write;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// On the machine's clock. A reconciliation that computes for so long without an await stops all others, the renewal of the lease, and
-/// `/healthz`.
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// How often the runtime is asked whether it runs.
+/// How often the runtime is asked whether it runs, on the machine's clock.
 const INTERVAL: Duration = Duration::from_secs(1);
+
+/// For how many intervals it may owe the answer. Code that computes for so long without an await stops all other tasks, the renewal of the
+/// lease, and `/healthz`. Intervals are counted, not the time: a debugger or a suspended machine stops this thread too, and counts as one.
+const PATIENCE: usize = 30;
 
 /// The exit code of a test that failed.
 const FAILED: i32 = 101;
@@ -25,13 +25,18 @@ pub(crate) fn watch() {
     let test = std::thread::current().name().unwrap_or("a test").to_owned();
     let watched = move || {
         while ask.send(()).is_ok() {
-            match answers.recv_timeout(PATIENCE) {
-                Ok(()) => {}
-                Err(RecvTimeoutError::Disconnected) => return,
-                Err(RecvTimeoutError::Timeout) => end(&test),
+            let mut intervals = std::iter::repeat_with(|| answers.recv_timeout(INTERVAL));
+            let answer = intervals
+                .by_ref()
+                .take(PATIENCE)
+                .find(|it| *it != Err(RecvTimeoutError::Timeout));
+            match answer {
+                Some(Ok(())) => {}
+                Some(Err(_)) => return,
+                None => end(&test),
             }
             // nothing is sent meanwhile, but the end of the runtime is noticed at once
-            if answers.recv_timeout(INTERVAL) == Err(RecvTimeoutError::Disconnected) {
+            if intervals.next() == Some(Err(RecvTimeoutError::Disconnected)) {
                 return;
             }
         }
@@ -44,7 +49,7 @@ pub(crate) fn watch() {
 
 fn end(test: &str) -> ! {
     let message = format!(
-        "\n{test}: the operator has blocked its thread for {PATIENCE:?}: nothing else runs meanwhile, and the test cannot go on\n\
+        "\n{test}: its thread has been blocked for {PATIENCE} s, by the operator or by the test itself: no other task runs meanwhile\n\
          help: use the asynchronous form of what waits (tokio::time::sleep, an async client), or tokio::task::spawn_blocking\n"
     );
     // not by `eprintln!`, which the test would capture, and whose end nobody sees
