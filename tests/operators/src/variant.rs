@@ -1,4 +1,4 @@
-//! The operators, by the names that `VARIANT` has and that `variants.yaml` lists.
+//! The operators, by the names that `VARIANT` has and that the file `variants` lists.
 
 macro_rules! variants {
     ($($variant:ident = $name:literal,)*) => {
