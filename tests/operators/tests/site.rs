@@ -15,10 +15,10 @@ use serde_json::json;
 async fn site_follows_its_deployment() -> Result<()> {
     let server = Server::start().await?;
     server
-        .install("{apiVersion: v1, kind: Namespace, metadata: {name: team-a}}")
+        .install("{apiVersion: v1, kind: Namespace, metadata: {name: 'team-a'}}")
         .await?;
     server
-        .install("{apiVersion: v1, kind: Namespace, metadata: {name: team-b}}")
+        .install("{apiVersion: v1, kind: Namespace, metadata: {name: 'team-b'}}")
         .await?;
     server.install_kustomization("manifests").await?;
     // the operator has only the rights of its own service account

@@ -56,7 +56,7 @@ impl Stage {
             };
             for name in &trial.namespaces {
                 let object =
-                    format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: {name}}}}}");
+                    format!("{{apiVersion: v1, kind: Namespace, metadata: {{name: '{name}'}}}}");
                 let made = server.install(&object).await;
                 made.unwrap_or_else(|error| panic!("the namespace {name}: {error}"));
             }
