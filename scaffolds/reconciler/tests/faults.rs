@@ -27,8 +27,9 @@ fn memcached_survives_every_fault() {
 
 #[test]
 fn memcached_is_followed() {
-    let sample = include_str!("../manifests/samples/memcacheds.cache.example.com.yaml");
-    trial().sample(sample).assert_conforms(alone);
+    let sample = "manifests/samples/memcacheds.cache.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_conforms(alone);
 }
 
 #[test]
@@ -40,8 +41,9 @@ fn cache_policy_survives_every_fault() {
 
 #[test]
 fn cache_policy_is_followed() {
-    let sample = include_str!("../manifests/samples/cachepolicies.cache.example.com.yaml");
-    trial().sample(sample).assert_conforms(alone);
+    let sample = "manifests/samples/cachepolicies.cache.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_conforms(alone);
 }
 
 #[test]

@@ -7,63 +7,75 @@
 use std::time::Duration;
 
 use kube::Client;
-use operator_runtime::{Operator, Settings};
+use operator_runtime::Settings;
 use operator_testing::{Outcomes, Trial};
 
-use operators as project;
+mod support;
 
 const NAME: &str = "operators";
 const KINDS: [&str; 2] = ["Page.web.example.com", "Site.web.example.com"];
-const NAMESPACES: [&str; 2] = ["team-a", "team-b"];
 
 #[test]
 fn page_survives_every_fault() {
-    let sample = include_str!("../manifests/samples/pages.web.example.com.yaml");
-    trial().sample(sample).assert_converges(alone);
+    let sample = "manifests/samples/pages.web.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_converges(alone);
 }
 
 #[test]
 fn page_is_followed() {
-    let sample = include_str!("../manifests/samples/pages.web.example.com.yaml");
-    trial().sample(sample).assert_conforms(alone);
+    let sample = "manifests/samples/pages.web.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_conforms(alone);
 }
 
 #[test]
 fn site_survives_every_fault() {
-    let sample = include_str!("../manifests/samples/sites.web.example.com.yaml");
-    trial().sample(sample).assert_converges(alone);
+    let sample = "manifests/samples/sites.web.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_converges(alone);
 }
 
 #[test]
 fn site_is_followed() {
-    let sample = include_str!("../manifests/samples/sites.web.example.com.yaml");
-    trial().sample(sample).assert_conforms(alone);
+    let sample = "manifests/samples/sites.web.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_conforms(alone);
 }
 
 #[test]
 fn another_replica_may_take_the_lease() {
-    let sample = include_str!("../manifests/samples/pages.web.example.com.yaml");
-    trial().sample(sample).assert_yields(elected);
+    let sample = "manifests/samples/pages.web.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_yields(elected);
 }
 
 #[test]
 fn every_right_is_needed() {
     let mut trial = trial();
-    let sample = include_str!("../manifests/samples/pages.web.example.com.yaml");
-    trial = trial.sample(sample);
-    let sample = include_str!("../manifests/samples/sites.web.example.com.yaml");
-    trial = trial.sample(sample);
+    let sample = "manifests/samples/pages.web.example.com.yaml";
+    trial = trial.sample_file(sample);
+    let sample = "manifests/samples/sites.web.example.com.yaml";
+    trial = trial.sample_file(sample);
+    let declared = [
+        r#"{"kind":"Page","key":"owns","entry":"v1/ConfigMap","group":"","resource":"configmaps","verbs":["get","list","watch","create","patch"]}"#,
+        r#"{"kind":"Site","key":"owns","entry":"apps/v1/Deployment","group":"apps","resource":"deployments","verbs":["get","list","watch","create","patch"]}"#,
+        r#"{"kind":"Site","key":"owns","entry":"v1/ConfigMap","group":"","resource":"configmaps","verbs":["get","list","watch","create","patch"]}"#,
+        r#"{"kind":"Site","key":"watches","entry":"v1/Secret","group":"","resource":"secrets","verbs":["list","watch"]}"#,
+    ];
     let written = [
         r#"{"apiGroups":[""],"resources":["secrets"],"verbs":["get"]}"#,
         r#"{"apiGroups":[""],"resources":["configmaps"],"verbs":["create","delete"]}"#,
     ];
+    let trial = trial.declares(&declared);
     trial.assert_rights_are_needed(&written, elected);
 }
 
 fn trial() -> Trial {
     let user = format!("system:serviceaccount:{NAME}:{NAME}");
     let trial = Trial::new("manifests", &user).reconciles(&KINDS);
-    trial.in_namespaces(&NAMESPACES)
+    let trial = trial.in_namespaces(&support::NAMESPACES);
+    trial.fixtures("tests/fixtures")
 }
 
 async fn alone(client: Client, outcomes: Outcomes) -> anyhow::Result<()> {
@@ -80,11 +92,6 @@ async fn elected(client: Client, outcomes: Outcomes) -> anyhow::Result<()> {
     run(client, outcomes, settings).await
 }
 
-async fn run(client: Client, outcomes: Outcomes, mut settings: Settings) -> anyhow::Result<()> {
-    settings.namespaces = NAMESPACES.map(str::to_owned).to_vec();
-    let connected = Operator::new(NAME, settings, client).on_reconciled(move |it| {
-        outcomes.report(it.group, it.kind, it.namespace, it.name, it.result);
-    });
-    let operator = project::operator(connected, project::Options::default());
-    operator.run().await
+async fn run(client: Client, outcomes: Outcomes, settings: Settings) -> anyhow::Result<()> {
+    support::operator(client, settings, outcomes).run().await
 }

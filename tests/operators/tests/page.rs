@@ -6,33 +6,20 @@ use kube::{
     Api, ResourceExt,
     api::{DeleteParams, ListParams, ObjectMeta, Patch, PatchParams, PostParams},
 };
-use operator_runtime::{Operator, Settings};
-use operator_testing::{Server, sample};
-use operators::{Options, api::page::v1::Page, operator};
+use operator_testing::sample_file;
+use operators::api::page::v1::Page;
 use serde_json::json;
+
+mod support;
 
 #[tokio::test]
 async fn page_keeps_its_config_map() -> Result<()> {
-    let server = Server::start().await?;
-    server
-        .install("{apiVersion: v1, kind: Namespace, metadata: {name: 'team-a'}}")
-        .await?;
-    server
-        .install("{apiVersion: v1, kind: Namespace, metadata: {name: 'team-b'}}")
-        .await?;
-    server.install_kustomization("manifests").await?;
-    // the operator has only the rights of its own service account
-    let client = server.client_as("system:serviceaccount:operators:operators");
-    let mut settings = Settings::for_tests();
-    settings.namespaces = vec!["team-a".into(), "team-b".into()];
-    let connected = Operator::new("operators", settings, client);
-    server.run(operator(connected, Options::default()).run());
+    // the operator, on a server with its manifests and fixtures; it has only the permissions of its service account
+    let server = support::start().await?;
 
-    let page: Page = sample(include_str!(
-        "../manifests/samples/pages.web.example.com.yaml"
-    ))?;
+    let page: Page = sample_file("manifests/samples/pages.web.example.com.yaml")?;
     let name = page.name_any();
-    let config_maps: Api<ConfigMap> = Api::namespaced(server.client(), "team-a");
+    let config_maps: Api<ConfigMap> = Api::namespaced(server.client(), support::NAMESPACES[0]);
 
     // somebody else's ConfigMap has the name
     let metadata = ObjectMeta {
@@ -44,7 +31,7 @@ async fn page_keeps_its_config_map() -> Result<()> {
         ..Default::default()
     };
     let others = config_maps.create(&PostParams::default(), &others).await?;
-    let pages: Api<Page> = Api::namespaced(server.client(), "team-a");
+    let pages: Api<Page> = Api::namespaced(server.client(), support::NAMESPACES[0]);
     pages.create(&PostParams::default(), &page).await?;
     let events: Api<Event> = Api::all(server.client());
     server

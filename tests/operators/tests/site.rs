@@ -6,37 +6,24 @@ use kube::{
     Api, ResourceExt,
     api::{DeleteParams, Patch, PatchParams, PostParams},
 };
-use operator_runtime::{Operator, Settings};
-use operator_testing::{Server, condition, sample};
-use operators::{Options, api::site::v1::Site, operator};
+use operator_testing::{condition, sample_file};
+use operators::api::site::v1::Site;
 use serde_json::json;
+
+mod support;
 
 #[tokio::test]
 async fn site_follows_its_deployment() -> Result<()> {
-    let server = Server::start().await?;
-    server
-        .install("{apiVersion: v1, kind: Namespace, metadata: {name: 'team-a'}}")
-        .await?;
-    server
-        .install("{apiVersion: v1, kind: Namespace, metadata: {name: 'team-b'}}")
-        .await?;
-    server.install_kustomization("manifests").await?;
-    // the operator has only the rights of its own service account
-    let client = server.client_as("system:serviceaccount:operators:operators");
-    let mut settings = Settings::for_tests();
-    settings.namespaces = vec!["team-a".into(), "team-b".into()];
-    let connected = Operator::new("operators", settings, client);
-    server.run(operator(connected, Options::default()).run());
+    // the operator, on a server with its manifests and fixtures; it has only the permissions of its service account
+    let server = support::start().await?;
 
-    let site: Site = sample(include_str!(
-        "../manifests/samples/sites.web.example.com.yaml"
-    ))?;
-    let sites: Api<Site> = Api::namespaced(server.client(), "team-a");
+    let site: Site = sample_file("manifests/samples/sites.web.example.com.yaml")?;
+    let sites: Api<Site> = Api::namespaced(server.client(), support::NAMESPACES[0]);
     let site = sites.create(&PostParams::default(), &site).await?;
     let name = site.name_any();
 
     // the child comes to be
-    let deployments: Api<Deployment> = Api::namespaced(server.client(), "team-a");
+    let deployments: Api<Deployment> = Api::namespaced(server.client(), support::NAMESPACES[0]);
     let deployment = server
         .eventually("the Deployment is made", async || {
             deployments.get_opt(&name).await.ok()?
