@@ -91,13 +91,12 @@ impl Trial {
             compare(&scene.state().await, "after its spec was changed")?;
             observed(&scene).await
         }));
-        for number in 0..writes.len().min(EDITS) {
+        for (number, write) in writes.iter().enumerate().take(EDITS) {
             check(stage.runtime().block_on(async {
                 let scene = scene().await;
-                scene.faults.edit_before(number, &writes[number], &edited);
+                scene.faults.edit_before(number, write, &edited);
                 scene.install(scene.sample()).await;
                 scene.rest("its spec was changed by another").await?;
-                let write = &writes[number];
                 compare(
                     &scene.state().await,
                     &format!("after its spec was changed just before the operator's write number {} of it, {write}", number + 1),
