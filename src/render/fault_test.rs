@@ -30,8 +30,9 @@ struct Test {
     name: String,
     /// The statements that have the sample, and the error with which it fails if it does.
     sample: String,
-    /// Above a function that rustfmt passes over.
-    skip: &'static str,
+    /// Above each of its functions that rustfmt passes over.
+    skip_faults: &'static str,
+    skip_followed: &'static str,
     /// The call that adds it to a trial.
     add: &'static str,
 }
@@ -48,7 +49,8 @@ pub fn text<'a>(
             let sample = typed.sample.as_ref()?;
             let name = typed.module.trim_end_matches('_').to_owned();
             Some(Test {
-                skip: skip(&format!("fn {name}_survives_every_fault() {{\n")),
+                skip_faults: skip(&format!("fn {name}_survives_every_fault() {{\n")),
+                skip_followed: skip(&format!("fn {name}_is_followed() {{\n")),
                 name,
                 sample: let_literal("sample", &format!("manifests/samples/{sample}"))
                     + &typed
