@@ -10,7 +10,7 @@ use operator_testing::Server;
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::{DELAY, api, install, members, patch, pods, server};
+use super::{DELAY, api, deployment, install, members, patch, pods, server};
 
 fn job(spec: Value) -> Value {
     let containers = json!([{"name": "main", "image": "work:1"}]);
@@ -261,6 +261,21 @@ async fn a_cron_job_starts_jobs_at_its_times_and_keeps_some() {
     jobs(&server).await;
     sleep(3 * DELAY).await;
     assert_eq!(jobs(&server).await.len(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cron_job_waits_for_its_time_beside_a_pod_that_is_ready_just_before() {
+    const TIME: i128 = 600_000_000_000;
+    let server = server();
+    install(&server, cron_job(json!({}))).await;
+    let until = TIME - Timestamp::now().as_nanosecond() % TIME;
+    let until = Duration::from_nanos(u64::try_from(until + TIME).unwrap());
+    sleep(until - DELAY - DELAY / 8).await;
+    let before = jobs(&server).await.len();
+    install(&server, deployment(1)).await;
+    // the pod is ready an eighth of a delay before the CronJob's next time
+    sleep(2 * DELAY).await;
+    assert_eq!(jobs(&server).await.len(), before + 1);
 }
 
 #[tokio::test(start_paused = true)]

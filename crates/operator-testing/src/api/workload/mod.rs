@@ -90,8 +90,20 @@ impl State {
             clock::at(at, || {
                 self.reconcile(&key, true);
                 // What nobody could see one by one is followed by what follows from it once.
-                while let Some((key, _)) = self.next_due(now.min(at + instant)) {
-                    self.reconcile(&key, true);
+                let mut done = BTreeSet::from([key]);
+                let mut again = Vec::new();
+                while let Some((key, due)) = self.next_due(now.min(at + instant)) {
+                    if done.insert(key.clone()) {
+                        self.reconcile(&key, true);
+                    } else {
+                        // It waits for its own time, which this clock does not come to.
+                        again.push((key, due));
+                    }
+                }
+                if let Some(workloads) = &mut self.workloads {
+                    for (key, due) in again {
+                        workloads.timers.set(&key, due);
+                    }
                 }
                 self.work();
             });
