@@ -1,6 +1,6 @@
 //! One run of an operator, from its start to its rest.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -65,6 +65,7 @@ impl Trial {
             let server = stage.server(self);
             if stage.is_real() {
                 self.free_lease(&server).await;
+                self.collect(&server).await;
             }
             let faults = Faults::new(course.schedule.clone(), &self.user, &server);
             let start = || {
@@ -98,6 +99,32 @@ impl Trial {
             let deleted = server.uninstall(&lease.to_string()).await;
             deleted.unwrap_or_else(|error| panic!("the lease: {error}"));
         }
+    }
+
+    /// On a server that runs share, the garbage collector may not have come to what the samples of the last one controlled, if it has one
+    /// at all. An owner that a later list does not have is gone.
+    async fn collect(&self, server: &Server) {
+        let controlled = server.objects().await;
+        let later = server.objects().await;
+        let uids: BTreeSet<&str> = later
+            .values()
+            .filter_map(|it| uid(&it["metadata"]))
+            .collect();
+        let samples = self.samples.iter().map(|sample| documents(&sample.text));
+        let samples: Vec<Value> = samples.flatten().flatten().collect();
+        let is_left = |object: &Value| {
+            let owners = object["metadata"]["ownerReferences"].as_array();
+            owners.into_iter().flatten().any(|owner| {
+                let is_of_sample = |sample: &Value| {
+                    sample["apiVersion"] == owner["apiVersion"] && sample["kind"] == owner["kind"]
+                };
+                owner["controller"] == true
+                    && samples.iter().any(is_of_sample)
+                    && uid(owner).is_none_or(|uid| !uids.contains(uid))
+            })
+        };
+        let left: Vec<Arc<Value>> = controlled.into_values().filter(|it| is_left(it)).collect();
+        delete(server, &left).await;
     }
 
     /// What happens to the sample. Out: the states at rest, how much was asked before its end, and why there was no rest.
@@ -203,6 +230,10 @@ pub(super) async fn content(server: &Server, before: &Objects) -> Result<(), Str
         })
     });
     complaint.map_or(Ok(()), Err)
+}
+
+fn uid(of: &Value) -> Option<&str> {
+    of["uid"].as_str()
 }
 
 /// As a Deployment does: when the operator ends, another takes its place a second later.
