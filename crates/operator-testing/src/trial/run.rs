@@ -106,6 +106,10 @@ impl Trial {
     async fn collect(&self, server: &Server) {
         let controlled = server.objects().await;
         let later = server.objects().await;
+        if later.is_empty() {
+            // it could not be listed, and says nothing about owners
+            return;
+        }
         let uids: BTreeSet<&str> = later
             .values()
             .filter_map(|it| uid(&it["metadata"]))
