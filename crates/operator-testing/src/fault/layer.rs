@@ -169,6 +169,11 @@ impl Faults {
         self.lock().edit = Some((number, request.clone(), yaml.to_owned()));
     }
 
+    /// Whether the edit still waits for its request.
+    pub fn awaits_edit(&self) -> bool {
+        self.lock().edit.is_some()
+    }
+
     /// What is to be applied before this request.
     fn edit_due(&self, request: &Request) -> Option<String> {
         let mut state = self.lock();
