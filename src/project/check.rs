@@ -207,7 +207,8 @@ const VERBS: [&str; 15] = [
 
 /// The verb that was probably meant; `None` for a verb, and for a word that may be one of somebody's own.
 fn misspelt(verb: &str) -> Option<&'static str> {
-    if VERBS.contains(&verb) {
+    // those of constrained impersonation, such as `impersonate:user-info`, and others with a prefix
+    if VERBS.contains(&verb) || verb.contains(':') {
         return None;
     }
     let likeness = |known: &str| strsim::jaro_winkler(known, &verb.to_lowercase());
