@@ -167,8 +167,8 @@ impl File<'_> {
 fn parents(scope: Scope) -> String {
     let (which, chosen) = match scope {
         Scope::Namespaced => (
-            "all in the namespace of `changed`",
-            "objects\n            .iter()\n            .filter(|object| object.metadata.namespace == changed.metadata.namespace)",
+            "all in the namespace of `changed`, or all if it has none",
+            "objects.iter().filter(|object| {\n            let namespace = &changed.metadata.namespace;\n            namespace.is_none() || object.metadata.namespace == *namespace\n        })",
         ),
         Scope::Cluster => ("all of them", "objects.iter()"),
     };
