@@ -45,7 +45,26 @@ impl Server {
     /// # Errors
     /// With the file's name.
     pub async fn install_fixtures(&self, folder: impl AsRef<Path>) -> Result<()> {
-        self.apply_files(objects(folder.as_ref())?).await
+        self.install_fixtures_in(folder, self.namespace()).await
+    }
+
+    /// As [`install_fixtures`](Self::install_fixtures), with the namespace of the objects that name none: one that the operator watches.
+    ///
+    /// # Errors
+    /// With the file's name.
+    pub async fn install_fixtures_in(
+        &self,
+        folder: impl AsRef<Path>,
+        namespace: &str,
+    ) -> Result<()> {
+        let mut objects = objects(folder.as_ref())?;
+        for (_, object) in &mut objects {
+            // that of a cluster-scoped object is taken off again
+            if object["metadata"]["namespace"].is_null() && object["metadata"].is_object() {
+                object["metadata"]["namespace"] = namespace.into();
+            }
+        }
+        self.apply_files(objects).await
     }
 }
 

@@ -42,6 +42,16 @@ async fn all_files_and_documents_are_applied() {
 }
 
 #[tokio::test]
+async fn a_fixture_without_a_namespace_goes_to_the_one_that_is_asked_for() {
+    let objects = "{apiVersion: v1, kind: Namespace, metadata: {name: team}}\n---\n{apiVersion: v1, kind: Secret, metadata: {name: a}}\n";
+    let folder = folder("placed", &[("a.yaml", objects)]);
+    let server = Server::in_memory();
+    server.install_fixtures_in(folder, "team").await.unwrap();
+    let secrets: Api<Secret> = Api::namespaced(server.client(), "team");
+    secrets.get("a").await.unwrap();
+}
+
+#[tokio::test]
 async fn a_fixture_that_is_refused_names_its_file() {
     let folder = folder(
         "refused",

@@ -9,7 +9,7 @@ use tokio::runtime::Runtime;
 
 use super::Trial;
 use crate::api::ApiServer;
-use crate::fixture::{self, one_object};
+use crate::fixture::one_object;
 use crate::real::Real;
 use crate::server::Server;
 
@@ -113,7 +113,6 @@ impl Trial {
         let Some(folder) = &self.fixtures else {
             return Ok(());
         };
-        let objects = fixture::objects(folder)?;
         let mut namespaces: BTreeSet<String> = BTreeSet::new();
         for sample in &self.samples {
             let named = one_object(&sample.text)?["metadata"]["namespace"].clone();
@@ -121,13 +120,7 @@ impl Trial {
             namespaces.insert(named.to_owned());
         }
         for namespace in namespaces {
-            let placed = objects.iter().cloned().map(|(path, mut object)| {
-                if object["metadata"]["namespace"].is_null() && object["metadata"].is_object() {
-                    object["metadata"]["namespace"] = namespace.as_str().into();
-                }
-                (path, object)
-            });
-            server.apply_files(placed.collect()).await?;
+            server.install_fixtures_in(folder, &namespace).await?;
         }
         Ok(())
     }

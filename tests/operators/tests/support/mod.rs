@@ -23,7 +23,9 @@ pub async fn start() -> anyhow::Result<Server> {
         server.install(&namespace.to_string()).await?;
     }
     server.install_kustomization("manifests").await?;
-    server.install_fixtures("tests/fixtures").await?;
+    server
+        .install_fixtures_in("tests/fixtures", NAMESPACES[0])
+        .await?;
     let client = server.client_as(&format!("system:serviceaccount:{NAME}:{NAME}"));
     let operator = operator(client, Settings::for_tests(), server.outcomes());
     server.run(operator.run());
