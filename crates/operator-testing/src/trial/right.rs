@@ -107,7 +107,7 @@ impl Trial {
 /// Fails with the rights that nothing needs, and names those for which somebody answers.
 fn tell(unseen: &BTreeSet<Right>, excused: &BTreeSet<Right>, declared: &[Declared]) {
     for right in excused {
-        println!("unseen, but written by a person: {right}");
+        println!("not exercised, but allowed by your `rules`: {right}");
     }
     let named: Vec<String> = unseen.iter().map(|right| format!("  {right}")).collect();
     let Some(first) = unseen.first() else {
