@@ -39,7 +39,7 @@ pub struct Args {
     /// Uses the current context of your kubeconfig, and its rights, instead of a server in memory
     #[arg(long)]
     cluster: bool,
-    /// Applies no samples
+    /// Applies no samples and no fixtures
     #[arg(long)]
     no_samples: bool,
     /// Applies the objects of a file or folder too, once, such as definitions of kinds that the operator works with
