@@ -49,7 +49,9 @@ fn a_misspelt_name_in_the_state_has_its_line_and_the_nearest() {
         assert_eq!(files(&p), before, "{word}");
     }
     // a verb of somebody's own is no mistake
-    let own = rule(r#"{ apiGroups = ["x.io"], resources = ["oxen"], verbs = ["yoke", "impersonate:user-info"] }"#);
+    let own = rule(
+        r#"{ apiGroups = ["x.io"], resources = ["oxen"], verbs = ["yoke", "impersonate:user-info"] }"#,
+    );
     fs::write(p.join("operator.toml"), own).unwrap();
     ok(&p, "regenerate");
 }

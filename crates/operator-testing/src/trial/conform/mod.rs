@@ -77,9 +77,13 @@ impl Trial {
             let alone = scene.state().await;
 
             let passers_by = scene.passers_by().await;
-            scene.rest("objects of the kinds that it watches were created").await?;
+            scene
+                .rest("objects of the kinds that it watches were created")
+                .await?;
             scene.uninstall(&passers_by).await;
-            scene.rest("objects of the kinds that it watches were deleted").await?;
+            scene
+                .rest("objects of the kinds that it watches were deleted")
+                .await?;
 
             let second = renamed(scene.sample());
             // a kind may admit one name alone, as by a CEL rule
