@@ -5,7 +5,8 @@ use std::{fmt, net::SocketAddr, time::Duration};
 /// Why a reconciliation did not reach the desired state.
 ///
 /// Errors are tried again with a delay that grows for each object, except those that
-/// [are permanent](Error::is_permanent): these wait until the object, or something it owns, changes.
+/// [are permanent](Error::is_permanent): these wait until the object changes, or a child of it, or a watched object for which
+/// [`parents`](crate::Reconciler::parents) gives it.
 ///
 /// Any error that `anyhow` takes becomes one with `?`; [`Error::temporary`] and [`Error::permanent`] say when to try again:
 ///
@@ -37,7 +38,7 @@ pub enum Error {
     #[error("{0}")]
     Json(#[from] serde_json::Error),
 
-    /// Trying again is of no use until the object, or something it owns, changes.
+    /// Trying again is of no use until a change calls the reconciler.
     #[error("{}", chain_message(&**.0))]
     Permanent(#[source] anyhow::Error),
 
@@ -103,7 +104,8 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// An error that only a change of the object, or of what it owns, can resolve.
+    /// An error that only a change can resolve: of the object, of a child, or of a watched object for which
+    /// [`parents`](crate::Reconciler::parents) gives it.
     pub fn permanent(source: impl Into<anyhow::Error>) -> Self {
         Self::Permanent(source.into())
     }

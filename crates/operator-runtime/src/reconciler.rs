@@ -36,8 +36,9 @@ pub trait Reconciler: Send + Sync + 'static {
 
     /// Makes the world match `object`.
     ///
-    /// It is called after the start, and after every change to the object or to what it owns, but not on an
-    /// object that is being deleted; and never twice at once for one object.
+    /// It is called after the start; after every change to the object, to what it owns, and to a watched object for which
+    /// [`parents`](Self::parents) gives it; after an error, with a growing delay; and after the time of [`Action::requeue`]. It is not
+    /// called on an object that is being deleted, and never twice at once for one object.
     fn reconcile(
         &self,
         object: Arc<Self::Resource>,
@@ -46,6 +47,9 @@ pub trait Reconciler: Send + Sync + 'static {
 
     /// Undoes what the garbage collector cannot, before the object goes. It may be called again after it
     /// succeeded, and is called only if there is a [`FINALIZER`](Self::FINALIZER).
+    ///
+    /// The finalizer stays as long as this returns an error. A cleanup that waits for something returns
+    /// [`Error::temporary`](crate::Error::temporary) with the time until it looks again.
     fn cleanup(
         &self,
         _object: Arc<Self::Resource>,

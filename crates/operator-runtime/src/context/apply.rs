@@ -81,7 +81,8 @@ impl Context {
     /// Deletes a child, if there is one that the reconciled object controls.
     ///
     /// The role of a generated project has no `delete` on what is owned, as the garbage collector does that; add a rule with it
-    /// to the kind's `rules` in `operator.toml`.
+    /// to the kind in `operator.toml`, such as
+    /// `rules = [{ apiGroups = [""], resources = ["configmaps"], verbs = ["delete"] }]`.
     ///
     /// ```
     /// # use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
