@@ -201,7 +201,7 @@ impl Evolution {
         if let Some(last) = reports.last_mut() {
             let count: usize = self.kinds.iter().map(Evolved::breaking).sum();
             last.help = Some(format!(
-                "nothing was written, as {count} breaking change{} not allowed: mend the spec, or take it with --allow-breaking",
+                "nothing was written, as {count} breaking change{} not allowed: correct the spec, or take it with --allow-breaking",
                 if count == 1 { " is" } else { "s are" }
             ));
         }

@@ -58,7 +58,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
                     "kind": kind.kind, "group": kind.group, "plural": api.names.plural, "scope": scope(api.scope),
                     "versions": kind.versions, "module": format!("api::{}", kind.module_name()), "spec": kind.spec,
                     "scaffold": kind.scaffold, "schema": kind.schema, "cleanup": kind.cleanup,
-                    "owns": kind.owns, "watches": kind.watches, "reads": kind.reads,
+                    "owns": kind.owns, "watches": kind.watches, "reads": kind.reads, "keeps": kind.keeps,
                     "diagnostics": reports.iter().filter(|found| found.subject == Some(kind.full_name()))
                         .map(Report::json).collect::<Vec<_>>(),
                 })
@@ -105,7 +105,11 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
                     list(&kind.owns)
                 );
                 let reads: Vec<String> = kind.reads.iter().map(ToString::to_string).collect();
-                for (name, names) in [("watches", &kind.watches), ("reads", &reads)] {
+                for (name, names) in [
+                    ("watches", &kind.watches),
+                    ("reads", &reads),
+                    ("keeps", &kind.keeps),
+                ] {
                     if !names.is_empty() {
                         text += &format!("  {name:<9} {}\n", list(names));
                     }

@@ -292,6 +292,7 @@ pub fn kind(api: &Api, chosen: &Chosen, present: &[Kind]) -> Result<Kind, Failur
         owns: vec![],
         watches: vec![],
         reads: vec![],
+        keeps: vec![],
         sample_fails: None,
         rules: vec![],
     };

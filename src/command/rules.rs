@@ -1,10 +1,10 @@
-//! Resources in the `rules` of `operator.toml` that nobody has, with the name that was probably meant.
+//! Names in the `rules` of `operator.toml` that nobody has, with the name that was probably meant.
 
 use super::open::{Open, STATE};
 use crate::{
     diagnostic::{Code, Place, Report, Severity},
     disk,
-    project::{Misnamed, Rule, misnamed},
+    project::{Misnamed, misnamed},
 };
 
 /// RBAC takes any name, and a role with a misspelt one permits nothing.
@@ -17,17 +17,12 @@ pub fn reports(open: &Open) -> Vec<Report> {
     let mut reports = vec![];
     for (index, kind) in open.state.state.kinds.iter().enumerate() {
         for (number, rule) in kind.rules.iter().enumerate() {
-            let Rule {
-                api_groups,
-                resources,
-                ..
-            } = rule;
             for Misnamed {
                 key,
                 index: word,
                 message,
                 help,
-            } in misnamed(api_groups, resources, &open.apis)
+            } in misnamed(rule, &open.apis)
             {
                 let range = document.as_ref().and_then(|document| {
                     let rules = document.get("kind")?.get(index)?.get("rules")?;

@@ -38,8 +38,6 @@ pub enum StateError {
     Image(String),
     #[error("a rule of {0} has no verbs")]
     NoVerbs(String),
-    #[error("`{0}` is not a verb of Kubernetes; did you mean `{1}`?")]
-    Verb(String, &'static str),
     #[error("operator.toml was written by cargo-operator {0}, which is newer than this, {this}", this = env!("CARGO_PKG_VERSION"))]
     Newer(String),
     #[error("`{0}` is no version of cargo-operator")]
@@ -63,7 +61,6 @@ impl StateError {
             | Self::Name(word)
             | Self::Word(word)
             | Self::Module(word)
-            | Self::Verb(word, _)
             | Self::Namespace(word)
             | Self::Image(word)
             | Self::Newer(word)
@@ -95,9 +92,6 @@ impl StateError {
             Self::NoNamespaces => "write \"all\", \"own\" or at least one name",
             Self::Namespace(_) => "use lower-case letters, digits and `-`, 63 at most",
             Self::Image(_) => IMAGE_HELP,
-            Self::Verb(..) => {
-                "correct the verb; one that is like none of Kubernetes is taken as it is"
-            }
             Self::NoVerbs(_) => "name what it allows: `verbs = [\"get\"]`",
             Self::Newer(_) => "install that version, or set `tool` back if that is what you want",
             Self::Tool(_) => {
@@ -145,10 +139,6 @@ impl State {
             if kind.rules.iter().any(|rule| rule.verbs.is_empty()) {
                 return Err(StateError::NoVerbs(kind.full_name()));
             }
-            let mut verbs = kind.rules.iter().flat_map(|rule| &rule.verbs);
-            if let Some((verb, near)) = verbs.find_map(|verb| Some((verb, misspelt(verb)?))) {
-                return Err(StateError::Verb(verb.clone(), near));
-            }
             let earlier = &self.kinds[..index];
             if earlier
                 .iter()
@@ -183,39 +173,6 @@ impl State {
         }
         Ok(())
     }
-}
-
-/// The verbs of requests, and those that RBAC asks for itself
-/// (<https://kubernetes.io/docs/reference/access-authn-authz/authorization/#determine-the-request-verb>).
-const VERBS: [&str; 15] = [
-    "*",
-    "approve",
-    "attest",
-    "bind",
-    "create",
-    "delete",
-    "deletecollection",
-    "escalate",
-    "get",
-    "impersonate",
-    "list",
-    "patch",
-    "sign",
-    "update",
-    "watch",
-];
-
-/// The verb that was probably meant; `None` for a verb, and for a word that may be one of somebody's own.
-fn misspelt(verb: &str) -> Option<&'static str> {
-    // those of constrained impersonation, such as `impersonate:user-info`, and others with a prefix
-    if VERBS.contains(&verb) || verb.contains(':') {
-        return None;
-    }
-    let likeness = |known: &str| strsim::jaro_winkler(known, &verb.to_lowercase());
-    let known = VERBS.into_iter();
-    known
-        .max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
-        .filter(|known| likeness(known) > 0.87)
 }
 
 /// What an image's name must be, for an error.

@@ -1,14 +1,14 @@
-//! Names in RBAC rules that are probably misspelt: of groups and resources that Kubernetes or the project has under a like name.
+//! Words of RBAC rules that are probably misspelt: groups and resources that Kubernetes or the project has under a like name, and verbs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::builtin::BUILTIN;
+use super::{builtin::BUILTIN, state::Rule};
 use crate::crd::Api;
 
 /// A word of a rule that was probably meant otherwise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misnamed {
-    /// `apiGroups` or `resources`.
+    /// `apiGroups`, `resources` or `verbs`.
     pub key: &'static str,
     pub index: usize,
     pub message: String,
@@ -25,7 +25,22 @@ struct Group<'a> {
 }
 
 /// A word is told only where the one that was meant is plain: there are kinds that this tool does not know.
-pub fn misnamed(groups: &[String], resources: &[String], apis: &[Api]) -> Vec<Misnamed> {
+pub fn misnamed(rule: &Rule, apis: &[Api]) -> Vec<Misnamed> {
+    let mut found = misnamed_resources(&rule.api_groups, &rule.resources, apis);
+    for (index, verb) in rule.verbs.iter().enumerate() {
+        if let Some(near) = near_verb(verb) {
+            found.push(Misnamed {
+                key: "verbs",
+                index,
+                message: format!("`{verb}` is not a verb of Kubernetes"),
+                help: format!("write \"{near}\", unless it is a verb of your own"),
+            });
+        }
+    }
+    found
+}
+
+fn misnamed_resources(groups: &[String], resources: &[String], apis: &[Api]) -> Vec<Misnamed> {
     let known = known(apis);
     let mut found = vec![];
     for (index, group) in groups.iter().enumerate() {
@@ -136,6 +151,39 @@ fn is_near(known: &str, word: &str) -> bool {
     strsim::osa_distance(known, word) <= most
 }
 
+/// The verbs of requests, and those that RBAC asks for itself
+/// (<https://kubernetes.io/docs/reference/access-authn-authz/authorization/#determine-the-request-verb>).
+const VERBS: [&str; 15] = [
+    "*",
+    "approve",
+    "attest",
+    "bind",
+    "create",
+    "delete",
+    "deletecollection",
+    "escalate",
+    "get",
+    "impersonate",
+    "list",
+    "patch",
+    "sign",
+    "update",
+    "watch",
+];
+
+/// The verb that was probably meant; `None` for a verb, and for a word that may be one of somebody's own.
+fn near_verb(verb: &str) -> Option<&'static str> {
+    // those of constrained impersonation, such as `impersonate:user-info`, and others with a prefix
+    if VERBS.contains(&verb) || verb.contains(':') {
+        return None;
+    }
+    let likeness = |known: &str| strsim::jaro_winkler(known, &verb.to_lowercase());
+    let known = VERBS.into_iter();
+    known
+        .max_by(|a, b| likeness(a).total_cmp(&likeness(b)))
+        .filter(|known| likeness(known) > 0.87)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -144,7 +192,7 @@ mod tests {
         let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
         let (groups, resources): (Vec<String>, Vec<String>) = (owned(groups), owned(resources));
         let widget = crate::crd::read("", include_str!("../../tests/crds/widget.yaml")).unwrap();
-        let found = misnamed(&groups, &resources, &widget).into_iter();
+        let found = misnamed_resources(&groups, &resources, &widget).into_iter();
         found
             .map(|it| format!("{}[{}]: {}", it.key, it.index, it.help))
             .collect()

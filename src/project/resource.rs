@@ -14,6 +14,16 @@ pub struct ResourceType {
     pub namespaced: bool,
 }
 
+impl ResourceType {
+    /// Its plural, with its group where it has one: `configmaps`, `deployments.apps`.
+    pub fn name(&self) -> String {
+        match self.group.as_str() {
+            "" => self.plural.clone(),
+            group => format!("{}.{group}", self.plural),
+        }
+    }
+}
+
 /// Why a kind of `operator.toml` can't be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResourceError {

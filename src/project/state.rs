@@ -125,6 +125,9 @@ pub struct Kind {
     /// Kinds that are read without a watch.
     #[serde(default)]
     pub reads: Vec<Read>,
+    /// Kinds of which objects may remain after the deletion of an object.
+    #[serde(default)]
+    pub keeps: Vec<String>,
     /// What the reconciliation of its sample fails with, as it lacks something that no test provides.
     #[serde(default, rename = "sample-fails")]
     pub sample_fails: Option<String>,

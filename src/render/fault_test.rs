@@ -33,6 +33,9 @@ struct Test {
     /// Above each of its functions that rustfmt passes over.
     skip_faults: &'static str,
     skip_followed: &'static str,
+    /// The statement that has the resources of which objects may remain, and the call that takes it.
+    kept: String,
+    keep: &'static str,
     /// The call that adds it to a trial.
     add: &'static str,
 }
@@ -51,6 +54,17 @@ pub fn text<'a>(
             Some(Test {
                 skip_faults: skip(&format!("fn {name}_survives_every_fault() {{\n")),
                 skip_followed: skip(&format!("fn {name}_is_followed() {{\n")),
+                kept: match typed.keeps.as_slice() {
+                    [] => String::new(),
+                    kept => {
+                        let kept: Vec<String> = kept.iter().map(|name| literal(name)).collect();
+                        bracketed(4, "let kept = ", ['[', ']'], &kept, ";")
+                    }
+                },
+                keep: match typed.keeps.as_slice() {
+                    [] => "",
+                    _ => ".keeps(&kept)",
+                },
                 name,
                 sample: let_literal("sample", &format!("manifests/samples/{sample}"))
                     + &typed
@@ -115,6 +129,7 @@ fn declared(project: &Project) -> Result<Vec<String>, ResourceError> {
             owns,
             watches,
             reads,
+            keeps: _,
         } = Watched::of(kind, &project.apis)?;
         let mut declare = |key: &str, entry: &str, found: &ResourceType, verbs: &[&str]| {
             let text = json!({

@@ -40,6 +40,8 @@ pub struct Typed {
     pub sample: Option<String>,
     /// What its reconciliation fails with.
     pub fails: Option<String>,
+    /// Resources of which objects may remain after its deletion, as `configmaps` or `certificates.cert-manager.io`.
+    pub keeps: Vec<String>,
     /// The right to a status that the example does not write, as it knows none of its fields.
     pub unused: Option<PolicyRule>,
 }

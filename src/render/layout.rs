@@ -18,7 +18,7 @@ use crate::{
     diagnostic::{Code, Diagnostic, Severity},
     manifests,
     plan::Tree,
-    project::{Kind, Owner, Project, Rule, Runtime, ToolSource, version_module},
+    project::{Kind, Owner, Project, ResourceType, Rule, Runtime, ToolSource, version_module},
     rustfmt::{is_wide, version_order},
     types,
 };
@@ -197,6 +197,8 @@ fn kind_files(
             .extend(found.into_iter().map(|found| (name.clone(), found)))
     };
     let mut made = Made::default();
+    let keeps = Watched::of(kind, &project.apis)?.keeps;
+    let keeps: Vec<String> = keeps.iter().map(ResourceType::name).collect();
     let spec = format!("{SPECS}{}.yaml", api.name());
     rendered.tree.insert(spec, Owner::Tool, api.text.as_str());
     for version_name in &kind.versions {
@@ -216,6 +218,7 @@ fn kind_files(
             spec: kind.spec.clone(),
             sample: None,
             fails: kind.sample_fails.clone(),
+            keeps: keeps.clone(),
             unused: None,
         };
         if is_controlled {
@@ -302,6 +305,7 @@ fn operator(project: &Project, made: &[Made]) -> Result<manifests::Operator, Ren
             owns,
             watches,
             reads,
+            keeps: _,
         } = Watched::of(kind, &project.apis)?;
         kinds.push(manifests::Kind {
             group: api.group.clone(),

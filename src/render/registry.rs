@@ -12,6 +12,8 @@ pub struct Watched {
     pub watches: Vec<ResourceType>,
     /// With the verbs of each.
     pub reads: Vec<(ResourceType, Vec<&'static str>)>,
+    /// Those that may remain after a deletion.
+    pub keeps: Vec<ResourceType>,
 }
 
 impl Watched {
@@ -30,6 +32,7 @@ impl Watched {
             owns: all(&kind.owns)?,
             watches: all(&kind.watches)?,
             reads: reads.collect::<Result<_, _>>()?,
+            keeps: all(&kind.keeps)?,
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Words that are nearly right: each is an error with its place and the word that was probably meant.
+//! Words that are nearly right: each is told with its place and the word that was probably meant.
 
 use std::fs;
 
@@ -9,18 +9,12 @@ fn a_misspelt_name_in_the_state_has_its_line_and_the_nearest() {
     let folder = project();
     let p = folder.path().join("p");
     let state = fs::read_to_string(p.join("operator.toml")).unwrap();
-    let rule = |rule: &str| format!("{state}rules = [\n  {rule}\n]\n");
     let owns = |kind: &str| state.replace("\"apps/v1/Deployment\"", &format!("\"{kind}\""));
     for (text, word, told) in [
         (
-            rule(r#"{ apiGroups = [""], resources = ["secrets"], verbs = ["gets"] }"#),
-            "\"gets\"",
-            "did you mean `get`?",
-        ),
-        (
-            rule(r#"{ apiGroups = [""], resources = ["secrets"], verbs = ["List"] }"#),
-            "\"List\"",
-            "did you mean `list`?",
+            format!("{state}keeps = [\n  \"v1/Confgmap\"\n]\n"),
+            "\"v1/Confgmap\"",
+            "\"v1/ConfigMap\"",
         ),
         (
             owns("apps/v1/Deploymnt"),
@@ -48,12 +42,31 @@ fn a_misspelt_name_in_the_state_has_its_line_and_the_nearest() {
         assert!(run.stderr.contains(told), "{told}\n{}", run.stderr);
         assert_eq!(files(&p), before, "{word}");
     }
-    // a verb of somebody's own is no mistake
-    let own = rule(
-        r#"{ apiGroups = ["x.io"], resources = ["oxen"], verbs = ["yoke", "impersonate:user-info"] }"#,
-    );
-    fs::write(p.join("operator.toml"), own).unwrap();
+}
+
+#[test]
+fn what_remains_is_declared_for_the_test_of_deletions() {
+    let folder = project();
+    let p = folder.path().join("p");
+    edit(&p.join("operator.toml"), |text| {
+        text + "keeps = [\"v1/ConfigMap\", \"apps/v1/StatefulSet\", \"example.com/v1/Widget\"]\n"
+    });
     ok(&p, "regenerate");
+    let test = fs::read_to_string(p.join("tests/faults.rs")).unwrap();
+    let followed = test.split("fn widget_is_followed").nth(1).unwrap();
+    let followed = followed.split("#[test]").next().unwrap();
+    assert!(
+        followed.contains(
+            r#"    let kept = ["configmaps", "statefulsets.apps", "widgets.example.com"];
+    let trial = trial().sample_file(sample).keeps(&kept);"#
+        ),
+        "{followed}"
+    );
+    assert!(
+        ok(&p, "inspect")
+            .stdout
+            .contains("keeps     v1/ConfigMap, apps/v1/StatefulSet, example.com/v1/Widget"),
+    );
 }
 
 #[test]
@@ -125,12 +138,13 @@ fn a_folder_is_read_without_what_was_built_or_is_hidden() {
 }
 
 #[test]
-fn a_resource_that_is_nearly_right_is_a_warning_with_its_line() {
+fn a_resource_or_a_verb_that_is_nearly_right_is_a_warning_with_its_line() {
     let folder = project();
     let p = folder.path().join("p");
     let rules = r#"rules = [
   { apiGroups = [""], resources = ["secrets", "pod/log"], verbs = ["get"] },
-  { apiGroups = ["x.io"], resources = ["oxen"], verbs = ["get"] },
+  { apiGroups = ["x.io"], resources = ["oxen"], verbs = ["get", "yoke", "impersonate:user-info"] },
+  { apiGroups = [""], resources = ["nodes"], verbs = ["gets"] },
 ]
 "#;
     edit(&p.join("operator.toml"), |text| text + rules);
@@ -147,13 +161,17 @@ fn a_resource_that_is_nearly_right_is_a_warning_with_its_line() {
             "warning[unknown-resource]: Widget.example.com: there is no resource `pod` in the API group \"\"",
             &format!("operator.toml:{line}:47"),
             "write \"pods/log\"",
+            "warning[unknown-resource]: Widget.example.com: `gets` is not a verb of Kubernetes",
+            &format!("operator.toml:{}:", line + 2),
+            "write \"get\", unless it is a verb of your own",
         ] {
             assert!(run.stderr.contains(told), "{told}\n{}", run.stderr);
         }
-        assert_eq!(run.stderr.matches("warning[").count(), 1, "{}", run.stderr);
+        assert_eq!(run.stderr.matches("warning[").count(), 2, "{}", run.stderr);
     }
     edit(&p.join("operator.toml"), |text| {
         text.replace("pod/log", "pods/log")
+            .replace("\"gets\"", "\"get\"")
     });
     let run = ok(&p, "regenerate");
     assert!(!run.stderr.contains("warning["), "{}", run.stderr);

@@ -88,7 +88,7 @@ fn one_that_never_rests_is_found() {
 }
 
 #[test]
-#[should_panic(expected = "without a fault: it does not come to rest: 5001 requests")]
+#[should_panic(expected = "without a fault: it does not stop making requests: 5001 requests")]
 fn one_that_asks_without_a_pause_does_not_stop_the_clock() {
     trial("no-pause").assert_converges(async |client: Client| {
         loop {

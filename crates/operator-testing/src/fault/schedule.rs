@@ -64,7 +64,14 @@ pub(crate) fn bounded(mut all: Vec<Schedule>, seed: u64) -> Vec<Schedule> {
 }
 
 fn count() -> Option<usize> {
-    std::env::var("FAULT_COUNT").ok()?.parse().ok()
+    number("FAULT_COUNT").and_then(|count| count.try_into().ok())
+}
+
+/// The whole number that a variable of the environment has, if it is set.
+fn number(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    let number = text.trim().parse();
+    Some(number.unwrap_or_else(|_| panic!("{variable} is `{text}`, and not a whole number")))
 }
 
 fn choose(all: &mut Vec<Schedule>, count: usize, seed: u64) {
@@ -125,11 +132,7 @@ pub(crate) fn sampled(asked: &[Request], seed: u64) -> Vec<Schedule> {
 }
 
 pub(crate) fn seed() -> u64 {
-    let given = std::env::var("FAULT_SEED").ok();
-    given
-        .and_then(|seed| seed.parse().ok())
-        .filter(|seed| *seed != 0)
-        .unwrap_or(1)
+    number("FAULT_SEED").filter(|seed| *seed != 0).unwrap_or(1)
 }
 
 #[cfg(test)]

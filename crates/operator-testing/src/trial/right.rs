@@ -120,7 +120,7 @@ fn tell(unseen: &BTreeSet<Right>, excused: &BTreeSet<Right>, declared: &[Declare
     };
     panic!(
         "no request of these tests needs what the roles give:\n{}\n\n{edits}\n\
-         help: what the operator uses, but with no sample, is for you to answer for, under its kind in operator.toml:\n{}",
+         help: if the operator uses it, but with no sample, write a rule for it under its kind in operator.toml:\n{}",
         named.join("\n"),
         first.as_toml(unseen.iter())
     );

@@ -331,7 +331,7 @@ pub(super) async fn come_to_rest(
     }
     let asked = faults.asked();
     Err(format!(
-        "it does not come to rest: {} requests, {}{}",
+        "it does not stop making requests: {} requests, {}{}",
         asked.len(),
         repeated(&asked),
         failures(&server.outcomes())

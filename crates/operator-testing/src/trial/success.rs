@@ -9,7 +9,7 @@ use crate::install::documents;
 use crate::outcome::{ObjectKey, Outcome, Outcomes};
 use crate::server::Server;
 
-/// The part of a run that has come to rest.
+/// The part of a run in which the operator stopped making requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
     WithSample,

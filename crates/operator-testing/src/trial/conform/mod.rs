@@ -18,7 +18,7 @@ use super::{Operator, Start, Trial};
 use crate::install::documents;
 
 impl Trial {
-    /// Runs an operator without faults, in memory, with each sample that is not to fail, and asks of it that
+    /// Runs an operator without faults, in memory, with each sample that is expected to succeed, and checks that
     ///
     /// - a second object of the kind is served as well, and its deletion changes nothing of the first;
     /// - objects of the kinds that it watches may come and go;
@@ -148,7 +148,7 @@ impl Trial {
         match left.is_empty() {
             true => Ok(()),
             false => Err(format!(
-                "after the sample was deleted, this remains:\n  {}\nhelp: set an owner reference (`cx.child_metadata`), or delete it in `cleanup`; what is to stay is named with `Trial::keeps`",
+                "after the sample was deleted, this remains:\n  {}\nhelp: set an owner reference (`cx.child_metadata`), or delete it in `cleanup`; if it is to stay, name its kind in `keeps` of operator.toml (`Trial::keeps` in a trial of your own)",
                 left.join("\n  ")
             )),
         }
@@ -208,10 +208,10 @@ async fn strangers(scene: &Scene<'_>, children: &[Arc<Value>]) -> Result<(), Str
     }
     let before = scene.server.objects().await;
     scene.install(scene.sample()).await;
-    // it may well fail, and try again for ever
-    let _retries = scene.rest("its children belonged to another").await;
+    let since = "its children belonged to another object";
+    scene.rest_or_retry(since).await?;
     scene.uninstall(scene.sample()).await;
-    let _retries = scene.rest("its children belonged to another").await;
+    scene.rest_or_retry(since).await?;
     let after = scene.server.objects().await;
     for stranger in &placed {
         let is_it = |it: &&Arc<Value>| {

@@ -71,10 +71,25 @@ impl<'a> Scene<'a> {
         let known = self.faults.asked().len();
         let rested = come_to_rest(&self.server, &self.faults, &self.course, Default::default());
         let rested = rested.await;
-        let why = self.faults.forbidden().map_or(rested, Err);
-        let why = why.and_then(|()| repeated(&self.faults.asked()[known..]));
-        let why = panics::take().map_or(why, |panic| Err(format!("the operator {panic}")));
+        let why = rested.and_then(|()| repeated(&self.faults.asked()[known..]));
+        self.sound(since)?;
         why.map_err(|why| format!("after {since}: {why}"))
+    }
+
+    /// As [`rest`](Self::rest), of an operator that may well fail, and try again for ever.
+    pub async fn rest_or_retry(&self, since: &str) -> Result<(), String> {
+        let retries = come_to_rest(&self.server, &self.faults, &self.course, Default::default());
+        drop(retries.await);
+        self.sound(since)
+    }
+
+    /// Whether the operator neither panicked nor lacked a permission.
+    fn sound(&self, since: &str) -> Result<(), String> {
+        let panicked = panics::take().map(|panic| format!("the operator {panic}"));
+        match panicked.or_else(|| self.faults.forbidden()) {
+            Some(why) => Err(format!("after {since}: {why}")),
+            None => Ok(()),
+        }
     }
 
     /// What there is besides what was before.
