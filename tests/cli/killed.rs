@@ -152,8 +152,11 @@ fn a_journal_that_is_none_of_ours_is_refused() {
     }
 }
 
-/// How often a command is killed, at moments that are spread over what it does to the disk.
-const KILLS: u32 = 8;
+/// How often a command is killed, at moments that are spread over what it does to the disk: `KILLS` says more.
+fn kills() -> u32 {
+    let kills = std::env::var("KILLS").ok();
+    kills.map_or(3, |kills| kills.parse().unwrap())
+}
 
 fn start(folder: &Path, args: &str) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-operator"));
@@ -186,14 +189,14 @@ fn an_init_that_is_killed_at_any_moment_is_ended_by_the_next_command() {
     let folder = folder();
     let p = folder.path().join("p");
     let init = "init p --crd widget.yaml";
-    let mut interrupted = 0;
+    let (kills, mut interrupted) = (kills(), 0);
     let mut made = BTreeMap::new();
     for begun in BEGUN.map(|path| p.join(path)) {
         let whole = kill(folder.path(), init, &begun, Duration::from_secs(60));
         made = files(&p);
-        for number in 0..KILLS {
+        for number in 0..kills {
             fs::remove_dir_all(&p).unwrap();
-            kill(folder.path(), init, &begun, whole * number / KILLS);
+            kill(folder.path(), init, &begun, whole * number / kills);
             let was_interrupted = p.join(BEGUN[1]).exists();
             interrupted += u32::from(was_interrupted);
             if was_interrupted && number % 2 == 0 {
@@ -211,7 +214,7 @@ fn an_init_that_is_killed_at_any_moment_is_ended_by_the_next_command() {
     println!(
         "{} files, {interrupted} of {} kills were after the journal",
         made.len(),
-        2 * KILLS
+        2 * kills
     );
 }
 
@@ -231,13 +234,13 @@ fn a_command_that_is_killed_at_any_moment_is_ended_by_the_next() {
             format!("\"Gadget{number}\""),
         )
     };
-    let mut interrupted = 0;
+    let (kills, mut interrupted) = (kills(), 0);
     for begun in BEGUN.map(|path| p.join(path)) {
         let whole = kill(&p, &add().0, &begun, Duration::from_secs(60));
-        for number in 0..KILLS {
+        for number in 0..kills {
             let before = files(&p);
             let (command, kind) = add();
-            kill(&p, &command, &begun, whole * number / KILLS);
+            kill(&p, &command, &begun, whole * number / kills);
             let was_interrupted = p.join(BEGUN[1]).exists();
             interrupted += u32::from(was_interrupted);
             let run = ok(&p, "regenerate");
@@ -250,6 +253,6 @@ fn a_command_that_is_killed_at_any_moment_is_ended_by_the_next() {
     }
     println!(
         "{interrupted} of {} kills were after the journal",
-        2 * KILLS
+        2 * kills
     );
 }

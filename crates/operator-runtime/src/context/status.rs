@@ -22,6 +22,7 @@ impl Context {
     /// made anew under the name, or over what another wrote in the meantime. If the reconciled object has changed
     /// since, nothing is written; that is no error, as the change reconciles it again, or else a second. Nor is it one if the object is gone; that its version has no status subresource is.
     ///
+    /// A field that this operator sent before and that `status` lacks now, as a `None`, is removed, unless another owns it too.
     /// Fields that are not sent and that others own stay. Those that are sent become this operator's by force:
     /// as no change of another is overwritten unseen, a conflict would only tell who wrote the field
     /// before, such as this operator under an earlier name. A condition of another writer that `status` has from

@@ -9,6 +9,7 @@ use super::State;
 use super::apply::{Managers, Operation};
 use super::delete::{FOREGROUND, ORPHAN, Options, Propagation};
 use super::metadata::{self, finalizers, is_deleting, is_out_of_time, text};
+use super::protection;
 use super::store::Key;
 use super::tracking::{without_managers, writer};
 
@@ -81,6 +82,14 @@ impl State {
             .collect();
         self.affected.extend(around);
         self.affected.extend(after.map(|_| key.clone()));
+        if let Some(pod) = before.filter(|_| after.is_none() && is_pod(key)) {
+            let claims = protection::claims(pod).map(|name| Key {
+                plural: "persistentvolumeclaims".into(),
+                name: name.to_owned(),
+                ..key.clone()
+            });
+            self.affected.extend(claims.collect::<Vec<_>>());
+        }
         if after.is_none_or(is_deleting)
             && let Some(object) = after.or(before)
         {
@@ -110,6 +119,7 @@ impl State {
                 && is_deleting(&object)
             {
                 self.release(key, &object);
+                self.unprotect(key);
             }
         }
     }
@@ -239,6 +249,10 @@ impl State {
             let _stored = self.put(key.clone(), kind.to_storage(object));
         }
     }
+}
+
+fn is_pod(key: &Key) -> bool {
+    key.group.is_empty() && key.plural == "pods"
 }
 
 fn disown(object: &mut Value, mut gone: impl FnMut(&Value) -> bool) {

@@ -39,6 +39,7 @@ mod patch;
 mod pod_admission;
 mod pod_security;
 mod priority;
+mod protection;
 mod quantity;
 mod rbac;
 mod read;

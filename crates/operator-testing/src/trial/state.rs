@@ -1,5 +1,6 @@
 //! What a run leaves in the cluster, and where two of them differ.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -37,7 +38,8 @@ pub(super) async fn settled(server: &Server, faults: &Faults, before: &Objects) 
     for (path, object) in places {
         let path = match prefix(&object) {
             Some(prefix) => numbered(&settled, &path, prefix),
-            None => path,
+            None if before.contains_key(&path) => path,
+            None => free(&settled, mask_uids(&path).into_owned()),
         };
         settled.insert(path, object);
     }
@@ -123,7 +125,7 @@ fn masked(object: &Value) -> Value {
     if prefix(&object).is_some() {
         object["metadata"]["name"] = "<made up>".into();
     }
-    mask_times(&mut object);
+    mask_times_and_uids(&mut object);
     if object["kind"] == "Service" && object["apiVersion"] == "v1" {
         mask_addresses(&mut object["spec"]);
     }
@@ -153,13 +155,65 @@ fn mask_addresses(spec: &mut Value) {
     }
 }
 
-fn mask_times(value: &mut Value) {
+/// Those of objects that are made anew are others each time, wherever an operator writes them: also in labels and keys.
+fn mask_times_and_uids(value: &mut Value) {
     match value {
-        Value::Object(fields) => fields.values_mut().for_each(mask_times),
-        Value::Array(items) => items.iter_mut().for_each(mask_times),
+        Value::Object(fields) => {
+            fields.values_mut().for_each(mask_times_and_uids);
+            if fields.keys().any(|key| mask_uids(key) != *key) {
+                let mut known: Vec<(String, Value)> = std::mem::take(fields)
+                    .into_iter()
+                    .map(|(key, value)| (mask_uids(&key).into_owned(), value))
+                    .collect();
+                // of keys that are alike now, by what they have
+                known.sort_by_cached_key(|(key, value)| (key.clone(), value.to_string()));
+                for (key, value) in known {
+                    fields.insert(free(fields, key), value);
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(mask_times_and_uids),
         Value::String(text) if text.parse::<Timestamp>().is_ok() => *value = "<time>".into(),
+        Value::String(text) => {
+            if let Cow::Owned(masked) = mask_uids(text) {
+                *text = masked;
+            }
+        }
         _ => {}
     }
+}
+
+/// The key, or with a number behind it if there is one of the name.
+fn free(others: &Map<String, Value>, key: String) -> String {
+    let numbered = (2..).map(|number| format!("{key} ({number})"));
+    let mut keys = std::iter::once(key.clone()).chain(numbered);
+    let free = keys.find(|key| !others.contains_key(key));
+    free.unwrap_or(key)
+}
+
+/// Writes `<uid>` for each UUID in a text.
+fn mask_uids(text: &str) -> Cow<'_, str> {
+    const LENGTH: usize = 36;
+    let (mut masked, mut rest) = (String::new(), text);
+    while let Some(start) = (0..=rest.len().saturating_sub(LENGTH))
+        .find(|start| rest.get(*start..start + LENGTH).is_some_and(is_uuid))
+    {
+        masked += &rest[..start];
+        masked += "<uid>";
+        rest = &rest[start + LENGTH..];
+    }
+    match masked.as_str() {
+        "" => Cow::Borrowed(text),
+        _ => Cow::Owned(masked + rest),
+    }
+}
+
+fn is_uuid(text: &str) -> bool {
+    let mut places = text.bytes().enumerate();
+    places.all(|(place, byte)| match place {
+        8 | 13 | 18 | 23 => byte == b'-',
+        _ => byte.is_ascii_hexdigit(),
+    })
 }
 
 /// The places where two runs came to another state, each with what is there.
@@ -217,6 +271,28 @@ mod tests {
         others.insert(first, Value::Null);
         let second = numbered(&others, "/secrets/default/a-y", "a-");
         assert_eq!(second, "/secrets/default/a-<2>");
+    }
+
+    #[test]
+    fn a_uid_is_another_in_each_run_wherever_it_is_written() {
+        let uid = |first: &str| format!("{first}1a1389a-6a5c-4d02-a166-7aebdd5aaf40");
+        let object = |one: &str, other: &str| {
+            masked(&json!({"kind": "Secret", "metadata": {
+                "name": format!("of-{}", uid(one)),
+                "labels": {"of": uid(one)},
+                "annotations": {format!("used.by/{}", uid(one)): "one", format!("used.by/{}", uid(other)): "other", "plain": "x"},
+            }}))
+        };
+        assert_eq!(object("a", "b"), object("d", "c"));
+        assert_eq!(
+            object("a", "b")["metadata"]["annotations"],
+            json!({"plain": "x", "used.by/<uid>": "one", "used.by/<uid> (2)": "other"}),
+        );
+        let twice = format!("{}-{}é", uid("a"), uid("b"));
+        assert_eq!(mask_uids(&twice), "<uid>-<uid>é");
+        for text in ["", "é", &uid("x"), &uid("")] {
+            assert!(matches!(mask_uids(text), Cow::Borrowed(_)), "{text}");
+        }
     }
 
     #[test]

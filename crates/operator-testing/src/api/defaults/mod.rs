@@ -19,6 +19,7 @@ use serde_json::{Value, json};
 
 use super::kind::Kind;
 use super::metadata;
+use super::protection::CLAIM;
 
 /// Fills in what the kind has a default for.
 pub(crate) fn fill(kind: &Kind, object: &mut Value) {
@@ -162,7 +163,7 @@ fn protect(object: &mut Value, finalizer: &str) {
 
 /// What the admission of a claim adds, and how it begins.
 pub(crate) fn admit_claim(object: &mut Value) {
-    protect(object, "kubernetes.io/pvc-protection");
+    protect(object, CLAIM);
     object["status"] = json!({"phase": "Pending"});
 }
 

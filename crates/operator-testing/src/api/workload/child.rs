@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use super::super::State;
 use super::super::metadata::{is_deleting, text};
+use super::super::protection::claims;
 use super::super::selector::selects;
 use super::super::store::Key;
 use super::actor::{CONTROLLERS, disown, own};
-use super::claim::claims;
 use super::field::{controller, is_controlled_by, reference};
 use super::pod::waits_for;
 

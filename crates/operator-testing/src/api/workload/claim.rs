@@ -3,15 +3,10 @@
 use serde_json::{Value, json};
 
 use super::super::State;
-use super::super::gc::{Actor, unfinalize};
-use super::super::metadata::{finalizers, is_deleting, text};
+use super::super::metadata::{is_deleting, text};
 use super::super::status::Result;
 use super::super::store::Key;
 use super::actor::CONTROLLERS;
-use super::field::{is_over, items};
-
-const PROTECTION: &str = "kubernetes.io/pvc-protection";
-const VOLUME_PROTECTION: &str = "kubernetes.io/pv-protection";
 
 impl State {
     pub(super) fn sync_claim(&mut self, key: &Key) {
@@ -19,36 +14,17 @@ impl State {
             self.free_volumes(key);
             return;
         };
-        let pods = self.store.of_kind("", "pods", &key.namespace);
-        let mut users = pods.map(|(_, pod)| pod).filter(|pod| !is_over(pod));
-        let is_used = users.any(|pod| claims(pod).any(|name| name == key.name));
-        drop(users);
         if is_deleting(&claim) {
-            if !is_used && finalizers(&claim).contains(&PROTECTION) {
-                self.edit(key, Actor::Controllers, |claim| {
-                    unfinalize(claim, PROTECTION)
-                });
-            }
+            // its last pod may be over and still there
+            self.unprotect(key);
             return;
         }
+        let is_used = self.users(key).next().is_some();
         let has_node = self.workloads.as_ref();
         let has_node = has_node.is_some_and(|workloads| workloads.settings.has_node);
         if is_used && has_node && claim["status"]["phase"] == "Pending" {
             // Without a volume the pod waits no longer than any other.
             let _bound = self.bind_claim(&claim);
-        }
-    }
-
-    /// Lets go of a volume that is being deleted and that no claim has.
-    pub(super) fn sync_volume(&mut self, key: &Key) {
-        let Some(volume) = self.store.find(key) else {
-            return;
-        };
-        let is_used = volume["status"]["phase"] == "Bound";
-        if is_deleting(&volume) && !is_used && finalizers(&volume).contains(&VOLUME_PROTECTION) {
-            self.edit(key, Actor::Controllers, |volume| {
-                unfinalize(volume, VOLUME_PROTECTION)
-            });
         }
     }
 
@@ -113,10 +89,4 @@ impl State {
         self.write_status(CONTROLLERS, &made, json!({"phase": "Bound"}))?;
         Ok(name)
     }
-}
-
-/// The claims that a pod wants.
-pub(super) fn claims(pod: &Value) -> impl Iterator<Item = &str> {
-    let volumes = items(&pod["spec"], "volumes").iter();
-    volumes.filter_map(|volume| volume["persistentVolumeClaim"]["claimName"].as_str())
 }

@@ -144,7 +144,7 @@ impl State {
             ("", "pods") => self.run_pod(key, is_due),
             ("apps", "replicasets") => self.sync_replica_set(key),
             ("", "persistentvolumeclaims") => self.sync_claim(key),
-            ("", "persistentvolumes") => self.sync_volume(key),
+            ("", "persistentvolumes") => self.unprotect(key),
             ("", "services") => self.sync_service(key),
             ("batch", "cronjobs") => self.sync_cron_job(key),
             ("batch", "jobs") => self.sync_job(key),

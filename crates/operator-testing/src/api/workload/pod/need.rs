@@ -5,8 +5,8 @@ use serde_json::Value;
 
 use super::super::super::State;
 use super::super::super::metadata::{is_deleting, text};
+use super::super::super::protection::claims;
 use super::super::super::store::Key;
-use super::super::claim::claims;
 use super::super::field::items;
 
 /// What is missing.

@@ -1,0 +1,59 @@
+//! Claims and volumes, which stay as long as [something uses them]: what the controllers of the real cluster do some time after the last
+//! use, done at once.
+//!
+//! [something uses them]: https://kubernetes.io/docs/concepts/storage/persistent-volumes/#storage-object-in-use-protection
+
+use serde_json::Value;
+
+use super::State;
+use super::gc::{Actor, unfinalize};
+use super::metadata::{finalizers, is_deleting};
+use super::store::Key;
+
+pub(crate) const CLAIM: &str = "kubernetes.io/pvc-protection";
+const VOLUME: &str = "kubernetes.io/pv-protection";
+
+impl State {
+    /// Lets go of a claim or a volume that is being deleted, if nothing uses it.
+    pub(crate) fn unprotect(&mut self, key: &Key) {
+        let finalizer = match (&*key.group, &*key.plural) {
+            ("", "persistentvolumeclaims") => CLAIM,
+            ("", "persistentvolumes") => VOLUME,
+            _ => return,
+        };
+        let Some(object) = self.store.find(key) else {
+            return;
+        };
+        if !is_deleting(&object) || !finalizers(&object).contains(&finalizer) {
+            return;
+        }
+        let is_used = match finalizer {
+            // the kubelet starts no pod with a claim that is being deleted, so only pods that have a node count
+            CLAIM => self
+                .users(key)
+                .any(|pod| pod["spec"]["nodeName"].is_string()),
+            _ => object["status"]["phase"] == "Bound",
+        };
+        if !is_used {
+            self.edit(key, Actor::Controllers, |object| {
+                unfinalize(object, finalizer)
+            });
+        }
+    }
+
+    /// The pods with a claim that are not over.
+    pub(crate) fn users<'a>(&'a self, claim: &'a Key) -> impl Iterator<Item = &'a Value> {
+        let is_over = |pod: &Value| {
+            pod["status"]["phase"] == "Succeeded" || pod["status"]["phase"] == "Failed"
+        };
+        let pods = self.store.of_kind("", "pods", &claim.namespace);
+        pods.map(|(_, pod)| &**pod)
+            .filter(move |pod| !is_over(pod) && claims(pod).any(|name| name == claim.name))
+    }
+}
+
+/// The claims that a pod wants.
+pub(crate) fn claims(pod: &Value) -> impl Iterator<Item = &str> {
+    let volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
+    volumes.filter_map(|volume| volume["persistentVolumeClaim"]["claimName"].as_str())
+}
