@@ -114,7 +114,7 @@ fn what(note: &Note, path: &str, cure: Cure) -> String {
             reset("gives it back")
         ),
         Note::Behind(_) => format!(
-            "is yours, and what would be generated for it is not what it was when it became so; {}",
+            "is yours, and the generated version has changed since; {}",
             cure.with(&format!("--diff --reset {path}")) + " shows what it lacks"
         ),
         Note::Marked(_) => "has conflict markers now: choose between them".into(),

@@ -191,7 +191,7 @@ changes! {
     /// A field that objects and manifests lack, with no default to fill it in.
     RequiredFieldAdded = "required-field-added":        Added,      Breaking, Breaking, Breaking;
     /// A field with a default, where `maxProperties`, a union or equality of values sees it.
-    CountedFieldAdded = "counted-field-added":          Added,      Safe,     Risky,    Breaking;
+    CountedFieldAdded = "counted-field-added":          Added,      Safe,     Breaking, Breaking;
     /// A field that was kept unknown has a schema now, so it is checked and pruned inside, and is no unknown field of the Rust type.
     FieldDescribed = "field-described":                 Added,      Breaking, Breaking, Breaking;
     /// The field of the Rust type is gone; the API server prunes the value, of stored objects as well.

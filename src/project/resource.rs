@@ -1,6 +1,6 @@
 //! Kinds as `operator.toml` names them, `GROUP/VERSION/KIND`, with the plural that their URLs need.
 
-use super::builtin::BUILTIN;
+use super::builtin::{BUILTIN, Builtin};
 use crate::crd::{Api, Scope};
 
 /// A kind of the cluster, by its names in URLs and objects.
@@ -28,7 +28,7 @@ impl ResourceType {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResourceError {
     #[error("`{0}` is not of the form GROUP/VERSION/KIND, or VERSION/KIND for the core group")]
-    Form(String),
+    Form(String, Option<String>),
     #[error("the plural of `{0}` is not known")]
     Plural(String),
     #[error("there is no built-in kind `{0}`")]
@@ -39,15 +39,16 @@ impl ResourceError {
     /// The kind, as it is in `operator.toml`.
     pub fn name(&self) -> &str {
         match self {
-            Self::Form(name) | Self::Plural(name) | Self::Near(name, _) => name,
+            Self::Form(name, _) | Self::Plural(name) | Self::Near(name, _) => name,
         }
     }
 
     pub fn help(&self) -> String {
         match self {
-            Self::Form(_) => "write \"apps/v1/Deployment\" or \"v1/ConfigMap\"".into(),
-            Self::Near(_, near) => {
-                format!("write \"{near}\", or add the plural if it is a kind of yours")
+            Self::Form(_, None) => "write \"apps/v1/Deployment\" or \"v1/ConfigMap\"".into(),
+            Self::Form(_, Some(near)) => format!("write \"{near}\""),
+            Self::Near(kind, near) => {
+                format!("write \"{near}\", or \"{kind}:PLURAL\" if it is another kind of that name")
             }
             Self::Plural(kind) => format!(
                 "add its plural, as in \"{kind}:PLURAL\", or add its definition with `cargo operator add-crd --types-only FILE`"
@@ -62,7 +63,7 @@ pub fn resolve(name: &str, apis: &[Api]) -> Result<ResourceType, ResourceError> 
     let (group, version, kind) = match parts.as_slice() {
         [version, kind] => ("", *version, *kind),
         [group, version, kind] => (*group, *version, *kind),
-        _ => return Err(ResourceError::Form(name.into())),
+        _ => return Err(ResourceError::Form(name.into(), of_kind(name))),
     };
     let (kind, plural) = match kind.split_once(':') {
         Some((kind, plural)) => (kind, Some(plural)),
@@ -81,7 +82,7 @@ pub fn resolve(name: &str, apis: &[Api]) -> Result<ResourceType, ResourceError> 
         || !is_version
         || is_core
     {
-        return Err(ResourceError::Form(name.into()));
+        return Err(ResourceError::Form(name.into(), of_kind(kind)));
     }
     let known = apis
         .iter()
@@ -118,15 +119,27 @@ fn near(group: &str, kind: &str) -> Option<String> {
     let of_group = BUILTIN.iter().filter(|builtin| builtin.0 == group);
     let best = of_group.max_by(|a, b| likeness(a.2).total_cmp(&likeness(b.2)));
     let best = best.filter(|best| likeness(best.2) > 0.85);
-    // a kind of exactly that name in a group of a like one
-    let of_kind = BUILTIN.iter().filter(|builtin| {
-        builtin.2 == kind && !group.is_empty() && strsim::jaro(builtin.0, group) > 0.85
-    });
-    let best = best.or(of_kind.into_iter().next());
-    best.map(|best| match best.0 {
-        "" => format!("{}/{}", best.1, best.2),
-        group => format!("{group}/{}/{}", best.1, best.2),
-    })
+    // a group of somebody's own may have a kind of that name
+    let is_own = group.contains('.') && !group.ends_with(".k8s.io");
+    best.map(written)
+        .or_else(|| of_kind(kind).filter(|_| !is_own))
+}
+
+/// The only built-in kind of exactly that name, in whichever group.
+fn of_kind(kind: &str) -> Option<String> {
+    let mut found = BUILTIN.iter().filter(|builtin| builtin.2 == kind);
+    let first = found.next()?;
+    found
+        .all(|other| other.0 == first.0)
+        .then(|| written(first))
+}
+
+fn written(builtin: &Builtin) -> String {
+    let (group, version, kind, ..) = builtin;
+    match *group {
+        "" => format!("{version}/{kind}"),
+        group => format!("{group}/{version}/{kind}"),
+    }
 }
 
 #[cfg(test)]
@@ -162,7 +175,10 @@ mod tests {
             "x.io/v1/Ox:",
             "x/v1/\"; drop",
         ] {
-            assert_eq!(told(bad), Err(ResourceError::Form(bad.into())));
+            assert!(
+                matches!(told(bad), Err(ResourceError::Form(name, _)) if name == bad),
+                "{bad}"
+            );
         }
     }
 }

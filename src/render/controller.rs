@@ -89,6 +89,8 @@ struct Context<'a> {
     /// What imports it from its module: its name, or `Event as EventObject`.
     import: String,
     module: String,
+    /// What the name of its test begins with.
+    test: String,
     version: String,
     /// An object of the kind, and the collection of them, as variables.
     var: String,
@@ -174,6 +176,7 @@ fn context<'a>(
         crate_name: names.crate_name,
         kind: names.kind,
         import: names.import,
+        test: names.module.trim_end_matches('_').to_owned(),
         module: names.module,
         version: names.version,
         cleanup: kind.cleanup,

@@ -463,3 +463,12 @@ fn odd_names_are_refused_or_mapped() {
     );
     assert_eq!(run(folder.path(), "init deps --crd widget.yaml").code, 2);
 }
+
+#[test]
+fn a_kind_that_is_a_word_of_rust_has_tests_without_its_underscore() {
+    let folder = folder();
+    ok(folder.path(), "init p --kind Box --group example.com");
+    let test = fs::read_to_string(folder.path().join("p/tests/box_.rs")).unwrap();
+    assert!(test.contains("async fn box_"), "{test}");
+    assert!(!test.contains("fn box__"), "{test}");
+}

@@ -27,6 +27,26 @@ fn a_misspelt_name_in_the_state_has_its_line_and_the_nearest() {
             "\"apps/v1/Deployment\"",
         ),
         (
+            owns("v1/CronJob"),
+            "\"v1/CronJob\"",
+            "write \"batch/v1/CronJob\", or",
+        ),
+        (
+            owns("PersistentVolumeClaim"),
+            "\"PersistentVolumeClaim\"",
+            "write \"v1/PersistentVolumeClaim\"",
+        ),
+        (
+            owns("core/v1/ConfigMap"),
+            "\"core/v1/ConfigMap\"",
+            "write \"v1/ConfigMap\"",
+        ),
+        (
+            owns("serving.knative.dev/v1/Service"),
+            "\"serving.knative.dev/v1/Service\"",
+            "add its plural",
+        ),
+        (
             owns("x.io/v1/Ox"),
             "\"x.io/v1/Ox\"",
             "the plural of `x.io/v1/Ox` is not known",

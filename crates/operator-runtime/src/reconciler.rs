@@ -58,7 +58,8 @@ pub trait Reconciler: Send + Sync + 'static {
         async { Ok(()) }
     }
 
-    /// The objects to reconcile because an object of a kind that is watched, but not owned, changed.
+    /// The objects to reconcile because an object of a kind in `watches` changed. If the kind is in `owns` too, that may be a child, whose
+    /// owner is reconciled anyway.
     ///
     /// ```
     /// # use std::sync::Arc;

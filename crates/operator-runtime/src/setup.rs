@@ -104,7 +104,7 @@ impl Watches {
         self.and_owns(Kind::new(group, version, kind, plural, Scope::Cluster))
     }
 
-    /// Objects that this controller does not own: [`Reconciler::parents`] returns the objects that a change reconciles.
+    /// Objects of any kind, those of an owned one too: [`Reconciler::parents`] returns the objects that a change reconciles.
     #[must_use]
     pub fn watches(self, group: &str, version: &str, kind: &str, plural: &str) -> Self {
         self.and_watches(Kind::new(group, version, kind, plural, Scope::Namespaced))

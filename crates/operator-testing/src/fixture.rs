@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::install::documents;
-use crate::project::sample;
+use crate::project::{sample, schema_faults};
 use crate::server::Server;
 
 /// Reads the object of a file, such as a sample of `manifests/samples/`.
@@ -143,10 +143,7 @@ fn violations(crds: &[Value], object: &Value) -> Result<Vec<String>, String> {
     };
     let schema = Schema::deserialize(&found["schema"]["openAPIV3Schema"]);
     let schema = schema.map_err(|error| format!("its schema: {error}"))?;
-    let found = operator_schema::violations(&schema, object).into_iter();
-    Ok(found
-        .map(|it| format!("{}: {}", it.path, it.detail))
-        .collect())
+    Ok(schema_faults(&schema, object))
 }
 
 fn read(path: &Path) -> Result<String> {

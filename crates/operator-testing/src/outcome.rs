@@ -88,10 +88,10 @@ impl Outcomes {
                 Some(_) => (false, format!("{key} {}", outcome.failure())),
                 None => (
                     true,
-                    format!(
-                        "{key} was reconciled with success: {} times",
-                        outcome.succeeded
-                    ),
+                    match outcome.succeeded {
+                        1 => format!("{key} was reconciled with success once"),
+                        times => format!("{key} was reconciled with success {times} times"),
+                    },
                 ),
             })
             .collect();
@@ -113,12 +113,18 @@ impl Outcome {
             failing,
         } = self;
         let error = failing.as_deref().unwrap_or_default();
+        let count = |number: usize| match number {
+            1 => "1 reconciliation".to_owned(),
+            number => format!("{number} reconciliations"),
+        };
         match succeeded {
             0 => format!(
-                "was never reconciled with success: {failed} reconciliations failed, the last with: {error}"
+                "was never reconciled with success: {} failed, the last with: {error}",
+                count(*failed)
             ),
             succeeded => format!(
-                "is still failing, after {succeeded} reconciliations that succeeded and {failed} that failed, with: {error}"
+                "is still failing, after {} that succeeded and {failed} that failed, with: {error}",
+                count(*succeeded)
             ),
         }
     }

@@ -104,23 +104,17 @@ pub fn schema<K: CustomResourceExt + Resource<DynamicType = ()>>() -> Schema {
 ///
 /// # Panics
 ///
-/// Where it is not valid, or changed.
+/// Where it is not valid, has fields that the schema does not name, or changed; with each place.
 pub fn assert_is_valid<K>(spec: &str, sample: &str)
 where
     K: Resource<DynamicType = ()> + Serialize + DeserializeOwned,
 {
-    let definition = definition(spec, &K::kind(&()));
-    let schema = &of_version(&definition, &K::version(&()))["schema"]["openAPIV3Schema"];
-    let schema = Schema::deserialize(schema).expect("the spec has a schema");
-    let value: Value = serde_yaml::from_str(sample).expect("the sample is YAML");
-    let violations = operator_schema::violations(&schema, &value);
+    let faults = faults::<K>(spec, sample);
     assert!(
-        violations.is_empty(),
-        "the sample is not valid: {violations:#?}"
+        faults.is_empty(),
+        "the sample is not valid:\n{}",
+        faults.join("\n")
     );
-    let object: K = serde_json::from_value(value.clone()).expect("the sample can be read");
-    let written = serde_json::to_value(&object).expect("the sample can be written");
-    assert_eq!(written, value, "read and written again, the sample changed");
 }
 
 /// As [`assert_is_valid`], for the sample of a file.
@@ -132,8 +126,60 @@ pub fn assert_sample_is_valid<K>(spec: &str, path: impl AsRef<Path>)
 where
     K: Resource<DynamicType = ()> + Serialize + DeserializeOwned,
 {
-    let sample = sample_text(path.as_ref()).unwrap_or_else(|error| panic!("{error}"));
-    assert_is_valid::<K>(spec, &sample);
+    let path = path.as_ref();
+    let sample = sample_text(path).unwrap_or_else(|error| panic!("{error}"));
+    let faults = faults::<K>(spec, &sample).into_iter();
+    let faults: Vec<String> = faults
+        .map(|fault| format!("{}: {fault}", path.display()))
+        .collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// What is wrong with a sample.
+fn faults<K>(spec: &str, sample: &str) -> Vec<String>
+where
+    K: Resource<DynamicType = ()> + Serialize + DeserializeOwned,
+{
+    let value: Value = match serde_yaml::from_str(sample) {
+        Ok(value) => value,
+        Err(error) => return vec![format!("it is no YAML: {error}")],
+    };
+    let expected = [("apiVersion", K::api_version(&())), ("kind", K::kind(&()))];
+    let mut faults = vec![];
+    for (field, expected) in expected {
+        if value[field] != *expected {
+            faults.push(format!("{field} is {}, not {expected:?}", value[field]));
+        }
+    }
+    let definition = definition(spec, &K::kind(&()));
+    let schema = &of_version(&definition, &K::version(&()))["schema"]["openAPIV3Schema"];
+    let schema = Schema::deserialize(schema).expect("the spec has a schema");
+    faults.extend(schema_faults(&schema, &value));
+    if !faults.is_empty() {
+        return faults;
+    }
+    match K::deserialize(&value) {
+        Err(error) => vec![format!("it can't be read: {error}")],
+        Ok(object) => {
+            let written = serde_json::to_value(&object).expect("the sample can be written");
+            match written == value {
+                true => vec![],
+                false => vec![format!(
+                    "read and written again, it is another:\n{value:#}\nbecame\n{written:#}"
+                )],
+            }
+        }
+    }
+}
+
+/// What is wrong with an object by its schema: what the API server would refuse, and fields that it would drop.
+pub(crate) fn schema_faults(schema: &Schema, object: &Value) -> Vec<String> {
+    let violations = operator_schema::violations(schema, object).into_iter();
+    let unknown = operator_schema::prune(schema, &mut object.clone()).into_iter();
+    violations
+        .map(|it| format!("{}: {}", it.path, it.detail))
+        .chain(unknown.map(|path| format!("{path}: the schema has no such field")))
+        .collect()
 }
 
 /// The CustomResourceDefinition of a kind among the documents of a spec.
@@ -151,7 +197,69 @@ fn definition(spec: &str, kind: &str) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use kube::CustomResource;
+
     use super::*;
+
+    const CRD: &str = "
+kind: CustomResourceDefinition
+spec:
+  names: {kind: Garden}
+  versions:
+  - name: v1
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              soil: {type: string, enum: [sand, loam]}
+";
+
+    #[derive(CustomResource, Clone, Debug, Deserialize, Serialize)]
+    #[kube(
+        group = "example.com",
+        version = "v1",
+        kind = "Garden",
+        namespaced,
+        schema = "disabled"
+    )]
+    struct GardenSpec {
+        soil: String,
+    }
+
+    #[test]
+    fn each_fault_of_a_sample_has_its_place() {
+        let of = |sample: &str| faults::<Garden>(CRD, sample);
+        let garden = |rest: &str| {
+            format!("{{apiVersion: example.com/v1, kind: Garden, metadata: {{name: a}}, {rest}}}")
+        };
+        assert_eq!(of(&garden("spec: {soil: sand}")), [""; 0]);
+        for (sample, told) in [
+            (garden("spec: {soil: clay}"), "spec.soil: "),
+            (
+                garden("spec: {soil: sand, sole: x}"),
+                "spec.sole: the schema has no such field",
+            ),
+            (garden("spec: {}"), "it can't be read: missing field `soil`"),
+            (
+                garden("spec: {soil: sand}").replace("Garden", "Gardn"),
+                "kind is \"Gardn\", not \"Garden\"",
+            ),
+            (
+                garden("spec: {soil: sand}").replace("v1", "v2"),
+                "apiVersion is \"example.com/v2\", not \"example.com/v1\"",
+            ),
+            ("a: [".into(), "it is no YAML: "),
+        ] {
+            let found = of(&sample);
+            assert!(
+                found.len() == 1 && found[0].starts_with(told),
+                "{sample}: {found:?}"
+            );
+        }
+    }
 
     #[test]
     #[should_panic(expected = "the spec is no YAML")]

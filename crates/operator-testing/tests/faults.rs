@@ -53,7 +53,7 @@ fn an_operator_that_tries_again_survives() {
 }
 
 #[test]
-#[should_panic(expected = "the cluster is another")]
+#[should_panic(expected = "the cluster ends in another state")]
 fn one_that_gives_up_is_found() {
     trial("gives-up").assert_converges(async |client: Client| {
         let _ = apply(&client, "a").await;
@@ -243,7 +243,7 @@ fn one_that_does_not_outlive_a_restart_is_found() {
 }
 
 #[test]
-#[should_panic(expected = "at odds with Secret sample, by an event of it: Panicked: no luck")]
+#[should_panic(expected = "the operator failed with Secret sample, by its event Panicked: no luck")]
 fn one_that_complains_of_its_sample_is_found() {
     trial("complains").assert_converges(async |client: Client| {
         retried(&client, "a").await;

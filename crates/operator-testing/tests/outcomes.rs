@@ -94,7 +94,7 @@ fn one_that_always_fails_is_found() {
 
 #[test]
 #[should_panic(
-    expected = "Secret default/sample is still failing, after 1 reconciliations that succeeded and 5 that failed, with: no luck"
+    expected = "Secret default/sample is still failing, after 1 reconciliation that succeeded and 5 that failed, with: no luck"
 )]
 fn one_whose_last_reconciliation_fails_is_found() {
     trial("fails-again").sample(SAMPLE).assert_converges(

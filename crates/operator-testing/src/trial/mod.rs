@@ -349,5 +349,8 @@ fn wrong(calm: &Run, run: &Run, unsteady: &BTreeMap<String, String>) -> Option<S
         return None;
     }
     let shown: Vec<String> = places.into_values().take(6).collect();
-    Some(format!("the cluster is another:\n  {}", shown.join("\n  ")))
+    Some(format!(
+        "the cluster ends in another state:\n  {}",
+        shown.join("\n  ")
+    ))
 }

@@ -228,9 +228,7 @@ pub(super) async fn content(server: &Server, before: &Objects) -> Result<(), Str
         is_meant.then(|| {
             let word = |value: &Value| value.as_str().unwrap_or_default().to_owned();
             let (kind, name, note) = (word(&about["kind"]), word(&about["name"]), word(&note));
-            format!(
-                "the operator is at odds with {kind} {name}, by an event of it: {reason}: {note}"
-            )
+            format!("the operator failed with {kind} {name}, by its event {reason}: {note}")
         })
     });
     complaint.map_or(Ok(()), Err)
@@ -330,16 +328,21 @@ pub(super) async fn come_to_rest(
         }
     }
     let asked = faults.asked();
+    let failures = failures(&server.outcomes());
+    let question = match failures.as_str() {
+        "" => ": does it write something else each time?",
+        _ => "",
+    };
     Err(format!(
-        "it does not stop making requests: {} requests, {}{}",
+        "it does not stop making requests: {} requests, {}{failures}",
         asked.len(),
-        repeated(&asked),
-        failures(&server.outcomes())
+        repeated(&asked, question),
     ))
 }
 
-/// What is asked again and again at the end: the write that is met most often, as it may be what wakes the operator, or just the last.
-fn repeated(asked: &[Request]) -> String {
+/// What is asked again and again at the end: the write that is met most often, as it may be what wakes the operator, with a question about
+/// it; or just the last.
+fn repeated(asked: &[Request], question: &str) -> String {
     const LAST: usize = 200;
     let last = &asked[asked.len().saturating_sub(LAST)..];
     let mut writes: BTreeMap<String, usize> = BTreeMap::new();
@@ -348,7 +351,7 @@ fn repeated(asked: &[Request]) -> String {
     }
     match writes.into_iter().max_by_key(|(_, times)| *times) {
         Some((write, times)) if times > 1 => format!(
-            "and {times} of the last {} are {write}: does it write something else each time?",
+            "and {times} of the last {} are {write}{question}",
             last.len()
         ),
         _ => {

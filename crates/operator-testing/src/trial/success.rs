@@ -9,6 +9,9 @@ use crate::install::documents;
 use crate::outcome::{ObjectKey, Outcome, Outcomes};
 use crate::server::Server;
 
+const MISSING: &str =
+    "if the sample refers to an object that is not there, put that into tests/fixtures/";
+
 /// The part of a run in which the operator stopped making requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Phase {
@@ -111,7 +114,10 @@ fn complaint(outcome: Option<Outcome>, expected: Option<&str>) -> Option<String>
             "is declared to fail with `{expected}`, but {}",
             indented(&outcome)
         )),
-        (Some(_), None) => Some(indented(&outcome)),
+        (Some(error), None) => Some(match outcome.succeeded == 0 && !error.contains("help:") {
+            true => format!("{}\n      help: {MISSING}", indented(&outcome)),
+            false => indented(&outcome),
+        }),
     }
 }
 

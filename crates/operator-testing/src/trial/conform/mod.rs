@@ -123,7 +123,7 @@ impl Trial {
         match places.into_values().next() {
             None => Ok(()),
             Some(place) => Err(format!(
-                "what was made for an object is another after a second object came and went:\n  {place}"
+                "what was made for an object differs after a second object came and went:\n  {place}"
             )),
         }
     }
