@@ -97,7 +97,7 @@ fn an_adopted_file_that_lacks_a_kind_is_told() {
     let run = ok(&p, "add-crd --kind Zed --group z.example.com");
     assert!(
         run.stderr
-            .contains("note: src/api/mod.rs is yours, and what"),
+            .contains("note: src/api/mod.rs is yours, and the generated version has changed since"),
         "{}",
         run.stderr
     );
