@@ -19,7 +19,7 @@ use crate::project::ResourceType;
 /// Whose objects are told.
 #[derive(Clone, Debug)]
 pub enum Scope {
-    /// All of them, also those that are there already.
+    /// All of them, also those that are there already, but what each namespace has.
     All,
     /// Changes of those that belong to kinds of these groups, by `GROUP/KIND`: the cluster is not the session's alone.
     Of(Vec<String>),
@@ -164,7 +164,9 @@ fn path(object: &DynamicObject) -> String {
 
 impl Scope {
     fn has(&self, object: &Value) -> bool {
-        let Self::Of(kinds) = self else { return true };
+        let Self::Of(kinds) = self else {
+            return !is_of_each_namespace(object);
+        };
         let is_kind = |reference: &Value| {
             let (group, kind) = (
                 group_of(reference),
@@ -179,6 +181,16 @@ impl Scope {
             || is_kind(&object["involvedObject"])
             || owners.into_iter().flatten().any(is_kind)
     }
+}
+
+/// Whether the control plane puts such an object into each namespace.
+fn is_of_each_namespace(object: &Value) -> bool {
+    let name = match object["kind"].as_str() {
+        Some("ConfigMap") => "kube-root-ca.crt",
+        Some("ServiceAccount") => "default",
+        _ => return false,
+    };
+    object["metadata"]["name"] == name
 }
 
 fn group_of(reference: &Value) -> &str {
@@ -286,5 +298,12 @@ mod tests {
             [&owned, &other, &event].map(|it| scope.has(it)),
             [true, false, true]
         );
+    }
+
+    #[test]
+    fn what_each_namespace_has_is_not_told() {
+        let config_map = |name: &str| json!({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": name}});
+        assert!(Scope::All.has(&config_map("default")));
+        assert!(!Scope::All.has(&config_map("kube-root-ca.crt")));
     }
 }

@@ -348,7 +348,7 @@ fn renamed(words: Vec<String>, names: &Named) -> Vec<String> {
         if *word == format!("{}Reconciler", names.root) {
             return "ZyzzyvaReconciler".to_owned();
         }
-        match word.strip_prefix(&names.module) {
+        match word.strip_prefix(names.module.trim_end_matches('_')) {
             Some(rest @ ("_keeps_its_config_map" | "_follows_its_deployment")) => {
                 format!("zyzzyva{rest}")
             }

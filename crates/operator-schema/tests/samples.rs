@@ -33,6 +33,22 @@ fn what_the_schema_offers_comes_first() {
 }
 
 #[test]
+fn a_schedule_is_one_that_a_cron_job_takes() {
+    for (name, expected) in [
+        ("schedule", "0 0 * * *"),
+        ("backupSchedule", "0 0 * * *"),
+        ("cronExpression", "0 0 * * *"),
+        ("scheduler", "example"),
+    ] {
+        let field =
+            json!({"type": "object", "required": [name], "properties": {name: {"type": "string"}}});
+        assert_eq!(sample(&schema(field)).unwrap()[name], expected);
+    }
+    let field = json!({"type": "object", "required": ["schedule"], "properties": {"schedule": {"type": "string", "pattern": "^@"}}});
+    assert_eq!(sample(&schema(field)).unwrap()["schedule"], "@");
+}
+
+#[test]
 fn numbers_respect_bounds_and_steps() {
     for (field, expected) in [
         (json!({"type": "integer"}), json!(1)),

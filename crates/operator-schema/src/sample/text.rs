@@ -61,8 +61,12 @@ const LONGEST: usize = 4096;
 
 pub(super) fn candidates(facets: &[&Schema], name: &str) -> Vec<String> {
     let mut candidates = Vec::new();
+    let lower = name.to_lowercase();
     if name == "namespace" {
         candidates.push("default".to_owned());
+    } else if lower.ends_with("schedule") || lower.contains("cron") {
+        // the kinds of Kubernetes that take it check it
+        candidates.push("0 0 * * *".to_owned());
     }
     candidates.extend(READABLE.map(str::to_owned));
     let least = super::most_of(facets, |facet| facet.min_length);
