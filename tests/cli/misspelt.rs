@@ -1,4 +1,4 @@
-//! Words that are nearly right: each is told with its place and the word that was probably meant.
+//! Misspelt words: the message has the place and the word that was probably meant.
 
 use std::fs;
 
