@@ -19,7 +19,7 @@ use crate::project::ResourceType;
 /// Whose objects are told.
 #[derive(Clone, Debug)]
 pub enum Scope {
-    /// All of them, also those that are there already, but what each namespace has.
+    /// All of them, also those that are there already.
     All,
     /// Changes of those that belong to kinds of these groups, by `GROUP/KIND`: the cluster is not the session's alone.
     Of(Vec<String>),
@@ -110,7 +110,8 @@ impl Known {
                 let before = self.unseen.remove(&path);
                 let before = before.or_else(|| self.objects.remove(&path));
                 let is_old = self.is_first && is_listed && matches!(self.scope, Scope::Of(_));
-                let told = match is_old {
+                let is_made = before.is_none() && is_of_each_namespace(&after);
+                let told = match is_old || is_made {
                     true => vec![],
                     false => told(before.as_ref(), &after, is_event),
                 };
@@ -122,7 +123,8 @@ impl Known {
             object: named(&object),
             change: Change::Deleted,
         };
-        let gone = gone.into_iter().filter(|_| !is_event);
+        let gone = gone.into_iter();
+        let gone = gone.filter(|object| !is_event && !is_of_each_namespace(object));
         gone.map(deleted).collect()
     }
 
@@ -164,9 +166,7 @@ fn path(object: &DynamicObject) -> String {
 
 impl Scope {
     fn has(&self, object: &Value) -> bool {
-        let Self::Of(kinds) = self else {
-            return !is_of_each_namespace(object);
-        };
+        let Self::Of(kinds) = self else { return true };
         let is_kind = |reference: &Value| {
             let (group, kind) = (
                 group_of(reference),
@@ -301,9 +301,16 @@ mod tests {
     }
 
     #[test]
-    fn what_each_namespace_has_is_not_told() {
-        let config_map = |name: &str| json!({"kind": "ConfigMap", "apiVersion": "v1", "metadata": {"name": name}});
-        assert!(Scope::All.has(&config_map("default")));
-        assert!(!Scope::All.has(&config_map("kube-root-ca.crt")));
+    fn what_each_namespace_has_is_told_when_it_changes() {
+        use watcher::Event::{Apply, Delete};
+        let mut known = known("ConfigMap", Scope::All);
+        let root = |data: &str| listed("kube-root-ca.crt", &json!({"ca.crt": data}));
+        assert!(known.step(Apply(root("a"))).is_empty());
+        let changed = lines(known.step(Apply(root("b"))));
+        assert_eq!(
+            changed,
+            ["ConfigMap kube-root-ca.crt Fields([\"data.ca.crt a → b\"])"]
+        );
+        assert!(known.step(Delete(root("b"))).is_empty());
     }
 }

@@ -39,6 +39,7 @@ fn a_schedule_is_one_that_a_cron_job_takes() {
         ("backupSchedule", "0 0 * * *"),
         ("cronExpression", "0 0 * * *"),
         ("scheduler", "example"),
+        ("cronJobName", "example"),
     ] {
         let field =
             json!({"type": "object", "required": [name], "properties": {name: {"type": "string"}}});

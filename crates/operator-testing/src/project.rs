@@ -142,7 +142,7 @@ where
 {
     let value: Value = match serde_yaml::from_str(sample) {
         Ok(value) => value,
-        Err(error) => return vec![format!("it is no YAML: {error}")],
+        Err(error) => return vec![format!("it is not valid YAML: {error}")],
     };
     let expected = [("apiVersion", K::api_version(&())), ("kind", K::kind(&()))];
     let mut faults = vec![];
@@ -165,7 +165,7 @@ where
             match written == value {
                 true => vec![],
                 false => vec![format!(
-                    "read and written again, it is another:\n{value:#}\nbecame\n{written:#}"
+                    "read and written again, it changed:\n{value:#}\nbecame\n{written:#}"
                 )],
             }
         }
@@ -251,7 +251,7 @@ spec:
                 garden("spec: {soil: sand}").replace("v1", "v2"),
                 "apiVersion is \"example.com/v2\", not \"example.com/v1\"",
             ),
-            ("a: [".into(), "it is no YAML: "),
+            ("a: [".into(), "it is not valid YAML: "),
         ] {
             let found = of(&sample);
             assert!(

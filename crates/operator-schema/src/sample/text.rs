@@ -64,7 +64,10 @@ pub(super) fn candidates(facets: &[&Schema], name: &str) -> Vec<String> {
     let lower = name.to_lowercase();
     if name == "namespace" {
         candidates.push("default".to_owned());
-    } else if lower.ends_with("schedule") || lower.contains("cron") {
+    } else if ["schedule", "cron", "crontab", "cronexpression"]
+        .iter()
+        .any(|end| lower.ends_with(end))
+    {
         // the kinds of Kubernetes that take it check it
         candidates.push("0 0 * * *".to_owned());
     }

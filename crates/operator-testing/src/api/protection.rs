@@ -28,10 +28,8 @@ impl State {
             return;
         }
         let is_used = match finalizer {
-            // the kubelet starts no pod with a claim that is being deleted, so only pods that have a node count
-            CLAIM => self
-                .users(key)
-                .any(|pod| pod["spec"]["nodeName"].is_string()),
+            // the kubelet starts no pod with a claim that is being deleted, so only pods that have a node count, also those that are over
+            CLAIM => self.users(key).any(|pod| !node(pod).is_empty()),
             _ => object["status"]["phase"] == "Bound",
         };
         if !is_used {
@@ -41,15 +39,16 @@ impl State {
         }
     }
 
-    /// The pods with a claim that are not over.
+    /// The pods with a claim.
     pub(crate) fn users<'a>(&'a self, claim: &'a Key) -> impl Iterator<Item = &'a Value> {
-        let is_over = |pod: &Value| {
-            pod["status"]["phase"] == "Succeeded" || pod["status"]["phase"] == "Failed"
-        };
         let pods = self.store.of_kind("", "pods", &claim.namespace);
         pods.map(|(_, pod)| &**pod)
-            .filter(move |pod| !is_over(pod) && claims(pod).any(|name| name == claim.name))
+            .filter(|pod| claims(pod).any(|name| name == claim.name))
     }
+}
+
+fn node(pod: &Value) -> &str {
+    pod["spec"]["nodeName"].as_str().unwrap_or_default()
 }
 
 /// The claims that a pod wants.

@@ -70,6 +70,9 @@ fn count() -> Option<usize> {
 /// The whole number that a variable of the environment has, if it is set.
 fn number(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
+    if text.trim().is_empty() {
+        return None;
+    }
     let number = text.trim().parse();
     Some(number.unwrap_or_else(|_| panic!("{variable} is `{text}`, and not a whole number")))
 }

@@ -33,7 +33,10 @@ pub(super) async fn settled(server: &Server, faults: &Faults, before: &Objects) 
         .iter()
         .filter(|(path, object)| is_new(before, path, object));
     let new = new.map(|(path, object)| (path.clone(), masked(object)));
-    let places = new.chain(gone).filter(|(path, _)| counts(path));
+    let mut places: Vec<(String, Value)> =
+        new.chain(gone).filter(|(path, _)| counts(path)).collect();
+    // of paths that are alike but for a uid, by what is there
+    places.sort_by_cached_key(|(path, object)| (mask_uids(path).into_owned(), object.to_string()));
     let mut settled = Map::new();
     for (path, object) in places {
         let path = match prefix(&object) {
@@ -155,7 +158,7 @@ fn mask_addresses(spec: &mut Value) {
     }
 }
 
-/// Those of objects that are made anew are others each time, wherever an operator writes them: also in labels and keys.
+/// Times and uids differ in each run, wherever an operator writes them, also in labels and keys.
 fn mask_times_and_uids(value: &mut Value) {
     match value {
         Value::Object(fields) => {

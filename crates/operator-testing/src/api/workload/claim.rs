@@ -7,6 +7,7 @@ use super::super::metadata::{is_deleting, text};
 use super::super::status::Result;
 use super::super::store::Key;
 use super::actor::CONTROLLERS;
+use super::field::is_over;
 
 impl State {
     pub(super) fn sync_claim(&mut self, key: &Key) {
@@ -15,11 +16,10 @@ impl State {
             return;
         };
         if is_deleting(&claim) {
-            // its last pod may be over and still there
             self.unprotect(key);
             return;
         }
-        let is_used = self.users(key).next().is_some();
+        let is_used = self.users(key).any(|pod| !is_over(pod));
         let has_node = self.workloads.as_ref();
         let has_node = has_node.is_some_and(|workloads| workloads.settings.has_node);
         if is_used && has_node && claim["status"]["phase"] == "Pending" {

@@ -132,17 +132,20 @@ impl Trial {
     fn leftovers(&self, state: &Value, before: &Objects) -> Result<(), String> {
         let objects = state.as_object().into_iter().flatten();
         let left: Vec<String> = objects
-            // what was there before, such as a fixture, was only changed
-            .filter(|(path, _)| !before.contains_key(*path))
             .filter(|(path, object)| !object.is_null() && !self.is_kept(path))
-            .map(|(path, object)| {
-                let finalizers = &object["metadata"]["finalizers"];
-                match (&object["metadata"]["deletionTimestamp"], finalizers) {
-                    (Value::Null, _) => format!("{path} has no owner, and nothing deleted it"),
-                    (_, finalizers) => {
-                        format!("{path} is being deleted, but keeps its finalizers {finalizers}")
-                    }
+            .filter_map(|(path, object)| {
+                let metadata = &object["metadata"];
+                let finalizers = &metadata["finalizers"];
+                // what was there before, such as a fixture, was only changed
+                if let Some(before) = before.get(path) {
+                    let is_known =
+                        finalizers.is_null() || *finalizers == before["metadata"]["finalizers"];
+                    return (!is_known).then(|| format!("{path} has the finalizers {finalizers}"));
                 }
+                Some(match metadata["deletionTimestamp"] {
+                    Value::Null => format!("{path} has no owner, and nothing deleted it"),
+                    _ => format!("{path} is being deleted, but keeps its finalizers {finalizers}"),
+                })
             })
             .collect();
         match left.is_empty() {
