@@ -56,8 +56,10 @@ pub fn write(folder: &Path, tree: &Tree, apis: &[Api]) {
         fs::write(to, &file.text).unwrap();
         let test = path
             .strip_prefix("tests/")
-            .and_then(|it| it.strip_suffix(".rs"));
-        if let Some(module) = test.filter(|module| !["generated", "faults"].contains(module)) {
+            .and_then(|it| it.strip_suffix(".rs"))
+            // a folder has what the tests share
+            .filter(|it| !it.contains('/') && !["generated", "faults"].contains(it));
+        if let Some(module) = test {
             all += &format!("#[path = \"../{module}.rs\"]\nmod {module};\n");
         }
     }
