@@ -19,7 +19,7 @@ use serde_json::{Value, json};
 use crate::difference::spec_differences;
 
 /// The keywords of a schema, with the empty values of their types. `null` is one of each.
-const KEYWORDS: [(&str, &[&str]); 38] = [
+const KEYWORDS: [(&str, &[&str]); 44] = [
     ("description", &["\"\""]),
     ("title", &["\"\""]),
     ("type", &["\"\""]),
@@ -60,7 +60,13 @@ const KEYWORDS: [(&str, &[&str]); 38] = [
         "x-kubernetes-validations",
         &["[]", "[{\"rule\": \"true\", \"message\": \"\"}]"],
     ),
+    ("$ref", &["\"\""]),
+    ("$schema", &["\"\""]),
+    ("additionalItems", &["{}", "false"]),
+    ("definitions", &["{}"]),
+    ("dependencies", &["{}"]),
     ("id", &["\"\""]),
+    ("patternProperties", &["{}"]),
 ];
 
 /// Those of the definition itself, by the pointers of their places.

@@ -8,6 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Number, Value};
 use std::ops::Not;
 
+use crate::structural::is_absent;
+
 /// One node of a schema: [`JSONSchemaProps`] with the order of properties and the text of numbers kept.
 ///
 /// [`JSONSchemaProps`]: https://kubernetes.io/docs/reference/kubernetes-api/extend-resources/custom-resource-definition-v1/#JSONSchemaProps
@@ -185,7 +187,7 @@ pub struct Schema {
     )]
     pub external_docs: Option<Value>,
     /// Keywords that a CustomResourceDefinition's schema does not have, `$ref` among them.
-    #[serde(flatten, deserialize_with = "without_nulls")]
+    #[serde(flatten, deserialize_with = "without_absent")]
     pub unknown: IndexMap<String, Value>,
 }
 
@@ -252,12 +254,12 @@ fn without_empty_texts<'de, D: Deserializer<'de>>(
     Ok(value)
 }
 
-/// The API server reads a keyword that is `null` as an absent one.
-fn without_nulls<'de, D: Deserializer<'de>>(
+/// Without what the API server reads as an absent keyword, and does not store.
+fn without_absent<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<IndexMap<String, Value>, D::Error> {
     let mut keywords = IndexMap::<String, Value>::deserialize(deserializer)?;
-    keywords.retain(|_, value| !value.is_null());
+    keywords.retain(|keyword, value| !is_absent(keyword, value));
     Ok(keywords)
 }
 

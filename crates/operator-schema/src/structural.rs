@@ -6,6 +6,8 @@ mod nested;
 
 use std::borrow::Cow;
 
+pub(crate) use keywords::is_absent;
+
 use crate::{Reason, Rule, Schema, SchemaOrBool, prune, violations};
 
 /// Something in a schema that does not work.

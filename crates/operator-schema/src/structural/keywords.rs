@@ -24,11 +24,13 @@ const REASONS: [&str; 4] = [
     "FieldValueRequired",
 ];
 
-/// What Go does not tell from an absent text or map.
-fn is_empty(value: &Value) -> bool {
+/// Whether the API server reads the keyword as an absent one: it is `null`, or an empty text or map of a field that it must not have.
+pub(crate) fn is_absent(keyword: &str, value: &Value) -> bool {
     match value {
-        Value::String(text) => text.is_empty(),
-        Value::Object(entries) => entries.is_empty(),
+        Value::String(text) => text.is_empty() && FORBIDDEN.contains(&keyword),
+        Value::Object(entries) => {
+            entries.is_empty() && keyword != "additionalItems" && FORBIDDEN.contains(&keyword)
+        }
         value => value.is_null(),
     }
 }
@@ -62,11 +64,8 @@ impl Problems {
                 self.refuse("type", format!("must be one of {}", TYPES.join(", ")));
             }
         }
-        for (keyword, value) in &schema.unknown {
+        for keyword in schema.unknown.keys() {
             if FORBIDDEN.contains(&keyword.as_str()) {
-                if keyword != "additionalItems" && is_empty(value) {
-                    continue;
-                }
                 self.refuse(
                     &super::escaped(keyword),
                     format!("{keyword} is not supported"),
