@@ -139,141 +139,141 @@ macro_rules! changes {
 
 changes! {
     //                                                  what        readers   stored    clients
-    /// The group, kind or plural: the API server refuses it, as objects are not moved to another kind.
+    /// The API server refuses a new group, kind or plural, because existing objects are not moved to another kind.
     IdentityChanged = "identity-changed":               Changed,    Breaking, Breaking, Breaking;
-    /// The API server refuses it once the definition is established.
+    /// The API server refuses it once the CRD is established.
     ScopeChanged = "scope-changed":                     Changed,    Breaking, Breaking, Breaking;
-    /// The list kind or the singular, which are names for people and for clients of other languages.
+    /// The list kind or the singular, which people and clients in other languages use.
     NameChanged = "name-changed":                       Changed,    Safe,     Safe,     Risky;
     /// A short name or a category.
     NameAdded = "name-added":                           Added,      Safe,     Safe,     Safe;
     /// A short name or a category, which scripts may use.
     NameRemoved = "name-removed":                       Removed,    Safe,     Safe,     Risky;
-    /// Requests for a version that is not the stored one fail when the webhook does.
+    /// If the webhook fails, requests for a version other than the stored one fail too.
     ConversionByWebhook = "conversion-by-webhook":      Changed,    Safe,     Risky,    Risky;
-    /// With the strategy `None` only `apiVersion` is converted, and what the other version does not have is pruned.
+    /// The strategy `None` converts only `apiVersion`; fields that the other version does not have are pruned.
     ConversionByNone = "conversion-by-none":            Changed,    Risky,    Breaking, Breaking;
 
-    /// Nothing that is there is touched.
+    /// Existing versions and objects stay as they are.
     VersionAdded = "version-added":                     Added,      Safe,     Safe,     Safe;
-    /// Objects stored in it cannot be read; the API server refuses it while `status.storedVersions` names the version.
+    /// Objects stored in the version cannot be read; the API server refuses the change while `status.storedVersions` lists the version.
     VersionRemoved = "version-removed":                 Removed,    Breaking, Breaking, Breaking;
-    /// Nobody could ask for it; objects may still be stored in it.
+    /// No client could request the version, but objects may still be stored in it.
     UnservedVersionRemoved = "unserved-version-removed": Removed,   Safe,     Risky,    Safe;
-    /// A version can be asked for again.
+    /// Clients can request the version.
     VersionServed = "version-served":                   Loosened,   Safe,     Safe,     Safe;
-    /// Requests for the version are not found; objects are served in the other versions.
+    /// Requests for the version fail with 404 (Not Found); objects are served in the other versions.
     VersionUnserved = "version-unserved":               Tightened,  Breaking, Safe,     Breaking;
-    /// Objects move when they are next written, which prunes what the new storage version does not have; a controller stays with the version that its code names.
+    /// The next write stores an object in the new version, which prunes fields that this version does not have; a controller keeps using the version that its code names.
     StorageMoved = "storage-moved":                     Changed,    Risky,    Risky,    Safe;
-    /// A deprecated version answers with a warning.
+    /// The API server answers requests for a deprecated version with a warning.
     DeprecationChanged = "deprecation-changed":         Changed,    Safe,     Safe,     Risky;
 
-    /// A write of the object leaves its status alone from now on.
+    /// Writes to the object no longer change its status.
     StatusAdded = "status-subresource-added":           Added,      Risky,    Safe,     Breaking;
-    /// A write of `/status` is not found.
+    /// Writes to `/status` fail with 404 (Not Found).
     StatusRemoved = "status-subresource-removed":       Removed,    Breaking, Safe,     Breaking;
-    /// `/scale` answers.
+    /// `/scale` becomes available.
     ScaleAdded = "scale-subresource-added":             Added,      Safe,     Safe,     Safe;
-    /// `kubectl scale` and autoscalers find nothing.
+    /// `kubectl scale` and autoscalers no longer work for the kind.
     ScaleRemoved = "scale-subresource-removed":         Removed,    Safe,     Safe,     Breaking;
     /// `/scale` reads and writes other fields.
     ScaleChanged = "scale-subresource-changed":         Changed,    Safe,     Safe,     Breaking;
-    /// What `kubectl get` shows.
+    /// Only the output of `kubectl get` changes.
     ColumnsChanged = "printer-columns-changed":         Changed,    Safe,     Safe,     Safe;
-    /// One more field for selectors.
+    /// Field selectors can use one more field.
     SelectableFieldAdded = "selectable-field-added":    Added,      Safe,     Safe,     Safe;
-    /// A list or watch with a selector of the field is refused.
+    /// The API server refuses a list or watch with a selector for the field.
     SelectableFieldRemoved = "selectable-field-removed": Removed,   Breaking, Safe,     Breaking;
 
-    /// A field that may be absent; only a struct literal without `..` has to name it.
+    /// Objects and manifests may omit the field; only struct literals without `..` have to name it.
     FieldAdded = "field-added":                         Added,      Safe,     Safe,     Safe;
-    /// A field that objects and manifests lack, with no default to fill it in.
+    /// Existing objects and manifests lack the field, and no default fills it in.
     RequiredFieldAdded = "required-field-added":        Added,      Breaking, Breaking, Breaking;
-    /// A field with a default, where `maxProperties`, a union or equality of values sees it.
+    /// The default adds the field to existing objects, which affects `maxProperties`, a union or a comparison of values.
     CountedFieldAdded = "counted-field-added":          Added,      Safe,     Breaking, Breaking;
-    /// A field that was kept unknown has a schema now, so it is checked and pruned inside, and is no unknown field of the Rust type.
+    /// A field that was kept as unknown now has a schema: its value is checked and pruned, and is no longer among the unknown fields of the Rust type.
     FieldDescribed = "field-described":                 Added,      Breaking, Breaking, Breaking;
-    /// The field of the Rust type is gone; the API server prunes the value, of stored objects as well.
+    /// The Rust type loses the field; the API server prunes its value, also from stored objects.
     FieldRemoved = "field-removed":                     Removed,    Breaking, Breaking, Breaking;
-    /// A field that is kept, unknown from now on.
+    /// The field loses its schema, but its value is kept as an unknown field.
     FieldUndescribed = "field-undescribed":             Removed,    Breaking, Safe,     Safe;
-    /// `Option<T>` is `T`; an object that lacks the field does not decode, and is refused as soon as what holds the field changes.
+    /// `Option<T>` becomes `T`. An object without the field cannot be decoded, and is refused as soon as the value that should contain the field changes.
     RequiredAdded = "required-added":                   Tightened,  Breaking, Breaking, Breaking;
-    /// `Option<T>` is `T`; the API server fills the field in.
+    /// `Option<T>` becomes `T`; the API server fills in the field.
     RequiredAddedWithDefault = "required-added-with-default": Tightened, Breaking, Safe, Safe;
-    /// `T` is `Option<T>`, and older code does not decode an object that lacks the field.
+    /// `T` becomes `Option<T>`; older code cannot decode an object without the field.
     RequiredRemoved = "required-removed":               Loosened,   Breaking, Safe,     Safe;
 
-    /// Values of the old type are refused and do not decode.
+    /// Values of the old type are refused and cannot be decoded.
     TypeChanged = "type-changed":                       Retyped,    Breaking, Breaking, Breaking;
-    /// The new type has all values of the old one, and another Rust type.
+    /// The new type accepts all values of the old one, but its Rust type is different.
     TypeWidened = "type-widened":                       Retyped,    Breaking, Safe,     Safe;
-    /// The same type of JSON has another Rust type, such as `i64` for `i32` or a struct for a map.
+    /// The JSON type stays the same, but the Rust type changes, for example from `i32` to `i64` or from a map to a struct.
     RustTypeChanged = "rust-type-changed":              Retyped,    Breaking, Safe,     Safe;
-    /// The Rust type has one more `Option`; a `null`, which gave way to the default or was dropped, is kept.
+    /// The Rust type gains an `Option`; a `null` is now kept, and no longer dropped or replaced with the default.
     NullableAdded = "nullable-added":                   Loosened,   Breaking, Safe,     Risky;
-    /// The Rust type has one `Option` less; a `null` gives way to the default, is dropped or refused.
+    /// The Rust type loses an `Option`; a `null` is replaced with the default, dropped or refused.
     NullableRemoved = "nullable-removed":               Tightened,  Breaking, Risky,    Breaking;
-    /// What was left out has a value now.
+    /// An omitted field now has a value.
     DefaultAdded = "default-added":                     Changed,    Safe,     Risky,    Breaking;
-    /// A field that had to be there may be left out.
+    /// A required field may now be omitted.
     DefaultAddedToRequired = "default-added-to-required": Changed,  Safe,     Safe,     Safe;
-    /// What is left out means something else; objects keep the default that they were stored with.
+    /// An omitted field has another value; stored objects keep the default that they were stored with.
     DefaultChanged = "default-changed":                 Changed,    Risky,    Risky,    Breaking;
-    /// What is left out stays absent, or is refused; the accessor of the default is gone.
+    /// An omitted field stays absent or is refused; the method that returns the default is removed.
     DefaultRemoved = "default-removed":                 Changed,    Breaking, Risky,    Breaking;
 
-    /// `String` is an enum; other values are refused.
+    /// `String` becomes an enum; other values are refused.
     EnumAdded = "enum-added":                           Tightened,  Breaking, Risky,    Breaking;
-    /// The enum is a `String`.
+    /// The enum becomes a `String`.
     EnumRemoved = "enum-removed":                       Loosened,   Breaking, Safe,     Safe;
-    /// Our enums keep a value that they do not know; enums of others may not decode it.
+    /// Generated enums keep a value that they do not know; other enums may fail to decode it.
     EnumValueAdded = "enum-value-added":                Loosened,   Risky,    Safe,     Safe;
-    /// The variant is gone, and the value is refused.
+    /// The Rust enum loses the variant, and the API server refuses the value.
     EnumValueRemoved = "enum-value-removed":            Tightened,  Breaking, Risky,    Breaking;
-    /// A minimum, maximum, `multipleOf` or `uniqueItems` that refuses more.
+    /// A minimum, maximum, `multipleOf` or `uniqueItems` that refuses more values.
     BoundTightened = "bound-tightened":                 Tightened,  Risky,    Risky,    Breaking;
-    /// A minimum, maximum, `multipleOf` or `uniqueItems` that refuses less.
+    /// A minimum, maximum, `multipleOf` or `uniqueItems` that refuses fewer values.
     BoundLoosened = "bound-loosened":                   Loosened,   Safe,     Safe,     Safe;
-    /// A `multipleOf` of other values.
+    /// The new `multipleOf` accepts other values than the old one.
     BoundChanged = "bound-changed":                     Changed,    Safe,     Risky,    Breaking;
-    /// A pattern, or a format that the API server checks, where there was none.
+    /// A new pattern, or a new format that the API server checks.
     PatternAdded = "pattern-added":                     Tightened,  Risky,    Risky,    Breaking;
-    /// All texts are accepted.
+    /// The pattern or format no longer restricts the values.
     PatternRemoved = "pattern-removed":                 Loosened,   Safe,     Safe,     Safe;
-    /// Which of two patterns or formats accepts more is not decided.
+    /// The comparison does not decide which of two patterns or formats accepts more.
     PatternChanged = "pattern-changed":                 Changed,    Risky,    Risky,    Breaking;
-    /// `allOf`, `anyOf`, `oneOf` or `not` is new, or has more to satisfy or less to choose from.
+    /// `allOf`, `anyOf`, `oneOf` or `not` is new, `allOf` has more branches, or `anyOf` has fewer.
     UnionTightened = "union-tightened":                 Tightened,  Risky,    Risky,    Breaking;
-    /// `allOf`, `anyOf`, `oneOf` or `not` is gone, or has less to satisfy or more to choose from.
+    /// `allOf`, `anyOf`, `oneOf` or `not` is removed, `allOf` has fewer branches, or `anyOf` has more.
     UnionLoosened = "union-loosened":                   Loosened,   Safe,     Safe,     Safe;
-    /// `allOf`, `anyOf`, `oneOf` or `not` has other branches; which accept more is not decided.
+    /// `allOf`, `anyOf`, `oneOf` or `not` has other branches; the comparison does not decide which of them accept more.
     UnionChanged = "union-changed":                     Changed,    Risky,    Risky,    Breaking;
-    /// A CEL rule of another text is a new one.
+    /// A new CEL rule; a rule with a changed text counts as new.
     RuleAdded = "rule-added":                           Tightened,  Safe,     Risky,    Breaking;
-    /// A CEL rule is gone.
+    /// A CEL rule is removed.
     RuleRemoved = "rule-removed":                       Loosened,   Safe,     Safe,     Safe;
 
-    /// A list is a set or a map: no value or key twice, and each item has its own owner in server-side apply.
+    /// The list becomes a set or a map: values or keys must be unique, and each item has its own owner in server-side apply.
     ListKeyed = "list-keyed":                           Tightened,  Safe,     Risky,    Breaking;
-    /// A list is atomic: whoever applies it replaces it.
+    /// The list becomes atomic: each server-side apply replaces the whole list.
     ListAtomic = "list-atomic":                         Loosened,   Safe,     Safe,     Risky;
-    /// A set is a map or the other way round, or a map has other keys.
+    /// A set becomes a map, a map becomes a set, or the keys of a map change.
     ListKeysChanged = "list-keys-changed":              Changed,    Safe,     Risky,    Breaking;
-    /// Whoever applies the object replaces it, or no longer does.
+    /// Each server-side apply replaces the whole value, or no longer does.
     MapTypeChanged = "map-type-changed":                Changed,    Safe,     Safe,     Risky;
-    /// Fields without a schema are kept from now on.
+    /// Fields without a schema are now kept.
     UnknownFieldsKept = "unknown-fields-kept":          Loosened,   Safe,     Safe,     Safe;
-    /// `x-kubernetes-preserve-unknown-fields` or `additionalProperties` is gone, so fields without a schema are pruned.
+    /// Without `x-kubernetes-preserve-unknown-fields` or `additionalProperties`, fields without a schema are pruned.
     UnknownFieldsPruned = "unknown-fields-pruned":      Tightened,  Breaking, Breaking, Breaking;
-    /// Fields that were kept as they are have a schema now, or are refused.
+    /// Fields that were kept as they are now have a schema, or are refused.
     UnknownFieldsChecked = "unknown-fields-checked":    Tightened,  Breaking, Breaking, Breaking;
-    /// Fields that had a schema lose what is inside of objects.
+    /// `additionalProperties` changes between a schema and `true`, which prunes the fields of objects.
     UnknownFieldsChanged = "unknown-fields-changed":    Changed,    Breaking, Breaking, Breaking;
-    /// `apiVersion`, `kind` and `metadata` of an embedded resource are checked, also where they have not changed.
+    /// `apiVersion`, `kind` and `metadata` of an embedded resource are now checked, even if they have not changed.
     ResourceAdded = "embedded-resource-added":          Tightened,  Breaking, Breaking, Breaking;
-    /// `apiVersion`, `kind` and `metadata` of an embedded resource are pruned where the schema does not name them.
+    /// `apiVersion`, `kind` and `metadata` of the value are pruned unless its schema names them.
     ResourceRemoved = "embedded-resource-removed":      Loosened,   Breaking, Breaking, Breaking;
 }
 
