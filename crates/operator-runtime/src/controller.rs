@@ -20,9 +20,10 @@ use tracing::{debug, warn};
 use crate::{
     backoff::Backoffs,
     cache::Cache,
-    context::Controlling,
+    children::Children,
+    context::{Controlling, Owned},
     error::panic_message,
-    fan_out::FanOut,
+    fan_out::{FanOut, Fetch},
     finalizer,
     health::Health,
     kind::{GroupKind, Kind, Scope},
@@ -30,7 +31,7 @@ use crate::{
     own_writes::OwnWrites,
     reconciled::Observers,
     reconciler::Reconciler,
-    related::{Changed, Related},
+    related::{Changed, Related, controller_of},
     reports::Reports,
     settings::Settings,
     setup::Watches,
@@ -59,25 +60,26 @@ pub(crate) type Running = BoxFuture<'static, ()>;
 pub(crate) fn run<R: Reconciler>(reconciler: R, watches: Watches, wiring: Wiring) -> Running {
     let places = Places::of::<R>(&wiring);
     let errors = wiring.metrics.of_kind(&GroupKind::of::<R::Resource>());
-    let listen = |kind: &Kind, namespaces: &[String]| {
-        let watched = kind.scope.watched(namespaces).into_iter();
-        let streams = watched.map(|namespace| {
-            let errors = &errors.watch_errors;
-            let events = wiring.fan_out.listen(&kind.resource, namespace, errors);
-            (kind.clone(), events.boxed())
-        });
-        streams.collect::<Vec<_>>()
+    let listen = |kind: &Kind, namespace: Option<String>, fetch| {
+        let errors = &errors.watch_errors;
+        let events = wiring
+            .fan_out
+            .listen(&kind.resource, namespace, fetch, errors);
+        events.boxed()
     };
-    let children = watches.owns.iter();
-    let others = watches.watches.iter();
-    let heard = Heard {
-        children: children
-            .flat_map(|kind| listen(kind, &places.homes))
-            .collect(),
-        others: others
-            .flat_map(|kind| listen(kind, &places.namespaces))
-            .collect(),
-    };
+    let mut heard = Heard::default();
+    for (index, kind) in watches.owns.iter().enumerate() {
+        for namespace in kind.scope.watched(&places.homes) {
+            let events = listen(kind, namespace.clone(), kind.cached());
+            heard.children.push((index, namespace, events));
+        }
+    }
+    for kind in &watches.watches {
+        for namespace in kind.scope.watched(&places.namespaces) {
+            let events = listen(kind, namespace, Fetch::Metadata);
+            heard.others.push((kind.clone(), events));
+        }
+    }
     wiring.fan_out.owns::<R::Resource>(&places.primary);
     Box::pin(work(reconciler, watches, places, heard, wiring))
 }
@@ -109,12 +111,14 @@ impl Places {
     }
 }
 
-type Events = Vec<(Kind, BoxStream<'static, Event<Related>>)>;
+type Events = BoxStream<'static, Event<Related>>;
 
 /// What a controller hears of objects that are not its own.
+#[derive(Default)]
 struct Heard {
-    children: Events,
-    others: Events,
+    /// With the index of the kind among the owned ones, and the namespace that is watched.
+    children: Vec<(usize, Option<String>, Events)>,
+    others: Vec<(Kind, Events)>,
 }
 
 async fn work<R: Reconciler>(
@@ -134,8 +138,19 @@ async fn work<R: Reconciler>(
         stop,
         observers,
     } = wiring;
-    let controlling = Controlling::new::<R::Resource>(client.clone(), &operator, watches.owns);
-    let metrics = metrics.of_kind(&controlling.kind);
+    let metrics = metrics.of_kind(&GroupKind::of::<R::Resource>());
+    let owned = |kind: Kind| Owned {
+        children: Children::new(
+            &kind.scope.watched(&places.homes),
+            &operator,
+            kind.cached() == Fetch::Whole,
+            |child| controller_of::<R::Resource>(child).is_some(),
+        ),
+        kind,
+    };
+    let owns = watches.owns.into_iter().map(owned).collect();
+    let reads = metrics.child_reads.clone();
+    let controlling = Controlling::new::<R::Resource>(client.clone(), &operator, owns, reads);
     let reconciler = Arc::new(reconciler);
     let cache = Cache::new(&places.primary);
     let store = cache.store();
@@ -155,6 +170,7 @@ async fn work<R: Reconciler>(
 
     let source = watch::Source {
         client,
+        operator,
         settings: settings.clone(),
     };
     let listeners = places.primary.iter();
@@ -168,9 +184,10 @@ async fn work<R: Reconciler>(
         health,
     );
     let mut related = vec![];
-    for (kind, events) in heard.children {
-        let owners = store.clone();
-        related.push(watch::children(kind, events, controlling.clone(), owners).boxed());
+    for (index, namespace, events) in heard.children {
+        let (owners, controlling) = (store.clone(), controlling.clone());
+        let children = watch::children(index, namespace, events, controlling, owners);
+        related.push(children.boxed());
     }
     for (kind, events) in heard.others {
         let (reconciler, cache) = (reconciler.clone(), store.clone());

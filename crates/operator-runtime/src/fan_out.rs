@@ -1,14 +1,18 @@
 //! One watch of a kind for all that want to know of its objects.
 //!
 //! In: who wants to know of which kind in which namespace, before the watches begin. Out: for each of them, all events
-//! of the one watch. Watches are of metadata; where a controller watches a kind as its own, what it sees is passed on, and there is no other.
+//! of the one watch. Watches are of metadata, unless somebody wants the objects whole; where a controller watches a kind as its own, the
+//! metadata of what it sees is passed on, and there is no other.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use futures::{Stream, StreamExt, stream};
+use futures::{
+    Stream, StreamExt,
+    stream::{self, BoxStream},
+};
 use kube::{
     Resource,
     core::ApiResource,
@@ -17,7 +21,10 @@ use kube::{
 use prometheus_client::metrics::counter::Counter;
 use tokio::{sync::mpsc, task::JoinSet};
 
-use crate::{related::Related, watch::Source};
+use crate::{
+    related::{Related, Watched},
+    watch::{Source, map},
+};
 
 /// How many events may wait for a controller. One that is busy holds up the others, rather than to fill the memory.
 const WAITING: usize = 256;
@@ -30,9 +37,18 @@ struct Place {
     namespace: Option<String>,
 }
 
+/// How much of its objects a listener wants to know.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fetch {
+    Metadata,
+    /// Those that have a controller with their bodies, as JSON.
+    Whole,
+}
+
 /// Those who want to know of one kind in one place.
 struct Audience {
     resource: ApiResource,
+    fetch: Fetch,
     listeners: Listeners,
     /// Those of the controllers that listen.
     errors: Vec<Counter>,
@@ -59,6 +75,7 @@ impl FanOut {
         &self,
         resource: &ApiResource,
         namespace: Option<String>,
+        fetch: Fetch,
         errors: &Counter,
     ) -> impl Stream<Item = Event<Related>> + Send + use<> {
         let (sender, events) = mpsc::channel(WAITING);
@@ -72,10 +89,16 @@ impl FanOut {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(vacant) => vacant.insert(Audience {
                 resource: resource.clone(),
+                fetch,
                 listeners: Listeners::default(),
                 errors: vec![],
             }),
         };
+        if fetch == Fetch::Whole && audience.fetch == Fetch::Metadata {
+            // The version matters from now on.
+            audience.fetch = fetch;
+            audience.resource = resource.clone();
+        }
         audience.listeners.0.push(sender);
         audience.errors.push(errors.clone());
         stream::unfold(events, |mut events| async move {
@@ -108,12 +131,12 @@ impl FanOut {
             if shared.own.contains(place) {
                 continue;
             }
-            let errors = audience.errors.clone();
-            let events =
-                source.events::<Related>(&audience.resource, place.namespace.as_deref(), errors);
+            let mut events = match audience.fetch {
+                Fetch::Metadata => related::<false>(source, place, audience),
+                Fetch::Whole => related::<true>(source, place, audience),
+            };
             let listeners = audience.listeners.clone();
             watches.spawn(async move {
-                let mut events = std::pin::pin!(events);
                 while let Some(event) = events.next().await {
                     listeners.tell(&event).await;
                 }
@@ -125,6 +148,18 @@ impl FanOut {
     fn lock(&self) -> MutexGuard<'_, Shared> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn related<const WHOLE: bool>(
+    source: &Source,
+    place: &Place,
+    audience: &Audience,
+) -> BoxStream<'static, Event<Related>> {
+    let (resource, manager) = (audience.resource.clone(), source.operator.clone());
+    let namespace = place.namespace.as_deref();
+    let events = source.events::<Watched<WHOLE>>(&resource, namespace, audience.errors.clone());
+    let related = move |object: Watched<WHOLE>| object.into_related(&resource, &manager);
+    events.map(move |event| map(event, &related)).boxed()
 }
 
 impl Listeners {

@@ -4,6 +4,8 @@ use k8s_openapi::ClusterResourceScope;
 use kube::{Resource, core::ApiResource};
 use std::{any::TypeId, fmt};
 
+use crate::fan_out::Fetch;
+
 /// Whether the objects of a kind live in a namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
@@ -80,6 +82,17 @@ impl Kind {
             plural: plural.into(),
         };
         Self { resource, scope }
+    }
+
+    /// How much of its objects the cache of children has. Of Secrets and ConfigMaps it has no bodies: they are large at times, and many
+    /// in a cluster are not the operator's; each apply reads its child.
+    pub fn cached(&self) -> Fetch {
+        let is_data = ["Secret", "ConfigMap"].contains(&&*self.resource.kind);
+        if self.resource.group.is_empty() && is_data {
+            Fetch::Metadata
+        } else {
+            Fetch::Whole
+        }
     }
 
     /// Versions do not matter: an object is the same in each version of its kind.

@@ -45,6 +45,7 @@
 
 mod backoff;
 mod cache;
+mod children;
 mod condition;
 mod context;
 mod controller;

@@ -44,6 +44,7 @@ pub(crate) struct Metrics {
     objects: Family<KindLabel, Gauge>,
     failing: Family<KindLabel, Gauge>,
     undecodable: Family<KindLabel, Gauge>,
+    child_reads: Family<KindLabel, Counter>,
     panics: Family<KindLabel, Counter>,
     watches: Family<WatchLabel, Counter>,
     watch_errors: Family<KindLabel, Counter>,
@@ -60,6 +61,7 @@ pub(crate) struct KindMetrics {
     pub objects: Gauge,
     pub failing: Gauge,
     pub undecodable: Gauge,
+    pub child_reads: Counter,
     pub panics: Counter,
     pub watch_errors: Counter,
 }
@@ -76,6 +78,7 @@ impl Metrics {
             objects: Family::default(),
             failing: Family::default(),
             undecodable: Family::default(),
+            child_reads: Family::default(),
             panics: Family::default(),
             watches: Family::default(),
             watch_errors: Family::default(),
@@ -123,6 +126,11 @@ impl Metrics {
             self.undecodable.clone(),
         );
         registry.register(
+            "child_reads",
+            "Requests that read a child, as the cache could not answer",
+            self.child_reads.clone(),
+        );
+        registry.register(
             "panics",
             "Reconciliations that panicked",
             self.panics.clone(),
@@ -154,6 +162,7 @@ impl Metrics {
             objects: self.objects.get_or_create_owned(&label),
             failing: self.failing.get_or_create_owned(&label),
             undecodable: self.undecodable.get_or_create_owned(&label),
+            child_reads: self.child_reads.get_or_create_owned(&label),
             panics: self.panics.get_or_create_owned(&label),
             watch_errors: self.watch_errors.get_or_create_owned(&label),
         };

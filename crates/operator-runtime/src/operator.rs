@@ -283,6 +283,7 @@ async fn lead(wiring: Wiring, builds: Vec<(GroupKind, Build)>) -> Result<(), Fat
 async fn work(wiring: Wiring, builds: Vec<(GroupKind, Build)>) -> Result<(), Fatal> {
     let Wiring {
         client,
+        operator,
         settings,
         metrics,
         health,
@@ -299,6 +300,7 @@ async fn work(wiring: Wiring, builds: Vec<(GroupKind, Build)>) -> Result<(), Fat
     // Only now it is known who wants to know of which kind.
     let mut watches = fan_out.start(&Source {
         client,
+        operator,
         settings: settings.clone(),
     });
     let mut controllers = JoinSet::new();

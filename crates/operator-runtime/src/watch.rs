@@ -40,6 +40,8 @@ const PAGE: u32 = 100;
 /// What all watches share.
 pub(crate) struct Source {
     pub client: Client,
+    /// Also the field manager.
+    pub operator: String,
     pub settings: Arc<Settings>,
 }
 
@@ -187,12 +189,24 @@ pub(crate) fn objects<R: Reconciler>(
 fn metadata<K: Resource<DynamicType = ()>>(event: &Event<Decoded<K>>) -> Event<Related> {
     let related = |object: &Decoded<K>| Related {
         metadata: object.meta().clone(),
+        body: None,
     };
     match event {
         Event::Apply(object) => Event::Apply(related(object)),
         Event::Delete(object) => Event::Delete(related(object)),
         Event::Init => Event::Init,
         Event::InitApply(object) => Event::InitApply(related(object)),
+        Event::InitDone => Event::InitDone,
+    }
+}
+
+/// An event with its object turned into another type.
+pub(crate) fn map<T, U>(event: Event<T>, into: impl FnOnce(T) -> U) -> Event<U> {
+    match event {
+        Event::Apply(object) => Event::Apply(into(object)),
+        Event::Delete(object) => Event::Delete(into(object)),
+        Event::Init => Event::Init,
+        Event::InitApply(object) => Event::InitApply(into(object)),
         Event::InitDone => Event::InitDone,
     }
 }
@@ -258,9 +272,10 @@ async fn report<R: Reconciler>(
     }
 }
 
-/// Owned objects of a kind, as the objects that control them.
+/// Owned objects of a kind, as the objects that control them; `index` is that of the kind among the owned ones.
 pub(crate) fn children<K>(
-    kind: Kind,
+    index: usize,
+    namespace: Option<String>,
     events: impl Stream<Item = Event<Related>> + Send,
     controlling: Arc<Controlling>,
     cache: Store<K>,
@@ -268,11 +283,11 @@ pub(crate) fn children<K>(
 where
     K: Resource<DynamicType = (), Scope: 'static> + Clone + Send + Sync + 'static,
 {
-    let resource = kind.resource;
     let owners = cache.clone();
     let events = events.inspect(move |event| {
+        let children = &controlling.owns[index].children;
+        children.take(namespace.as_deref(), event);
         if let Event::Delete(child) = event {
-            controlling.forget_child(&resource, &child.metadata);
             let owner = controller_of::<K>(&child.metadata);
             if let Some(owner) = owner.filter(|owner| owners.get(owner).is_some()) {
                 controlling.bereft().insert((owner.namespace, owner.name));
@@ -296,7 +311,7 @@ where
     K: Resource<DynamicType = ()> + Clone + Send + Sync + 'static,
 {
     let resource = kind.resource;
-    woken(events, cache, move |Related { metadata }| {
+    woken(events, cache, move |Related { metadata, .. }| {
         let (group, kind) = (resource.group.clone(), resource.kind.clone());
         parents(Changed {
             group,
@@ -306,7 +321,7 @@ where
     })
 }
 
-/// The objects that events wake. Nothing is kept of what is watched, so a list does not tell what went
+/// The objects that events wake. Not all that is watched is kept, so a list does not tell what went
 /// before it: it wakes all. That holds for the first as well, since objects may have had their turns by then.
 fn woken<K>(
     events: impl Stream<Item = Event<Related>> + Send,
@@ -357,6 +372,7 @@ mod tests {
         }
         let child = || Related {
             metadata: ObjectMeta::default(),
+            body: None,
         };
         let other = |_| vec![ObjectRef::<ConfigMap>::new("other")];
         let first = [Event::Init, Event::InitApply(child()), Event::InitDone];

@@ -1,45 +1,38 @@
 //! Children: applied when they differ from what is wanted, and never taken from another owner.
 
-use std::{
-    collections::{HashMap, HashSet},
-    hash::{DefaultHasher, Hash, Hasher},
-    sync::{Mutex, MutexGuard, PoisonError},
-};
-
 use kube::{
     Resource,
-    api::{DeleteParams, GetParams, ObjectMeta, Patch, PatchParams, Preconditions},
-    core::ApiResource,
+    api::{DeleteParams, GetParams, Patch, PatchParams, Preconditions},
 };
 use serde::{Serialize, de::DeserializeOwned};
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{Context, Controlling, drop_nulls, ownership, requests};
+use super::{
+    Context, Owned,
+    child::{Place, Uncontrolled},
+    requests,
+};
 use crate::{
     Result,
+    children::Cached,
+    decode::forget_managers,
     error::{Error, is_gone},
-    kind::{GroupKind, Kind, Scope},
+    kind::Scope,
 };
 
-/// For children that the API server stores otherwise than they were sent (`1000m` as `1`): hashes of what was
-/// sent and of what we owned afterwards, by kind and place. Empty for most operators.
-pub(crate) type Applied = Mutex<HashMap<String, (u64, u64)>>;
-
-/// What to do with an object that has no controller.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Uncontrolled {
-    Refuse,
-    Adopt,
-}
+/// How often a write is tried on the newest version of a child that others change.
+const ATTEMPTS: usize = 4;
 
 impl Context {
     /// Creates or updates a child, and returns it as it is in the cluster.
     ///
     /// This is a [server-side apply](https://kubernetes.io/docs/reference/using-api/server-side-apply/) with the
     /// operator's name as field manager: fields that others set stay, fields that we no longer set go. The child
-    /// gets an owner reference to the reconciled object if it has none, and that object's namespace. Nothing is
-    /// written if nothing would change. A child that is not there yet is applied without force, and what somebody
-    /// else makes under its name at that very moment is left as it was made.
+    /// gets an owner reference to the reconciled object if it has none, and that object's namespace.
+    ///
+    /// Nothing is requested if nothing would change: the operator watches the kinds that it owns, and the child comes from the cache of
+    /// them, without `managedFields`. A write is bound to the version that the cache has, or to that there is no such object, so
+    /// nothing of anybody else's is ever overwritten. Of Secrets and ConfigMaps nothing is cached, so each call reads the child.
     ///
     /// ```
     /// # use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
@@ -62,7 +55,8 @@ impl Context {
     where
         K: Resource<DynamicType = (), Scope: 'static> + Serialize + DeserializeOwned,
     {
-        let applied = self.apply_child(child, Uncontrolled::Refuse).await?;
+        let mut applied = self.apply_child(child, Uncontrolled::Refuse).await?;
+        forget_managers(&mut applied);
         Ok(serde_json::from_value(applied)?)
     }
 
@@ -74,7 +68,8 @@ impl Context {
     where
         K: Resource<DynamicType = (), Scope: 'static> + Serialize + DeserializeOwned,
     {
-        let applied = self.apply_child(child, Uncontrolled::Adopt).await?;
+        let mut applied = self.apply_child(child, Uncontrolled::Adopt).await?;
+        forget_managers(&mut applied);
         Ok(serde_json::from_value(applied)?)
     }
 
@@ -99,31 +94,42 @@ impl Context {
     where
         K: Resource<DynamicType = (), Scope: 'static> + Serialize,
     {
-        let kind = self.declared::<K>()?;
+        let owned = self.declared::<K>()?;
         let place = self.place(child);
-        let requests = requests::<K>(place.namespace.as_deref());
-        let Some(live) = self.live::<K>(&place).await? else {
-            return Ok(());
-        };
-        self.check_control(kind, &place.name, &live, Uncontrolled::Refuse)?;
-        if !live["metadata"]["deletionTimestamp"].is_null() {
-            return Ok(());
-        }
-        let uid = live["metadata"]["uid"].as_str().map(str::to_owned);
-        let parameters = DeleteParams {
-            preconditions: Some(Preconditions {
-                uid,
-                resource_version: None,
-            }),
-            ..DeleteParams::background()
-        };
-        let request = requests
-            .delete(&place.name, &parameters)
-            .map_err(kube::Error::BuildRequest)?;
-        match self.controller.client.request::<Value>(request).await {
-            Ok(_) => Ok(()),
-            Err(error) if is_gone(&error) => Ok(()),
-            Err(error) => Err(error.into()),
+        let mut known = self.known::<K>(owned, &place, Uncontrolled::Refuse).await?;
+        let mut attempts = 0;
+        loop {
+            let Some(live) = known else {
+                return Ok(());
+            };
+            self.check_control(&owned.kind, &place.name, &live, Uncontrolled::Refuse)?;
+            if !live["metadata"]["deletionTimestamp"].is_null() {
+                return Ok(());
+            }
+            let text = |key: &str| live["metadata"][key].as_str().map(str::to_owned);
+            let parameters = DeleteParams {
+                preconditions: Some(Preconditions {
+                    uid: text("uid"),
+                    resource_version: text("resourceVersion"),
+                }),
+                ..DeleteParams::background()
+            };
+            let request = requests::<K>(place.namespace.as_deref())
+                .delete(&place.name, &parameters)
+                .map_err(kube::Error::BuildRequest)?;
+            let deleted = self.controller.client.request::<Value>(request).await;
+            owned
+                .children
+                .doubt(place.namespace.as_deref(), &place.name);
+            attempts += 1;
+            match deleted {
+                Ok(_) => return Ok(()),
+                Err(error) if is_gone(&error) => return Ok(()),
+                Err(error) if is_conflict(&error) && attempts < ATTEMPTS => {
+                    known = self.live::<K>(owned, &place).await?;
+                }
+                Err(error) => return Err(error.into()),
+            }
         }
     }
 
@@ -132,37 +138,53 @@ impl Context {
     where
         K: Resource<DynamicType = (), Scope: 'static> + Serialize,
     {
-        let kind = self.declared::<K>()?;
+        let owned = self.declared::<K>()?;
         let place = self.place(child);
         if Scope::of::<K>() == Scope::Cluster && self.owner.namespace.is_some()
             || self.owner.namespace.is_some() && place.namespace != self.owner.namespace
         {
             return Err(Error::Unownable {
-                kind: kind.to_string(),
+                kind: owned.kind.to_string(),
                 name: place.name,
                 owner: format!("{} {}", self.controller.kind, self.owner.name),
             });
         }
         let desired = self.desired(child, &place)?;
-        let live = match self.live::<K>(&place).await? {
-            Some(live) => {
-                self.check_control(kind, &place.name, &live, uncontrolled)?;
-                if self.is_applied(&place, &desired, &live) {
-                    return Ok(live);
+        let mut known = self.known::<K>(owned, &place, uncontrolled).await?;
+        let mut attempts = 0;
+        loop {
+            match &known {
+                None => self.check_bereft().await?,
+                Some(live) => {
+                    self.check_control(&owned.kind, &place.name, live, uncontrolled)?;
+                    if self.is_applied(owned, &place, &desired, live) {
+                        break;
+                    }
                 }
-                let parameters = PatchParams::apply(self.operator()).force();
-                self.send::<K>(&place, &desired, &parameters).await?
             }
-            None => {
-                self.check_bereft().await?;
-                self.make::<K>(kind, &place, &desired, uncontrolled).await?
+            let sent = owned.children.sending(place.namespace.as_deref());
+            attempts += 1;
+            match self.send::<K>(&place, &desired, known.as_ref()).await {
+                Ok(written) => {
+                    owned.children.learn(sent, &written);
+                    self.remember(owned, &place, &desired, &written);
+                    return Ok(written);
+                }
+                Err(error) => {
+                    owned
+                        .children
+                        .doubt(place.namespace.as_deref(), &place.name);
+                    if !is_conflict(&error) || attempts == ATTEMPTS {
+                        return Err(error.into());
+                    }
+                    known = self.live::<K>(owned, &place).await?;
+                }
             }
-        };
-        self.remember(&place, &desired, &live);
-        Ok(live)
+        }
+        Ok(known.unwrap_or_default())
     }
 
-    /// Where a child has gone, the object may have gone before it or be about to, and its watch not have told yet: the garbage collector
+    /// Where a child has gone, its owner may have been deleted, and the watch not have reported it yet: the garbage collector
     /// would take what is made now, which would wake the object, for as long as that lasts.
     async fn check_bereft(&self) -> Result<()> {
         let key = (self.owner.namespace.clone(), self.owner.name.clone());
@@ -173,278 +195,84 @@ impl Context {
         Ok(())
     }
 
-    /// Applies a child that was not there a moment ago. There is no apply that only creates, so this one seizes
-    /// nothing, and is undone if it met an object after all.
-    async fn make<K>(
-        &self,
-        kind: &Kind,
-        place: &Place,
-        desired: &Value,
-        uncontrolled: Uncontrolled,
-    ) -> Result<Value>
-    where
-        K: Resource<DynamicType = ()>,
-    {
-        let parameters = PatchParams::apply(self.operator());
-        match self.send::<K>(place, desired, &parameters).await {
-            Ok(met)
-                if uncontrolled == Uncontrolled::Refuse
-                    && ownership::has_other(&met, self.operator()) =>
-            {
-                let nothing = json!({
-                    "apiVersion": K::api_version(&()),
-                    "kind": K::kind(&()),
-                    "metadata": { "name": place.name },
-                });
-                let left = self.send::<K>(place, &nothing, &parameters).await?;
-                self.check_control(kind, &place.name, &left, uncontrolled)?;
-                Ok(left)
-            }
-            // Another's value for a field, or another's controlling reference.
-            Err(kube::Error::Api(refused)) if matches!(refused.code, 409 | 422) => {
-                if let Some(met) = self.live::<K>(place).await? {
-                    self.check_control(kind, &place.name, &met, uncontrolled)?;
-                }
-                Err(kube::Error::Api(refused).into())
-            }
-            made => Ok(made?),
-        }
-    }
-
+    /// Applies to the version `known`, or creates, and changes nothing else: the API server answers 409 for any other version, and
+    /// for one that is there though nothing is known of it, as no object has the resource version 1.
     async fn send<K: Resource<DynamicType = ()>>(
         &self,
         place: &Place,
         desired: &Value,
-        parameters: &PatchParams,
+        known: Option<&Value>,
     ) -> Result<Value, kube::Error> {
+        let mut patch = desired.clone();
+        let metadata = &mut patch["metadata"];
+        match known {
+            Some(known) => {
+                metadata["uid"] = known["metadata"]["uid"].clone();
+                metadata["resourceVersion"] = known["metadata"]["resourceVersion"].clone();
+            }
+            None => metadata["resourceVersion"] = "1".into(),
+        }
+        let parameters = PatchParams::apply(self.operator()).force();
         let request = requests::<K>(place.namespace.as_deref())
-            .patch(&place.name, parameters, &Patch::Apply(desired))
+            .patch(&place.name, &parameters, &Patch::Apply(patch))
             .map_err(kube::Error::BuildRequest)?;
         self.controller.client.request(request).await
     }
 
-    fn declared<K: Resource<DynamicType = ()>>(&self) -> Result<&Kind> {
-        let owns = &self.controller.owns;
-        if let Some(kind) = owns.iter().find(|kind| kind.is::<K>()) {
-            return Ok(kind);
+    /// The child as the cache has it, or as it is in the cluster if the cache cannot tell.
+    async fn known<K: Resource<DynamicType = ()>>(
+        &self,
+        owned: &Owned,
+        place: &Place,
+        uncontrolled: Uncontrolled,
+    ) -> Result<Option<Value>> {
+        match owned
+            .children
+            .get(place.namespace.as_deref(), &place.name)
+        {
+            Cached::Absent => return Ok(None),
+            Cached::Child(body) => {
+                let body: Value = serde_json::from_slice(&body)?;
+                if body["apiVersion"] == *K::api_version(&()) {
+                    return Ok(Some(body));
+                }
+            }
+            Cached::Other(Some(controller)) => {
+                self.check_controller(&owned.kind, &place.name, Some(&controller), uncontrolled)?;
+            }
+            Cached::Other(None) if uncontrolled == Uncontrolled::Refuse => {
+                self.check_controller(&owned.kind, &place.name, None, uncontrolled)?;
+            }
+            Cached::Other(None) | Cached::Unknown => {}
         }
-        let kind = format!("{}/{}", K::api_version(&()), K::kind(&()));
-        let kinds = owns.iter().map(ToString::to_string).chain([kind.clone()]);
-        let owns = kinds
-            .map(|kind| format!("{kind:?}"))
-            .collect::<Vec<_>>()
-            .join(", ");
-        Err(Error::Undeclared {
-            kind,
-            owner: self.controller.kind.to_string(),
-            owns,
-        })
+        self.live::<K>(owned, place).await
     }
 
-    fn place<K: Resource<DynamicType = (), Scope: 'static>>(&self, child: &K) -> Place {
-        let meta = child.meta();
-        let namespace = match Scope::of::<K>() {
-            Scope::Cluster => None,
-            Scope::Namespaced => meta
-                .namespace
-                .clone()
-                .or_else(|| self.owner.namespace.clone())
-                .or_else(|| Some(self.namespace().to_owned())),
-        };
-        Place {
-            group: K::group(&()).into_owned(),
-            kind: K::kind(&()).into_owned(),
-            namespace,
-            name: meta.name.clone().unwrap_or_default(),
-        }
-    }
-
-    async fn live<K: Resource<DynamicType = ()>>(&self, place: &Place) -> Result<Option<Value>> {
-        let request = requests::<K>(place.namespace.as_deref())
+    async fn live<K: Resource<DynamicType = ()>>(
+        &self,
+        owned: &Owned,
+        place: &Place,
+    ) -> Result<Option<Value>> {
+        let namespace = place.namespace.as_deref();
+        let request = requests::<K>(namespace)
             .get(&place.name, &GetParams::default())
             .map_err(kube::Error::BuildRequest)?;
+        let sent = owned.children.sending(namespace);
+        self.controller.reads.inc();
         match self.controller.client.request(request).await {
-            Ok(live) => Ok(Some(live)),
-            Err(error) if is_gone(&error) => Ok(None),
+            Ok(live) => {
+                owned.children.learn(sent, &live);
+                Ok(Some(live))
+            }
+            Err(error) if is_gone(&error) => {
+                owned.children.learn_absent(namespace, &place.name);
+                Ok(None)
+            }
             Err(error) => Err(error.into()),
         }
     }
-
-    /// The child as it is sent: with what an apply needs, without what it must not have.
-    fn desired<K>(&self, child: &K, place: &Place) -> Result<Value>
-    where
-        K: Resource<DynamicType = ()> + Serialize,
-    {
-        let mut desired = serde_json::to_value(child)?;
-        drop_nulls(&mut desired);
-        desired["apiVersion"] = K::api_version(&()).into();
-        desired["kind"] = K::kind(&()).into();
-        if let Some(object) = desired.as_object_mut() {
-            object.remove("status");
-        }
-        let metadata = &mut desired["metadata"];
-        if let Some(metadata) = metadata.as_object_mut() {
-            for read_only in [
-                "managedFields",
-                "resourceVersion",
-                "uid",
-                "generation",
-                "creationTimestamp",
-            ] {
-                metadata.remove(read_only);
-            }
-        }
-        if let Some(namespace) = &place.namespace {
-            metadata["namespace"] = json!(namespace);
-        }
-        if let Some(owner) = &self.owner.reference {
-            let owners = metadata["ownerReferences"]
-                .as_array()
-                .cloned()
-                .unwrap_or_default();
-            if !owners
-                .iter()
-                .any(|reference| reference["uid"] == *owner.uid)
-            {
-                let owners: Vec<_> = owners
-                    .into_iter()
-                    .chain([serde_json::to_value(owner)?])
-                    .collect();
-                metadata["ownerReferences"] = Value::Array(owners);
-            }
-        }
-        Ok(desired)
-    }
-
-    fn check_control(
-        &self,
-        kind: &Kind,
-        name: &str,
-        live: &Value,
-        uncontrolled: Uncontrolled,
-    ) -> Result<()> {
-        let owners = live["metadata"]["ownerReferences"]
-            .as_array()
-            .map_or(&[][..], Vec::as_slice);
-        let holder = owners.iter().find(|owner| owner["controller"] == true);
-        let ours = self
-            .owner
-            .reference
-            .as_ref()
-            .map(|owner| owner.uid.as_str());
-        match holder {
-            Some(holder) if holder["uid"].as_str() == ours => Ok(()),
-            None if uncontrolled == Uncontrolled::Adopt => Ok(()),
-            holder => {
-                let holder = holder.map(|holder| {
-                    let text = |key: &str| holder[key].as_str().unwrap_or_default();
-                    let (group, _) = text("apiVersion").rsplit_once('/').unwrap_or_default();
-                    let kind = GroupKind {
-                        group: group.into(),
-                        kind: text("kind").into(),
-                    };
-                    format!("{kind} {}", text("name"))
-                });
-                let owner = format!("{} {}", self.controller.kind, self.owner.name);
-                let help = match &holder {
-                    None => "give the child another name, or take the object over with `adopt`",
-                    Some(holder) if *holder == owner => {
-                        "that was deleted and made anew; the child of the old one will be collected"
-                    }
-                    Some(_) => {
-                        "give the child another name, such as one that ends in its owner's kind"
-                    }
-                };
-                Err(Error::Taken {
-                    kind: kind.to_string(),
-                    name: name.to_owned(),
-                    holder,
-                    help,
-                })
-            }
-        }
-    }
-
-    /// Whether applying `desired` would change nothing. What we own is exactly what we applied last: whoever
-    /// changes one of our fields takes it from us.
-    fn is_applied(&self, place: &Place, desired: &Value, live: &Value) -> bool {
-        let Some(owned) = ownership::owned(live, self.operator()) else {
-            return false;
-        };
-        if ownership::is_same(desired, owned, live) {
-            return true;
-        }
-        let applied = self
-            .controller
-            .applied
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        applied.get(&place.key()) == Some(&(hash(desired), hash(owned)))
-    }
-
-    fn remember(&self, place: &Place, desired: &Value, live: &Value) {
-        let mut applied = self
-            .controller
-            .applied
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
-        match ownership::owned(live, self.operator()) {
-            Some(owned) if !ownership::is_same(desired, owned, live) => {
-                applied.insert(place.key(), (hash(desired), hash(owned)));
-            }
-            _ => {
-                applied.remove(&place.key());
-            }
-        }
-    }
 }
 
-/// Where a child is.
-struct Place {
-    group: String,
-    kind: String,
-    namespace: Option<String>,
-    name: String,
-}
-
-impl Place {
-    fn key(&self) -> String {
-        child_key(
-            &self.group,
-            &self.kind,
-            self.namespace.as_deref(),
-            &self.name,
-        )
-    }
-}
-
-fn child_key(group: &str, kind: &str, namespace: Option<&str>, name: &str) -> String {
-    format!("{group}/{kind}/{}/{name}", namespace.unwrap_or_default())
-}
-
-impl Controlling {
-    pub fn bereft(&self) -> MutexGuard<'_, HashSet<(Option<String>, String)>> {
-        self.bereft.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A child is gone, and with it what is remembered of it.
-    pub fn forget_child(&self, resource: &ApiResource, child: &ObjectMeta) {
-        let name = child.name.as_deref().unwrap_or_default();
-        let key = child_key(
-            &resource.group,
-            &resource.kind,
-            child.namespace.as_deref(),
-            name,
-        );
-        self.applied
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(&key);
-    }
-}
-
-fn hash(value: &Value) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    value.to_string().hash(&mut hasher);
-    hasher.finish()
+fn is_conflict(error: &kube::Error) -> bool {
+    matches!(error, kube::Error::Api(refused) if refused.code == 409)
 }

@@ -1,6 +1,7 @@
 //! What a reconciler works with: the client, and what it does to the object, its status and its children.
 
 mod apply;
+mod child;
 mod event;
 mod ownership;
 mod status;
@@ -21,15 +22,16 @@ use kube::{
     core::Request,
     runtime::reflector::ObjectRef,
 };
+use prometheus_client::metrics::counter::Counter;
 use serde_json::Value;
 
 use crate::{
     Result,
+    children::Children,
     error::is_gone,
     kind::{GroupKind, Kind},
 };
 
-pub(crate) use apply::Applied;
 use event::Reporter;
 use told::Told;
 
@@ -53,12 +55,19 @@ pub(crate) struct Controlling {
     told: Mutex<Told>,
     /// The kind that is reconciled.
     pub kind: GroupKind,
-    pub owns: Vec<Kind>,
-    pub applied: Applied,
-    /// The reconciled objects of which a child has gone since they made one, by namespace and name.
-    pub bereft: Mutex<HashSet<(Option<String>, String)>>,
+    pub owns: Vec<Owned>,
+    /// How often a child was read from the API server.
+    reads: Counter,
+    /// By namespace and name.
+    bereft: Mutex<HashSet<(Option<String>, String)>>,
     /// Where the kind's objects are, in a namespace or in none.
     path: fn(Option<&str>) -> String,
+}
+
+/// An owned kind and what is known of its objects.
+pub(crate) struct Owned {
+    pub kind: Kind,
+    pub children: Children,
 }
 
 /// The reconciled object as its children refer to it.
@@ -70,7 +79,7 @@ struct Owner {
 }
 
 impl Controlling {
-    pub fn new<K>(client: Client, operator: &str, owns: Vec<Kind>) -> Arc<Self>
+    pub fn new<K>(client: Client, operator: &str, owns: Vec<Owned>, reads: Counter) -> Arc<Self>
     where
         K: Resource<DynamicType = ()>,
     {
@@ -88,7 +97,7 @@ impl Controlling {
             operator: operator.into(),
             kind: GroupKind::of::<K>(),
             owns,
-            applied: Applied::default(),
+            reads,
             bereft: Mutex::default(),
             path: |namespace| K::url_path(&(), namespace),
         })
@@ -96,6 +105,11 @@ impl Controlling {
 }
 
 impl Controlling {
+    /// The reconciled objects of which a child has gone since they made one.
+    pub fn bereft(&self) -> MutexGuard<'_, HashSet<(Option<String>, String)>> {
+        self.bereft.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn told(&self) -> MutexGuard<'_, Told> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }

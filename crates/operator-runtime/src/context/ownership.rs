@@ -6,21 +6,15 @@
 
 use serde_json::{Map, Value};
 
+use crate::related::is_applied_by;
+
 /// The fields that `manager` owns by applying the main resource; `None` if it owns none.
 pub(super) fn owned<'a>(live: &'a Value, manager: &str) -> Option<&'a Value> {
     let entries = live["metadata"]["managedFields"].as_array()?;
-    let entry = entries.iter().find(|entry| {
-        entry["manager"] == manager
-            && entry["operation"] == "Apply"
-            && entry["subresource"].as_str().unwrap_or_default().is_empty()
-    })?;
+    let entry = entries
+        .iter()
+        .find(|entry| is_applied_by(entry, manager))?;
     entry.get("fieldsV1")
-}
-
-/// Whether anyone but `manager` owns a field.
-pub(super) fn has_other(live: &Value, manager: &str) -> bool {
-    let entries = live["metadata"]["managedFields"].as_array();
-    entries.is_some_and(|entries| entries.iter().any(|entry| entry["manager"] != manager))
 }
 
 /// Whether we own exactly the fields of `desired`, and `live` has their values.

@@ -1,0 +1,198 @@
+//! A child as it is sent, and whether it may be, or needs to be.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use kube::Resource;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::{Context, Owned, drop_nulls, ownership};
+use crate::{
+    Result,
+    error::Error,
+    kind::{GroupKind, Kind, Scope},
+};
+
+/// What to do with an object that has no controller.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Uncontrolled {
+    Refuse,
+    Adopt,
+}
+
+/// Where a child is.
+pub(super) struct Place {
+    pub namespace: Option<String>,
+    pub name: String,
+}
+
+impl Context {
+    pub(super) fn declared<K: Resource<DynamicType = ()>>(&self) -> Result<&Owned> {
+        let owns = &self.controller.owns;
+        if let Some(owned) = owns.iter().find(|owned| owned.kind.is::<K>()) {
+            return Ok(owned);
+        }
+        let kind = format!("{}/{}", K::api_version(&()), K::kind(&()));
+        let kinds = owns.iter().map(|owned| owned.kind.to_string()).chain([kind.clone()]);
+        let owns = kinds
+            .map(|kind| format!("{kind:?}"))
+            .collect::<Vec<_>>()
+            .join(", ");
+        Err(Error::Undeclared {
+            kind,
+            owner: self.controller.kind.to_string(),
+            owns,
+        })
+    }
+
+    pub(super) fn place<K: Resource<DynamicType = (), Scope: 'static>>(&self, child: &K) -> Place {
+        let meta = child.meta();
+        let namespace = match Scope::of::<K>() {
+            Scope::Cluster => None,
+            Scope::Namespaced => meta
+                .namespace
+                .clone()
+                .or_else(|| self.owner.namespace.clone())
+                .or_else(|| Some(self.namespace().to_owned())),
+        };
+        Place {
+            namespace,
+            name: meta.name.clone().unwrap_or_default(),
+        }
+    }
+
+    /// The child as it is sent: with what an apply needs, without what it must not have.
+    pub(super) fn desired<K>(&self, child: &K, place: &Place) -> Result<Value>
+    where
+        K: Resource<DynamicType = ()> + Serialize,
+    {
+        let mut desired = serde_json::to_value(child)?;
+        drop_nulls(&mut desired);
+        desired["apiVersion"] = K::api_version(&()).into();
+        desired["kind"] = K::kind(&()).into();
+        if let Some(object) = desired.as_object_mut() {
+            object.remove("status");
+        }
+        let metadata = &mut desired["metadata"];
+        if let Some(metadata) = metadata.as_object_mut() {
+            for read_only in [
+                "managedFields",
+                "resourceVersion",
+                "uid",
+                "generation",
+                "creationTimestamp",
+            ] {
+                metadata.remove(read_only);
+            }
+        }
+        if let Some(namespace) = &place.namespace {
+            metadata["namespace"] = json!(namespace);
+        }
+        if let Some(owner) = &self.owner.reference {
+            let owners = metadata["ownerReferences"]
+                .as_array()
+                .cloned()
+                .unwrap_or_default();
+            if !owners
+                .iter()
+                .any(|reference| reference["uid"] == *owner.uid)
+            {
+                let owners: Vec<_> = owners
+                    .into_iter()
+                    .chain([serde_json::to_value(owner)?])
+                    .collect();
+                metadata["ownerReferences"] = Value::Array(owners);
+            }
+        }
+        Ok(desired)
+    }
+
+    /// Refuses an object that is not the reconciled one's child.
+    pub(super) fn check_control(
+        &self,
+        kind: &Kind,
+        name: &str,
+        live: &Value,
+        uncontrolled: Uncontrolled,
+    ) -> Result<()> {
+        let mut owners = live["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+        let controller = owners.find(|owner| owner["controller"] == true);
+        let controller = controller.map(OwnerReference::deserialize).transpose()?;
+        self.check_controller(kind, name, controller.as_ref(), uncontrolled)
+    }
+
+    /// Refuses an object that has this controller.
+    pub(super) fn check_controller(
+        &self,
+        kind: &Kind,
+        name: &str,
+        controller: Option<&OwnerReference>,
+        uncontrolled: Uncontrolled,
+    ) -> Result<()> {
+        let ours = self.owner.reference.as_ref().map(|owner| &owner.uid);
+        let holder = match controller {
+            Some(controller) if Some(&controller.uid) == ours => return Ok(()),
+            None if uncontrolled == Uncontrolled::Adopt => return Ok(()),
+            None => None,
+            Some(controller) => {
+                let (group, _) = controller.api_version.rsplit_once('/').unwrap_or_default();
+                let kind = GroupKind {
+                    group: group.into(),
+                    kind: controller.kind.clone(),
+                };
+                Some(format!("{kind} {}", controller.name))
+            }
+        };
+        let owner = format!("{} {}", self.controller.kind, self.owner.name);
+        let help = match &holder {
+            None => "give the child another name, or take the object over with `adopt`",
+            Some(holder) if *holder == owner => {
+                "that was deleted and made anew; the child of the old one will be collected"
+            }
+            Some(_) => "give the child another name, such as one that ends in its owner's kind",
+        };
+        Err(Error::Taken {
+            kind: kind.to_string(),
+            name: name.to_owned(),
+            holder,
+            help,
+        })
+    }
+
+    /// Whether applying `desired` would change nothing. What we own is exactly what we applied last: whoever
+    /// changes one of our fields takes it from us.
+    pub(super) fn is_applied(
+        &self,
+        owner: &Owned,
+        place: &Place,
+        desired: &Value,
+        live: &Value,
+    ) -> bool {
+        let Some(owned) = ownership::owned(live, self.operator()) else {
+            return false;
+        };
+        if ownership::is_same(desired, owned, live) {
+            return true;
+        }
+        let uid = live["metadata"]["uid"].as_str().unwrap_or_default();
+        let namespace = place.namespace.as_deref();
+        let applied = owner.children.applied(namespace, &place.name, uid);
+        applied == Some((hash(desired), hash(owned)))
+    }
+
+    /// Remembers a child that the API server stores otherwise than it was sent, such as `1000m` as `1`.
+    pub(super) fn remember(&self, owner: &Owned, place: &Place, desired: &Value, live: &Value) {
+        let applied = ownership::owned(live, self.operator())
+            .filter(|owned| !ownership::is_same(desired, owned, live))
+            .map(|owned| (hash(desired), hash(owned)));
+        let namespace = place.namespace.as_deref();
+        owner.children.remember(namespace, &place.name, applied);
+    }
+}
+
+fn hash(value: &Value) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    value.to_string().hash(&mut hasher);
+    hasher.finish()
+}
