@@ -32,6 +32,8 @@ pub(crate) struct Children {
 }
 
 struct State {
+    /// Counts what has cast doubt on objects.
+    doubts: u64,
     watches: Vec<Watch>,
     objects: HashMap<Key, Known>,
 }
@@ -71,8 +73,8 @@ enum Trust {
     Watched,
     /// An answer to our own write, which the watch has not reported yet.
     Written,
-    /// It may be gone: only the API server knows.
-    Doubtful,
+    /// It may be another by now, or gone: only the API server knows. The number is that of the doubt.
+    Doubtful(u64),
 }
 
 enum Content {
@@ -99,6 +101,7 @@ pub(crate) enum Cached {
 #[derive(Clone, Copy)]
 pub(crate) struct Sent {
     lists: Option<u64>,
+    doubts: u64,
 }
 
 impl Children {
@@ -120,6 +123,7 @@ impl Children {
             keeps_bodies,
             is_child,
             state: Mutex::new(State {
+                doubts: 0,
                 watches: namespaces.iter().map(watch).collect(),
                 objects: HashMap::new(),
             }),
@@ -129,7 +133,11 @@ impl Children {
     /// Takes an event of the watch of `namespace`.
     pub fn take(&self, namespace: Option<&str>, event: &Event<Related>) {
         let mut state = self.lock();
-        let State { watches, objects } = &mut *state;
+        let State {
+            doubts,
+            watches,
+            objects,
+        } = &mut *state;
         let Some(watch) = watches
             .iter_mut()
             .find(|watch| watch.namespace.as_deref() == namespace)
@@ -148,9 +156,10 @@ impl Children {
             }
             Event::InitDone => {
                 let list = watch.list.take().unwrap_or_default();
+                *doubts += 1;
                 objects.retain(|key, known| {
                     let is_elsewhere = watch.namespace.is_some() && key.0 != watch.namespace;
-                    is_elsewhere || list.retains(key, known)
+                    is_elsewhere || list.retains(key, known, *doubts)
                 });
                 watch.passed = Some(list.newest);
                 watch.lists += 1;
@@ -218,7 +227,7 @@ impl Children {
             return Cached::Absent;
         };
         match &known.content {
-            _ if known.trust == Trust::Doubtful => Cached::Unknown,
+            _ if matches!(known.trust, Trust::Doubtful(_)) => Cached::Unknown,
             Content::Child(Some(body)) => Cached::Child(body.clone()),
             Content::Child(None) => Cached::Unknown,
             Content::Other(controller) => Cached::Other(controller.clone()),
@@ -231,6 +240,7 @@ impl Children {
         let watch = state.watch(namespace);
         Sent {
             lists: watch.map(|watch| watch.lists),
+            doubts: state.doubts,
         }
     }
 
@@ -249,14 +259,14 @@ impl Children {
         });
         let trust = match (watch, before) {
             (_, Some(known)) if known.version > version => return,
-            (_, Some(known)) if is_reported && known.trust == Trust::Doubtful => Trust::Watched,
+            (_, Some(known)) if is_reported && known.is_settled_by(sent) => Trust::Watched,
             // What the watch has reported since is newer: another version, or that the object is gone.
             (_, _) if is_reported => return,
             // A list that was completed since the request may be newer, and lack the object.
             (Some(watch), _) if Some(watch.lists) == sent.lists && version.is_some() => {
                 Trust::Written
             }
-            _ => Trust::Doubtful,
+            _ => Trust::Doubtful(state.doubts),
         };
         let body = || Some(compact(object.clone(), &self.manager));
         let known = self.known(&metadata, body, trust, before);
@@ -265,16 +275,19 @@ impl Children {
 
     /// What is known of the object may be wrong: a write of it failed, or deleted it.
     pub fn doubt(&self, namespace: Option<&str>, name: &str) {
-        if let Some(known) = self.lock().objects.get_mut(&named(namespace, name)) {
-            known.trust = Trust::Doubtful;
+        let mut state = self.lock();
+        state.doubts += 1;
+        let doubt = Trust::Doubtful(state.doubts);
+        if let Some(known) = state.objects.get_mut(&named(namespace, name)) {
+            known.trust = doubt;
         }
     }
 
-    /// The API server has answered that there is no such object.
-    pub fn learn_absent(&self, namespace: Option<&str>, name: &str) {
+    /// The API server has answered a request that there is no such object.
+    pub fn learn_absent(&self, sent: Sent, namespace: Option<&str>, name: &str) {
         let mut state = self.lock();
         if let hash_map::Entry::Occupied(known) = state.objects.entry(named(namespace, name))
-            && known.get().trust == Trust::Doubtful
+            && known.get().is_settled_by(sent)
         {
             known.remove();
         }
@@ -313,13 +326,20 @@ impl Watch {
     }
 }
 
+impl Known {
+    /// Whether it is doubtful, and the answer to a request is not.
+    fn is_settled_by(&self, sent: Sent) -> bool {
+        matches!(self.trust, Trust::Doubtful(doubt) if doubt <= sent.doubts)
+    }
+}
+
 impl List {
-    /// Whether an object stays known when the list is complete.
-    fn retains(&self, key: &Key, known: &mut Known) -> bool {
+    /// Whether an object stays known when the list is complete, which is the doubt of this number.
+    fn retains(&self, key: &Key, known: &mut Known, doubt: u64) -> bool {
         let is_newer = known.version.is_none_or(|version| version > self.newest);
         if known.trust != Trust::Watched && is_newer {
             // The list may be older than the write, or the object may have been deleted before it.
-            known.trust = Trust::Doubtful;
+            known.trust = Trust::Doubtful(doubt);
             return true;
         }
         self.keys.contains(key)
@@ -341,3 +361,6 @@ fn key(metadata: &ObjectMeta) -> Key {
 fn version(metadata: &ObjectMeta) -> Option<u64> {
     metadata.resource_version.as_ref()?.parse().ok()
 }
+
+#[cfg(test)]
+mod tests;

@@ -265,7 +265,7 @@ impl Context {
                 Ok(Some(live))
             }
             Err(error) if is_gone(&error) => {
-                owned.children.learn_absent(namespace, &place.name);
+                owned.children.learn_absent(sent, namespace, &place.name);
                 Ok(None)
             }
             Err(error) => Err(error.into()),

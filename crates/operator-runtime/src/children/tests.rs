@@ -1,0 +1,305 @@
+use super::*;
+use proptest::prelude::*;
+use serde_json::json;
+use std::collections::{BTreeMap, VecDeque};
+
+const NAMES: [&str; 2] = ["a", "b"];
+
+fn children(keeps_bodies: bool) -> Children {
+    Children::new(&[None], "us", keeps_bodies, |metadata| {
+        let mut owners = metadata.owner_references.iter().flatten();
+        owners.any(|owner| owner.kind == "Parent")
+    })
+}
+
+fn object(name: &str, uid: u64, version: u64, owner: &str) -> Value {
+    json!({
+        "metadata": {
+            "namespace": "ns", "name": name, "uid": uid.to_string(), "resourceVersion": version.to_string(),
+            "ownerReferences": [
+                { "apiVersion": "v1", "kind": owner, "name": "o", "uid": "0", "controller": true },
+            ],
+        },
+    })
+}
+
+fn related(object: &Value) -> Related {
+    Related {
+        metadata: related::metadata(object).unwrap(),
+        body: Some(compact(object.clone(), "us")),
+    }
+}
+
+/// The version of the object that is cached.
+fn cached(children: &Children, name: &str) -> Result<Option<u64>, Cached> {
+    match children.get(Some("ns"), name) {
+        Cached::Absent => Ok(None),
+        Cached::Child(body) => {
+            let body: Value = serde_json::from_slice(&body).unwrap();
+            let version = body["metadata"]["resourceVersion"].as_str().unwrap();
+            Ok(Some(version.parse().unwrap()))
+        }
+        other => Err(other),
+    }
+}
+
+fn list(children: &Children, objects: &[Value]) {
+    children.take(None, &Event::Init);
+    for object in objects {
+        children.take(None, &Event::InitApply(related(object)));
+    }
+    children.take(None, &Event::InitDone);
+}
+
+#[test]
+fn nothing_is_known_before_the_first_list_or_outside_of_the_watches() {
+    let before = children(true);
+    assert_eq!(cached(&before, "a"), Err(Cached::Unknown));
+    let sent = before.sending(Some("ns"));
+    before.learn(sent, &object("a", 1, 5, "Parent"));
+    assert_eq!(cached(&before, "a"), Err(Cached::Unknown));
+
+    let one_namespace = Children::new(&[Some("other".into())], "us", true, |_| true);
+    one_namespace.take(Some("other"), &Event::Init);
+    one_namespace.take(Some("other"), &Event::InitDone);
+    assert_eq!(cached(&one_namespace, "a"), Err(Cached::Unknown));
+    assert_eq!(one_namespace.get(Some("other"), "a"), Cached::Absent);
+}
+
+#[test]
+fn of_what_others_control_only_the_controller_is_known() {
+    let children = children(true);
+    list(&children, &[object("a", 1, 5, "ReplicaSet"), object("b", 2, 6, "Parent")]);
+    let Cached::Other(Some(controller)) = children.get(Some("ns"), "a") else {
+        panic!("{:?}", children.get(Some("ns"), "a"))
+    };
+    assert_eq!(controller.kind, "ReplicaSet");
+    assert_eq!(cached(&children, "b"), Ok(Some(6)));
+}
+
+#[test]
+fn without_bodies_a_child_is_asked_for_and_an_absent_one_is_not() {
+    let children = children(false);
+    list(&children, &[object("a", 1, 5, "Parent")]);
+    assert_eq!(cached(&children, "a"), Err(Cached::Unknown));
+    assert_eq!(cached(&children, "b"), Ok(None));
+}
+
+#[test]
+fn what_is_remembered_of_an_object_goes_with_it() {
+    let children = children(true);
+    list(&children, &[object("a", 1, 5, "Parent")]);
+    children.remember(Some("ns"), "a", Some((1, 2)));
+    children.take(None, &Event::Apply(related(&object("a", 1, 6, "Parent"))));
+    assert_eq!(children.applied(Some("ns"), "a", "1"), Some((1, 2)));
+    children.take(None, &Event::Apply(related(&object("a", 2, 9, "Parent"))));
+    assert_eq!(children.applied(Some("ns"), "a", "2"), None);
+}
+
+#[test]
+fn a_failed_write_makes_its_object_unknown_until_it_was_read() {
+    let children = children(true);
+    list(&children, &[object("a", 1, 5, "Parent"), object("b", 2, 6, "Parent")]);
+    let before = children.sending(Some("ns"));
+    for name in NAMES {
+        children.doubt(Some("ns"), name);
+        children.learn(before, &object(name, 1, 5, "Parent"));
+        assert_eq!(cached(&children, name), Err(Cached::Unknown));
+    }
+    let sent = children.sending(Some("ns"));
+    children.learn(sent, &object("a", 1, 5, "Parent"));
+    children.learn_absent(sent, Some("ns"), "b");
+    assert_eq!(cached(&children, "a"), Ok(Some(5)));
+    assert_eq!(cached(&children, "b"), Ok(None));
+}
+
+/// What may happen; the numbers choose among what there is.
+#[derive(Clone, Debug)]
+enum Step {
+    /// We write the object of this name, and the answer is on its way.
+    Write(usize),
+    /// An answer arrives.
+    Answer(usize),
+    OtherWrites(usize),
+    Delete(usize),
+    /// The watch reports its next event, or the next object of its list.
+    Report,
+    /// The watch begins a list of the state of some versions ago.
+    List(usize),
+}
+
+fn steps() -> impl Strategy<Value = Vec<Step>> {
+    let name = 0..NAMES.len();
+    let step = prop_oneof![
+        4 => name.clone().prop_map(Step::Write),
+        4 => (0..4usize).prop_map(Step::Answer),
+        2 => name.clone().prop_map(Step::OtherWrites),
+        2 => name.prop_map(Step::Delete),
+        6 => Just(Step::Report),
+        1 => (0..4usize).prop_map(Step::List),
+    ];
+    proptest::collection::vec(step, 1..60)
+}
+
+/// An API server's one kind, a watch of it, and our requests.
+#[derive(Default)]
+struct World {
+    version: u64,
+    /// The state after each version, and the event that made it.
+    history: Vec<(BTreeMap<usize, Value>, Event<Related>)>,
+    /// The first version that the watch has not reported.
+    next: usize,
+    listing: Option<VecDeque<Value>>,
+    answers: Vec<(Sent, usize, Value)>,
+    /// The newest version of each name that an answer had.
+    acknowledged: BTreeMap<usize, u64>,
+}
+
+impl World {
+    fn state(&self) -> BTreeMap<usize, Value> {
+        let last = self.history.last();
+        last.map(|(state, _)| state.clone()).unwrap_or_default()
+    }
+
+    fn write(&mut self, name: usize) -> Value {
+        self.version += 1;
+        let mut state = self.state();
+        let uid = state.get(&name).map(|object| {
+            let uid = object["metadata"]["uid"].as_str().unwrap();
+            uid.parse().unwrap()
+        });
+        let uid = uid.unwrap_or(self.version);
+        let written = object(NAMES[name], uid, self.version, "Parent");
+        state.insert(name, written.clone());
+        let event = Event::Apply(related(&written));
+        self.history.push((state, event));
+        written
+    }
+
+    fn delete(&mut self, name: usize) {
+        let mut state = self.state();
+        if let Some(mut deleted) = state.remove(&name) {
+            self.version += 1;
+            deleted["metadata"]["resourceVersion"] = self.version.to_string().into();
+            let event = Event::Delete(related(&deleted));
+            self.history.push((state, event));
+        }
+    }
+
+    fn report(&mut self, children: &Children) -> bool {
+        if let Some(listing) = &mut self.listing {
+            match listing.pop_front() {
+                Some(object) => children.take(None, &Event::InitApply(related(&object))),
+                None => {
+                    children.take(None, &Event::InitDone);
+                    self.listing = None;
+                }
+            }
+            return true;
+        }
+        let Some((_, event)) = self.history.get(self.next) else {
+            return false;
+        };
+        children.take(None, event);
+        self.next += 1;
+        true
+    }
+
+    fn answer(&mut self, children: &Children, index: usize) {
+        let (sent, name, object) = self.answers.remove(index);
+        children.learn(sent, &object);
+        let version = object["metadata"]["resourceVersion"].as_str().unwrap();
+        let version: u64 = version.parse().unwrap();
+        let newest = self.acknowledged.entry(name).or_default();
+        *newest = version.max(*newest);
+    }
+
+    /// `oldest`: how far back a list may go.
+    fn step(&mut self, children: &Children, step: &Step, oldest: usize) {
+        match *step {
+            Step::Write(name) => {
+                let sent = children.sending(Some("ns"));
+                let written = self.write(name);
+                self.answers.push((sent, name, written));
+            }
+            Step::Answer(index) if index < self.answers.len() => self.answer(children, index),
+            Step::OtherWrites(name) => {
+                self.write(name);
+            }
+            Step::Delete(name) => self.delete(name),
+            Step::Report => {
+                self.report(children);
+            }
+            Step::List(ago) if self.listing.is_none() => {
+                let of = self.history.len().saturating_sub(ago).max(oldest);
+                let state = of.checked_sub(1).map(|last| self.history[last].0.clone());
+                self.listing = Some(state.unwrap_or_default().into_values().collect());
+                self.next = of;
+                children.take(None, &Event::Init);
+            }
+            _ => {}
+        }
+    }
+
+    fn check_own_writes(&self, children: &Children) {
+        for (name, acknowledged) in &self.acknowledged {
+            match cached(children, NAMES[*name]) {
+                Ok(Some(version)) => assert!(version >= *acknowledged, "{version} is cached"),
+                Ok(None) => {
+                    let mut since = self.history.iter().skip(*acknowledged as usize);
+                    let is_deleted = since.any(|(state, _)| !state.contains_key(name));
+                    assert!(is_deleted, "{acknowledged} was answered and is still there");
+                }
+                Err(_) => {}
+            }
+        }
+    }
+
+    /// All is reported and answered: the cache has what the server has, if it must be after one read of each name.
+    fn settle(&mut self, children: &Children) {
+        while !self.answers.is_empty() {
+            self.answer(children, 0);
+        }
+        while self.report(children) {}
+        let state = self.state();
+        for (index, name) in NAMES.into_iter().enumerate() {
+            if cached(children, name).is_err() {
+                let sent = children.sending(Some("ns"));
+                match state.get(&index) {
+                    Some(object) => children.learn(sent, object),
+                    None => children.learn_absent(sent, Some("ns"), name),
+                }
+            }
+            let expected = state.get(&index).map(|object| {
+                let version = object["metadata"]["resourceVersion"].as_str().unwrap();
+                version.parse().unwrap()
+            });
+            assert_eq!(cached(children, name), Ok(expected), "of {name}");
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn own_writes_are_read_and_the_cache_ends_as_the_server(steps in steps()) {
+        let (children, mut world) = (children(true), World::default());
+        list(&children, &[]);
+        for step in &steps {
+            // a list has all that the watch has reported before it
+            let oldest = world.next;
+            world.step(&children, step, oldest);
+            world.check_own_writes(&children);
+        }
+        world.settle(&children);
+    }
+
+    #[test]
+    fn the_cache_ends_as_the_server_after_lists_of_an_older_state(steps in steps()) {
+        let (children, mut world) = (children(true), World::default());
+        list(&children, &[]);
+        for step in &steps {
+            world.step(&children, step, 0);
+        }
+        world.settle(&children);
+    }
+}
