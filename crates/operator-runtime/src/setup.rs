@@ -92,7 +92,8 @@ pub struct Watches {
 impl Watches {
     /// Children of this kind: a change of a child reconciles the object that controls it.
     ///
-    /// `version` may be any that is served; only metadata is read, which is the same in all.
+    /// `version` is that of the type that you give to [`Context::apply`](crate::Context::apply), which then reads the child from the cache.
+    /// With another version that is served, each apply reads the child from the API server.
     #[must_use]
     pub fn owns(self, group: &str, version: &str, kind: &str, plural: &str) -> Self {
         self.and_owns(Kind::new(group, version, kind, plural, Scope::Namespaced))
