@@ -2,9 +2,10 @@
 //!
 //! In: the events of the kind's watch, and the API server's answers to our own requests. Out: what an apply may rely on. No io.
 //!
-//! Of an object that one of our objects controls, the cache has the body; of all others, the uid and the controller. An answer to
-//! a write is newer than the watch until the watch reports that version. What the cache says may be out of date all the same,
-//! so a write that is based on it names the version that it read
+//! Of an object that one of our objects controls, the cache has the body; of all others, the uid and the controller's name. An answer
+//! to a write is newer than the watch until the watch reports that version. From before a write until its answer, and after one whose
+//! answer was lost, the cache does not say anything about the object. What it says may be out of date all the same, so a write that
+//! is based on it names the version that it read
 //! ([resource versions](https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions)).
 
 use std::{
@@ -12,11 +13,10 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{api::ObjectMeta, runtime::watcher::Event};
 use serde_json::Value;
 
-use crate::related::{self, Related, compact};
+use crate::related::{self, Related, compact, controller, holder};
 
 /// A namespace, if the kind has one, and a name.
 type Key = (Option<String>, String);
@@ -57,7 +57,7 @@ struct List {
 
 /// What is known of an object.
 struct Known {
-    uid: String,
+    uid: Box<str>,
     version: Option<u64>,
     trust: Trust,
     content: Content,
@@ -71,17 +71,19 @@ struct Known {
 enum Trust {
     /// The watch.
     Watched,
-    /// An answer to our own write, which the watch has not reported yet.
-    Written,
-    /// It may be another by now, or gone: only the API server knows. The number is that of the doubt.
+    /// An answer to our own request, which the watch has not reported yet.
+    Answered,
+    /// It may be another by now, absent or new: only the API server knows. The number is that of the doubt.
     Doubtful(u64),
 }
 
 enum Content {
     /// A child of one of our objects, as JSON, with what we manage of it. `None` if the kind's bodies are not kept.
     Child(Option<Arc<[u8]>>),
-    /// An object that another controls, or nobody.
-    Other(Option<Box<OwnerReference>>),
+    /// An object that another controls, such as `ReplicaSet.apps web-5d4`, or nobody.
+    Other(Option<Box<str>>),
+    /// It was deleted after the version that is known, which the watch has not reported yet.
+    Deleted,
 }
 
 /// What an apply may rely on.
@@ -91,8 +93,8 @@ pub(crate) enum Cached {
     Unknown,
     /// There is no such object.
     Absent,
-    /// One that this controller does not control.
-    Other(Option<Box<OwnerReference>>),
+    /// One that no object of our kind controls; the kind and name of what does, if anything.
+    Other(Option<Box<str>>),
     /// The object as JSON.
     Child(Arc<[u8]>),
 }
@@ -131,7 +133,7 @@ impl Children {
     }
 
     /// Takes an event of the watch of `namespace`.
-    pub fn take(&self, namespace: Option<&str>, event: &Event<Related>) {
+    pub fn take(&self, namespace: Option<&str>, event: &Event<Arc<Related>>) {
         let mut state = self.lock();
         let State {
             doubts,
@@ -172,7 +174,10 @@ impl Children {
                 watch.pass(&object.metadata);
                 let key = key(&object.metadata);
                 let uid = object.metadata.uid.as_deref();
-                if objects.get(&key).is_some_and(|known| Some(&*known.uid) == uid) {
+                if objects
+                    .get(&key)
+                    .is_some_and(|known| Some(&*known.uid) == uid)
+                {
                     objects.remove(&key);
                 }
             }
@@ -184,36 +189,41 @@ impl Children {
         let Related { metadata, body } = object;
         let before = objects.get(&key);
         let version = version(metadata);
-        if before.is_some_and(|known| known.trust != Trust::Watched && known.version > version) {
+        if before.is_some_and(|known| known.is_newer_than(version)) {
             return;
         }
-        let body = || body.clone();
-        let known = self.known(metadata, body, Trust::Watched, before);
+        let known = self.known(metadata, body.clone(), Trust::Watched, before);
         objects.insert(key, known);
     }
 
     fn known(
         &self,
         metadata: &ObjectMeta,
-        body: impl FnOnce() -> Option<Arc<[u8]>>,
+        body: Option<Arc<[u8]>>,
         trust: Trust,
         before: Option<&Known>,
     ) -> Known {
-        let uid = metadata.uid.clone().unwrap_or_default();
+        let uid: Box<str> = metadata.uid.as_deref().unwrap_or_default().into();
         let applied = before.filter(|known| known.uid == uid);
         Known {
             applied: applied.and_then(|known| known.applied),
             version: version(metadata),
             trust,
             content: if (self.is_child)(metadata) {
-                Content::Child(if self.keeps_bodies { body() } else { None })
+                Content::Child(body.filter(|_| self.keeps_bodies))
             } else {
-                let mut owners = metadata.owner_references.iter().flatten();
-                let controller = owners.find(|owner| owner.controller == Some(true));
-                Content::Other(controller.cloned().map(Box::new))
+                Content::Other(controller(metadata).map(|owner| holder(owner).into()))
             },
             uid,
         }
+    }
+
+    /// Whether each watch has listed its objects.
+    pub fn is_complete(&self) -> bool {
+        self.lock()
+            .watches
+            .iter()
+            .all(|watch| watch.passed.is_some())
     }
 
     /// What is known of the object of this name.
@@ -231,17 +241,25 @@ impl Children {
             Content::Child(Some(body)) => Cached::Child(body.clone()),
             Content::Child(None) => Cached::Unknown,
             Content::Other(controller) => Cached::Other(controller.clone()),
+            Content::Deleted => Cached::Absent,
         }
     }
 
-    /// To be called before a request whose answer [`learn`](Self::learn) takes.
-    pub fn sending(&self, namespace: Option<&str>) -> Sent {
-        let state = self.lock();
-        let watch = state.watch(namespace);
-        Sent {
-            lists: watch.map(|watch| watch.lists),
-            doubts: state.doubts,
-        }
+    /// To be called before a read whose answer [`learn`](Self::learn) takes.
+    pub fn reading(&self, namespace: Option<&str>) -> Sent {
+        self.lock().sent(namespace)
+    }
+
+    /// To be called before a write, as its answer may never arrive.
+    pub fn writing(&self, namespace: Option<&str>, name: &str) -> Sent {
+        let mut state = self.lock();
+        state.doubt(namespace, name);
+        state.sent(namespace)
+    }
+
+    /// A write failed, so the object may be another than is known.
+    pub fn doubt(&self, namespace: Option<&str>, name: &str) {
+        self.lock().doubt(namespace, name);
     }
 
     /// The API server has answered a request with this object.
@@ -249,47 +267,43 @@ impl Children {
         let Some(metadata) = related::metadata(object) else {
             return;
         };
+        let keeps_body = self.keeps_bodies && (self.is_child)(&metadata);
+        let body = keeps_body.then(|| compact(object, &self.manager));
         let mut state = self.lock();
+        let Some(watch) = state.watch(metadata.namespace.as_deref()) else {
+            return;
+        };
         let (key, version) = (key(&metadata), version(&metadata));
-        let watch = state.watch(metadata.namespace.as_deref());
         let before = state.objects.get(&key);
-        let is_reported = watch.is_some_and(|watch| {
-            let passed = watch.passed.zip(version);
-            passed.is_some_and(|(passed, version)| passed >= version)
-        });
-        let trust = match (watch, before) {
-            (_, Some(known)) if known.version > version => return,
-            (_, Some(known)) if is_reported && known.is_settled_by(sent) => Trust::Watched,
+        let passed = watch.passed.zip(version);
+        let is_reported = passed.is_some_and(|(passed, version)| passed >= version);
+        let trust = match before {
+            Some(known) if known.version > version => return,
+            Some(known) if is_reported && known.is_settled_by(sent) => Trust::Watched,
             // What the watch has reported since is newer: another version, or that the object is gone.
-            (_, _) if is_reported => return,
+            _ if is_reported => return,
             // A list that was completed since the request may be newer, and lack the object.
-            (Some(watch), _) if Some(watch.lists) == sent.lists && version.is_some() => {
-                Trust::Written
-            }
+            _ if Some(watch.lists) == sent.lists && version.is_some() => Trust::Answered,
             _ => Trust::Doubtful(state.doubts),
         };
-        let body = || Some(compact(object.clone(), &self.manager));
+        let body = body.filter(|_| !matches!(trust, Trust::Doubtful(_)));
         let known = self.known(&metadata, body, trust, before);
         state.objects.insert(key, known);
-    }
-
-    /// What is known of the object may be wrong: a write of it failed, or deleted it.
-    pub fn doubt(&self, namespace: Option<&str>, name: &str) {
-        let mut state = self.lock();
-        state.doubts += 1;
-        let doubt = Trust::Doubtful(state.doubts);
-        if let Some(known) = state.objects.get_mut(&named(namespace, name)) {
-            known.trust = doubt;
-        }
     }
 
     /// The API server has answered a request that there is no such object.
     pub fn learn_absent(&self, sent: Sent, namespace: Option<&str>, name: &str) {
         let mut state = self.lock();
-        if let hash_map::Entry::Occupied(known) = state.objects.entry(named(namespace, name))
+        if let hash_map::Entry::Occupied(mut known) = state.objects.entry(named(namespace, name))
             && known.get().is_settled_by(sent)
         {
-            known.remove();
+            if known.get().version.is_none() {
+                known.remove();
+                return;
+            }
+            let known = known.get_mut();
+            known.trust = Trust::Answered;
+            known.content = Content::Deleted;
         }
     }
 
@@ -297,13 +311,15 @@ impl Children {
     pub fn applied(&self, namespace: Option<&str>, name: &str, uid: &str) -> Option<(u64, u64)> {
         let state = self.lock();
         let known = state.objects.get(&named(namespace, name))?;
-        known.applied.filter(|_| known.uid == uid)
+        known.applied.filter(|_| *known.uid == *uid)
     }
 
-    /// Keeps the hashes of what was sent and of what we owned afterwards, for as long as the object is known.
-    pub fn remember(&self, namespace: Option<&str>, name: &str, applied: Option<(u64, u64)>) {
-        if let Some(known) = self.lock().objects.get_mut(&named(namespace, name)) {
-            known.applied = applied;
+    /// Keeps the hashes of what was sent and of what we owned afterwards, until the next write of the object.
+    pub fn remember(&self, namespace: Option<&str>, name: &str, uid: &str, applied: (u64, u64)) {
+        let mut state = self.lock();
+        let known = state.objects.get_mut(&named(namespace, name));
+        if let Some(known) = known.filter(|known| *known.uid == *uid) {
+            known.applied = Some(applied);
         }
     }
 
@@ -313,6 +329,39 @@ impl Children {
 }
 
 impl State {
+    fn sent(&self, namespace: Option<&str>) -> Sent {
+        let watch = self.watch(namespace);
+        Sent {
+            lists: watch.map(|watch| watch.lists),
+            doubts: self.doubts,
+        }
+    }
+
+    /// Drops what is known of an object, but for its version: the API server knows more.
+    fn doubt(&mut self, namespace: Option<&str>, name: &str) {
+        self.doubts += 1;
+        let trust = Trust::Doubtful(self.doubts);
+        let is_watched = self.watch(namespace).is_some();
+        match self.objects.entry(named(namespace, name)) {
+            hash_map::Entry::Occupied(mut known) => {
+                let known = known.get_mut();
+                known.trust = trust;
+                known.applied = None;
+                known.content = Content::Child(None);
+            }
+            hash_map::Entry::Vacant(unknown) if is_watched => {
+                unknown.insert(Known {
+                    uid: Box::default(),
+                    version: None,
+                    trust,
+                    content: Content::Child(None),
+                    applied: None,
+                });
+            }
+            hash_map::Entry::Vacant(_) => {}
+        }
+    }
+
     /// The watch that reports the objects of a namespace.
     fn watch(&self, namespace: Option<&str>) -> Option<&Watch> {
         let mut watches = self.watches.iter();
@@ -327,6 +376,15 @@ impl Watch {
 }
 
 impl Known {
+    /// Whether what a watch says of a version is out of date.
+    fn is_newer_than(&self, version: Option<u64>) -> bool {
+        match (self.trust, &self.content) {
+            (Trust::Watched, _) => false,
+            (Trust::Answered, Content::Deleted) => self.version >= version,
+            _ => self.version > version,
+        }
+    }
+
     /// Whether it is doubtful, and the answer to a request is not.
     fn is_settled_by(&self, sent: Sent) -> bool {
         matches!(self.trust, Trust::Doubtful(doubt) if doubt <= sent.doubts)

@@ -3,6 +3,7 @@
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
+    time::Duration,
 };
 
 use futures::{
@@ -14,6 +15,7 @@ use kube::{
     Client,
     runtime::{Controller, controller::Config, watcher::Event},
 };
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
@@ -23,7 +25,7 @@ use crate::{
     children::Children,
     context::{Controlling, Owned},
     error::panic_message,
-    fan_out::{FanOut, Fetch},
+    fan_out::FanOut,
     finalizer,
     health::Health,
     kind::{GroupKind, Kind, Scope},
@@ -39,6 +41,10 @@ use crate::{
     wake::Wakes,
     watch,
 };
+
+/// How long reconciliations wait for the lists of owned kinds. A list that fails for longer, as for want of permissions, costs a read of
+/// each child.
+const UNLISTED: Duration = Duration::from_secs(10);
 
 /// What a controller is connected to.
 #[derive(Clone)]
@@ -59,24 +65,24 @@ pub(crate) type Running = BoxFuture<'static, ()>;
 /// A controller, which works once it is polled. What it wants to know of other kinds is said at once, before any watch begins.
 pub(crate) fn run<R: Reconciler>(reconciler: R, watches: Watches, wiring: Wiring) -> Running {
     let places = Places::of::<R>(&wiring);
-    let errors = wiring.metrics.of_kind(&GroupKind::of::<R::Resource>());
-    let listen = |kind: &Kind, namespace: Option<String>, fetch| {
-        let errors = &errors.watch_errors;
-        let events = wiring
-            .fan_out
-            .listen(&kind.resource, namespace, fetch, errors);
+    let owner = GroupKind::of::<R::Resource>();
+    let errors = wiring.metrics.of_kind(&owner).watch_errors;
+    let listen = |kind: &Kind, namespace: Option<String>, owner| {
+        let fan_out = &wiring.fan_out;
+        let events = fan_out.listen(&kind.resource, namespace, owner, &errors);
         events.boxed()
     };
     let mut heard = Heard::default();
     for (index, kind) in watches.owns.iter().enumerate() {
         for namespace in kind.scope.watched(&places.homes) {
-            let events = listen(kind, namespace.clone(), kind.cached());
+            let owner = kind.has_cached_bodies().then(|| owner.clone());
+            let events = listen(kind, namespace.clone(), owner);
             heard.children.push((index, namespace, events));
         }
     }
     for kind in &watches.watches {
         for namespace in kind.scope.watched(&places.namespaces) {
-            let events = listen(kind, namespace, Fetch::Metadata);
+            let events = listen(kind, namespace, None);
             heard.others.push((kind.clone(), events));
         }
     }
@@ -111,7 +117,7 @@ impl Places {
     }
 }
 
-type Events = BoxStream<'static, Event<Related>>;
+type Events = BoxStream<'static, Event<Arc<Related>>>;
 
 /// What a controller hears of objects that are not its own.
 #[derive(Default)]
@@ -143,7 +149,7 @@ async fn work<R: Reconciler>(
         children: Children::new(
             &kind.scope.watched(&places.homes),
             &operator,
-            kind.cached() == Fetch::Whole,
+            kind.has_cached_bodies(),
             |child| controller_of::<R::Resource>(child).is_some(),
         ),
         kind,
@@ -151,6 +157,7 @@ async fn work<R: Reconciler>(
     let owns = watches.owns.into_iter().map(owned).collect();
     let reads = metrics.child_reads.clone();
     let controlling = Controlling::new::<R::Resource>(client.clone(), &operator, owns, reads);
+    controlling.begin_when_listed();
     let reconciler = Arc::new(reconciler);
     let cache = Cache::new(&places.primary);
     let store = cache.store();
@@ -222,6 +229,14 @@ async fn work<R: Reconciler>(
                 debug!("{error}");
             }
         });
+    let unlisted = async {
+        tokio::select! {
+            () = sleep(UNLISTED) => {}
+            () = stop.cancelled() => {}
+        }
+        controlling.begin();
+        std::future::pending().await
+    };
     // A controller whose cache was never filled has nothing in flight, and would wait for ever.
     let empty = async {
         tokio::select! {
@@ -233,6 +248,7 @@ async fn work<R: Reconciler>(
     tokio::select! {
         () = controller => {}
         () = empty => {}
+        () = unlisted => {}
         () = reports => {}
     }
 }

@@ -1,8 +1,8 @@
 //! One watch of a kind for all that want to know of its objects.
 //!
 //! In: who wants to know of which kind in which namespace, before the watches begin. Out: for each of them, all events
-//! of the one watch. Watches are of metadata, unless somebody wants the objects whole; where a controller watches a kind as its own, the
-//! metadata of what it sees is passed on, and there is no other.
+//! of the one watch. A watch is of metadata, unless a controller wants the bodies of its children; where a controller reconciles the kind,
+//! the metadata of what it sees is passed on, and there is no other watch.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -13,15 +13,12 @@ use futures::{
     Stream, StreamExt,
     stream::{self, BoxStream},
 };
-use kube::{
-    Resource,
-    core::ApiResource,
-    runtime::watcher::{self, Event},
-};
+use kube::{Resource, core::ApiResource, runtime::watcher::Event};
 use prometheus_client::metrics::counter::Counter;
 use tokio::{sync::mpsc, task::JoinSet};
 
 use crate::{
+    kind::GroupKind,
     related::{Related, Watched},
     watch::{Source, map},
 };
@@ -37,18 +34,11 @@ struct Place {
     namespace: Option<String>,
 }
 
-/// How much of its objects a listener wants to know.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Fetch {
-    Metadata,
-    /// Those that have a controller with their bodies, as JSON.
-    Whole,
-}
-
 /// Those who want to know of one kind in one place.
 struct Audience {
     resource: ApiResource,
-    fetch: Fetch,
+    /// The kinds that want the bodies of their children.
+    owners: Vec<GroupKind>,
     listeners: Listeners,
     /// Those of the controllers that listen.
     errors: Vec<Counter>,
@@ -56,7 +46,7 @@ struct Audience {
 
 /// Where events are passed on to.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Listeners(Vec<mpsc::Sender<Event<Related>>>);
+pub(crate) struct Listeners(Vec<mpsc::Sender<Event<Arc<Related>>>>);
 
 /// The watches of an operator.
 #[derive(Clone, Default)]
@@ -70,14 +60,14 @@ struct Shared {
 }
 
 impl FanOut {
-    /// Events of a kind in a namespace or in all, from its first list on.
+    /// Events of a kind in a namespace or in all, from its first list on; those of objects that an `owner` controls have their bodies.
     pub fn listen(
         &self,
         resource: &ApiResource,
         namespace: Option<String>,
-        fetch: Fetch,
+        owner: Option<GroupKind>,
         errors: &Counter,
-    ) -> impl Stream<Item = Event<Related>> + Send + use<> {
+    ) -> impl Stream<Item = Event<Arc<Related>>> + Send + use<> {
         let (sender, events) = mpsc::channel(WAITING);
         let place = Place {
             group: resource.group.clone(),
@@ -89,15 +79,17 @@ impl FanOut {
             Entry::Occupied(known) => known.into_mut(),
             Entry::Vacant(vacant) => vacant.insert(Audience {
                 resource: resource.clone(),
-                fetch,
+                owners: vec![],
                 listeners: Listeners::default(),
                 errors: vec![],
             }),
         };
-        if fetch == Fetch::Whole && audience.fetch == Fetch::Metadata {
-            // The version matters from now on.
-            audience.fetch = fetch;
-            audience.resource = resource.clone();
+        if let Some(owner) = owner {
+            if audience.owners.is_empty() {
+                // Bodies differ between versions; metadata does not.
+                audience.resource = resource.clone();
+            }
+            audience.owners.push(owner);
         }
         audience.listeners.0.push(sender);
         audience.errors.push(errors.clone());
@@ -131,9 +123,9 @@ impl FanOut {
             if shared.own.contains(place) {
                 continue;
             }
-            let mut events = match audience.fetch {
-                Fetch::Metadata => related::<false>(source, place, audience),
-                Fetch::Whole => related::<true>(source, place, audience),
+            let mut events = match &*audience.owners {
+                [] => related::<false>(source, place, audience),
+                _ => related::<true>(source, place, audience),
             };
             let listeners = audience.listeners.clone();
             watches.spawn(async move {
@@ -154,11 +146,13 @@ fn related<const WHOLE: bool>(
     source: &Source,
     place: &Place,
     audience: &Audience,
-) -> BoxStream<'static, Event<Related>> {
+) -> BoxStream<'static, Event<Arc<Related>>> {
     let (resource, manager) = (audience.resource.clone(), source.operator.clone());
+    let owners = audience.owners.clone();
     let namespace = place.namespace.as_deref();
     let events = source.events::<Watched<WHOLE>>(&resource, namespace, audience.errors.clone());
-    let related = move |object: Watched<WHOLE>| object.into_related(&resource, &manager);
+    let related =
+        move |object: Watched<WHOLE>| Arc::new(object.into_related(&resource, &manager, &owners));
     events.map(move |event| map(event, &related)).boxed()
 }
 
@@ -168,7 +162,7 @@ impl Listeners {
     }
 
     /// Passes an event on to all; waits for those that are behind.
-    pub async fn tell(&self, event: &watcher::Event<Related>) {
+    pub async fn tell(&self, event: &Event<Arc<Related>>) {
         for listener in &self.0 {
             // a controller that has ended listens no more
             let _ended = listener.send(event.clone()).await;

@@ -1,10 +1,8 @@
 //! A kind of the API given by strings, so that built-in and foreign kinds are alike, and where it is watched.
 
-use k8s_openapi::ClusterResourceScope;
+use k8s_openapi::{ClusterResourceScope, apimachinery::pkg::apis::meta::v1::OwnerReference};
 use kube::{Resource, core::ApiResource};
 use std::{any::TypeId, fmt};
-
-use crate::fan_out::Fetch;
 
 /// Whether the objects of a kind live in a namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +46,15 @@ impl GroupKind {
             kind: K::kind(&()).into_owned(),
         }
     }
+
+    /// The kind of the object that is referred to.
+    pub fn of_reference(owner: &OwnerReference) -> Self {
+        let group = owner.api_version.rsplit_once('/');
+        Self {
+            group: group.map_or_else(String::new, |(group, _)| group.into()),
+            kind: owner.kind.clone(),
+        }
+    }
 }
 
 /// As Kubernetes prints it: `Deployment.apps`, `ConfigMap`.
@@ -84,15 +91,11 @@ impl Kind {
         Self { resource, scope }
     }
 
-    /// How much of its objects the cache of children has. Of Secrets and ConfigMaps it has no bodies: they are large at times, and many
-    /// in a cluster are not the operator's; each apply reads its child.
-    pub fn cached(&self) -> Fetch {
+    /// Whether the cache of children has the bodies of this kind, and not the metadata alone. Secrets and ConfigMaps may be large, and a
+    /// watch would transfer those of all others.
+    pub fn has_cached_bodies(&self) -> bool {
         let is_data = ["Secret", "ConfigMap"].contains(&&*self.resource.kind);
-        if self.resource.group.is_empty() && is_data {
-            Fetch::Metadata
-        } else {
-            Fetch::Whole
-        }
+        !(self.resource.group.is_empty() && is_data)
     }
 
     /// Versions do not matter: an object is the same in each version of its kind.

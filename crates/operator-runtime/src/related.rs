@@ -1,8 +1,9 @@
 //! Children and other related objects as a watch reports them: by their metadata, or whole.
 //!
 //! In: an object of the API server. Out: its metadata, the objects to reconcile because of it, and the text that a cache keeps of it.
+//! The content of an object is never parsed here, so that one that is nested too deeply for a parser fails no list.
 
-use std::{borrow::Cow, fmt, sync::Arc};
+use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{
@@ -14,9 +15,9 @@ use serde::{
     Deserialize, Deserializer,
     de::{Error as _, IgnoredAny, MapAccess, Visitor},
 };
-use serde_json::{Map, Value};
+use serde_json::{Value, value::RawValue};
 
-use crate::kind::Scope;
+use crate::kind::{GroupKind, Scope};
 
 /// An object of a kind that a controller watches and does not own, as it changed or went.
 #[derive(Clone, Debug)]
@@ -33,17 +34,20 @@ pub struct Changed {
 #[derive(Clone, Debug)]
 pub(crate) struct Related {
     pub metadata: ObjectMeta,
-    /// The object as [`compact`] JSON, if it was watched whole and has a controller.
+    /// The object as [`compact`] JSON, if it was watched whole and a kind of ours controls it.
     pub body: Option<Arc<[u8]>>,
 }
 
-/// An object as a watch reports it: whole, or as `PartialObjectMetadata`. The body of one without a controller is skipped as it
+/// An object as a watch reports it: whole, or as `PartialObjectMetadata`. The fields of one without a controller are skipped as it
 /// is read.
 #[derive(Clone, Debug)]
 pub(crate) struct Watched<const WHOLE: bool> {
     metadata: ObjectMeta,
-    object: Option<Map<String, Value>>,
+    fields: Option<Fields>,
 }
+
+/// The fields of an object as the API server wrote them.
+type Fields = BTreeMap<String, Box<RawValue>>;
 
 /// Without `managedFields`, which are most of the metadata.
 #[derive(Deserialize)]
@@ -53,8 +57,8 @@ struct WireMeta {
     namespace: Option<String>,
     uid: Option<String>,
     resource_version: Option<String>,
-    labels: Option<std::collections::BTreeMap<String, String>>,
-    annotations: Option<std::collections::BTreeMap<String, String>>,
+    labels: Option<BTreeMap<String, String>>,
+    annotations: Option<BTreeMap<String, String>>,
     owner_references: Option<Vec<OwnerReference>>,
 }
 
@@ -74,64 +78,85 @@ impl From<WireMeta> for ObjectMeta {
 }
 
 impl<const WHOLE: bool> Watched<WHOLE> {
-    /// The object as controllers hear of it; its body has the fields that `manager` has applied.
-    pub fn into_related(self, resource: &ApiResource, manager: &str) -> Related {
-        let body = self.object.map(|mut object| {
-            // The items of a list do not have them.
-            object.insert("apiVersion".into(), resource.api_version.clone().into());
-            object.insert("kind".into(), resource.kind.clone().into());
-            compact(Value::Object(object), manager)
-        });
+    /// The object as controllers hear of it. If one of `owners` controls it, it has a body, with the fields that `manager` has applied.
+    pub fn into_related(
+        self,
+        resource: &ApiResource,
+        manager: &str,
+        owners: &[GroupKind],
+    ) -> Related {
+        let metadata = self.metadata;
+        let owner = controller(&metadata).map(GroupKind::of_reference);
+        let is_ours = owner.is_some_and(|owner| owners.contains(&owner));
+        let fields = self.fields.filter(|_| is_ours);
         Related {
-            metadata: self.metadata,
-            body,
+            body: fields.and_then(|fields| body(fields, resource, manager).ok()),
+            metadata,
         }
     }
 }
 
+/// What [`compact`] makes of an object, from its fields.
+fn body(
+    mut fields: Fields,
+    resource: &ApiResource,
+    manager: &str,
+) -> serde_json::Result<Arc<[u8]>> {
+    if let Some(metadata) = fields.get_mut("metadata") {
+        let mut parsed = serde_json::from_str(metadata.get())?;
+        drop_other_managers(&mut parsed, manager);
+        *metadata = serde_json::value::to_raw_value(&parsed)?;
+    }
+    // The items of a list do not have them.
+    for (name, value) in [
+        ("apiVersion", &resource.api_version),
+        ("kind", &resource.kind),
+    ] {
+        fields.insert(name.into(), serde_json::value::to_raw_value(value)?);
+    }
+    serde_json::to_vec(&fields).map(Arc::from)
+}
+
 impl<'de, const WHOLE: bool> Deserialize<'de> for Watched<WHOLE> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(Fields::<WHOLE>)
+        deserializer.deserialize_map(ObjectVisitor::<WHOLE>)
     }
 }
 
-struct Fields<const WHOLE: bool>;
+struct ObjectVisitor<const WHOLE: bool>;
 
-impl<'de, const WHOLE: bool> Visitor<'de> for Fields<WHOLE> {
+impl<'de, const WHOLE: bool> Visitor<'de> for ObjectVisitor<WHOLE> {
     type Value = Watched<WHOLE>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
-        let mut metadata = None;
-        let mut object = WHOLE.then(Map::new);
-        while let Some(name) = fields.next_key::<String>()? {
-            let is_metadata = name == "metadata";
-            if let Some(mut read) = object.take() {
-                let value = read.entry(name).or_insert(fields.next_value()?);
-                if is_metadata {
-                    metadata = Some(WireMeta::deserialize(&*value).map_err(A::Error::custom)?);
+    fn visit_map<A: MapAccess<'de>>(self, mut object: A) -> Result<Self::Value, A::Error> {
+        let mut metadata: Option<ObjectMeta> = None;
+        let mut fields = WHOLE.then(Fields::new);
+        while let Some(name) = object.next_key::<String>()? {
+            match &mut fields {
+                Some(fields) => {
+                    let value: Box<RawValue> = object.next_value()?;
+                    if name == "metadata" {
+                        let read = serde_json::from_str::<WireMeta>(value.get());
+                        metadata = Some(read.map_err(A::Error::custom)?.into());
+                    }
+                    fields.insert(name, value);
                 }
-                object = (!is_metadata || has_controller(&read)).then_some(read);
-            } else if is_metadata {
-                metadata = Some(fields.next_value()?);
-            } else {
-                fields.next_value::<IgnoredAny>()?;
+                None if name == "metadata" => {
+                    metadata = Some(object.next_value::<WireMeta>()?.into());
+                }
+                None => {
+                    object.next_value::<IgnoredAny>()?;
+                }
             }
+            fields = fields.filter(|_| metadata.as_ref().is_none_or(|m| controller(m).is_some()));
         }
         let metadata = metadata.ok_or_else(|| A::Error::missing_field("metadata"))?;
-        Ok(Watched {
-            metadata: metadata.into(),
-            object,
-        })
+        Ok(Watched { metadata, fields })
     }
-}
-
-fn has_controller(object: &Map<String, Value>) -> bool {
-    let owners = object["metadata"]["ownerReferences"].as_array();
-    owners.is_some_and(|owners| owners.iter().any(|owner| owner["controller"] == true))
 }
 
 /// The metadata of an object, less what no one needs.
@@ -141,11 +166,16 @@ pub(crate) fn metadata(object: &Value) -> Option<ObjectMeta> {
 }
 
 /// The JSON of an object with what `manager` has applied of it, and without the managed fields of others.
-pub(crate) fn compact(mut object: Value, manager: &str) -> Arc<[u8]> {
-    if let Some(entries) = object["metadata"]["managedFields"].as_array_mut() {
+pub(crate) fn compact(object: &Value, manager: &str) -> Arc<[u8]> {
+    let mut object = object.clone();
+    drop_other_managers(&mut object["metadata"], manager);
+    object.to_string().into_bytes().into()
+}
+
+fn drop_other_managers(metadata: &mut Value, manager: &str) {
+    if let Some(entries) = metadata["managedFields"].as_array_mut() {
         entries.retain(|entry| is_applied_by(entry, manager));
     }
-    object.to_string().into_bytes().into()
 }
 
 /// Whether an entry of `managedFields` is of the applies of `manager` to the main resource.
@@ -153,6 +183,21 @@ pub(crate) fn is_applied_by(entry: &Value, manager: &str) -> bool {
     entry["manager"] == manager
         && entry["operation"] == "Apply"
         && entry["subresource"].as_str().unwrap_or_default().is_empty()
+}
+
+/// The reference to the object's controller.
+pub(crate) fn controller(metadata: &ObjectMeta) -> Option<&OwnerReference> {
+    let mut owners = metadata.owner_references.iter().flatten();
+    owners.find(|owner| owner.controller == Some(true))
+}
+
+/// What a reference refers to, such as `ReplicaSet.apps web-5d4`.
+pub(crate) fn holder(controller: &OwnerReference) -> String {
+    format!(
+        "{} {}",
+        GroupKind::of_reference(controller),
+        controller.name
+    )
 }
 
 impl<const WHOLE: bool> Resource for Watched<WHOLE> {
@@ -193,13 +238,8 @@ pub(crate) fn controller_of<K>(child: &ObjectMeta) -> Option<ObjectRef<K>>
 where
     K: Resource<DynamicType = (), Scope: 'static>,
 {
-    let owners = child.owner_references.as_deref().unwrap_or_default();
-    let owner = owners.iter().find(|owner| owner.controller == Some(true))?;
-    let group = owner
-        .api_version
-        .rsplit_once('/')
-        .map_or("", |(group, _)| group);
-    if owner.kind != K::kind(&()) || group != K::group(&()) {
+    let owner = controller(child)?;
+    if GroupKind::of_reference(owner) != GroupKind::of::<K>() {
         return None;
     }
     let key = ObjectRef::new(&owner.name);
@@ -262,8 +302,8 @@ mod tests {
     }
 
     #[test]
-    fn a_body_has_what_the_manager_applied_and_a_foreign_one_is_not_read() {
-        let object = |controller: bool| {
+    fn a_body_has_what_the_manager_applied_and_a_foreign_object_has_none() {
+        let object = |controller: bool, owner: &str| {
             let body = json!({
                 "spec": { "early": true },
                 "metadata": {
@@ -280,14 +320,35 @@ mod tests {
             });
             let watched: Watched<true> = serde_json::from_value(body).unwrap();
             let resource = ApiResource::erase::<ConfigMap>(&());
-            watched.into_related(&resource, "us")
+            let owner = GroupKind {
+                group: String::new(),
+                kind: owner.into(),
+            };
+            watched.into_related(&resource, "us", &[owner])
         };
-        let body: Value = serde_json::from_slice(&object(true).body.unwrap()).unwrap();
-        assert_eq!(body["metadata"]["managedFields"].as_array().unwrap().len(), 1);
+        let body: Value = serde_json::from_slice(&object(true, "K").body.unwrap()).unwrap();
+        assert_eq!(
+            body["metadata"]["managedFields"].as_array().unwrap().len(),
+            1
+        );
         assert_eq!(body["kind"], "ConfigMap");
-        assert_eq!((&body["spec"]["early"], &body["status"]["late"]), (&json!(true), &json!(true)));
-        let foreign = object(false);
-        assert_eq!(foreign.body, None);
-        assert_eq!(foreign.metadata.owner_references.unwrap().len(), 1);
+        assert_eq!(
+            (&body["spec"]["early"], &body["status"]["late"]),
+            (&json!(true), &json!(true))
+        );
+        for foreign in [object(false, "K"), object(true, "Other")] {
+            assert_eq!(foreign.body, None);
+            assert_eq!(foreign.metadata.owner_references.unwrap().len(), 1);
+        }
+    }
+
+    #[test]
+    fn a_deeply_nested_object_fails_no_list() {
+        let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
+        let list = format!(
+            r#"[{{ "metadata": {{ "name": "deep", "managedFields": {deep} }}, "spec": {deep} }}, {{ "metadata": {{ "name": "a" }} }}]"#
+        );
+        let list: Vec<Watched<true>> = serde_json::from_str(&list).unwrap();
+        assert_eq!(list[1].metadata.name.as_deref(), Some("a"));
     }
 }

@@ -57,6 +57,10 @@ pub(crate) async fn reconcile<R: Reconciler>(
     turns: Arc<Turns<R>>,
 ) -> std::result::Result<Action, Infallible> {
     let key = ObjectRef::from_obj(&*object);
+    let object = match turns.controlling.wait_to_begin().await {
+        true => turns.store.get(&key).unwrap_or(object),
+        false => object,
+    };
     if let Some(wait) = turns.wakes.begin(&key, Instant::now()) {
         return Ok(wait);
     }

@@ -186,10 +186,12 @@ pub(crate) fn objects<R: Reconciler>(
 }
 
 /// An event of whole objects as one of their metadata.
-fn metadata<K: Resource<DynamicType = ()>>(event: &Event<Decoded<K>>) -> Event<Related> {
-    let related = |object: &Decoded<K>| Related {
-        metadata: object.meta().clone(),
-        body: None,
+fn metadata<K: Resource<DynamicType = ()>>(event: &Event<Decoded<K>>) -> Event<Arc<Related>> {
+    let related = |object: &Decoded<K>| {
+        Arc::new(Related {
+            metadata: object.meta().clone(),
+            body: None,
+        })
     };
     match event {
         Event::Apply(object) => Event::Apply(related(object)),
@@ -276,7 +278,7 @@ async fn report<R: Reconciler>(
 pub(crate) fn children<K>(
     index: usize,
     namespace: Option<String>,
-    events: impl Stream<Item = Event<Related>> + Send,
+    events: impl Stream<Item = Event<Arc<Related>>> + Send,
     controlling: Arc<Controlling>,
     cache: Store<K>,
 ) -> impl Stream<Item = ObjectRef<K>> + Send
@@ -287,6 +289,9 @@ where
     let events = events.inspect(move |event| {
         let children = &controlling.owns[index].children;
         children.take(namespace.as_deref(), event);
+        if matches!(event, Event::InitDone) {
+            controlling.begin_when_listed();
+        }
         if let Event::Delete(child) = event {
             let owner = controller_of::<K>(&child.metadata);
             if let Some(owner) = owner.filter(|owner| owners.get(owner).is_some()) {
@@ -302,7 +307,7 @@ where
 /// Objects that nobody here owns, as those that `parents` names.
 pub(crate) fn others<K, P>(
     kind: Kind,
-    events: impl Stream<Item = Event<Related>> + Send,
+    events: impl Stream<Item = Event<Arc<Related>>> + Send,
     parents: P,
     cache: Store<K>,
 ) -> impl Stream<Item = ObjectRef<K>> + Send
@@ -311,7 +316,8 @@ where
     K: Resource<DynamicType = ()> + Clone + Send + Sync + 'static,
 {
     let resource = kind.resource;
-    woken(events, cache, move |Related { metadata, .. }| {
+    woken(events, cache, move |related| {
+        let metadata = related.metadata.clone();
         let (group, kind) = (resource.group.clone(), resource.kind.clone());
         parents(Changed {
             group,
@@ -324,9 +330,9 @@ where
 /// The objects that events wake. Not all that is watched is kept, so a list does not tell what went
 /// before it: it wakes all. That holds for the first as well, since objects may have had their turns by then.
 fn woken<K>(
-    events: impl Stream<Item = Event<Related>> + Send,
+    events: impl Stream<Item = Event<Arc<Related>>> + Send,
     cache: Store<K>,
-    wakes: impl Fn(Related) -> Vec<ObjectRef<K>> + Send,
+    wakes: impl Fn(&Related) -> Vec<ObjectRef<K>> + Send,
 ) -> impl Stream<Item = ObjectRef<K>> + Send
 where
     K: Resource<DynamicType = ()> + Clone + Send + Sync + 'static,
@@ -334,7 +340,7 @@ where
     events.flat_map(move |event| {
         let woken = match event {
             Event::Apply(related) | Event::Delete(related) | Event::InitApply(related) => {
-                wakes(related)
+                wakes(&related)
             }
             Event::Init => vec![],
             Event::InitDone => {
@@ -370,11 +376,13 @@ mod tests {
         for event in [Event::Init, Event::InitApply(parent), Event::InitDone] {
             writer.apply_watcher_event(&event);
         }
-        let child = || Related {
-            metadata: ObjectMeta::default(),
-            body: None,
+        let child = || {
+            Arc::new(Related {
+                metadata: ObjectMeta::default(),
+                body: None,
+            })
         };
-        let other = |_| vec![ObjectRef::<ConfigMap>::new("other")];
+        let other = |_: &Related| vec![ObjectRef::<ConfigMap>::new("other")];
         let first = [Event::Init, Event::InitApply(child()), Event::InitDone];
         let again = [Event::Delete(child()), Event::Init, Event::InitDone];
         let events = stream::iter(first.into_iter().chain(again));

@@ -2,11 +2,20 @@
 
 mod support;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
 
 use futures::StreamExt;
 use http_body_util::{BodyExt, StreamBody};
-use k8s_openapi::api::core::v1::ServiceAccount;
+use k8s_openapi::{
+    api::core::v1::{ResourceQuota, ResourceQuotaSpec, ServiceAccount},
+    apimachinery::pkg::api::resource::Quantity,
+};
 use kube::{
     Api, Client, ResourceExt,
     api::{ObjectMeta, Patch, PatchParams, PostParams},
@@ -42,6 +51,27 @@ impl Reconciler for Accounts {
         Condition::new("Ready", true, "Applied", "the child is there")
             .set_in(status.conditions.get_or_insert_default(), generation)?;
         cx.update_status(&*widget, &status).await?;
+        Ok(Action::await_change())
+    }
+}
+
+/// Makes a ResourceQuota for each Widget, with its size in a form that the API server changes.
+struct Quotas;
+
+impl Reconciler for Quotas {
+    type Resource = Widget;
+
+    async fn reconcile(&self, widget: Arc<Widget>, cx: &Context) -> Result<Action> {
+        let cpu = Quantity(format!("{}000m", widget.spec.size));
+        let quota = ResourceQuota {
+            metadata: cx.child_metadata(&*widget, widget.name_any()),
+            spec: Some(ResourceQuotaSpec {
+                hard: Some([("cpu".to_owned(), cpu)].into()),
+                ..ResourceQuotaSpec::default()
+            }),
+            ..ResourceQuota::default()
+        };
+        cx.apply(&quota).await?;
         Ok(Action::await_change())
     }
 }
@@ -114,7 +144,10 @@ async fn foreign(server: &Server, name: &str) -> ServiceAccount {
         ..ServiceAccount::default()
     };
     let parameters = PostParams::default();
-    accounts(server).create(&parameters, &account).await.unwrap()
+    accounts(server)
+        .create(&parameters, &account)
+        .await
+        .unwrap()
 }
 
 /// What the operator asked of ServiceAccounts from a point on, other than to list and to watch, with the codes of the answers.
@@ -148,7 +181,9 @@ async fn a_child_is_never_read_and_a_wake_that_changes_nothing_requests_nothing(
     patch(&server, "a", noted.clone()).await;
     let parameters = PatchParams::default();
     let api = accounts(&server);
-    api.patch("a", &parameters, &Patch::Merge(noted)).await.unwrap();
+    api.patch("a", &parameters, &Patch::Merge(noted))
+        .await
+        .unwrap();
     rest(&server).await;
     let since = server.requests();
     let of_operator = since[before..].iter();
@@ -157,7 +192,9 @@ async fn a_child_is_never_read_and_a_wake_that_changes_nothing_requests_nothing(
 
     let before = server.requests().len();
     let changed = json!({ "metadata": { "annotations": { "size": "9" } } });
-    api.patch("a", &parameters, &Patch::Merge(changed)).await.unwrap();
+    api.patch("a", &parameters, &Patch::Merge(changed))
+        .await
+        .unwrap();
     server
         .eventually("the child is as it should be", async || {
             (size(&server, "a").await["size"] == "1").then_some(())
@@ -166,7 +203,7 @@ async fn a_child_is_never_read_and_a_wake_that_changes_nothing_requests_nothing(
     assert_eq!(asked(&server.requests()[before..]), [("patch", 200)]);
 }
 
-#[tokio::test]
+#[tokio::test(start_paused = true)]
 async fn a_name_in_use_is_refused_without_a_write() {
     let server = server().await;
     let gate = Gate(Arc::new(watch::channel(false).0));
@@ -195,7 +232,11 @@ async fn a_name_in_use_is_refused_without_a_write() {
         assert!(note.contains(name), "{note}");
         let asked = asked(&server.requests()[before..]);
         assert_eq!(asked[..expected.len()], expected, "{name}");
-        assert!(asked.iter().all(|(verb, code)| *verb == "get" || *code == 409));
+        assert!(
+            asked
+                .iter()
+                .all(|(verb, code)| *verb == "get" || *code == 409)
+        );
     }
     for account in untouched {
         let name = account.name_any();
@@ -256,4 +297,51 @@ async fn writes_that_the_watch_has_not_reported_are_remembered() {
     rest(&server).await;
     assert_eq!(size(&server, "first").await["size"], "1");
     assert_eq!(asked(&server.requests()[before..]), [("patch", 200); 4]);
+}
+
+#[tokio::test]
+async fn a_write_whose_answer_was_lost_is_not_taken_for_one_that_failed() {
+    let server = server().await;
+    let (pass, is_lossy) = (server.client(), Arc::new(AtomicBool::default()));
+    let loses = is_lossy.clone();
+    let lossy = tower::service_fn(move |mut request: http::Request<Body>| {
+        let agent = http::HeaderValue::from_static(OPERATOR);
+        request.headers_mut().insert("user-agent", agent);
+        let is_lost = request.method() == "PATCH" && loses.load(Ordering::SeqCst);
+        let pass = pass.clone();
+        async move {
+            let answer = pass.send(request).await?;
+            match is_lost {
+                false => Ok::<_, kube::Error>(answer),
+                true => Err(kube::Error::Service("the answer was lost".into())),
+            }
+        }
+    });
+    let client = Client::new(lossy, server.client().default_namespace());
+    let quotas = Controllers::new().add(
+        async |_: Setup| Ok(Quotas),
+        |c| c.owns("", "v1", "ResourceQuota", "resourcequotas"),
+    );
+    let _running = Running::start(client, Settings::for_tests(), quotas).await;
+    let api: Api<ResourceQuota> = Api::default_namespaced(server.client());
+    let has = async |cpu: &str| {
+        let hard = api.get_opt("a").await.unwrap()?.spec?.hard?;
+        (hard["cpu"].0 == cpu).then_some(())
+    };
+    create(&server, "a", "ok").await;
+    server
+        .eventually("it is made", async || has("1").await)
+        .await;
+    rest(&server).await;
+
+    is_lossy.store(true, Ordering::SeqCst);
+    patch(&server, "a", json!({ "spec": { "size": 2 } })).await;
+    server
+        .eventually("it is changed", async || has("2").await)
+        .await;
+    patch(&server, "a", json!({ "spec": { "size": 1 } })).await;
+    is_lossy.store(false, Ordering::SeqCst);
+    server
+        .eventually("it is changed back", async || has("1").await)
+        .await;
 }

@@ -297,7 +297,7 @@ async fn a_child_that_another_kind_has_tells_which() {
     assert_eq!(
         event(&server, "b", "ChildTaken").await,
         "v1/ConfigMap b exists already and is controlled by Widget.test.example.com b\n\
-         help: that was deleted and made anew; the child of the old one will be collected"
+         help: that one was deleted and recreated; the garbage collector will delete its child"
     );
 }
 

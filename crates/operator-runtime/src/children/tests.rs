@@ -23,11 +23,11 @@ fn object(name: &str, uid: u64, version: u64, owner: &str) -> Value {
     })
 }
 
-fn related(object: &Value) -> Related {
-    Related {
+fn related(object: &Value) -> Arc<Related> {
+    Arc::new(Related {
         metadata: related::metadata(object).unwrap(),
-        body: Some(compact(object.clone(), "us")),
-    }
+        body: Some(compact(object, "us")),
+    })
 }
 
 /// The version of the object that is cached.
@@ -55,7 +55,7 @@ fn list(children: &Children, objects: &[Value]) {
 fn nothing_is_known_before_the_first_list_or_outside_of_the_watches() {
     let before = children(true);
     assert_eq!(cached(&before, "a"), Err(Cached::Unknown));
-    let sent = before.sending(Some("ns"));
+    let sent = before.reading(Some("ns"));
     before.learn(sent, &object("a", 1, 5, "Parent"));
     assert_eq!(cached(&before, "a"), Err(Cached::Unknown));
 
@@ -69,11 +69,14 @@ fn nothing_is_known_before_the_first_list_or_outside_of_the_watches() {
 #[test]
 fn of_what_others_control_only_the_controller_is_known() {
     let children = children(true);
-    list(&children, &[object("a", 1, 5, "ReplicaSet"), object("b", 2, 6, "Parent")]);
+    list(
+        &children,
+        &[object("a", 1, 5, "ReplicaSet"), object("b", 2, 6, "Parent")],
+    );
     let Cached::Other(Some(controller)) = children.get(Some("ns"), "a") else {
         panic!("{:?}", children.get(Some("ns"), "a"))
     };
-    assert_eq!(controller.kind, "ReplicaSet");
+    assert_eq!(&*controller, "ReplicaSet o");
     assert_eq!(cached(&children, "b"), Ok(Some(6)));
 }
 
@@ -86,27 +89,81 @@ fn without_bodies_a_child_is_asked_for_and_an_absent_one_is_not() {
 }
 
 #[test]
-fn what_is_remembered_of_an_object_goes_with_it() {
+fn what_is_remembered_of_an_object_is_forgotten_with_it_and_at_the_next_write() {
     let children = children(true);
+    let remembered = |uid| children.applied(Some("ns"), "a", uid);
     list(&children, &[object("a", 1, 5, "Parent")]);
-    children.remember(Some("ns"), "a", Some((1, 2)));
+    children.remember(Some("ns"), "a", "1", (1, 2));
     children.take(None, &Event::Apply(related(&object("a", 1, 6, "Parent"))));
-    assert_eq!(children.applied(Some("ns"), "a", "1"), Some((1, 2)));
+    assert_eq!(remembered("1"), Some((1, 2)));
+    // the answer to this write is lost
+    children.writing(Some("ns"), "a");
+    children.take(None, &Event::Apply(related(&object("a", 1, 7, "Parent"))));
+    assert_eq!(remembered("1"), None);
+
+    children.remember(Some("ns"), "a", "1", (1, 2));
     children.take(None, &Event::Apply(related(&object("a", 2, 9, "Parent"))));
-    assert_eq!(children.applied(Some("ns"), "a", "2"), None);
+    assert_eq!(remembered("2"), None);
+    children.remember(Some("ns"), "a", "1", (1, 2));
+    assert_eq!(remembered("1"), None, "the object of this uid was deleted");
+}
+
+#[test]
+fn a_create_whose_answer_was_lost_makes_its_name_unknown() {
+    let children = children(true);
+    list(&children, &[]);
+    assert_eq!(cached(&children, "a"), Ok(None));
+    let sent = children.writing(Some("ns"), "a");
+    assert_eq!(cached(&children, "a"), Err(Cached::Unknown));
+    list(&children, &[]);
+    assert_eq!(
+        cached(&children, "a"),
+        Err(Cached::Unknown),
+        "the list may be older"
+    );
+    children.learn_absent(sent, Some("ns"), "a");
+    assert_eq!(
+        cached(&children, "a"),
+        Err(Cached::Unknown),
+        "and so may this answer"
+    );
+    children.take(None, &Event::Apply(related(&object("a", 1, 5, "Parent"))));
+    assert_eq!(cached(&children, "a"), Ok(Some(5)));
+}
+
+#[test]
+fn a_list_of_one_namespace_says_nothing_of_another() {
+    let namespaces = ["ns", "other"].map(|namespace| Some(namespace.to_owned()));
+    let children = Children::new(&namespaces, "us", true, |_| true);
+    for namespace in ["ns", "other"] {
+        let mut child = object("a", 1, 5, "Parent");
+        child["metadata"]["namespace"] = namespace.into();
+        let child = Event::InitApply(related(&child));
+        for event in [Event::Init, child, Event::InitDone] {
+            children.take(Some(namespace), &event);
+        }
+    }
+    for event in [Event::Init, Event::InitDone] {
+        children.take(Some("other"), &event);
+    }
+    assert_eq!(cached(&children, "a"), Ok(Some(5)));
+    assert_eq!(children.get(Some("other"), "a"), Cached::Absent);
 }
 
 #[test]
 fn a_failed_write_makes_its_object_unknown_until_it_was_read() {
     let children = children(true);
-    list(&children, &[object("a", 1, 5, "Parent"), object("b", 2, 6, "Parent")]);
-    let before = children.sending(Some("ns"));
+    list(
+        &children,
+        &[object("a", 1, 5, "Parent"), object("b", 2, 6, "Parent")],
+    );
+    let before = children.reading(Some("ns"));
     for name in NAMES {
         children.doubt(Some("ns"), name);
         children.learn(before, &object(name, 1, 5, "Parent"));
         assert_eq!(cached(&children, name), Err(Cached::Unknown));
     }
-    let sent = children.sending(Some("ns"));
+    let sent = children.reading(Some("ns"));
     children.learn(sent, &object("a", 1, 5, "Parent"));
     children.learn_absent(sent, Some("ns"), "b");
     assert_eq!(cached(&children, "a"), Ok(Some(5)));
@@ -118,8 +175,14 @@ fn a_failed_write_makes_its_object_unknown_until_it_was_read() {
 enum Step {
     /// We write the object of this name, and the answer is on its way.
     Write(usize),
+    /// We delete it.
+    DeleteOwn(usize),
+    /// We read it.
+    Read(usize),
     /// An answer arrives.
     Answer(usize),
+    /// An answer is lost.
+    Lose(usize),
     OtherWrites(usize),
     Delete(usize),
     /// The watch reports its next event, or the next object of its list.
@@ -132,7 +195,10 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     let name = 0..NAMES.len();
     let step = prop_oneof![
         4 => name.clone().prop_map(Step::Write),
-        4 => (0..4usize).prop_map(Step::Answer),
+        1 => name.clone().prop_map(Step::DeleteOwn),
+        2 => name.clone().prop_map(Step::Read),
+        6 => (0..4usize).prop_map(Step::Answer),
+        1 => (0..4usize).prop_map(Step::Lose),
         2 => name.clone().prop_map(Step::OtherWrites),
         2 => name.prop_map(Step::Delete),
         6 => Just(Step::Report),
@@ -141,16 +207,25 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..60)
 }
 
+/// The answer to one of our requests.
+struct Answer {
+    sent: Sent,
+    name: usize,
+    is_of_write: bool,
+    /// The object, if there is one.
+    object: Option<Value>,
+}
+
 /// An API server's one kind, a watch of it, and our requests.
 #[derive(Default)]
 struct World {
     version: u64,
     /// The state after each version, and the event that made it.
-    history: Vec<(BTreeMap<usize, Value>, Event<Related>)>,
+    history: Vec<(BTreeMap<usize, Value>, Event<Arc<Related>>)>,
     /// The first version that the watch has not reported.
     next: usize,
     listing: Option<VecDeque<Value>>,
-    answers: Vec<(Sent, usize, Value)>,
+    answers: Vec<Answer>,
     /// The newest version of each name that an answer had.
     acknowledged: BTreeMap<usize, u64>,
 }
@@ -206,8 +281,20 @@ impl World {
     }
 
     fn answer(&mut self, children: &Children, index: usize) {
-        let (sent, name, object) = self.answers.remove(index);
+        let Answer {
+            sent,
+            name,
+            is_of_write,
+            object,
+        } = self.answers.remove(index);
+        let Some(object) = object else {
+            children.learn_absent(sent, Some("ns"), NAMES[name]);
+            return;
+        };
         children.learn(sent, &object);
+        if !is_of_write {
+            return;
+        }
         let version = object["metadata"]["resourceVersion"].as_str().unwrap();
         let version: u64 = version.parse().unwrap();
         let newest = self.acknowledged.entry(name).or_default();
@@ -218,11 +305,40 @@ impl World {
     fn step(&mut self, children: &Children, step: &Step, oldest: usize) {
         match *step {
             Step::Write(name) => {
-                let sent = children.sending(Some("ns"));
-                let written = self.write(name);
-                self.answers.push((sent, name, written));
+                let sent = children.writing(Some("ns"), NAMES[name]);
+                let object = Some(self.write(name));
+                let is_of_write = true;
+                self.answers.push(Answer {
+                    sent,
+                    name,
+                    is_of_write,
+                    object,
+                });
+            }
+            Step::DeleteOwn(name) => {
+                children.writing(Some("ns"), NAMES[name]);
+                self.delete(name);
+            }
+            Step::Read(name) => {
+                let sent = children.reading(Some("ns"));
+                let object = self.state().remove(&name);
+                let is_of_write = false;
+                self.answers.push(Answer {
+                    sent,
+                    name,
+                    is_of_write,
+                    object,
+                });
             }
             Step::Answer(index) if index < self.answers.len() => self.answer(children, index),
+            Step::Lose(index) if index < self.answers.len() => {
+                let Answer {
+                    name, is_of_write, ..
+                } = self.answers.remove(index);
+                if is_of_write {
+                    children.doubt(Some("ns"), NAMES[name]);
+                }
+            }
             Step::OtherWrites(name) => {
                 self.write(name);
             }
@@ -264,7 +380,7 @@ impl World {
         let state = self.state();
         for (index, name) in NAMES.into_iter().enumerate() {
             if cached(children, name).is_err() {
-                let sent = children.sending(Some("ns"));
+                let sent = children.reading(Some("ns"));
                 match state.get(&index) {
                     Some(object) => children.learn(sent, object),
                     None => children.learn_absent(sent, Some("ns"), name),

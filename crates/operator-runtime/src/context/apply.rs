@@ -30,9 +30,10 @@ impl Context {
     /// operator's name as field manager: fields that others set stay, fields that we no longer set go. The child
     /// gets an owner reference to the reconciled object if it has none, and that object's namespace.
     ///
-    /// Nothing is requested if nothing would change: the operator watches the kinds that it owns, and the child comes from the cache of
-    /// them, without `managedFields`. A write is bound to the version that the cache has, or to that there is no such object, so
-    /// nothing of anybody else's is ever overwritten. Of Secrets and ConfigMaps nothing is cached, so each call reads the child.
+    /// The child is read from the operator's cache of the kinds that it owns, and nothing is requested if nothing would change. Each
+    /// write names the version that it is based on: if the child has changed since, or if the name belongs to another object, the API
+    /// server refuses the write, and the child is read again. The content of Secrets, of ConfigMaps and of kinds that this operator
+    /// reconciles is not cached, so each call reads them.
     ///
     /// ```
     /// # use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
@@ -96,6 +97,7 @@ impl Context {
     {
         let owned = self.declared::<K>()?;
         let place = self.place(child);
+        let namespace = place.namespace.as_deref();
         let mut known = self.known::<K>(owned, &place, Uncontrolled::Refuse).await?;
         let mut attempts = 0;
         loop {
@@ -114,17 +116,17 @@ impl Context {
                 }),
                 ..DeleteParams::background()
             };
-            let request = requests::<K>(place.namespace.as_deref())
+            let request = requests::<K>(namespace)
                 .delete(&place.name, &parameters)
                 .map_err(kube::Error::BuildRequest)?;
-            let deleted = self.controller.client.request::<Value>(request).await;
-            owned
-                .children
-                .doubt(place.namespace.as_deref(), &place.name);
+            let sent = owned.children.writing(namespace, &place.name);
             attempts += 1;
-            match deleted {
+            match self.controller.client.request::<Value>(request).await {
                 Ok(_) => return Ok(()),
-                Err(error) if is_gone(&error) => return Ok(()),
+                Err(error) if is_gone(&error) => {
+                    owned.children.learn_absent(sent, namespace, &place.name);
+                    return Ok(());
+                }
                 Err(error) if is_conflict(&error) && attempts < ATTEMPTS => {
                     known = self.live::<K>(owned, &place).await?;
                 }
@@ -150,38 +152,42 @@ impl Context {
             });
         }
         let desired = self.desired(child, &place)?;
+        let namespace = place.namespace.as_deref();
         let mut known = self.known::<K>(owned, &place, uncontrolled).await?;
         let mut attempts = 0;
         loop {
             match &known {
+                Some(live) => self.check_control(&owned.kind, &place.name, live, uncontrolled)?,
                 None => self.check_bereft().await?,
-                Some(live) => {
-                    self.check_control(&owned.kind, &place.name, live, uncontrolled)?;
-                    if self.is_applied(owned, &place, &desired, live) {
-                        break;
-                    }
-                }
             }
-            let sent = owned.children.sending(place.namespace.as_deref());
+            let is_applied = |live: &mut Value| self.is_applied(owned, &place, &desired, live);
+            if let Some(applied) = known.take_if(is_applied) {
+                return Ok(applied);
+            }
+            let sent = owned.children.writing(namespace, &place.name);
             attempts += 1;
-            match self.send::<K>(&place, &desired, known.as_ref()).await {
+            let error = match self.send::<K>(&place, &desired, known.as_ref()).await {
                 Ok(written) => {
                     owned.children.learn(sent, &written);
                     self.remember(owned, &place, &desired, &written);
                     return Ok(written);
                 }
-                Err(error) => {
-                    owned
-                        .children
-                        .doubt(place.namespace.as_deref(), &place.name);
-                    if !is_conflict(&error) || attempts == ATTEMPTS {
-                        return Err(error.into());
-                    }
-                    known = self.live::<K>(owned, &place).await?;
-                }
+                Err(error) => error,
+            };
+            owned.children.doubt(namespace, &place.name);
+            if is_conflict(&error) && attempts < ATTEMPTS {
+                known = self.live::<K>(owned, &place).await?;
+                continue;
             }
+            // Admission and validation come before the API server compares versions: the name may belong to another object.
+            if known.is_none()
+                && has_code(&error, &[403, 422])
+                && let Ok(Some(live)) = self.live::<K>(owned, &place).await
+            {
+                self.check_control(&owned.kind, &place.name, &live, uncontrolled)?;
+            }
+            return Err(error.into());
         }
-        Ok(known.unwrap_or_default())
     }
 
     /// Where a child has gone, its owner may have been deleted, and the watch not have reported it yet: the garbage collector
@@ -212,7 +218,10 @@ impl Context {
             }
             None => metadata["resourceVersion"] = "1".into(),
         }
-        let parameters = PatchParams::apply(self.operator()).force();
+        let parameters = PatchParams {
+            force: known.is_some(),
+            ..PatchParams::apply(self.operator())
+        };
         let request = requests::<K>(place.namespace.as_deref())
             .patch(&place.name, &parameters, &Patch::Apply(patch))
             .map_err(kube::Error::BuildRequest)?;
@@ -226,10 +235,7 @@ impl Context {
         place: &Place,
         uncontrolled: Uncontrolled,
     ) -> Result<Option<Value>> {
-        match owned
-            .children
-            .get(place.namespace.as_deref(), &place.name)
-        {
+        match owned.children.get(place.namespace.as_deref(), &place.name) {
             Cached::Absent => return Ok(None),
             Cached::Child(body) => {
                 let body: Value = serde_json::from_slice(&body)?;
@@ -237,11 +243,11 @@ impl Context {
                     return Ok(Some(body));
                 }
             }
-            Cached::Other(Some(controller)) => {
-                self.check_controller(&owned.kind, &place.name, Some(&controller), uncontrolled)?;
+            Cached::Other(Some(holder)) => {
+                return Err(self.taken(&owned.kind, &place.name, Some(holder.into())));
             }
             Cached::Other(None) if uncontrolled == Uncontrolled::Refuse => {
-                self.check_controller(&owned.kind, &place.name, None, uncontrolled)?;
+                return Err(self.taken(&owned.kind, &place.name, None));
             }
             Cached::Other(None) | Cached::Unknown => {}
         }
@@ -257,7 +263,7 @@ impl Context {
         let request = requests::<K>(namespace)
             .get(&place.name, &GetParams::default())
             .map_err(kube::Error::BuildRequest)?;
-        let sent = owned.children.sending(namespace);
+        let sent = owned.children.reading(namespace);
         self.controller.reads.inc();
         match self.controller.client.request(request).await {
             Ok(live) => {
@@ -274,5 +280,9 @@ impl Context {
 }
 
 fn is_conflict(error: &kube::Error) -> bool {
-    matches!(error, kube::Error::Api(refused) if refused.code == 409)
+    has_code(error, &[409])
+}
+
+fn has_code(error: &kube::Error, codes: &[u16]) -> bool {
+    matches!(error, kube::Error::Api(refused) if codes.contains(&refused.code))
 }

@@ -11,7 +11,8 @@ use super::{Context, Owned, drop_nulls, ownership};
 use crate::{
     Result,
     error::Error,
-    kind::{GroupKind, Kind, Scope},
+    kind::{Kind, Scope},
+    related::holder,
 };
 
 /// What to do with an object that has no controller.
@@ -34,7 +35,10 @@ impl Context {
             return Ok(owned);
         }
         let kind = format!("{}/{}", K::api_version(&()), K::kind(&()));
-        let kinds = owns.iter().map(|owned| owned.kind.to_string()).chain([kind.clone()]);
+        let kinds = owns
+            .iter()
+            .map(|owned| owned.kind.to_string())
+            .chain([kind.clone()]);
         let owns = kinds
             .map(|kind| format!("{kind:?}"))
             .collect::<Vec<_>>()
@@ -116,48 +120,37 @@ impl Context {
         live: &Value,
         uncontrolled: Uncontrolled,
     ) -> Result<()> {
-        let mut owners = live["metadata"]["ownerReferences"].as_array().into_iter().flatten();
+        let mut owners = live["metadata"]["ownerReferences"]
+            .as_array()
+            .into_iter()
+            .flatten();
         let controller = owners.find(|owner| owner["controller"] == true);
         let controller = controller.map(OwnerReference::deserialize).transpose()?;
-        self.check_controller(kind, name, controller.as_ref(), uncontrolled)
+        let ours = self.owner.reference.as_ref().map(|owner| &owner.uid);
+        match controller {
+            Some(controller) if Some(&controller.uid) == ours => Ok(()),
+            Some(controller) => Err(self.taken(kind, name, Some(holder(&controller)))),
+            None if uncontrolled == Uncontrolled::Adopt => Ok(()),
+            None => Err(self.taken(kind, name, None)),
+        }
     }
 
-    /// Refuses an object that has this controller.
-    pub(super) fn check_controller(
-        &self,
-        kind: &Kind,
-        name: &str,
-        controller: Option<&OwnerReference>,
-        uncontrolled: Uncontrolled,
-    ) -> Result<()> {
-        let ours = self.owner.reference.as_ref().map(|owner| &owner.uid);
-        let holder = match controller {
-            Some(controller) if Some(&controller.uid) == ours => return Ok(()),
-            None if uncontrolled == Uncontrolled::Adopt => return Ok(()),
-            None => None,
-            Some(controller) => {
-                let (group, _) = controller.api_version.rsplit_once('/').unwrap_or_default();
-                let kind = GroupKind {
-                    group: group.into(),
-                    kind: controller.kind.clone(),
-                };
-                Some(format!("{kind} {}", controller.name))
-            }
-        };
+    /// That an object cannot be our child, as `holder` controls it, or nobody.
+    pub(super) fn taken(&self, kind: &Kind, name: &str, holder: Option<String>) -> Error {
         let owner = format!("{} {}", self.controller.kind, self.owner.name);
         let help = match &holder {
             None => "give the child another name, or take the object over with `adopt`",
             Some(holder) if *holder == owner => {
-                "that was deleted and made anew; the child of the old one will be collected"
+                "that one was deleted and recreated; the garbage collector will delete its child"
             }
             Some(_) => "give the child another name, such as one that ends in its owner's kind",
         };
-        Err(Error::Taken {
+        Error::Taken {
             kind: kind.to_string(),
             name: name.to_owned(),
             holder,
             help,
-        })
+        }
     }
 
     /// Whether applying `desired` would change nothing. What we own is exactly what we applied last: whoever
@@ -183,11 +176,17 @@ impl Context {
 
     /// Remembers a child that the API server stores otherwise than it was sent, such as `1000m` as `1`.
     pub(super) fn remember(&self, owner: &Owned, place: &Place, desired: &Value, live: &Value) {
-        let applied = ownership::owned(live, self.operator())
-            .filter(|owned| !ownership::is_same(desired, owned, live))
-            .map(|owned| (hash(desired), hash(owned)));
-        let namespace = place.namespace.as_deref();
-        owner.children.remember(namespace, &place.name, applied);
+        let owned = ownership::owned(live, self.operator());
+        let uid = live["metadata"]["uid"].as_str();
+        if let (Some(owned), Some(uid)) = (owned, uid)
+            && !ownership::is_same(desired, owned, live)
+        {
+            let applied = (hash(desired), hash(owned));
+            let namespace = place.namespace.as_deref();
+            owner
+                .children
+                .remember(namespace, &place.name, uid, applied);
+        }
     }
 }
 

@@ -24,6 +24,7 @@ use kube::{
 };
 use prometheus_client::metrics::counter::Counter;
 use serde_json::Value;
+use tokio::sync::watch;
 
 use crate::{
     Result,
@@ -56,6 +57,8 @@ pub(crate) struct Controlling {
     /// The kind that is reconciled.
     pub kind: GroupKind,
     pub owns: Vec<Owned>,
+    /// Whether reconciliations may begin.
+    begun: watch::Sender<bool>,
     /// How often a child was read from the API server.
     reads: Counter,
     /// By namespace and name.
@@ -97,6 +100,7 @@ impl Controlling {
             operator: operator.into(),
             kind: GroupKind::of::<K>(),
             owns,
+            begun: watch::Sender::new(false),
             reads,
             bereft: Mutex::default(),
             path: |namespace| K::url_path(&(), namespace),
@@ -105,6 +109,30 @@ impl Controlling {
 }
 
 impl Controlling {
+    /// Lets reconciliations begin once the caches of all owned kinds are complete; before that, each child would have to be read.
+    pub fn begin_when_listed(&self) {
+        if self.owns.iter().all(|owned| owned.children.is_complete()) {
+            self.begin();
+        }
+    }
+
+    /// Lets reconciliations begin.
+    pub fn begin(&self) {
+        self.begun
+            .send_if_modified(|begun| !std::mem::replace(begun, true));
+    }
+
+    /// Waits until reconciliations may begin; `false` if they did already.
+    pub async fn wait_to_begin(&self) -> bool {
+        if *self.begun.borrow() {
+            return false;
+        }
+        let mut begun = self.begun.subscribe();
+        // The sender is our own, so it is not dropped before.
+        let _begun = begun.wait_for(|begun| *begun).await;
+        true
+    }
+
     /// The reconciled objects of which a child has gone since they made one.
     pub fn bereft(&self) -> MutexGuard<'_, HashSet<(Option<String>, String)>> {
         self.bereft.lock().unwrap_or_else(PoisonError::into_inner)

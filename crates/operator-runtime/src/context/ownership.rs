@@ -11,51 +11,57 @@ use crate::related::is_applied_by;
 /// The fields that `manager` owns by applying the main resource; `None` if it owns none.
 pub(super) fn owned<'a>(live: &'a Value, manager: &str) -> Option<&'a Value> {
     let entries = live["metadata"]["managedFields"].as_array()?;
-    let entry = entries
-        .iter()
-        .find(|entry| is_applied_by(entry, manager))?;
+    let entry = entries.iter().find(|entry| is_applied_by(entry, manager))?;
     entry.get("fieldsV1")
 }
 
 /// Whether we own exactly the fields of `desired`, and `live` has their values.
 pub(super) fn is_same(desired: &Value, owned: &Value, live: &Value) -> bool {
-    let mut desired = desired.clone();
-    if let Some(object) = desired.as_object_mut() {
-        // These name the object; nobody owns them.
-        object.remove("apiVersion");
-        object.remove("kind");
-        if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
-            metadata.remove("name");
-            metadata.remove("namespace");
-            if metadata.is_empty() {
-                object.remove("metadata");
-            }
-        }
-    }
-    same(&desired, owned, live)
+    // The kind, the name and the namespace identify the object; nobody owns them.
+    let metadata = fields(&desired["metadata"], &["name", "namespace"]);
+    let others = fields(desired, &["apiVersion", "kind", "metadata"]);
+    let owned_metadata = &owned["f:metadata"];
+    parts(owned).count() == others.len() + usize::from(!metadata.is_empty())
+        && are_same(&others, owned, live)
+        && (metadata.is_empty()
+            || parts(owned_metadata).count() == metadata.len()
+                && are_same(&metadata, owned_metadata, &live["metadata"]))
+}
+
+/// The fields of an object, but for some.
+fn fields<'a>(object: &'a Value, except: &[&str]) -> Vec<(&'a String, &'a Value)> {
+    let fields = object.as_object().into_iter().flatten();
+    let fields = fields.filter(|(name, _)| !except.contains(&name.as_str()));
+    fields.collect()
+}
+
+/// What is owned within a field, by the path of each part.
+fn parts(owned: &Value) -> impl Iterator<Item = (&String, &Value)> {
+    let parts = owned.as_object().into_iter().flatten();
+    parts.filter(|(path, _)| *path != ".")
+}
+
+fn are_same(fields: &[(&String, &Value)], owned: &Value, live: &Value) -> bool {
+    fields.iter().all(|(name, value)| {
+        let owned = owned.get(format!("f:{name}"));
+        owned.is_some_and(|owned| same(value, owned, &live[name.as_str()]))
+    })
 }
 
 fn same(desired: &Value, owned: &Value, live: &Value) -> bool {
-    let Some(owned) = owned.as_object() else {
+    if !owned.is_object() {
         return false;
-    };
-    let parts: Vec<_> = owned.iter().filter(|(path, _)| *path != ".").collect();
-    match desired {
+    }
+    match (desired, parts(owned).count()) {
         // A field without parts is owned as a whole: a scalar, an atomic list or map, or an empty one.
-        _ if parts.is_empty() => is_equal(desired, live),
-        Value::Object(fields) => {
-            fields.len() == parts.len()
-                && fields.iter().all(|(name, value)| {
-                    owned
-                        .get(&format!("f:{name}"))
-                        .is_some_and(|owned| same(value, owned, &live[name]))
-                })
+        (_, 0) => is_equal(desired, live),
+        (Value::Object(_), count) => {
+            let fields = fields(desired, &[]);
+            fields.len() == count && are_same(&fields, owned, live)
         }
-        Value::Array(items) => {
-            items.len() == parts.len()
-                && parts
-                    .iter()
-                    .all(|(path, owned)| has_item(items, path, owned, live))
+        (Value::Array(items), count) => {
+            items.len() == count
+                && parts(owned).all(|(path, owned)| has_item(items, path, owned, live))
         }
         _ => false,
     }
