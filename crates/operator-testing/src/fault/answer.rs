@@ -1,5 +1,7 @@
 //! Answers that the server did not give, and copies of requests that it gets twice.
 
+use std::time::Duration;
+
 use bytes::Bytes;
 use futures::{StreamExt, stream};
 use http::{Response, StatusCode, header};
@@ -9,6 +11,10 @@ use http_body_util::{BodyExt, BodyStream, Full, StreamBody};
 use kube::client::Body;
 use serde_json::json;
 use tokio::sync::watch;
+use tokio::time::{Instant, sleep_until};
+
+/// How many parts of an answer may be on their way.
+const LATE_PARTS: usize = 1_000;
 
 pub(super) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 pub(super) type Answer = Response<UnsyncBoxBody<Bytes, BoxError>>;
@@ -80,6 +86,21 @@ pub(super) fn until_cut(
         }
     });
     StreamBody::new(frames).boxed_unsync()
+}
+
+/// A body each part of which arrives so much later.
+pub(super) fn late(
+    body: UnsyncBoxBody<Bytes, BoxError>,
+    by: Duration,
+) -> UnsyncBoxBody<Bytes, BoxError> {
+    let frames = BodyStream::new(body).map(move |frame| {
+        let due = Instant::now() + by;
+        async move {
+            sleep_until(due).await;
+            frame
+        }
+    });
+    StreamBody::new(frames.buffered(LATE_PARTS)).boxed_unsync()
 }
 
 /// The events of a watch with nothing in their objects as it was meant; what is no line of an event is left alone.

@@ -18,8 +18,8 @@ use tokio::time::{Instant, sleep};
 use tower::{Layer, Service};
 
 use super::answer::{
-    Answer, BoxError, error, garbled, refusal, reset, status, told, twice, until_cut, watched,
-    whole,
+    Answer, BoxError, error, garbled, late, refusal, reset, status, told, twice, until_cut,
+    watched, whole,
 };
 use super::{Fault, Schedule};
 use crate::record::Request;
@@ -27,6 +27,9 @@ use crate::server::Server;
 
 /// How long the server takes no connections.
 const AWAY: Duration = Duration::from_secs(3);
+
+/// How late what the server answers is; more than an operator waits for its first lists.
+const LATE: Duration = Duration::from_secs(30);
 
 /// How long requests of one kind fail.
 const OUTAGE: Duration = Duration::from_secs(5);
@@ -386,6 +389,7 @@ where
             let body = StreamBody::new(first.chain(stream::pending()));
             Ok(Response::from_parts(parts, body.boxed_unsync()))
         }
+        Fault::Late => Ok(ask(server, request).await?.map(|body| late(body, LATE))),
         Fault::Garble => {
             let (parts, body) = ask(server, request).await?.into_parts();
             let frames = BodyStream::new(body).map(|frame| Ok(frame?.map_data(garbled)));

@@ -38,6 +38,8 @@ pub(crate) enum Fault {
     Stall,
     /// The watch stays open, and no event comes after the first.
     Hush,
+    /// Each part of the answer of a list or watch arrives 30 seconds late, and so may be older than a write that was answered before.
+    Late,
     /// The watch tells that its version has expired (`410 Gone`).
     Expire,
     /// `500` to this request and to all like it, for five seconds.
@@ -52,7 +54,7 @@ pub(crate) enum Fault {
     Garble,
 }
 
-const ALL: [(Fault, &str); 18] = [
+const ALL: [(Fault, &str); 19] = [
     (Fault::TooManyRequests, "429"),
     (Fault::Conflict, "409"),
     (Fault::ServerError, "500"),
@@ -65,6 +67,7 @@ const ALL: [(Fault, &str); 18] = [
     (Fault::Torn, "torn"),
     (Fault::Stall, "stall"),
     (Fault::Hush, "hush"),
+    (Fault::Late, "late"),
     (Fault::Expire, "410"),
     (Fault::Outage, "outage"),
     (Fault::Restart, "restart"),
@@ -77,6 +80,11 @@ impl Fault {
     /// Whether the client only learns in time that nothing comes any more.
     pub fn is_silence(self) -> bool {
         matches!(self, Self::Stall | Self::Hush)
+    }
+
+    /// Whether it takes long before the client goes on.
+    pub fn is_slow(self) -> bool {
+        self.is_silence() || self == Self::Late
     }
 
     /// Whether it can befall a request.
@@ -100,7 +108,17 @@ impl Fault {
                 Self::Torn,
                 Self::Stall,
                 Self::Hush,
+                Self::Late,
                 Self::Expire,
+                Self::Restart,
+            ],
+            "list" => &[
+                Self::TooManyRequests,
+                Self::ServerError,
+                Self::ResetBefore,
+                Self::ResetAfter,
+                Self::Delay,
+                Self::Late,
                 Self::Restart,
             ],
             _ if request.is_write() => &[

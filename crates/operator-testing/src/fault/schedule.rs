@@ -124,11 +124,12 @@ fn random(mut state: u64) -> impl FnMut(usize) -> usize {
 }
 
 /// Some single faults, for a server on which each takes its time: three, or as many as `FAULT_COUNT` says. None is a silence, which takes
-/// minutes to be noticed, or befalls what only the server in memory can do.
+/// minutes to be noticed, or so late that the run is over before, or befalls what only the server in memory can do.
 pub(crate) fn sampled(asked: &[Request], seed: u64) -> Vec<Schedule> {
     let mut all = every(asked, &[], seed);
     all.retain(|schedule| {
-        schedule.0.len() == 1 && !schedule.0.values().any(|fault| *fault == Fault::Compact)
+        let mut faults = schedule.0.values();
+        schedule.0.len() == 1 && !faults.any(|fault| *fault == Fault::Compact || fault.is_slow())
     });
     choose(&mut all, count().unwrap_or(3), seed);
     all

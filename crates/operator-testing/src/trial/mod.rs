@@ -52,7 +52,7 @@ const LONG: [Duration; 2] = [Duration::from_secs(320), Duration::from_secs(900)]
 /// and `reset-after` end the connection, `delay` is five seconds, `duplicate` lets the server have the request twice, `outage` fails it and
 /// all like it for five seconds; at `restart` all connections end and none is taken for three seconds, and at `compact` the server has
 /// forgotten old versions as well. A watch is `cut` in good order or `torn`, falls silent at once (`stall`) or after its first event
-/// (`hush`), or has expired (`410`). At `usurp` another replica takes the lease. `FAULT_SEED` chooses other pairs, and others of too many.
+/// (`hush`), or has expired (`410`); what a watch or list answers arrives 30 seconds `late`. At `usurp` another replica takes the lease. `FAULT_SEED` chooses other pairs, and others of too many.
 ///
 /// Where `OPERATOR_TEST_SERVER` is `assets`, all of it takes place on one real API server, in real time: with three single faults, or as many
 /// as `FAULT_COUNT` says, which bounds the number of schedules in memory too.
