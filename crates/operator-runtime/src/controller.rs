@@ -1,4 +1,4 @@
-//! One controller: its watches, and the turn that each object gets.
+//! One controller: its watches, and what reconciles the objects that they report.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -20,7 +20,6 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
 use crate::{
-    backoff::Backoffs,
     cache::Cache,
     children::Children,
     context::{Controlling, Owned},
@@ -30,15 +29,13 @@ use crate::{
     health::Health,
     kind::{GroupKind, Kind, Scope},
     metrics::Metrics,
-    own_writes::OwnWrites,
+    objects::Objects,
     reconciled::Observers,
     reconciler::Reconciler,
+    reconciliation::{self, Reconciliations},
     related::{Changed, Related, controller_of},
-    reports::Reports,
     settings::Settings,
     setup::Watches,
-    turn::{self, Turns},
-    wake::Wakes,
     watch,
 };
 
@@ -161,15 +158,12 @@ async fn work<R: Reconciler>(
     let reconciler = Arc::new(reconciler);
     let cache = Cache::new(&places.primary);
     let store = cache.store();
-    let turns = Arc::new(Turns {
+    let shared = Arc::new(Reconciliations {
         reconciler: reconciler.clone(),
         controlling: controlling.clone(),
         metrics: metrics.clone(),
-        backoffs: Backoffs::new(settings.growth()),
-        own_writes: OwnWrites::default(),
+        objects: Objects::new(settings.growth()),
         store: store.clone(),
-        wakes: Wakes::default(),
-        reports: Reports::default(),
         reports_errors: settings.error_events,
         observers,
         derived: finalizer::derived_name::<R::Resource>(&operator),
@@ -187,18 +181,17 @@ async fn work<R: Reconciler>(
         cache,
         &places.primary,
         listeners.collect(),
-        turns.clone(),
+        shared.clone(),
         health,
     );
     let mut related = vec![];
     for (index, namespace, events) in heard.children {
-        let (owners, controlling) = (store.clone(), controlling.clone());
-        let children = watch::children(index, namespace, events, controlling, owners);
+        let children = watch::children(index, namespace, events, shared.clone());
         related.push(children.boxed());
     }
     for (kind, events) in heard.others {
         let (reconciler, cache) = (reconciler.clone(), store.clone());
-        let panics = turns.metrics.panics.clone();
+        let panics = shared.metrics.panics.clone();
         let parents = move |changed| {
             let parents = AssertUnwindSafe(|| reconciler.parents(&changed, &cache));
             catch_unwind(parents).unwrap_or_else(|panic| {
@@ -212,19 +205,23 @@ async fn work<R: Reconciler>(
         related.push(watch::others(kind, events, parents, store.clone()).boxed());
     }
 
-    let wakes = turns.clone();
-    let related = stream::select_all(related).inspect(move |key| wakes.woken(key, None));
+    let triggered = shared.clone();
+    let related = stream::select_all(related).inspect(move |key| triggered.trigger(key, None));
     let triggers = stream::select(objects, related);
-    let reports = watch::report_all(turns.clone());
+    let reports = watch::report_all(shared.clone());
     let filled = store.clone();
     let stopped = stop.clone();
     let controller = Controller::for_stream(stream::pending(), store)
         .reconcile_on(triggers)
         .with_config(Config::default().concurrency(settings.concurrency.get()))
         .graceful_shutdown_on(stopped.cancelled_owned())
-        .run(turn::reconcile::<R>, |_, never, _| match *never {}, turns)
+        .run(
+            reconciliation::reconcile::<R>,
+            |_, never, _| match *never {},
+            shared,
+        )
         .for_each(|done| async move {
-            // An object may go between its trigger and its turn.
+            // An object may be deleted between its trigger and its reconciliation.
             if let Err(error) = done {
                 debug!("{error}");
             }

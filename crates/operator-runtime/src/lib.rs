@@ -43,7 +43,6 @@
 
 #![warn(missing_docs)]
 
-mod backoff;
 mod cache;
 mod children;
 mod condition;
@@ -58,19 +57,17 @@ mod kind;
 mod leader;
 mod log;
 mod metrics;
+mod objects;
 mod operator;
 mod options;
-mod own_writes;
 mod progress;
 mod reconciled;
 mod reconciler;
+mod reconciliation;
 mod related;
-mod reports;
 mod server;
 mod settings;
 mod setup;
-mod turn;
-mod wake;
 mod watch;
 
 pub use condition::{Condition, Truth};

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, num::NonZeroU16, time::Duration};
 
 use clap::{Args, ValueEnum};
 
-use crate::{backoff::Growth, error::Fatal};
+use crate::{error::Fatal, objects::Growth};
 
 // Not `///`: clap would show that text as the description of the program that flattens this.
 #[doc = concat!(

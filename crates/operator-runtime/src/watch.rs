@@ -29,9 +29,9 @@ use crate::{
     health::Health,
     kind::Kind,
     reconciler::Reconciler,
+    reconciliation::Reconciliations,
     related::{Changed, Related, controller_of},
     settings::Settings,
-    turn::Turns,
 };
 
 /// Bounds what a list holds in memory at once.
@@ -128,10 +128,10 @@ pub(crate) fn objects<R: Reconciler>(
     mut cache: Cache<R::Resource>,
     namespaces: &[Option<String>],
     listeners: Vec<Listeners>,
-    turns: Arc<Turns<R>>,
+    shared: Arc<Reconciliations<R>>,
     health: Arc<Health>,
 ) -> impl Stream<Item = ObjectRef<R::Resource>> + Send + use<R> {
-    let metrics = turns.metrics.clone();
+    let metrics = shared.metrics.clone();
     let watches = namespaces.iter().enumerate().map(|(index, namespace)| {
         let errors = vec![metrics.watch_errors.clone()];
         let events = source.events::<Decoded<R::Resource>>(&(), namespace.as_deref(), errors);
@@ -151,9 +151,9 @@ pub(crate) fn objects<R: Reconciler>(
         if cache.is_complete() && !was_complete {
             health.filled(&cached);
         }
-        metrics.objects.set(turns.store.len() as i64);
+        metrics.objects.set(shared.store.len() as i64);
         metrics.undecodable.set(cache.undecodable() as i64);
-        let turns = turns.clone();
+        let shared = shared.clone();
         async move {
             if let Some(event) = passed_on {
                 listeners.tell(&event).await;
@@ -162,21 +162,21 @@ pub(crate) fn objects<R: Reconciler>(
                 Change::Nothing => vec![],
                 Change::Reconcile(keys) => {
                     for key in &keys {
-                        turns.reports.forget(key);
-                        turns.woken(key, version.clone());
+                        shared.objects.withdraw_report(key);
+                        shared.trigger(key, version.clone());
                     }
                     keys
                 }
                 Change::Gone(keys) => {
                     for key in &keys {
-                        turns.reports.forget(key);
-                        turns.forget(key);
+                        shared.objects.withdraw_report(key);
+                        shared.forget(key);
                     }
                     vec![]
                 }
                 Change::Undecodable(key, object) => {
-                    turns.forget(&key);
-                    turns.reports.put(key, object);
+                    shared.forget(&key);
+                    shared.objects.report(&key, object);
                     vec![]
                 }
             }
@@ -217,11 +217,11 @@ pub(crate) fn map<T, U>(event: Event<T>, into: impl FnOnce(T) -> U) -> Event<U> 
 const REPORTERS: usize = 4;
 
 /// Reports what does not decode; never ends.
-pub(crate) async fn report_all<R: Reconciler>(turns: Arc<Turns<R>>) {
+pub(crate) async fn report_all<R: Reconciler>(shared: Arc<Reconciliations<R>>) {
     let reporters = (0..REPORTERS).map(|_| async {
         loop {
-            let (key, object) = turns.reports.next().await;
-            report(&turns, &key, object).await;
+            let (key, object) = shared.objects.next_report().await;
+            report(&shared, &key, object).await;
         }
     });
     join_all(reporters).await;
@@ -229,11 +229,11 @@ pub(crate) async fn report_all<R: Reconciler>(turns: Arc<Turns<R>>) {
 
 /// Says on the object, in the log and in an event, what does not decode.
 async fn report<R: Reconciler>(
-    turns: &Turns<R>,
+    shared: &Reconciliations<R>,
     key: &ObjectRef<R::Resource>,
     object: Box<Undecodable>,
 ) {
-    let Controlling { kind, .. } = &*turns.controlling;
+    let Controlling { kind, .. } = &*shared.controlling;
     let Undecodable {
         metadata,
         path,
@@ -243,7 +243,7 @@ async fn report<R: Reconciler>(
     warn!(%kind, object = name, path, "cannot be decoded: {error}");
     let regarding = Decoded::<R::Resource>::Bad(object.clone()).object_ref(&());
     let note = format!("{path}: {error}");
-    turns
+    shared
         .controlling
         .event(&regarding, EventType::Warning, "Undecodable", note)
         .await;
@@ -252,14 +252,14 @@ async fn report<R: Reconciler>(
         .finalizers
         .iter()
         .flatten()
-        .find(|name| turns.is_own_finalizer(name));
+        .find(|name| shared.is_own_finalizer(name));
     if let (Some(finalizer), Some(_)) = (held, &metadata.deletion_timestamp) {
         let flag = metadata
             .namespace
             .as_ref()
             .map(|namespace| format!(" -n {namespace}"));
         let note = format!(
-            "is being deleted, but its cleanup cannot run before {path} is mended. To let it go without cleanup: \
+            "is being deleted, but its cleanup cannot run before {path} is fixed. To let it go without cleanup: \
              kubectl patch {}.{} {}{} --type=merge -p '{{\"metadata\":{{\"finalizers\":null}}}}' (this drops {finalizer} and all others)",
             R::Resource::plural(&()),
             R::Resource::group(&()),
@@ -267,7 +267,7 @@ async fn report<R: Reconciler>(
             flag.unwrap_or_default(),
         );
         warn!(%kind, object = name, "{note}");
-        turns
+        shared
             .controlling
             .event(&regarding, EventType::Warning, "CleanupBlocked", note)
             .await;
@@ -275,31 +275,27 @@ async fn report<R: Reconciler>(
 }
 
 /// Owned objects of a kind, as the objects that control them; `index` is that of the kind among the owned ones.
-pub(crate) fn children<K>(
+pub(crate) fn children<R: Reconciler>(
     index: usize,
     namespace: Option<String>,
     events: impl Stream<Item = Event<Arc<Related>>> + Send,
-    controlling: Arc<Controlling>,
-    cache: Store<K>,
-) -> impl Stream<Item = ObjectRef<K>> + Send
-where
-    K: Resource<DynamicType = (), Scope: 'static> + Clone + Send + Sync + 'static,
-{
-    let owners = cache.clone();
+    shared: Arc<Reconciliations<R>>,
+) -> impl Stream<Item = ObjectRef<R::Resource>> + Send {
+    let cache = shared.store.clone();
     let events = events.inspect(move |event| {
-        let children = &controlling.owns[index].children;
+        let children = &shared.controlling.owns[index].children;
         children.take(namespace.as_deref(), event);
-        if matches!(event, Event::InitDone) {
-            controlling.begin_when_listed();
-        }
-        if let Event::Delete(child) = event {
-            let owner = controller_of::<K>(&child.metadata);
-            if let Some(owner) = owner.filter(|owner| owners.get(owner).is_some()) {
-                controlling.bereft().insert((owner.namespace, owner.name));
+        match event {
+            Event::InitDone => shared.controlling.begin_when_listed(),
+            Event::Delete(child) => {
+                if let Some(owner) = controller_of(&child.metadata) {
+                    shared.lose_child(&owner);
+                }
             }
+            _ => {}
         }
     });
-    woken(events, cache, |child| {
+    triggered(events, cache, |child| {
         controller_of(&child.metadata).into_iter().collect()
     })
 }
@@ -316,7 +312,7 @@ where
     K: Resource<DynamicType = ()> + Clone + Send + Sync + 'static,
 {
     let resource = kind.resource;
-    woken(events, cache, move |related| {
+    triggered(events, cache, move |related| {
         let metadata = related.metadata.clone();
         let (group, kind) = (resource.group.clone(), resource.kind.clone());
         parents(Changed {
@@ -327,20 +323,20 @@ where
     })
 }
 
-/// The objects that events wake. Not all that is watched is kept, so a list does not tell what went
-/// before it: it wakes all. That holds for the first as well, since objects may have had their turns by then.
-fn woken<K>(
+/// The objects that events trigger. Not all that is watched is kept, so a list does not show what was deleted
+/// before it: it triggers all. That holds for the first as well, since objects may have been reconciled by then.
+fn triggered<K>(
     events: impl Stream<Item = Event<Arc<Related>>> + Send,
     cache: Store<K>,
-    wakes: impl Fn(&Related) -> Vec<ObjectRef<K>> + Send,
+    triggers: impl Fn(&Related) -> Vec<ObjectRef<K>> + Send,
 ) -> impl Stream<Item = ObjectRef<K>> + Send
 where
     K: Resource<DynamicType = ()> + Clone + Send + Sync + 'static,
 {
     events.flat_map(move |event| {
-        let woken = match event {
+        let keys = match event {
             Event::Apply(related) | Event::Delete(related) | Event::InitApply(related) => {
-                wakes(&related)
+                triggers(&related)
             }
             Event::Init => vec![],
             Event::InitDone => {
@@ -349,7 +345,7 @@ where
                 keys.collect()
             }
         };
-        stream::iter(woken)
+        stream::iter(keys)
     })
 }
 
@@ -369,7 +365,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_list_wakes_all_since_it_does_not_tell_what_went_before() {
+    async fn every_list_triggers_all_since_it_does_not_show_what_was_deleted_before() {
         let (cache, mut writer) = store::<ConfigMap>();
         let mut parent = ConfigMap::default();
         parent.metadata.name = Some("parent".into());
@@ -386,10 +382,10 @@ mod tests {
         let first = [Event::Init, Event::InitApply(child()), Event::InitDone];
         let again = [Event::Delete(child()), Event::Init, Event::InitDone];
         let events = stream::iter(first.into_iter().chain(again));
-        let woken: Vec<_> = woken(events, cache, other)
+        let keys: Vec<_> = triggered(events, cache, other)
             .map(|key| key.name)
             .collect()
             .await;
-        assert_eq!(woken, ["other", "parent", "other", "parent"]);
+        assert_eq!(keys, ["other", "parent", "other", "parent"]);
     }
 }

@@ -1,5 +1,7 @@
 //! Children: applied when they differ from what is wanted, and never taken from another owner.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use kube::{
     Resource,
     api::{DeleteParams, GetParams, Patch, PatchParams, Preconditions},
@@ -158,7 +160,7 @@ impl Context {
         loop {
             match &known {
                 Some(live) => self.check_control(&owned.kind, &place.name, live, uncontrolled)?,
-                None => self.check_bereft().await?,
+                None => self.check_owner().await?,
             }
             let is_applied = |live: &mut Value| self.is_applied(owned, &place, &desired, live);
             if let Some(applied) = known.take_if(is_applied) {
@@ -190,13 +192,11 @@ impl Context {
         }
     }
 
-    /// Where a child has gone, its owner may have been deleted, and the watch not have reported it yet: the garbage collector
-    /// would take what is made now, which would wake the object, for as long as that lasts.
-    async fn check_bereft(&self) -> Result<()> {
-        let key = (self.owner.namespace.clone(), self.owner.name.clone());
-        let is_bereft = self.controller.bereft().remove(&key);
-        if is_bereft && !self.stays().await? {
-            return Err(anyhow::anyhow!("the object is gone, or is to go").into());
+    /// Where a child was deleted, its owner may be being deleted before our watch reports that: the garbage collector would delete what is
+    /// created now, which would trigger the next reconciliation, for as long as the watch is silent.
+    async fn check_owner(&self) -> Result<()> {
+        if self.lost_child.swap(false, Relaxed) && !self.stays().await? {
+            return Err(anyhow::anyhow!("the object was deleted, or is being deleted").into());
         }
         Ok(())
     }

@@ -7,12 +7,9 @@ mod ownership;
 mod status;
 mod told;
 
-use std::{
-    collections::HashSet,
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, Ordering::Relaxed},
-    },
+use std::sync::{
+    Arc, Mutex, MutexGuard, PoisonError,
+    atomic::{AtomicBool, Ordering::Relaxed},
 };
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
@@ -46,6 +43,8 @@ pub struct Context {
     is_gone: AtomicBool,
     /// Whether a write of the reconciled object met another version of it.
     is_outdated: AtomicBool,
+    /// Whether a child was deleted, and the owner was not looked for since.
+    lost_child: AtomicBool,
 }
 
 /// What is the same for all objects of a controller.
@@ -61,8 +60,6 @@ pub(crate) struct Controlling {
     begun: watch::Sender<bool>,
     /// How often a child was read from the API server.
     reads: Counter,
-    /// By namespace and name.
-    bereft: Mutex<HashSet<(Option<String>, String)>>,
     /// Where the kind's objects are, in a namespace or in none.
     path: fn(Option<&str>) -> String,
 }
@@ -102,7 +99,6 @@ impl Controlling {
             owns,
             begun: watch::Sender::new(false),
             reads,
-            bereft: Mutex::default(),
             path: |namespace| K::url_path(&(), namespace),
         })
     }
@@ -133,11 +129,6 @@ impl Controlling {
         true
     }
 
-    /// The reconciled objects of which a child has gone since they made one.
-    pub fn bereft(&self) -> MutexGuard<'_, HashSet<(Option<String>, String)>> {
-        self.bereft.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     fn told(&self) -> MutexGuard<'_, Told> {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -147,6 +138,7 @@ impl Context {
     pub(crate) fn new<K: Resource<DynamicType = ()>>(
         controller: Arc<Controlling>,
         object: &K,
+        lost_child: bool,
     ) -> Self {
         let owner = Owner {
             reference: object.controller_owner_ref(&()),
@@ -160,6 +152,7 @@ impl Context {
             written: Mutex::default(),
             is_gone: AtomicBool::default(),
             is_outdated: AtomicBool::default(),
+            lost_child: lost_child.into(),
         }
     }
 
@@ -216,6 +209,10 @@ impl Context {
 
     pub(crate) fn found_gone(&self) -> bool {
         self.is_gone.load(Relaxed)
+    }
+
+    pub(crate) fn has_lost_child(&self) -> bool {
+        self.lost_child.load(Relaxed)
     }
 
     pub(crate) fn found_outdated(&self) -> bool {

@@ -1,4 +1,4 @@
-//! An object's turn: its finalizer, the reconciler's call, and what follows from the result.
+//! The reconciliation of an object: its finalizer, the reconciler's call, and what follows from the result.
 
 use std::{convert::Infallible, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -18,32 +18,26 @@ use tracing::{Instrument, debug, info_span, warn};
 
 use crate::{
     Result,
-    backoff::Backoffs,
     context::{Context, Controlling, place, requests},
     decode::{forget_managers, read},
     error::{Error, is_gone, panic_message},
     finalizer::{Step, step},
     metrics::KindMetrics,
-    own_writes::OwnWrites,
+    objects::Objects,
     reconciled::Observers,
     reconciler::Reconciler,
-    reports::Reports,
-    wake::Wakes,
 };
 
 /// Only a net below the watch, which delivers the newer version.
 const AFTER_CONFLICT: Duration = Duration::from_secs(1);
 
-/// What the turns of a controller share.
-pub(crate) struct Turns<R: Reconciler> {
+/// What the reconciliations of a controller share.
+pub(crate) struct Reconciliations<R: Reconciler> {
     pub reconciler: Arc<R>,
     pub controlling: Arc<Controlling>,
     pub metrics: KindMetrics,
-    pub backoffs: Backoffs<ObjectRef<R::Resource>>,
-    pub own_writes: OwnWrites<R::Resource>,
+    pub objects: Objects<R::Resource>,
     pub store: Store<R::Resource>,
-    pub wakes: Wakes<ObjectRef<R::Resource>>,
-    pub reports: Reports<ObjectRef<R::Resource>>,
     /// Whether failures become events on their objects.
     pub reports_errors: bool,
     pub observers: Observers,
@@ -51,42 +45,42 @@ pub(crate) struct Turns<R: Reconciler> {
     pub derived: String,
 }
 
-/// Gives an object its turn. Failures are reported here, and become the time of the next try.
+/// Reconciles an object. Failures are reported here, and become the time of the next attempt.
 pub(crate) async fn reconcile<R: Reconciler>(
     object: Arc<R::Resource>,
-    turns: Arc<Turns<R>>,
+    shared: Arc<Reconciliations<R>>,
 ) -> std::result::Result<Action, Infallible> {
     let key = ObjectRef::from_obj(&*object);
-    let object = match turns.controlling.wait_to_begin().await {
-        true => turns.store.get(&key).unwrap_or(object),
+    let object = match shared.controlling.wait_to_begin().await {
+        true => shared.store.get(&key).unwrap_or(object),
         false => object,
     };
-    if let Some(wait) = turns.wakes.begin(&key, Instant::now()) {
+    if let Some(wait) = shared.objects.begin(&key, Instant::now()) {
         return Ok(wait);
     }
-    let Some(object) = turns.own_writes.newest(&key, object) else {
+    let Some(object) = shared.objects.newest(&key, object) else {
         debug!(
             object = place(&key),
-            "it is gone, though its watch has not told"
+            "it was deleted, though its watch has not reported that"
         );
-        turns.backoffs.reset(&key);
+        shared.objects.succeed(&key);
         return Ok(Action::await_change());
     };
-    let span = info_span!("reconcile", kind = %turns.metrics.kind, object = place(&key));
-    let turn = async {
-        turns.metrics.active.inc();
+    let span = info_span!("reconcile", kind = %shared.metrics.kind, object = place(&key));
+    let reconciliation = async {
+        shared.metrics.active.inc();
         let started = Instant::now();
-        let done = AssertUnwindSafe(turns.turn(&key, object.clone()))
+        let done = AssertUnwindSafe(shared.attempt(&key, object.clone()))
             .catch_unwind()
             .await;
         let done = done.unwrap_or_else(|panic| {
-            turns.metrics.panics.inc();
+            shared.metrics.panics.inc();
             Err(Error::Panicked(panic_message(&*panic).to_owned()))
         });
         let duration = started.elapsed();
-        turns.metrics.active.dec();
-        turns.metrics.duration.observe(duration.as_secs_f64());
-        turns
+        shared.metrics.active.dec();
+        shared.metrics.duration.observe(duration.as_secs_f64());
+        shared
             .metrics
             .result(done.as_ref().map_or_else(Error::label, Done::label))
             .inc();
@@ -96,51 +90,54 @@ pub(crate) async fn reconcile<R: Reconciler>(
             Err(error) => Some(Err(error)),
         };
         if let Some(result) = result {
-            let kind = &turns.metrics.kind;
-            turns.observers.report(kind, &*object, result, duration);
+            let kind = &shared.metrics.kind;
+            shared.observers.report(kind, &*object, result, duration);
         }
         let action = match done {
             Ok(Done::Reconciled(action)) => {
-                turns.backoffs.reset(&key);
+                shared.objects.succeed(&key);
                 debug!(took = ?duration, "reconciled");
                 action
             }
             Ok(Done::Gone) => {
-                turns.backoffs.reset(&key);
+                shared.objects.succeed(&key);
                 Action::await_change()
             }
             Ok(Done::Outdated) => {
                 debug!("the object has changed since it was read");
                 Action::requeue(AFTER_CONFLICT)
             }
-            Err(error) => turns.failed(&key, &object, &error).await,
+            Err(error) => shared.failed(&key, &object, &error).await,
         };
-        if turns.store.get(&key).is_none() {
-            // It went during its turn, and nobody will tell again.
-            turns.forget(&key);
+        if shared.store.get(&key).is_none() {
+            // It was deleted meanwhile, and nothing reports that again.
+            shared.forget(&key);
         }
-        turns.metrics.failing.set(turns.backoffs.len() as i64);
+        shared.metrics.failing.set(shared.objects.failing() as i64);
         action
     };
-    Ok(turn.instrument(span).await)
+    Ok(reconciliation.instrument(span).await)
 }
 
-impl<R: Reconciler> Turns<R> {
-    /// The object is to have a turn, because it has this version now, or for another cause.
-    pub fn woken(&self, key: &ObjectRef<R::Resource>, version: Option<String>) {
+impl<R: Reconciler> Reconciliations<R> {
+    /// The object is to be reconciled, because the watch has reported this version, or for another reason.
+    pub fn trigger(&self, key: &ObjectRef<R::Resource>, version: Option<String>) {
         if self.store.get(key).is_some() {
-            self.wakes.woken(key, version);
+            self.objects.trigger(key, version);
         }
     }
 
-    /// The object is gone, or out of reach.
+    /// A child of the object was deleted.
+    pub fn lose_child(&self, key: &ObjectRef<R::Resource>) {
+        if self.store.get(key).is_some() {
+            self.objects.lose_child(key);
+        }
+    }
+
+    /// The object was deleted, or cannot be decoded.
     pub fn forget(&self, key: &ObjectRef<R::Resource>) {
-        self.backoffs.reset(key);
-        self.own_writes.forget(key);
-        let owner = (key.namespace.clone(), key.name.clone());
-        self.controlling.bereft().remove(&owner);
-        self.wakes.forget(key);
-        self.metrics.failing.set(self.backoffs.len() as i64);
+        self.objects.forget(key);
+        self.metrics.failing.set(self.objects.failing() as i64);
     }
 
     /// Whether this controller, now or in an earlier version, set the finalizer.
@@ -148,7 +145,7 @@ impl<R: Reconciler> Turns<R> {
         R::FINALIZER == Some(name) || name == self.derived
     }
 
-    async fn turn(
+    async fn attempt(
         &self,
         key: &ObjectRef<R::Resource>,
         mut object: Arc<R::Resource>,
@@ -162,11 +159,11 @@ impl<R: Reconciler> Turns<R> {
                         Written::Gone => return Ok(Done::Gone),
                     }
                 }
-                let cx = Context::new(self.controlling.clone(), &*object);
+                let cx = self.context(key, &object);
                 let done = self.reconciler.reconcile(object.clone(), &cx).await;
                 self.note_writes(key, &cx);
                 if cx.found_gone() {
-                    self.own_writes.found_gone(key.clone(), object);
+                    self.objects.found_gone(key, object);
                     return Ok(Done::Gone);
                 }
                 match done {
@@ -177,7 +174,7 @@ impl<R: Reconciler> Turns<R> {
                 }
             }
             Step::Cleanup(finalizers) => {
-                let cx = Context::new(self.controlling.clone(), &*object);
+                let cx = self.context(key, &object);
                 let done = self.reconciler.cleanup(object.clone(), &cx).await;
                 object = self.note_writes(key, &cx).unwrap_or(object);
                 done?;
@@ -229,23 +226,31 @@ impl<R: Reconciler> Turns<R> {
                 forget_managers(&mut written);
                 let written = read(&written).map_err(|error| error.into_inner())?;
                 let written: Arc<R::Resource> = Arc::from(written);
-                self.own_writes.wrote(key.clone(), written.clone());
+                self.objects.wrote(key, written.clone());
                 Ok(Written::Now(written))
             }
             Err(kube::Error::Api(refused)) if refused.code == 409 => Ok(Written::Outdated),
             Err(error) if is_gone(&error) => {
-                self.own_writes.found_gone(key.clone(), object.clone());
+                self.objects.found_gone(key, object.clone());
                 Ok(Written::Gone)
             }
             Err(error) => Err(error.into()),
         }
     }
 
+    fn context(&self, key: &ObjectRef<R::Resource>, object: &R::Resource) -> Context {
+        let lost_child = self.objects.take_lost_child(key);
+        Context::new(self.controlling.clone(), object, lost_child)
+    }
+
     /// Keeps the object as the reconciler's status write left it, until the cache has it.
     fn note_writes(&self, key: &ObjectRef<R::Resource>, cx: &Context) -> Option<Arc<R::Resource>> {
+        if cx.has_lost_child() {
+            self.lose_child(key);
+        }
         let written = cx.written().take()?;
         let written = Arc::from(read(&written).ok()?);
-        self.own_writes.wrote(key.clone(), Arc::clone(&written));
+        self.objects.wrote(key, Arc::clone(&written));
         Some(written)
     }
 
@@ -256,7 +261,7 @@ impl<R: Reconciler> Turns<R> {
         object: &R::Resource,
         error: &Error,
     ) -> Action {
-        let (failures, backoff) = self.backoffs.failed(key);
+        let (failures, backoff) = self.objects.fail(key);
         let delay = match error {
             Error::Temporary { delay, .. } => Some(*delay),
             error if error.is_permanent() => None,
@@ -266,10 +271,8 @@ impl<R: Reconciler> Turns<R> {
             Some(delay) => warn!(retry_in = ?delay, "{error}"),
             None => warn!("{error}; waiting for a change"),
         }
-        if let Some(wrote) = self.own_writes.version(key) {
-            let until = delay.map(|delay| Instant::now() + delay);
-            self.wakes.wait(key, until, wrote);
-        }
+        self.objects
+            .wait(key, delay.map(|delay| Instant::now() + delay));
         if let Some(reason) = error.reason(failures).filter(|_| self.reports_errors) {
             let (regarding, note) = (object.object_ref(&()), error.to_string());
             self.controlling
@@ -280,12 +283,12 @@ impl<R: Reconciler> Turns<R> {
     }
 }
 
-/// How a turn ended that did not fail.
+/// How a reconciliation ended that did not fail.
 enum Done {
     Reconciled(Action),
     /// Its object is deleted, or being deleted and not ours to clean up: the reconciler was not called, or for nothing.
     Gone,
-    /// Its finalizers could not be written, as the object has changed; what failed before is not mended yet.
+    /// Its finalizers could not be written, as the object has changed; what failed before is not fixed yet.
     Outdated,
 }
 

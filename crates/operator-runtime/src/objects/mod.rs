@@ -1,0 +1,240 @@
+//! What a controller keeps of its objects, beside the cache of them: failures, answers to writes, triggers and reports, in one entry each.
+//!
+//! An object that is idle has no entry. No io.
+
+mod backoff;
+mod state;
+
+use std::{
+    collections::{HashMap, VecDeque},
+    hash::{BuildHasher, RandomState},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use kube::{
+    Resource,
+    runtime::{controller::Action, reflector::ObjectRef},
+};
+use tokio::{sync::Notify, time::Instant};
+
+pub(crate) use self::backoff::Growth;
+use self::state::ObjectState;
+use crate::decode::Undecodable;
+
+/// The objects of a controller that are not idle.
+pub(crate) struct Objects<K: Resource<DynamicType = ()> + 'static> {
+    growth: Growth,
+    random: RandomState,
+    states: Mutex<States<K>>,
+    has_reports: Notify,
+}
+
+struct States<K: Resource<DynamicType = ()> + 'static> {
+    by_object: HashMap<ObjectRef<K>, ObjectState<K>>,
+    failing: usize,
+    /// The objects that may have a report.
+    reports: VecDeque<ObjectRef<K>>,
+}
+
+impl<K: Resource<DynamicType = ()> + 'static> Objects<K> {
+    pub fn new(growth: Growth) -> Self {
+        Self {
+            growth,
+            random: RandomState::new(),
+            states: Mutex::new(States {
+                by_object: HashMap::new(),
+                failing: 0,
+                reports: VecDeque::new(),
+            }),
+            has_reports: Notify::new(),
+        }
+    }
+
+    /// Counts a failure of the object. Returns how many there are in a row, and the delay before the next attempt.
+    pub fn fail(&self, key: &ObjectRef<K>) -> (u32, Duration) {
+        let jitter = |failures| self.random.hash_one((key, failures)) as f64 / u64::MAX as f64;
+        self.change(key, |state| state.fail(self.growth, jitter))
+    }
+
+    pub fn succeed(&self, key: &ObjectRef<K>) {
+        self.change(key, ObjectState::succeed);
+    }
+
+    /// How many objects have failed in their last reconciliation.
+    pub fn failing(&self) -> usize {
+        self.lock().failing
+    }
+
+    /// The object was written, and the API server answered this.
+    pub fn wrote(&self, key: &ObjectRef<K>, object: Arc<K>) {
+        self.change(key, |state| state.wrote(object));
+    }
+
+    /// A write found no such object any more.
+    pub fn found_gone(&self, key: &ObjectRef<K>, object: Arc<K>) {
+        self.change(key, |state| state.found_gone(object));
+    }
+
+    /// The cached object, or what we wrote if the cache is older; none if it is known to be deleted.
+    pub fn newest(&self, key: &ObjectRef<K>, cached: Arc<K>) -> Option<Arc<K>> {
+        self.change(key, |state| state.newest(cached))
+    }
+
+    /// The object is to be reconciled, because the watch has reported this version, or for another reason.
+    pub fn trigger(&self, key: &ObjectRef<K>, version: Option<String>) {
+        self.change(key, |state| state.trigger(version));
+    }
+
+    /// The object failed, and waits. If the reconciliation wrote it, the event of that write does not cut the wait short.
+    pub fn wait(&self, key: &ObjectRef<K>, until: Option<Instant>) {
+        self.change(key, |state| {
+            if let Some(wrote) = state.written_version() {
+                state.wait(until, wrote);
+            }
+        });
+    }
+
+    /// Begins a reconciliation of the object, or says how it waits on.
+    pub fn begin(&self, key: &ObjectRef<K>, now: Instant) -> Option<Action> {
+        self.change(key, |state| state.begin(now))
+    }
+
+    /// A child of the object was deleted.
+    pub fn lose_child(&self, key: &ObjectRef<K>) {
+        self.change(key, ObjectState::lose_child);
+    }
+
+    /// Whether a child of the object was deleted; asked once.
+    pub fn take_lost_child(&self, key: &ObjectRef<K>) -> bool {
+        self.change(key, ObjectState::take_lost_child)
+    }
+
+    /// The newest version of the object cannot be decoded.
+    pub fn report(&self, key: &ObjectRef<K>, object: Box<Undecodable>) {
+        let is_new = self.change(key, |state| state.report(object));
+        if is_new {
+            self.lock().reports.push_back(key.clone());
+        }
+        self.has_reports.notify_one();
+    }
+
+    /// The newest version of the object can be decoded.
+    pub fn withdraw_report(&self, key: &ObjectRef<K>) {
+        self.change(key, |state| drop(state.take_report()));
+    }
+
+    /// Waits until there is something to report; of each object, only the newest is reported.
+    pub async fn next_report(&self) -> (ObjectRef<K>, Box<Undecodable>) {
+        loop {
+            let next = self.lock().reports.pop_front();
+            match next {
+                Some(key) => {
+                    if let Some(report) = self.change(&key, ObjectState::take_report) {
+                        return (key, report);
+                    }
+                }
+                None => self.has_reports.notified().await,
+            }
+        }
+    }
+
+    /// The object was deleted, or cannot be decoded.
+    pub fn forget(&self, key: &ObjectRef<K>) {
+        self.change(key, ObjectState::forget);
+    }
+
+    fn change<T>(&self, key: &ObjectRef<K>, change: impl FnOnce(&mut ObjectState<K>) -> T) -> T {
+        let mut states = self.lock();
+        let States {
+            by_object, failing, ..
+        } = &mut *states;
+        let state = by_object.entry(key.clone()).or_default();
+        let was_failing = state.is_failing();
+        let result = change(state);
+        *failing = *failing + usize::from(state.is_failing()) - usize::from(was_failing);
+        if state.is_idle() {
+            by_object.remove(key);
+        }
+        result
+    }
+
+    fn lock(&self) -> MutexGuard<'_, States<K>> {
+        self.states.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures::FutureExt;
+    use k8s_openapi::api::core::v1::ConfigMap;
+
+    const GROWTH: Growth = Growth {
+        first: Duration::from_secs(1),
+        last: Duration::from_secs(300),
+    };
+
+    fn key(name: &str) -> ObjectRef<ConfigMap> {
+        ObjectRef::new(name)
+    }
+
+    #[test]
+    fn each_object_has_its_own_delay_and_success_resets_it() {
+        let objects = Objects::new(GROWTH);
+        let (count, first) = objects.fail(&key("a"));
+        let (next, second) = objects.fail(&key("a"));
+        assert!((count, next) == (1, 2) && second > first);
+        assert!(objects.fail(&key("b")).1 <= GROWTH.first);
+        assert_eq!(objects.failing(), 2);
+        objects.succeed(&key("a"));
+        assert_eq!(objects.failing(), 1);
+        assert_eq!(
+            objects.fail(&key("a")),
+            (1, first),
+            "the jitter depends on the object and the count only"
+        );
+        objects.forget(&key("a"));
+        objects.forget(&key("b"));
+        assert_eq!(objects.failing(), 0);
+        assert!(objects.lock().by_object.is_empty());
+    }
+
+    #[test]
+    fn delays_of_objects_that_fail_together_differ() {
+        let objects = Objects::new(GROWTH);
+        let delays: Vec<_> = (0..50)
+            .map(|name| objects.fail(&key(&name.to_string())).1)
+            .collect();
+        let bounds = Duration::from_millis(800)..=Duration::from_secs(1);
+        assert!(
+            delays.iter().all(|delay| bounds.contains(delay)),
+            "{delays:?}"
+        );
+        assert!(
+            delays.iter().any(|delay| *delay != delays[0]),
+            "no jitter at all"
+        );
+    }
+
+    #[test]
+    fn of_several_reports_of_an_object_only_the_newest_is_made() {
+        let objects = Objects::new(GROWTH);
+        let report = |error: &str| {
+            Box::new(Undecodable {
+                metadata: Default::default(),
+                path: "spec".into(),
+                error: error.into(),
+            })
+        };
+        objects.report(&key("a"), report("old"));
+        objects.report(&key("b"), report("fixed"));
+        objects.report(&key("a"), report("new"));
+        objects.withdraw_report(&key("b"));
+        let next = objects.next_report().now_or_never();
+        let reported = next.map(|(key, object)| (key.name, object.error));
+        assert_eq!(reported, Some(("a".to_owned(), "new".to_owned())));
+        assert!(objects.next_report().now_or_never().is_none());
+        assert!(objects.lock().by_object.is_empty());
+    }
+}

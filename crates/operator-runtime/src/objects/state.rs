@@ -1,0 +1,307 @@
+//! What a controller keeps of one of its objects besides the object itself. Each method is a pure transition: no clock, no io.
+
+use std::{sync::Arc, time::Duration};
+
+use kube::{Resource, ResourceExt, runtime::controller::Action};
+use tokio::time::Instant;
+
+use super::Growth;
+use crate::decode::Undecodable;
+
+/// An object that is idle, as most are, needs none of it.
+pub(super) struct ObjectState<K> {
+    /// How many reconciliations have failed in a row.
+    failures: u32,
+    /// The answer to our last write, until the cache has caught up with it.
+    answer: Option<Answer<K>>,
+    /// What has triggered the next reconciliation.
+    triggers: Triggers,
+    waiting: Option<Waiting>,
+    /// Why the newest version cannot be decoded, until that is reported.
+    undecodable: Option<Box<Undecodable>>,
+    /// Whether a child was deleted, and none was created since.
+    lost_child: bool,
+}
+
+/// What the API server answered a write.
+enum Answer<K> {
+    Written(Arc<K>),
+    /// There was no such object any more.
+    Gone(Arc<K>),
+}
+
+#[derive(Default)]
+struct Triggers {
+    /// The versions of the object that the watch has reported.
+    versions: Vec<String>,
+    /// Whether there was another trigger.
+    has_other: bool,
+}
+
+/// A reconciliation that failed is repeated at a later time.
+struct Waiting {
+    /// `None` is until a change.
+    until: Option<Instant>,
+    /// The version that the reconciliation wrote, whose event must not cut the wait short.
+    wrote: String,
+}
+
+impl<K> Default for ObjectState<K> {
+    fn default() -> Self {
+        Self {
+            failures: 0,
+            answer: None,
+            triggers: Triggers::default(),
+            waiting: None,
+            undecodable: None,
+            lost_child: false,
+        }
+    }
+}
+
+impl<K> ObjectState<K> {
+    pub fn is_idle(&self) -> bool {
+        let Self {
+            failures,
+            answer,
+            triggers,
+            waiting,
+            undecodable,
+            lost_child,
+        } = self;
+        *failures == 0
+            && answer.is_none()
+            && triggers.versions.is_empty()
+            && !triggers.has_other
+            && waiting.is_none()
+            && undecodable.is_none()
+            && !lost_child
+    }
+
+    pub fn is_failing(&self) -> bool {
+        self.failures > 0
+    }
+
+    /// Counts a failure. Returns how many there are in a row, and the delay before the next attempt.
+    pub fn fail(&mut self, growth: Growth, jitter: impl Fn(u32) -> f64) -> (u32, Duration) {
+        let delay = growth.delay(self.failures, jitter(self.failures));
+        self.failures = self.failures.saturating_add(1);
+        (self.failures, delay)
+    }
+
+    pub fn succeed(&mut self) {
+        self.failures = 0;
+    }
+
+    /// The watch has reported a version of the object, or there is another reason to reconcile it.
+    pub fn trigger(&mut self, version: Option<String>) {
+        match version {
+            Some(version) => self.triggers.versions.push(version),
+            None => self.triggers.has_other = true,
+        }
+    }
+
+    /// A reconciliation that wrote this version failed, and is repeated at a later time.
+    pub fn wait(&mut self, until: Option<Instant>, wrote: String) {
+        self.waiting = Some(Waiting { until, wrote });
+    }
+
+    /// Begins a reconciliation; or says how the object waits on, if all that triggered it is its own write.
+    pub fn begin(&mut self, now: Instant) -> Option<Action> {
+        let triggers = std::mem::take(&mut self.triggers);
+        if let Some(Waiting { until, wrote }) = &self.waiting
+            && !triggers.has_other
+            && !triggers.versions.is_empty()
+            && triggers.versions.iter().all(|version| version == wrote)
+            && until.is_none_or(|until| now < until)
+        {
+            let rest = until.map(|until| until - now);
+            return Some(rest.map_or_else(Action::await_change, Action::requeue));
+        }
+        self.waiting = None;
+        None
+    }
+
+    pub fn lose_child(&mut self) {
+        self.lost_child = true;
+    }
+
+    /// Whether a child was deleted; asked once.
+    pub fn take_lost_child(&mut self) -> bool {
+        std::mem::take(&mut self.lost_child)
+    }
+
+    /// Replaces an older report. Returns whether there was none.
+    pub fn report(&mut self, object: Box<Undecodable>) -> bool {
+        self.undecodable.replace(object).is_none()
+    }
+
+    pub fn take_report(&mut self) -> Option<Box<Undecodable>> {
+        self.undecodable.take()
+    }
+
+    /// The object was deleted, or cannot be decoded: nothing but the report of that is of use.
+    pub fn forget(&mut self) {
+        *self = Self {
+            undecodable: self.undecodable.take(),
+            ..Self::default()
+        };
+    }
+}
+
+impl<K: Resource<DynamicType = ()>> ObjectState<K> {
+    pub fn wrote(&mut self, object: Arc<K>) {
+        self.answer = Some(Answer::Written(object));
+    }
+
+    /// A write found no object. If the watch is silent, it may report that much later, and until then each change of a child would recreate
+    /// the children.
+    pub fn found_gone(&mut self, object: Arc<K>) {
+        self.answer = Some(Answer::Gone(object));
+    }
+
+    /// The cached object, or what we wrote if the cache is older; none if it is known to be deleted.
+    pub fn newest(&mut self, cached: Arc<K>) -> Option<Arc<K>> {
+        match &self.answer {
+            Some(Answer::Written(own)) if is_older(&*cached, &**own) => Some(own.clone()),
+            // One that changes exists, as after a restore of the cluster's state.
+            Some(Answer::Gone(gone))
+                if gone.uid() == cached.uid() && !is_older(&**gone, &*cached) =>
+            {
+                None
+            }
+            _ => {
+                self.answer = None;
+                Some(cached)
+            }
+        }
+    }
+
+    /// The version that we wrote last, unless the cache is known to have it.
+    pub fn written_version(&self) -> Option<String> {
+        match self.answer.as_ref()? {
+            Answer::Written(own) => own.resource_version(),
+            Answer::Gone(_) => None,
+        }
+    }
+}
+
+/// [Resource versions](https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions) of one
+/// kind compare as numbers; one that is not a number counts as newer.
+fn is_older<K: Resource>(cached: &K, own: &K) -> bool {
+    let number = |object: &K| object.resource_version()?.parse::<u128>().ok();
+    cached.uid() == own.uid()
+        && matches!((number(cached), number(own)), (Some(cached), Some(own)) if cached < own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use k8s_openapi::api::core::v1::ConfigMap;
+
+    const DELAY: Duration = Duration::from_secs(8);
+
+    fn state() -> ObjectState<ConfigMap> {
+        ObjectState::default()
+    }
+
+    fn version(version: &str) -> Option<String> {
+        Some(version.into())
+    }
+
+    fn object(uid: &str, version: &str) -> Arc<ConfigMap> {
+        let mut object = ConfigMap::default();
+        object.metadata.name = Some("a".into());
+        object.metadata.uid = Some(uid.into());
+        object.metadata.resource_version = Some(version.into());
+        Arc::new(object)
+    }
+
+    #[test]
+    fn its_own_write_does_not_cut_the_wait_of_a_failing_object_short() {
+        let (mut state, now) = (state(), Instant::now());
+        // Its event may come before the reconciliation has ended.
+        state.trigger(version("10"));
+        state.wait(Some(now + DELAY), "10".into());
+        assert_eq!(state.begin(now), Some(Action::requeue(DELAY)));
+        state.trigger(version("10"));
+        let later = now + DELAY / 2;
+        assert_eq!(state.begin(later), Some(Action::requeue(DELAY / 2)));
+        assert_eq!(state.begin(now + DELAY), None, "its time has come");
+
+        state.wait(None, "11".into());
+        state.trigger(version("11"));
+        assert_eq!(state.begin(now), Some(Action::await_change()));
+    }
+
+    #[test]
+    fn any_other_trigger_begins_a_reconciliation_at_once() {
+        let (mut state, now) = (state(), Instant::now());
+        for triggers in [
+            &[version("9"), version("10")][..],
+            &[version("10"), version("11")],
+            &[version("10"), None],
+            &[None],
+        ] {
+            state.wait(Some(now + DELAY), "10".into());
+            for version in triggers {
+                state.trigger(version.clone());
+            }
+            assert_eq!(state.begin(now), None, "{triggers:?}");
+            assert!(state.is_idle(), "nothing is kept");
+        }
+    }
+
+    #[test]
+    fn the_cache_is_used_once_it_has_caught_up_with_a_write() {
+        let mut state = state();
+        state.wrote(object("1", "10"));
+        let mut version = |cached| state.newest(cached).unwrap().resource_version().unwrap();
+        assert_eq!(
+            version(object("1", "9")),
+            "10",
+            "9 is older, though not as text"
+        );
+        assert_eq!(version(object("1", "10")), "10");
+        assert_eq!(version(object("1", "9")), "9", "the answer is forgotten");
+        assert!(state.is_idle());
+    }
+
+    #[test]
+    fn a_new_object_of_the_name_is_not_mistaken_for_the_old_one() {
+        let mut state = state();
+        state.wrote(object("1", "10"));
+        let newest = state.newest(object("2", "5")).unwrap();
+        assert_eq!(newest.uid().as_deref(), Some("2"));
+    }
+
+    #[test]
+    fn an_object_that_a_write_did_not_find_is_not_taken_from_the_cache() {
+        let mut state = state();
+        for there in [object("1", "11"), object("2", "9")] {
+            state.found_gone(object("1", "10"));
+            assert!(state.newest(object("1", "9")).is_none());
+            assert!(state.newest(object("1", "10")).is_none());
+            assert!(state.newest(there.clone()).is_some());
+            assert!(state.newest(there).is_some());
+        }
+    }
+
+    #[test]
+    fn an_object_that_is_forgotten_is_still_reported() {
+        let (mut state, now) = (state(), Instant::now());
+        let report = Undecodable {
+            metadata: Default::default(),
+            path: "spec".into(),
+            error: "wrong".into(),
+        };
+        state.trigger(None);
+        state.wait(Some(now), "1".into());
+        state.wrote(object("1", "1"));
+        state.lose_child();
+        assert!(state.report(Box::new(report)));
+        state.forget();
+        assert_eq!(state.take_report().unwrap().error, "wrong");
+        assert!(state.is_idle());
+    }
+}
