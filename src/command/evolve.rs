@@ -8,8 +8,9 @@ use crate::{
     diagnostic::{Code, Place, Report, Severity},
     evolution::{self, Difference, Side, Verdict},
     plan::{Change, Plan},
-    project::version_module,
+    project::Source,
     render::{RECORD, SPECS},
+    rust::version_module,
 };
 
 /// Whether breaking changes may be.
@@ -100,7 +101,7 @@ impl Evolution {
                 stored: before.storage_version().name.clone(),
                 spec: kind.spec.clone(),
                 differences: differences.collect(),
-                foreign: kind.scaffold.is_none().then(|| {
+                foreign: (kind.source() == Source::Foreign).then(|| {
                     let versions = before.versions.iter().map(|version| version.name.clone());
                     versions.filter(had_types).collect()
                 }),

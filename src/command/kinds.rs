@@ -1,14 +1,18 @@
 //! From specs that a user names to kinds of the state: which, under what module, with what scaffold.
 
-use clap::Args;
+use clap::{
+    Args,
+    builder::{PossibleValue, PossibleValuesParser, TypedValueParser},
+};
 use indexmap::IndexMap;
 
 use super::{failure::Failure, starter};
 use crate::{
     crd::{self, Api, ReadError},
     disk,
-    project::{IMAGE_HELP, Kind, Scaffold, SchemaMode, module_name},
-    render,
+    project::{IMAGE_HELP, Kind, SchemaMode},
+    rust::module_name,
+    scaffold::Scaffold,
     terminal::Terminal,
     types,
 };
@@ -28,8 +32,8 @@ pub struct Chosen {
     #[arg(long, value_delimiter = ',', value_name = "V,...")]
     pub versions: Vec<String>,
     /// The style of the operator
-    #[arg(long, value_enum, default_value = "reconciler", value_name = "STYLE")]
-    pub scaffold: Style,
+    #[arg(long, value_parser = scaffolds(), default_value = "reconciler", value_name = "STYLE")]
+    pub scaffold: &'static Scaffold,
     /// Only the types: no controller, and the definition is not installed
     #[arg(long, conflicts_with_all = ["scaffold", "cleanup"])]
     pub types_only: bool,
@@ -44,10 +48,11 @@ pub struct Chosen {
     pub module: Option<String>,
 }
 
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-pub enum Style {
-    /// A reconcile function for each kind
-    Reconciler,
+/// The scaffolds by their names.
+fn scaffolds() -> impl TypedValueParser<Value = &'static Scaffold> {
+    let names =
+        Scaffold::all().map(|scaffold| PossibleValue::new(scaffold.name).help(scaffold.about));
+    PossibleValuesParser::new(names).try_map(|name| Scaffold::named(&name).ok_or("no scaffold"))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -252,9 +257,7 @@ pub fn read_each<T>(
 
 /// The state's entry for a new kind; `present` are the kinds that the project has.
 pub fn kind(api: &Api, chosen: &Chosen, present: &[Kind]) -> Result<Kind, Failure> {
-    let scaffold = (!chosen.types_only).then_some(match chosen.scaffold {
-        Style::Reconciler => Scaffold::Reconciler,
-    });
+    let scaffold = (!chosen.types_only).then_some(chosen.scaffold);
     let own = module_name(&api.names.kind);
     let taken = |name: &str| present.iter().find(|kind| kind.module_name() == name);
     let module = match (&chosen.module, taken(&own)) {
@@ -301,8 +304,8 @@ pub fn kind(api: &Api, chosen: &Chosen, present: &[Kind]) -> Result<Kind, Failur
         Some(mode) => mode.into(),
         None => types::mode(kind.versions.iter().filter_map(|name| api.version(name))),
     };
-    if scaffold.is_some() {
-        kind.owns = vec![render::example_child(api).to_owned()];
+    if let Some(scaffold) = scaffold {
+        kind.owns = vec![(scaffold.example_child)(api).to_owned()];
     }
     Ok(kind)
 }

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     evolution,
     plan::{Change, Plan},
-    project::version_module,
+    rust::version_module,
     uses::{self, Left, Rescoped, Use},
 };
 

@@ -13,8 +13,9 @@ use crate::{
     diagnostic::Report,
     disk::{self, DiskError, Guard, Mend},
     plan::{LOCK, Resolution},
-    project::{Kind, Lock, StateFile, ToolSource, tool_source, version_module},
-    render::{self, RECORD, SPECS},
+    project::{Kind, Lock, StateFile, ToolSource, tool_source},
+    render::{RECORD, SPECS},
+    rust::version_module,
     terminal::Terminal,
 };
 
@@ -230,14 +231,15 @@ impl Open {
     /// Of a kind that gets its first controller, the example's child is owned, if the state says nothing of children: the project's tests
     /// are to pass.
     pub fn follow_scaffold(&mut self, index: usize) -> Result<(), Failure> {
-        let (kind, child) = (
-            &self.state.state.kinds[index],
-            render::example_child(&self.apis[index]),
-        );
+        let kind = &self.state.state.kinds[index];
+        let Some(scaffold) = kind.scaffold else {
+            return Ok(());
+        };
+        let child = (scaffold.example_child)(&self.apis[index]);
         let path = format!("src/controllers/{}.rs", kind.module_name());
         let is_there =
             self.lock.files.contains_key(&path) || disk::read(&self.root, &path)?.is_some();
-        if kind.scaffold.is_some() && !is_there {
+        if !is_there {
             self.state.own_example(index, child);
         }
         Ok(())

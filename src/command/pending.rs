@@ -9,7 +9,6 @@ use crate::{
     disk,
     plan::{Act, Plan},
     project::{Kind, Owner},
-    render::example_child,
     uses::{self, Controller, Part},
 };
 
@@ -17,13 +16,13 @@ use crate::{
 pub fn reports(open: &Open, plan: &Plan) -> Result<Vec<Report>, Failure> {
     let mut reports = vec![];
     for (kind, api) in open.state.state.kinds.iter().zip(&open.apis) {
-        if kind.scaffold.is_none() {
+        let Some(scaffold) = kind.scaffold else {
             continue;
-        }
+        };
         let path = format!("src/controllers/{}.rs", kind.module_name());
         let mut changes = plan.changes.iter();
         if changes.any(|change| change.path == path && change.act == Act::Create) {
-            reports.extend(foreign_child(kind, api, &path));
+            reports.extend(undeclared_child(kind, (scaffold.example_child)(api), &path));
         } else if let Some(text) = disk::read(&open.root, &path)?
             && let Some(controller) = uses::controller(&text)
         {
@@ -43,8 +42,7 @@ pub fn reports(open: &Open, plan: &Plan) -> Result<Vec<Report>, Failure> {
 }
 
 /// The example of a new controller has a child that `owns` does not name, so that its tests fail.
-fn foreign_child(kind: &Kind, api: &Api, path: &str) -> Option<Report> {
-    let child = example_child(api);
+fn undeclared_child(kind: &Kind, child: &str, path: &str) -> Option<Report> {
     let is_owned = kind.owns.iter().any(|owned| owned == child);
     (!is_owned).then(|| {
         report(

@@ -12,7 +12,7 @@ use crate::{
     diagnostic::{Code, Diagnostic, Place, Report, Severity},
     disk::{self, Seen},
     plan::{self, Note, Ours, Plan, Resolution, Tree},
-    project::{Kind, Owner, Project, is_marked},
+    project::{Kind, Owner, Project, Source, is_marked},
     render::{self, RenderError, Rendered, SPECS},
     terminal::Terminal,
 };
@@ -145,7 +145,7 @@ impl Open {
     pub fn warnings(&self, rendered: &Rendered) -> usize {
         let kinds = self.state.state.kinds.iter();
         let own: Vec<String> = kinds
-            .filter(|kind| kind.scaffold.is_some())
+            .filter(|kind| kind.source() == Source::Own)
             .map(Kind::full_name)
             .collect();
         let found = rendered.diagnostics.iter();

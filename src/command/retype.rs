@@ -6,8 +6,8 @@ use super::open::Open;
 use crate::{
     diagnostic::{Code, Diagnostic, Severity},
     plan::Plan,
-    project::version_module,
     render::RECORD,
+    rust::version_module,
     types,
 };
 

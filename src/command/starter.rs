@@ -1,6 +1,6 @@
 //! A definition to begin with, for those who have none yet.
 
-use crate::{crd::NameRule, render};
+use crate::{crd::NameRule, template};
 
 /// What a starter definition is made of, beside `--kind`.
 #[derive(clap::Args, Clone, Debug)]
@@ -68,7 +68,7 @@ pub fn definition(kind: Option<&str>, args: &StarterArgs) -> Result<String, Star
         "Namespaced"
     };
     let singular = kind.to_lowercase();
-    Ok(render::starter(
+    Ok(template::starter(
         kind,
         &singular,
         &plural(&singular),

@@ -22,10 +22,6 @@ const NAMESPACE_OF_CLUSTER_EVENTS: &str = "default";
 /// By metadata alone; what else is read of it stands in `reads`.
 pub const WATCHED: &[&str] = &["list", "watch"];
 
-/// No `update`, as children are written by server-side apply alone (which needs `create` for an
-/// absent one), and no `delete`, as the garbage collector does it.
-pub const OWNED: &[&str] = &["get", "list", "watch", "create", "patch"];
-
 /// The rights of all controllers in normal form. Places without any are absent.
 pub(super) fn grants(operator: &Operator) -> BTreeMap<Place, Vec<PolicyRule>> {
     let mut grants: BTreeMap<Place, Vec<PolicyRule>> = BTreeMap::new();
@@ -74,7 +70,7 @@ fn needs(operator: &Operator, kind: &Kind) -> Vec<(Vec<Place>, PolicyRule)> {
         let status = format!("{}/status", kind.plural);
         needs.push((home.clone(), rule(&kind.group, &[&status], &["patch"])));
     }
-    let owned = kind.owns.iter().map(|it| (it, &nursery, OWNED));
+    let owned = kind.owns.iter().map(|(it, verbs)| (it, &nursery, &**verbs));
     let observed = kind.watches.iter().map(|it| (it, &watched, WATCHED));
     let read = kind
         .reads

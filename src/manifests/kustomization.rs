@@ -18,7 +18,9 @@ struct Kustomization<'a> {
 /// One that lists nothing is left out, as kustomize refuses an empty one.
 pub(super) fn files(operator: &Operator, base: &[File], samples: &[File]) -> Vec<File> {
     let mut specs: Vec<_> = operator
-        .controlled()
+        .kinds
+        .iter()
+        .filter(|kind| kind.installed)
         .map(|kind| kind.crd_path.as_str())
         .collect();
     specs.sort_unstable();

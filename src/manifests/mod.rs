@@ -21,7 +21,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
 use document::{Document, File};
-pub use grant::{OWNED, WATCHED};
+pub use grant::WATCHED;
 
 pub use crate::{
     crd::Scope,
@@ -49,14 +49,16 @@ pub struct Kind {
     pub scope: Scope,
     /// Its CRD's path from the project's root, inside `crds/`.
     pub crd_path: String,
-    /// False for a kind of which the project has the types only: it is neither installed nor
-    /// served, and has no rights.
+    /// Whether the manifests install its CRD.
+    pub installed: bool,
+    /// Whether it has a controller, and therefore permissions.
     pub controlled: bool,
     /// Whether its objects carry our finalizer, or may still carry an earlier version's.
     pub finalizer: bool,
     /// Whether the controller writes its status subresource.
     pub has_status: bool,
-    pub owns: Vec<ResourceType>,
+    /// With the verbs of each.
+    pub owns: Vec<(ResourceType, Vec<&'static str>)>,
     pub watches: Vec<ResourceType>,
     /// With the verbs of each.
     pub reads: Vec<(ResourceType, Vec<&'static str>)>,

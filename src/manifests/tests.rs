@@ -14,6 +14,8 @@ fn resource(group: &str, kind: &str, plural: &str, namespaced: bool) -> Resource
     }
 }
 
+const CHILD_VERBS: &[&str] = &["get", "list", "watch", "create", "patch"];
+
 fn memcached() -> Kind {
     Kind {
         group: "cache.example.com".to_owned(),
@@ -21,10 +23,14 @@ fn memcached() -> Kind {
         plural: "memcacheds".to_owned(),
         scope: Scope::Namespaced,
         crd_path: "crds/memcacheds.cache.example.com.yaml".to_owned(),
+        installed: true,
         controlled: true,
         finalizer: true,
         has_status: true,
-        owns: vec![resource("apps", "Deployment", "deployments", true)],
+        owns: vec![(
+            resource("apps", "Deployment", "deployments", true),
+            CHILD_VERBS.to_vec(),
+        )],
         watches: vec![],
         reads: vec![],
         rules: vec![],
@@ -53,7 +59,10 @@ fn zone() -> Kind {
         crd_path: "crds/zones.dns.example.com.yaml".to_owned(),
         finalizer: false,
         has_status: false,
-        owns: vec![resource("", "ConfigMap", "configmaps", true)],
+        owns: vec![(
+            resource("", "ConfigMap", "configmaps", true),
+            CHILD_VERBS.to_vec(),
+        )],
         reads: vec![(resource("", "Node", "nodes", false), vec!["get", "list"])],
         sample: None,
         ..memcached()
@@ -176,6 +185,7 @@ fn an_empty_project_has_no_rights_beside_its_lease() {
 fn a_kind_with_types_only_is_not_installed_and_has_no_rights() {
     let project = |kinds| files(&operator(Namespaces::All, kinds));
     let types_only = Kind {
+        installed: false,
         controlled: false,
         ..zone()
     };

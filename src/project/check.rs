@@ -2,10 +2,8 @@
 
 use std::ops::Range;
 
-use super::{
-    keyword::is_keyword,
-    state::{FORMAT, Namespaces, Runtime, State, ToolSource, USED_MODULES},
-};
+use super::state::{FORMAT, Namespaces, Runtime, State, ToolSource};
+use crate::rust::{USED_MODULES, is_keyword};
 
 /// Why `operator.toml` can't be used.
 #[derive(Clone, Debug, thiserror::Error)]

@@ -3,7 +3,6 @@
 mod builtin;
 mod check;
 mod installed;
-mod keyword;
 mod lock;
 mod marker;
 mod misnamed;
@@ -14,16 +13,12 @@ mod state_file;
 
 pub use check::{IMAGE_HELP, StateError, is_image, is_package_name};
 pub use installed::tool_source;
-pub use keyword::is_keyword;
 pub use lock::{Entry, Lock, LockError, Owner};
 pub use marker::is_marked;
 pub use misnamed::{Misnamed, misnamed};
 pub use read::{Read, ReadVerb};
 pub use resource::{ResourceError, ResourceType, resolve};
-pub use state::{
-    FORMAT, Kind, Namespaces, Rule, Runtime, Scaffold, SchemaMode, State, ToolSource, module_name,
-    version_module,
-};
+pub use state::{FORMAT, Kind, Namespaces, Rule, Runtime, SchemaMode, Source, State, ToolSource};
 pub use state_file::StateFile;
 
 use std::collections::BTreeSet;

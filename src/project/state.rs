@@ -1,6 +1,7 @@
 //! What `operator.toml` has: the project and its kinds.
 
-use super::{keyword::is_keyword, read::Read};
+use super::read::Read;
+use crate::{rust::module_name, scaffold::Scaffold};
 use serde::{Deserialize, Serialize};
 
 /// The format of `operator.toml` that this tool writes.
@@ -110,7 +111,7 @@ pub struct Kind {
     pub module: Option<String>,
     /// Types alone, and no controller, where it is absent.
     #[serde(default)]
-    pub scaffold: Option<Scaffold>,
+    pub scaffold: Option<&'static Scaffold>,
     #[serde(default)]
     pub schema: SchemaMode,
     /// Whether the reconciler has a `cleanup`, and its objects therefore a finalizer.
@@ -144,36 +145,27 @@ impl Kind {
             .unwrap_or_else(|| module_name(&self.kind))
     }
 
+    /// A kind without a controller is used by those of others.
+    pub fn source(&self) -> Source {
+        match self.scaffold {
+            Some(_) => Source::Own,
+            None => Source::Foreign,
+        }
+    }
+
     /// `KIND.GROUP`.
     pub fn full_name(&self) -> String {
         format!("{}.{}", self.kind, self.group)
     }
 }
 
-/// Names that a module cannot have beside what stands in the files that declare it.
-pub const USED_MODULES: [&str; 3] = ["faults", "generated", "operator_runtime"];
-
-/// A kind's module where nothing else is said: `HTTPRoute` lives in `http_route`.
-pub fn module_name(kind: &str) -> String {
-    use heck::ToSnakeCase;
-    let name = kind.to_snake_case();
-    if is_keyword(&name) || USED_MODULES.contains(&name.as_str()) {
-        name + "_"
-    } else {
-        name
-    }
-}
-
-/// The module of a version: `v1-alpha` lives in `v1_alpha`.
-pub fn version_module(version: &str) -> String {
-    let name = version.replace('-', "_");
-    if is_keyword(&name) { name + "_" } else { name }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Scaffold {
-    Reconciler,
+/// Whose the CRD of a kind is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The operator's: its manifests install it.
+    Own,
+    /// Another operator's: the project has Rust types of it, and never installs it.
+    Foreign,
 }
 
 /// How `crd()` of a type comes about.

@@ -7,7 +7,7 @@ use toml_edit::{Array, DocumentMut, Item, Table, value};
 use super::{
     check::StateError,
     marker::is_marked,
-    state::{FORMAT, Kind, Scaffold, SchemaMode, State, ToolSource},
+    state::{FORMAT, Kind, SchemaMode, State, ToolSource},
 };
 
 /// `operator.toml` as text that keeps what people wrote, beside its reading.
@@ -216,8 +216,8 @@ fn table(kind: &Kind) -> Table {
     if let Some(module) = &kind.module {
         table["as"] = value(module);
     }
-    if kind.scaffold == Some(Scaffold::Reconciler) {
-        table["scaffold"] = value("reconciler");
+    if let Some(scaffold) = kind.scaffold {
+        table["scaffold"] = value(scaffold.name);
     }
     if kind.schema == SchemaMode::Embed {
         table["schema"] = value("embed");

@@ -1,7 +1,7 @@
 //! The seeded `Cargo.lock`: the versions that were tested, so that a first build and the image have no surprises.
 //! The template is the lock of a project named `operator` in vendored mode.
 
-use super::template::plain;
+use crate::template::plain;
 
 /// The tested lock for a project of another name; Cargo wants the packages in the order of their names.
 pub fn lock(name: &str) -> String {

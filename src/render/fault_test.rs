@@ -3,11 +3,12 @@
 use serde::Serialize;
 use serde_json::json;
 
-use super::{generated_test::Typed, layout::policy_rule, registry::Watched, template::fill};
+use super::{generated_test::Typed, layout::policy_rule, registry::Watched};
 use crate::{
-    manifests::{OWNED, WATCHED},
+    manifests::WATCHED,
     project::{Namespaces, Project, ResourceError, ResourceType},
     rustfmt::{bracketed, let_literal, literal, skip},
+    template::fill,
 };
 
 #[derive(Serialize)]
@@ -138,8 +139,8 @@ fn declared(project: &Project) -> Result<Vec<String>, ResourceError> {
             });
             declared.push(literal(&text.to_string()));
         };
-        for (entry, found) in kind.owns.iter().zip(&owns) {
-            declare("owns", entry, found, OWNED);
+        for (entry, (found, verbs)) in kind.owns.iter().zip(&owns) {
+            declare("owns", entry, found, verbs);
         }
         for (entry, found) in kind.watches.iter().zip(&watches) {
             declare("watches", entry, found, WATCHED);

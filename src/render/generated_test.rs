@@ -3,7 +3,7 @@
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde::Serialize;
 
-use super::template::fill;
+use crate::template::fill;
 use crate::{
     project::Project,
     rustfmt::{bracketed, include_str, let_literal, skip},

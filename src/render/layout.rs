@@ -6,11 +6,10 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    cargo_lock, controller, fault_test,
+    RenderError, cargo_lock, fault_test,
     generated_test::{self, Typed},
     registry::{self, Watched},
     sample::sample,
-    template::{RenderError, fill, plain},
     vendor,
 };
 use crate::{
@@ -18,8 +17,11 @@ use crate::{
     diagnostic::{Code, Diagnostic, Severity},
     manifests,
     plan::Tree,
-    project::{Kind, Owner, Project, ResourceType, Rule, Runtime, ToolSource, version_module},
+    project::{Kind, Namespaces, Owner, Project, ResourceType, Rule, Runtime, Source, ToolSource},
+    rust::version_module,
     rustfmt::{is_wide, version_order},
+    scaffold::Subject,
+    template::{fill, plain},
     types,
 };
 
@@ -210,7 +212,6 @@ fn kind_files(
             })?;
         let module_of_version = types::module(api, version, kind.schema);
         say(module_of_version.diagnostics);
-        let is_controlled = kind.scaffold.is_some() && version.storage;
         let mut typed = Typed {
             module: module.clone(),
             version: version_module(version_name),
@@ -221,7 +222,7 @@ fn kind_files(
             keeps: keeps.clone(),
             unused: None,
         };
-        if is_controlled {
+        if let Some(scaffold) = kind.scaffold.filter(|_| version.storage) {
             match sample(api, version) {
                 Ok(sample) => made.sample = Some(sample),
                 Err(found) => say(vec![found]),
@@ -232,8 +233,17 @@ fn kind_files(
                 .contains(&format!("manifests/samples/{file}"));
             typed.sample = made.sample.as_ref().filter(|_| is_there).map(|_| file);
             made.has_status = version.status_subresource;
-            let facts = &module_of_version.facts;
-            if made.has_status && !controller::writes_status(version, facts, made.sample.as_ref()) {
+            let files = (scaffold.files)(&Subject {
+                operator: &project.state.name,
+                module: module.clone(),
+                in_namespaces: project.state.namespaces != Namespaces::All,
+                cleanup: kind.cleanup,
+                api,
+                facts: &module_of_version.facts,
+                sample: made.sample.as_ref(),
+                fill,
+            });
+            if made.has_status && !files.writes_status {
                 typed.unused = Some(PolicyRule {
                     api_groups: Some(vec![api.group.clone()]),
                     resources: Some(vec![format!("{}/status", api.names.plural)]),
@@ -241,17 +251,15 @@ fn kind_files(
                     ..PolicyRule::default()
                 });
             }
-            let (controller, test) =
-                controller::files(&project.state, kind, api, facts, made.sample.as_ref());
             rendered.tree.insert(
                 format!("src/controllers/{module}.rs"),
                 Owner::User,
-                controller,
+                files.controller,
             );
             if made.sample.is_some() {
                 rendered
                     .tree
-                    .insert(format!("tests/{module}.rs"), Owner::User, test);
+                    .insert(format!("tests/{module}.rs"), Owner::User, files.test);
             }
         }
         made.typed.push(typed);
@@ -270,7 +278,7 @@ fn kind_files(
             module_of_version.facts.record(),
         );
     }
-    if kind.scaffold.is_some() && api.conversion == Conversion::Webhook {
+    if kind.source() == Source::Own && api.conversion == Conversion::Webhook {
         rendered.diagnostics.push((
             name,
             Diagnostic {
@@ -313,6 +321,7 @@ fn operator(project: &Project, made: &[Made]) -> Result<manifests::Operator, Ren
             plural: api.names.plural.clone(),
             scope: api.scope,
             crd_path: kind.spec.clone(),
+            installed: kind.source() == Source::Own,
             controlled: kind.scaffold.is_some(),
             finalizer: true,
             has_status: made.has_status,

@@ -8,7 +8,8 @@ use crate::{
 
 /// The kinds that a controller has to do with.
 pub struct Watched {
-    pub owns: Vec<ResourceType>,
+    /// With the verbs of each.
+    pub owns: Vec<(ResourceType, Vec<&'static str>)>,
     pub watches: Vec<ResourceType>,
     /// With the verbs of each.
     pub reads: Vec<(ResourceType, Vec<&'static str>)>,
@@ -28,8 +29,14 @@ impl Watched {
             let verbs = read.verbs.iter().map(|verb| verb.name());
             Ok((resolve(&read.kind, apis)?, verbs.collect()))
         });
+        let child_verbs = kind
+            .scaffold
+            .map_or(&[][..], |scaffold| scaffold.child_verbs);
         Ok(Self {
-            owns: all(&kind.owns)?,
+            owns: all(&kind.owns)?
+                .into_iter()
+                .map(|owned| (owned, child_verbs.to_vec()))
+                .collect(),
             watches: all(&kind.watches)?,
             reads: reads.collect::<Result<_, _>>()?,
             keeps: all(&kind.keeps)?,
@@ -53,12 +60,15 @@ impl Watched {
 /// ```
 pub fn functions(project: &Project) -> Result<String, ResourceError> {
     let (mut adds, mut watches) = (String::new(), String::new());
-    for (kind, _) in project.kinds().filter(|(kind, _)| kind.scaffold.is_some()) {
+    for (kind, _) in project.kinds() {
+        let Some(scaffold) = kind.scaffold else {
+            continue;
+        };
         let module = kind.module_name();
         let function = format!("{}_watches", module.trim_end_matches('_'));
         adds += &bracketed(
             4,
-            "all = all.add",
+            &format!("all = all.{}", scaffold.register),
             ['(', ')'],
             &[format!("{module}::setup"), function.clone()],
             ";",
@@ -84,7 +94,12 @@ pub fn functions(project: &Project) -> Result<String, ResourceError> {
 
 fn calls(watched: &Watched) -> String {
     let mut calls = String::new();
-    for (method, types) in [("owns", &watched.owns), ("watches", &watched.watches)] {
+    let owns = watched.owns.iter().map(|(owned, _)| owned).collect();
+    for (method, types) in [
+        ("owns", owns),
+        ("watches", watched.watches.iter().collect()),
+    ] {
+        let types: Vec<&ResourceType> = types;
         for found in types {
             let scope = if found.namespaced { "" } else { "_cluster" };
             let words = [&found.group, &found.version, &found.kind, &found.plural]

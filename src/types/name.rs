@@ -1,6 +1,6 @@
 //! Names: from the path in a schema to types, from wire names to fields and variants. The same path always has the same name.
 
-use crate::project::is_keyword;
+use crate::rust::is_keyword;
 
 /// The words of a wire name: `podCIDRs` is `pod`, `CIDRs`; `x-forwarded_for` is `x`, `forwarded`, `for`.
 fn words(name: &str) -> Vec<&str> {

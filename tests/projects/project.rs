@@ -5,8 +5,10 @@ use std::{fs, path::Path, process::Command};
 use cargo_operator::{
     crd::{self, Api},
     plan::Tree,
-    project::{Project, StateFile, version_module},
+    project::{Project, StateFile},
     render,
+    rust::version_module,
+    scaffold::Scaffold,
 };
 use serde_json::Value;
 
@@ -27,15 +29,17 @@ pub fn tree(name: &str, apis: &[Api], schema: &str, cleanup: impl Fn(usize) -> b
         "format = 1\nname = {name:?}\nruntime = {{ path = {:?} }}\ntool = \"0.1.0\"\nnamespaces = \"all\"\n",
         env!("CARGO_MANIFEST_DIR")
     );
+    let scaffold = Scaffold::named("reconciler").unwrap();
     for (at, api) in apis.iter().enumerate() {
         state += &format!(
-            "\n[[kind]]\nkind = {:?}\ngroup = {:?}\nspec = \"crds/{}.yaml\"\nversions = [{:?}]\nscaffold = \"reconciler\"\nschema = {schema:?}\ncleanup = {}\nowns = [{:?}]\n",
+            "\n[[kind]]\nkind = {:?}\ngroup = {:?}\nspec = \"crds/{}.yaml\"\nversions = [{:?}]\nscaffold = {:?}\nschema = {schema:?}\ncleanup = {}\nowns = [{:?}]\n",
             api.names.kind,
             api.group,
             api.name(),
             api.storage_version().name,
+            scaffold.name,
             cleanup(at),
-            render::example_child(api),
+            (scaffold.example_child)(api),
         );
     }
     let project = Project {

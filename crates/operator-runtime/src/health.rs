@@ -9,7 +9,7 @@ use std::{
 
 use tokio::time::{Instant, interval};
 
-use crate::progress::Progress;
+use crate::engine::progress::Progress;
 
 /// An executor whose tasks wait longer than this for their turn is stalled.
 const BEAT_WITHIN: Duration = Duration::from_secs(30);

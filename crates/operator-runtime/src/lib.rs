@@ -43,43 +43,30 @@
 
 #![warn(missing_docs)]
 
-mod cache;
-mod children;
 mod condition;
 mod context;
-mod controller;
-mod decode;
+mod engine;
 mod error;
-mod fan_out;
-mod finalizer;
 mod health;
-mod kind;
 mod leader;
 mod log;
 mod metrics;
-mod objects;
 mod operator;
 mod options;
-mod progress;
-mod reconciled;
-mod reconciler;
-mod reconciliation;
-mod related;
 mod server;
 mod settings;
 mod setup;
-mod watch;
+mod style;
 
 pub use condition::{Condition, Truth};
 pub use context::Context;
+pub use engine::{Changed, Reconciled};
 pub use error::{Error, Fatal, Result};
 pub use operator::{Operator, ShutdownHandle};
 pub use options::options_for_tests;
-pub use reconciled::Reconciled;
-pub use reconciler::Reconciler;
-pub use related::Changed;
 pub use settings::{LogFormat, Settings};
 pub use setup::{Controllers, Setup, Watches};
+pub use style::*;
 
 pub use kube::runtime::{
     controller::Action,

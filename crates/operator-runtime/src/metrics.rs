@@ -11,7 +11,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use crate::kind::GroupKind;
+use crate::engine::kind::GroupKind;
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct KindLabel {

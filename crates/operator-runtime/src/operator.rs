@@ -9,20 +9,22 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::{
-    controller::Wiring,
+    engine::{
+        controller::Wiring,
+        fan_out::FanOut,
+        kind::GroupKind,
+        progress::Progress,
+        reconciled::{Observers, Reconciled},
+        watch::Source,
+    },
     error::Fatal,
-    fan_out::FanOut,
     health::{Health, Role},
-    kind::GroupKind,
     leader::Election,
     log,
     metrics::Metrics,
-    progress::Progress,
-    reconciled::{Observers, Reconciled},
     server,
     settings::Settings,
     setup::{Build, Controllers, Setup, value},
-    watch::Source,
 };
 
 /// A program that runs controllers, one replica of it at a time.

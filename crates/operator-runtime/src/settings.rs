@@ -4,7 +4,7 @@ use std::{net::SocketAddr, num::NonZeroU16, time::Duration};
 
 use clap::{Args, ValueEnum};
 
-use crate::{error::Fatal, objects::Growth};
+use crate::{engine::objects::Growth, error::Fatal};
 
 // Not `///`: clap would show that text as the description of the program that flattens this.
 #[doc = concat!(

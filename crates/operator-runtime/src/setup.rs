@@ -13,11 +13,13 @@ use prometheus_client::registry::Registry;
 
 use crate::{
     Result,
-    controller::{self, Running, Wiring},
-    kind::{GroupKind, Kind, Scope},
+    engine::{
+        controller::{self, Running, Wiring},
+        kind::{GroupKind, Kind, Scope},
+    },
     metrics::Metrics,
-    reconciler::Reconciler,
     settings::Settings,
+    style::Reconciler,
 };
 
 type Values = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;

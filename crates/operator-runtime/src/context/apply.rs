@@ -16,10 +16,8 @@ use super::{
 };
 use crate::{
     Result,
-    children::Cached,
-    decode::forget_managers,
+    engine::{children::Cached, decode::forget_managers, kind::Scope},
     error::{Error, is_gone},
-    kind::Scope,
 };
 
 /// How often a write is tried on the newest version of a child that others change.

@@ -10,9 +10,11 @@ use serde_json::{Value, json};
 use super::{Context, Owned, drop_nulls, ownership};
 use crate::{
     Result,
+    engine::{
+        kind::{Kind, Scope},
+        related::holder,
+    },
     error::Error,
-    kind::{Kind, Scope},
-    related::holder,
 };
 
 /// What to do with an object that has no controller.

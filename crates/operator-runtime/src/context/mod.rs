@@ -25,9 +25,11 @@ use tokio::sync::watch;
 
 use crate::{
     Result,
-    children::Children,
+    engine::{
+        children::Children,
+        kind::{GroupKind, Kind},
+    },
     error::is_gone,
-    kind::{GroupKind, Kind},
 };
 
 use event::Reporter;

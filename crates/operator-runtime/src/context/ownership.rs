@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::related::is_applied_by;
+use crate::engine::related::is_applied_by;
 
 /// The fields that `manager` owns by applying the main resource; `None` if it owns none.
 pub(super) fn owned<'a>(live: &'a Value, manager: &str) -> Option<&'a Value> {

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tracing::debug;
 
 use super::{Context, drop_nulls, requests};
-use crate::{Result, decode::forget_managers, error::is_gone};
+use crate::{Result, engine::decode::forget_managers, error::is_gone};
 
 impl Context {
     /// Writes `status` as the status of `object`, unless it is the same already.

@@ -1,18 +1,35 @@
-//! `src/controllers/<kind>.rs` and `tests/<kind>.rs`: an example that is true for the schema of its kind.
+//! The scaffold `reconciler`: an asynchronous function that makes the cluster match an object, and requests what it wants. The example
+//! compiles for the schema of its kind.
 
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
+    Files, Scaffold, Subject,
     names::{Names, words},
-    status,
-    template::fill,
+    status, templates,
 };
 use crate::{
     crd::{Api, Scope, Version},
-    project::{Kind, Namespaces, State},
     rustfmt::literal,
     types::{Access, KindFacts},
+};
+
+pub(super) const RECONCILER: Scaffold = Scaffold {
+    name: "reconciler",
+    about: "A reconcile function for each kind",
+    register: "add",
+    // No `update`, as children are written by server-side apply alone (which needs `create` for an absent one), and no `delete`, as the
+    // garbage collector does it.
+    child_verbs: &["get", "list", "watch", "create", "patch"],
+    templates: templates![
+        "src/controllers/config_map.rs.j2",
+        "src/controllers/deployment.rs.j2",
+        "tests/config_map.rs.j2",
+        "tests/deployment.rs.j2",
+    ],
+    example_child,
+    files,
 };
 
 /// What the example keeps for each object.
@@ -71,8 +88,7 @@ impl Child {
     }
 }
 
-/// The kind of the example's child, as `owns` names it.
-pub fn example_child(api: &Api) -> &'static str {
+fn example_child(api: &Api) -> &'static str {
     match Child::of(api.storage_version()) {
         Child::Deployment => "apps/v1/Deployment",
         Child::ConfigMap => "v1/ConfigMap",
@@ -121,45 +137,40 @@ struct Context<'a> {
     child_namespace: String,
 }
 
-/// The texts of the controller and of its test. `sample` is an object of the kind.
-pub fn files(
-    state: &State,
-    kind: &Kind,
-    api: &Api,
-    facts: &KindFacts,
-    sample: Option<&Value>,
-) -> (String, String) {
-    let child = Child::of(api.storage_version());
+fn files(subject: &Subject<'_>) -> Files {
+    let child = Child::of(subject.api.storage_version());
     let fill_both = |names: Names| {
-        let context = context(state, kind, api, facts, sample, names);
-        (
-            fill(&format!("src/controllers/{}", child.template()), &context),
-            fill(&format!("tests/{}", child.template()), &context),
-        )
+        let context = json!(context(subject, names));
+        let fill = |folder| (subject.fill)(&format!("{folder}/{}", child.template()), &context);
+        (fill("src/controllers"), fill("tests"))
     };
     // with names that are none of the kind's, the texts have those of the templates alone
     let (controller, test) = fill_both(Names::placeholders());
     let words = words(&controller).chain(words(&test)).collect();
-    fill_both(Names::of(&state.name, kind, api, facts, &words))
+    let (controller, test) = fill_both(Names::of(subject, &words));
+    Files {
+        controller,
+        test,
+        writes_status: writes_status(subject),
+    }
 }
 
-fn context<'a>(
-    state: &'a State,
-    kind: &Kind,
-    api: &Api,
-    facts: &KindFacts,
-    sample: Option<&Value>,
-    names: Names,
-) -> Context<'a> {
-    let project = &*state.name;
+fn context<'a>(subject: &Subject<'a>, names: Names) -> Context<'a> {
+    let Subject {
+        operator: project,
+        api,
+        facts,
+        sample,
+        ..
+    } = *subject;
     let version = api.storage_version();
     let var = names.var;
     let image = facts
         .access(&["spec", "image"])
         .filter(|found| found.rust_type == "String");
-    let namespace = match &state.namespaces {
-        Namespaces::All => "server.namespace()",
-        Namespaces::Own | Namespaces::Listed(_) => "support::NAMESPACES[0]",
+    let namespace = match subject.in_namespaces {
+        false => "server.namespace()",
+        true => "support::NAMESPACES[0]",
     };
     let (scope_api, child_namespace) = match api.scope {
         Scope::Namespaced => (
@@ -179,7 +190,7 @@ fn context<'a>(
         test: names.module.trim_end_matches('_').to_owned(),
         module: names.module,
         version: names.version,
-        cleanup: kind.cleanup,
+        cleanup: subject.cleanup,
         finalizer: format!("{}/{project}", api.group),
         status: is_written,
         status_read: status.read,
@@ -215,9 +226,16 @@ fn context<'a>(
     }
 }
 
-/// Whether the example writes a status.
-pub fn writes_status(version: &Version, facts: &KindFacts, sample: Option<&Value>) -> bool {
-    status::example(Child::of(version), version, facts, sample, "").is_some()
+fn writes_status(subject: &Subject<'_>) -> bool {
+    let version = subject.api.storage_version();
+    status::example(
+        Child::of(version),
+        version,
+        subject.facts,
+        subject.sample,
+        "",
+    )
+    .is_some()
 }
 
 /// Where the wanted number of replicas stands.

@@ -21,17 +21,19 @@ use tokio::time::Instant;
 use tracing::{debug, warn};
 
 use crate::{
-    cache::{Cache, Change},
     context::{Controlling, place},
-    decode::{Decoded, Undecodable},
+    engine::{
+        cache::{Cache, Change},
+        decode::{Decoded, Undecodable},
+        fan_out::Listeners,
+        kind::Kind,
+        reconciliation::Reconciliations,
+        related::{Changed, Related, controller_of},
+    },
     error::WatchMessage,
-    fan_out::Listeners,
     health::Health,
-    kind::Kind,
-    reconciler::Reconciler,
-    reconciliation::Reconciliations,
-    related::{Changed, Related, controller_of},
     settings::Settings,
+    style::Reconciler,
 };
 
 /// Bounds what a list holds in memory at once.

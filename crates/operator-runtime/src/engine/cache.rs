@@ -16,7 +16,7 @@ use kube::{
     },
 };
 
-use crate::decode::{Decoded, Undecodable};
+use crate::engine::decode::{Decoded, Undecodable};
 
 /// What an event means for the controller.
 #[derive(Debug)]

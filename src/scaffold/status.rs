@@ -3,7 +3,7 @@
 use operator_schema::{Schema, apply_defaults};
 use serde_json::{Map, Value, json};
 
-use super::controller::Child;
+use super::reconciler::Child;
 use crate::{
     crd::Version,
     types::{Access, KindFacts, StatusFacts, Wrapped},

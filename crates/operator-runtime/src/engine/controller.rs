@@ -20,23 +20,25 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
 use crate::{
-    cache::Cache,
-    children::Children,
     context::{Controlling, Owned},
+    engine::{
+        cache::Cache,
+        children::Children,
+        fan_out::FanOut,
+        finalizer,
+        kind::{GroupKind, Kind, Scope},
+        objects::Objects,
+        reconciled::Observers,
+        reconciliation::{self, Reconciliations},
+        related::{Changed, Related, controller_of},
+        watch,
+    },
     error::panic_message,
-    fan_out::FanOut,
-    finalizer,
     health::Health,
-    kind::{GroupKind, Kind, Scope},
     metrics::Metrics,
-    objects::Objects,
-    reconciled::Observers,
-    reconciler::Reconciler,
-    reconciliation::{self, Reconciliations},
-    related::{Changed, Related, controller_of},
     settings::Settings,
     setup::Watches,
-    watch,
+    style::Reconciler,
 };
 
 /// How long reconciliations wait for the lists of owned kinds. A list that fails for longer, as for want of permissions, costs a read of

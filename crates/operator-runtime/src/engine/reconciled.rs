@@ -10,8 +10,8 @@ use kube::{Resource, ResourceExt};
 use tracing::warn;
 
 use crate::{
+    engine::kind::GroupKind,
     error::{Error, panic_message},
-    kind::GroupKind,
 };
 
 /// One reconciliation that ended, as [`Operator::on_reconciled`](crate::Operator::on_reconciled) reports it.

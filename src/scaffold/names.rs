@@ -4,11 +4,8 @@ use std::collections::HashSet;
 
 use proc_macro2::{TokenStream, TokenTree};
 
-use crate::{
-    crd::Api,
-    project::{Kind, is_keyword, module_name, version_module},
-    types::KindFacts,
-};
+use super::Subject;
+use crate::rust::{is_keyword, module_name, version_module};
 
 /// What a kind is called in its controller and in its test.
 pub struct Names {
@@ -44,14 +41,9 @@ impl Names {
     }
 
     /// Those of a kind, where the templates use `words`.
-    pub fn of(
-        project: &str,
-        kind: &Kind,
-        api: &Api,
-        facts: &KindFacts,
-        words: &HashSet<String>,
-    ) -> Self {
-        let root = &facts.root;
+    pub fn of(subject: &Subject<'_>, words: &HashSet<String>) -> Self {
+        let api = subject.api;
+        let root = &subject.facts.root;
         let mut name = root.clone();
         while words.contains(&name) {
             name += "Object";
@@ -64,8 +56,8 @@ impl Names {
             false => (OBJECT.to_owned(), OBJECTS.to_owned()),
         };
         Self {
-            crate_name: project.replace('-', "_"),
-            module: kind.module_name(),
+            crate_name: subject.operator.replace('-', "_"),
+            module: subject.module.clone(),
             version: version_module(&api.storage_version().name),
             import: match name == *root {
                 true => name.clone(),

@@ -17,7 +17,7 @@ use serde::{
 };
 use serde_json::{Value, value::RawValue};
 
-use crate::kind::{GroupKind, Scope};
+use crate::engine::kind::{GroupKind, Scope};
 
 /// An object of a kind that a controller watches and does not own, as it changed or went.
 #[derive(Clone, Debug)]

@@ -11,7 +11,7 @@ use kube::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Result, context::Context, related::Changed};
+use crate::{Result, context::Context, engine::related::Changed};
 
 /// Brings the cluster to the state that an object of one kind asks for.
 pub trait Reconciler: Send + Sync + 'static {

@@ -16,7 +16,7 @@ use std::{
 use kube::{api::ObjectMeta, runtime::watcher::Event};
 use serde_json::Value;
 
-use crate::related::{self, Related, compact, controller, holder};
+use crate::engine::related::{self, Related, compact, controller, holder};
 
 /// A namespace, if the kind has one, and a name.
 type Key = (Option<String>, String);

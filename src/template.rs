@@ -5,35 +5,12 @@ use std::sync::LazyLock;
 use serde::Serialize;
 use tera::{Context, Tera};
 
-use crate::project::ResourceError;
-
-/// Why a project can't be rendered.
-#[derive(Debug, thiserror::Error)]
-pub enum RenderError {
-    #[error(transparent)]
-    Resource(#[from] ResourceError),
-    #[error(transparent)]
-    Manifests(#[from] crate::manifests::Error),
-    #[error(
-        "operator.toml names the version `{version}` of {kind}, and its spec has no such version"
-    )]
-    Version { kind: String, version: String },
-}
-
-impl RenderError {
-    pub fn help(&self) -> String {
-        match self {
-            Self::Resource(error) => error.help(),
-            Self::Manifests(_) => "please report it: this is an error of cargo-operator".into(),
-            Self::Version { .. } => "take it out of `versions` in operator.toml".into(),
-        }
-    }
-}
+use crate::scaffold::Scaffold;
 
 macro_rules! templates {
     ($($path:literal),* $(,)?) => {
-        /// All templates, by their paths under `templates/`.
-        const TEMPLATES: &[(&str, &str)] = &[$(($path, include_str!(concat!("../../templates/", $path)))),*];
+        /// The templates of every project, by their paths under `templates/`. Each scaffold has its own.
+        const TEMPLATES: &[(&str, &str)] = &[$(($path, include_str!(concat!("../templates/", $path)))),*];
     };
 }
 
@@ -51,29 +28,25 @@ templates! {
     "crds/starter.yaml.j2",
     "deny.toml",
     "src/api/mod.rs.j2",
-    "src/controllers/config_map.rs.j2",
-    "src/controllers/deployment.rs.j2",
     "src/controllers/mod.rs.j2",
     "src/lib.rs.j2",
     "src/main.rs.j2",
-    "tests/config_map.rs.j2",
-    "tests/deployment.rs.j2",
     "tests/generated.rs.j2",
     "tests/faults.rs.j2",
     "tests/support/flags.rs",
     "tests/support/mod.rs.j2",
 }
 
+fn templates() -> impl Iterator<Item = (&'static str, &'static str)> {
+    let of_scaffolds = Scaffold::all().flat_map(|scaffold| scaffold.templates);
+    TEMPLATES.iter().chain(of_scaffolds).copied()
+}
+
 static TERA: LazyLock<Tera> = LazyLock::new(|| {
     let mut tera = Tera::new();
     tera.autoescape_on(Vec::<&str>::new());
-    tera.add_raw_templates(
-        TEMPLATES
-            .iter()
-            .copied()
-            .filter(|(path, _)| path.ends_with(".j2")),
-    )
-    .expect("a test loads every template");
+    tera.add_raw_templates(templates().filter(|(path, _)| path.ends_with(".j2")))
+        .expect("a test loads every template");
     tera
 });
 
@@ -88,10 +61,9 @@ pub fn fill(path: &str, context: &impl Serialize) -> String {
 
 /// The text of a template without values.
 pub fn plain(path: &str) -> &'static str {
-    TEMPLATES
-        .iter()
+    templates()
         .find(|(name, _)| *name == path)
-        .map(|(_, text)| *text)
+        .map(|(_, text)| text)
         .expect("the table has it")
 }
 
@@ -152,9 +124,8 @@ mod tests {
             &mut found,
         );
         assert_eq!(
-            TEMPLATES
-                .iter()
-                .map(|(path, _)| path.to_string())
+            templates()
+                .map(|(path, _)| path.to_owned())
                 .collect::<BTreeSet<_>>(),
             found
         );

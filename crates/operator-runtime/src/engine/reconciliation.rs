@@ -19,13 +19,15 @@ use tracing::{Instrument, debug, info_span, warn};
 use crate::{
     Result,
     context::{Context, Controlling, place, requests},
-    decode::{forget_managers, read},
+    engine::{
+        decode::{forget_managers, read},
+        finalizer::{Step, step},
+        objects::Objects,
+        reconciled::Observers,
+    },
     error::{Error, is_gone, panic_message},
-    finalizer::{Step, step},
     metrics::KindMetrics,
-    objects::Objects,
-    reconciled::Observers,
-    reconciler::Reconciler,
+    style::Reconciler,
 };
 
 /// Only a net below the watch, which delivers the newer version.

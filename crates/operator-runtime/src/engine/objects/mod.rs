@@ -20,7 +20,7 @@ use tokio::{sync::Notify, time::Instant};
 
 pub(crate) use self::backoff::Growth;
 use self::state::ObjectState;
-use crate::decode::Undecodable;
+use crate::engine::decode::Undecodable;
 
 /// The objects of a controller that are not idle.
 pub(crate) struct Objects<K: Resource<DynamicType = ()> + 'static> {

@@ -17,7 +17,7 @@ use kube::{Resource, core::ApiResource, runtime::watcher::Event};
 use prometheus_client::metrics::counter::Counter;
 use tokio::{sync::mpsc, task::JoinSet};
 
-use crate::{
+use crate::engine::{
     kind::GroupKind,
     related::{Related, Watched},
     watch::{Source, map},

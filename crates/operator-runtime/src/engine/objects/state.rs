@@ -6,7 +6,7 @@ use kube::{Resource, ResourceExt, runtime::controller::Action};
 use tokio::time::Instant;
 
 use super::Growth;
-use crate::decode::Undecodable;
+use crate::engine::decode::Undecodable;
 
 /// An object that is idle, as most are, needs none of it.
 pub(super) struct ObjectState<K> {

@@ -1,0 +1,19 @@
+//! What runs a controller: watches and caches, the queue of reconciliations, and what is kept of each object. It knows a controller by its
+//! trait alone, and nothing here is public but what reports name.
+
+pub(crate) mod cache;
+pub(crate) mod children;
+pub(crate) mod controller;
+pub(crate) mod decode;
+pub(crate) mod fan_out;
+pub(crate) mod finalizer;
+pub(crate) mod kind;
+pub(crate) mod objects;
+pub(crate) mod progress;
+pub(crate) mod reconciled;
+pub(crate) mod reconciliation;
+pub(crate) mod related;
+pub(crate) mod watch;
+
+pub use reconciled::Reconciled;
+pub use related::Changed;

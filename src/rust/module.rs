@@ -1,0 +1,24 @@
+//! The modules of kinds and of their versions.
+
+use heck::ToSnakeCase;
+
+use super::is_keyword;
+
+/// Names that the module of a kind cannot have, because the files that declare it use them.
+pub const USED_MODULES: [&str; 3] = ["faults", "generated", "operator_runtime"];
+
+/// The module of a kind, unless operator.toml names another: that of `HTTPRoute` is `http_route`.
+pub fn module_name(kind: &str) -> String {
+    let name = kind.to_snake_case();
+    if is_keyword(&name) || USED_MODULES.contains(&name.as_str()) {
+        name + "_"
+    } else {
+        name
+    }
+}
+
+/// The module of a version: that of `v1-alpha` is `v1_alpha`.
+pub fn version_module(version: &str) -> String {
+    let name = version.replace('-', "_");
+    if is_keyword(&name) { name + "_" } else { name }
+}

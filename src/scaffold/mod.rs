@@ -1,0 +1,116 @@
+//! The scaffolds: the styles in which the controller of a kind is written. All that depends on the style of a kind is in its row.
+
+mod names;
+mod reconciler;
+mod status;
+
+use std::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+use serde_json::Value;
+
+use crate::{crd::Api, types::KindFacts};
+
+/// All scaffolds; the first one is the default.
+const ROWS: &[Scaffold] = &[reconciler::RECONCILER];
+
+/// Templates with their paths under `templates/`.
+macro_rules! templates {
+    ($($path:literal),* $(,)?) => {
+        &[$(($path, include_str!(concat!("../../templates/", $path)))),*]
+    };
+}
+use templates;
+
+/// A style: a trait of `operator-runtime` that the user implements, and the files that a new kind begins with.
+pub struct Scaffold {
+    /// As in `scaffold` of operator.toml and on the command line.
+    pub name: &'static str,
+    /// What the user writes, as help shows it.
+    pub about: &'static str,
+    /// The method of `operator_runtime::Controllers` that takes the controller's `setup`.
+    pub register: &'static str,
+    /// What the operator does with the children of a kind, as verbs of its role.
+    pub child_verbs: &'static [&'static str],
+    /// The templates of its files, by their paths under `templates/`.
+    pub templates: &'static [(&'static str, &'static str)],
+    /// The kind of the example's child, as `owns` names it.
+    pub example_child: fn(&Api) -> &'static str,
+    /// The files of a new kind.
+    pub files: fn(&Subject<'_>) -> Files,
+}
+
+/// A kind that has a controller, with what its files depend on.
+pub struct Subject<'a> {
+    /// The name of the project.
+    pub operator: &'a str,
+    /// The kind's module.
+    pub module: String,
+    /// Whether the operator watches some namespaces and not all.
+    pub in_namespaces: bool,
+    /// Whether the controller has a `cleanup`.
+    pub cleanup: bool,
+    pub api: &'a Api,
+    /// Of the storage version.
+    pub facts: &'a KindFacts,
+    /// An object of the kind.
+    pub sample: Option<&'a Value>,
+    /// Fills the template of this path with values.
+    pub fill: fn(&str, &Value) -> String,
+}
+
+/// The files of a kind that the user owns.
+pub struct Files {
+    /// `src/controllers/<kind>.rs`.
+    pub controller: String,
+    /// `tests/<kind>.rs`.
+    pub test: String,
+    /// Whether the example writes the status of its objects.
+    pub writes_status: bool,
+}
+
+impl Scaffold {
+    /// All scaffolds; the first one is the default.
+    pub fn all() -> impl Iterator<Item = &'static Self> {
+        ROWS.iter()
+    }
+
+    /// The scaffold of this name.
+    pub fn named(name: &str) -> Option<&'static Self> {
+        Self::all().find(|scaffold| scaffold.name == name)
+    }
+}
+
+impl PartialEq for Scaffold {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl fmt::Debug for Scaffold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+impl Serialize for Scaffold {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.name)
+    }
+}
+
+impl<'de> Deserialize<'de> for &'static Scaffold {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        const NAMES: [&str; ROWS.len()] = {
+            let mut names = [""; ROWS.len()];
+            let mut index = 0;
+            while index < names.len() {
+                names[index] = ROWS[index].name;
+                index += 1;
+            }
+            names
+        };
+        let name = String::deserialize(deserializer)?;
+        Scaffold::named(&name).ok_or_else(|| D::Error::unknown_variant(&name, &NAMES))
+    }
+}
