@@ -9,8 +9,8 @@ use std::{
 
 use cargo_operator::{
     crd::{self, Api},
-    project::SchemaMode,
     types,
+    types::SchemaMode,
 };
 
 fn sorted(folder: &Path) -> Vec<PathBuf> {

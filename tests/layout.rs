@@ -7,7 +7,10 @@ use std::{
     process::{Command, Stdio},
 };
 
-use cargo_operator::{crd, project::SchemaMode, types};
+use cargo_operator::{
+    crd,
+    types::{self, SchemaMode},
+};
 use serde_json::{Value, json};
 
 /// Of a DNS label: kinds, plurals, versions, parts of a group.

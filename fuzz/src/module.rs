@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use cargo_operator::{
     crd::{Api, Version},
-    project::SchemaMode,
+    types::SchemaMode,
     types,
 };
 use syn::{Fields, Item};

@@ -10,11 +10,11 @@ use super::{failure::Failure, starter};
 use crate::{
     crd::{self, Api, ReadError},
     disk,
-    project::{IMAGE_HELP, Kind, SchemaMode},
+    project::{IMAGE_HELP, Kind},
     rust::module_name,
     scaffold::Scaffold,
     terminal::Terminal,
-    types,
+    types::{self, SchemaMode},
 };
 
 /// In place of the path of a definition that is made here.
@@ -42,7 +42,7 @@ pub struct Chosen {
     pub cleanup: bool,
     /// How `crd()` of the types comes about [default: derive, or embed for a large schema]
     #[arg(long, value_enum, value_name = "MODE")]
-    pub schema: Option<Mode>,
+    pub schema: Option<SchemaMode>,
     /// The module's name where the kind's own is taken
     #[arg(long = "as", value_name = "NAME")]
     pub module: Option<String>,
@@ -53,23 +53,6 @@ fn scaffolds() -> impl TypedValueParser<Value = &'static Scaffold> {
     let names =
         Scaffold::all().map(|scaffold| PossibleValue::new(scaffold.name).help(scaffold.about));
     PossibleValuesParser::new(names).try_map(|name| Scaffold::named(&name).ok_or("no scaffold"))
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Mode {
-    /// Attributes of kube-derive and schemars
-    Derive,
-    /// The spec's own schema inside the module
-    Embed,
-}
-
-impl From<Mode> for SchemaMode {
-    fn from(mode: Mode) -> Self {
-        match mode {
-            Mode::Derive => Self::Derive,
-            Mode::Embed => Self::Embed,
-        }
-    }
 }
 
 /// Why the kinds that were asked for can't be had.
@@ -301,7 +284,7 @@ pub fn kind(api: &Api, chosen: &Chosen, present: &[Kind]) -> Result<Kind, Failur
     };
     kind.versions = versions(api, &kind, &chosen.versions)?;
     kind.schema = match chosen.schema {
-        Some(mode) => mode.into(),
+        Some(mode) => mode,
         None => types::mode(kind.versions.iter().filter_map(|name| api.version(name))),
     };
     if let Some(scaffold) = scaffold {

@@ -9,7 +9,7 @@ use super::{
     Exit,
     evolve::Evolution,
     failure::Failure,
-    kinds::{self, KindError, Mode},
+    kinds::{self, KindError},
     mend::mend,
     planning::placed,
     resolve::Resolve,
@@ -24,7 +24,7 @@ use crate::{
     rust::{module_name, version_module},
     rustfmt,
     terminal::Terminal,
-    types,
+    types::{self, SchemaMode},
 };
 
 /// Prints the Rust types of definitions, self-contained: they need kube, k8s-openapi (schemars), schemars, serde and serde_json
@@ -45,7 +45,7 @@ pub struct Args {
     version: Option<String>,
     /// How `crd()` of the types comes about
     #[arg(long, value_enum, default_value = "derive", value_name = "MODE")]
-    schema: Mode,
+    schema: SchemaMode,
     /// Writes a file for each kind into this folder, in place of standard output
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,

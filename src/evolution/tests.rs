@@ -6,8 +6,8 @@ use std::collections::HashSet;
 use super::{Change, Difference, Party, Side, Verdict, differences};
 use crate::{
     crd::{self, Api},
-    project::SchemaMode,
     types,
+    types::SchemaMode,
 };
 
 const DEFINITION: &str = "apiVersion: apiextensions.k8s.io/v1

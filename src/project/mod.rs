@@ -18,7 +18,7 @@ pub use marker::is_marked;
 pub use misnamed::{Misnamed, misnamed};
 pub use read::{Read, ReadVerb};
 pub use resource::{ResourceError, ResourceType, resolve};
-pub use state::{FORMAT, Kind, Namespaces, Rule, Runtime, SchemaMode, Source, State, ToolSource};
+pub use state::{FORMAT, Kind, Namespaces, Rule, Runtime, Source, State, ToolSource};
 pub use state_file::StateFile;
 
 use std::collections::BTreeSet;

@@ -1,8 +1,8 @@
 //! What `operator.toml` has: the project and its kinds.
 
 use super::read::Read;
-use crate::{rust::module_name, scaffold::Scaffold};
-use serde::{Deserialize, Serialize};
+use crate::{rust::module_name, scaffold::Scaffold, types::SchemaMode};
+use serde::Deserialize;
 
 /// The format of `operator.toml` that this tool writes.
 pub const FORMAT: u32 = 1;
@@ -166,17 +166,6 @@ pub enum Source {
     Own,
     /// Another operator's: the project has Rust types of it, and never installs it.
     Foreign,
-}
-
-/// How `crd()` of a type comes about.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum SchemaMode {
-    /// By kube-derive and schemars.
-    #[default]
-    Derive,
-    /// The spec's own schema is part of the module.
-    Embed,
 }
 
 /// A rule of a Role (<https://kubernetes.io/docs/reference/access-authn-authz/rbac/>).

@@ -7,8 +7,9 @@ use toml_edit::{Array, DocumentMut, Item, Table, value};
 use super::{
     check::StateError,
     marker::is_marked,
-    state::{FORMAT, Kind, SchemaMode, State, ToolSource},
+    state::{FORMAT, Kind, State, ToolSource},
 };
+use crate::types::SchemaMode;
 
 /// `operator.toml` as text that keeps what people wrote, beside its reading.
 #[derive(Clone, Debug)]

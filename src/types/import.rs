@@ -9,8 +9,8 @@ use super::{
     schema,
 };
 use crate::{
-    project::SchemaMode,
     rustfmt::{import, width},
+    types::SchemaMode,
 };
 
 /// Only what the module uses.

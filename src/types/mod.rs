@@ -30,13 +30,12 @@ mod validation;
 
 use carry::Carried;
 pub use facts::{Access, ConditionsFacts, KindFacts, StatusFacts, Wrapped};
-pub use mode::mode;
+pub use mode::{SchemaMode, mode};
 pub use record::{Retype, retyped};
 
 use crate::{
     crd::{Api, Version},
     diagnostic::Diagnostic,
-    project::SchemaMode,
 };
 
 /// The types of one version of a kind.

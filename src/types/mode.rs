@@ -1,7 +1,21 @@
 //! Which mode a kind gets that is added without one.
 
 use super::feature::walk;
-use crate::{crd::Version, project::SchemaMode};
+use clap::ValueEnum;
+use serde::{Deserialize, Serialize};
+
+use crate::crd::Version;
+
+/// Where the schema of `crd()` comes from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
+#[serde(rename_all = "lowercase")]
+pub enum SchemaMode {
+    /// Attributes of kube-derive and schemars
+    #[default]
+    Derive,
+    /// The spec's own schema inside the module
+    Embed,
+}
 
 /// Where the types of that many schema nodes derive `JsonSchema`, each `cargo check` takes a second of CPU more than where they embed
 /// it; docs/operator-toml.md has the measurements.

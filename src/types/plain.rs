@@ -8,8 +8,8 @@ use super::{
     schema,
 };
 use crate::{
-    project::SchemaMode,
     rustfmt::{associated, bracketed, derive, head, impl_head, into, literal, put_json},
+    types::SchemaMode,
 };
 
 /// Puts the root behind `text`, as a plain struct with the impls that kube-derive would have written. Its definition may be most of the

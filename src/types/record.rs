@@ -19,7 +19,7 @@ use super::{
     graph::{Definition, Field, Shape, TypeGraph, Variant},
     render::Writer,
 };
-use crate::project::SchemaMode;
+use crate::types::SchemaMode;
 
 /// A field that stays where it was, and whose type is another one; or a value of an enum, whose variant is.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -25,8 +25,8 @@ use super::{
     schema::derived_schema,
 };
 use crate::{
-    project::SchemaMode,
     rustfmt::{Written, alias, attribute, derive, empty_struct, head, literal},
+    types::SchemaMode,
 };
 
 pub fn module(graph: &TypeGraph, root: &Root, mode: SchemaMode, carried: &Carried) -> String {

@@ -14,8 +14,8 @@ use super::{
 };
 use crate::{
     crd::{Api, Deprecation, PrinterColumn, Scope, Version},
-    project::SchemaMode,
     rustfmt::{call, literal},
+    types::SchemaMode,
 };
 
 /// How the root is written.

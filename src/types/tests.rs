@@ -4,7 +4,7 @@ mod growth;
 use super::{module, name};
 use crate::{
     crd::{self, Api},
-    project::SchemaMode,
+    types::SchemaMode,
 };
 
 /// The definition `Widget` whose root has these properties, in YAML at ten columns.

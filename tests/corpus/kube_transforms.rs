@@ -1,6 +1,9 @@
 //! `crd()` of a root that derives `CustomResource` passes through kube's transforms, which must leave the schema as it is defined.
 
-use cargo_operator::{crd, project::SchemaMode, types};
+use cargo_operator::{
+    crd,
+    types::{self, SchemaMode},
+};
 use kube::core::schema::{OptionalEnum, OptionalIntOrString, StructuralSchemaRewriter};
 use schemars::{
     Schema,

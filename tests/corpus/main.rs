@@ -8,7 +8,7 @@ mod shapes;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cargo_operator::{project::SchemaMode, types};
+use cargo_operator::types::{self, SchemaMode};
 use serde_json::Value;
 
 use definitions::corpus;

@@ -9,8 +9,8 @@ use std::{
 
 use cargo_operator::{
     crd::{self, Api, Version},
-    project::SchemaMode,
     types,
+    types::SchemaMode,
 };
 use operator_schema::{Objects, Schema, SchemaOrBool, apply_defaults};
 use serde_json::{Value, json};

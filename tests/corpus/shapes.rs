@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use cargo_operator::{project::SchemaMode, types};
+use cargo_operator::types::{self, SchemaMode};
 use serde_json::Value;
 
 use crate::definitions::corpus;

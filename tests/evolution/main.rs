@@ -9,8 +9,8 @@ use std::{collections::BTreeMap, fs, path::Path};
 use cargo_operator::{
     crd::{self, Api},
     evolution::{Change, Difference, Party, Verdict, What, differences},
-    project::SchemaMode,
     types,
+    types::SchemaMode,
 };
 use judge::Witnesses;
 use proptest::prelude::*;

@@ -5,8 +5,8 @@ use std::{fs, path::PathBuf};
 
 use cargo_operator::{
     crd::{self, Api},
-    project::SchemaMode,
     types,
+    types::SchemaMode,
 };
 use kube::{
     Api as Resources,

@@ -3,7 +3,7 @@
 use super::{definition, snapshot, widget};
 use crate::{
     crd,
-    project::SchemaMode,
+    types::SchemaMode,
     types::{module, retyped},
 };
 
