@@ -121,10 +121,16 @@ impl Open {
         };
         let files = tree.0.iter_mut();
         let seeds = files.filter(|(path, file)| file.owner == Owner::User && is_seed(path));
-        let mut seeds: Vec<&mut String> = seeds.map(|(_, file)| &mut file.text).collect();
-        let texts = seeds.iter_mut().map(|text| std::mem::take(*text)).collect();
-        for (text, formatted) in seeds.into_iter().zip(disk::format_rust(&self.root, texts)) {
-            *text = formatted;
+        let mut seeds: Vec<(&str, &mut String)> = seeds
+            .map(|(path, file)| (path.as_str(), &mut file.text))
+            .collect();
+        let texts: Vec<_> = seeds
+            .iter()
+            .map(|(path, text)| (*path, text.as_str()))
+            .collect();
+        let formatted = disk::format_rust(&self.root, &texts);
+        for ((_, text), formatted) in seeds.iter_mut().zip(formatted) {
+            **text = formatted;
         }
         tree
     }
