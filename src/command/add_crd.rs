@@ -66,7 +66,6 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         next: "cargo test".into(),
         cure: Cure::SameCommand,
         // what `regenerate` does beside, for the other kinds, is not done
-        settled: None,
         warnings: 0,
     };
     args.view.finish(&outcome, terminal)

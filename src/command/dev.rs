@@ -249,7 +249,7 @@ fn of(open: &Open, terminal: &Terminal) -> Result<Project, Failure> {
             Namespaces::Listed(names) => names.clone(),
         },
         is_stale: {
-            let (plan, _seen) = open.plan(open.render(terminal)?.tree)?;
+            let plan = open.plan(open.render(terminal)?.tree)?;
             !plan.changes.is_empty() || !plan.conflicts.is_empty()
         },
     })

@@ -53,7 +53,6 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             None => "cargo operator gen-manifests --image NAME:TAG".into(),
         },
         cure: Cure::SameCommand,
-        settled: None,
         warnings: 0,
     };
     args.view.finish(&outcome, terminal)

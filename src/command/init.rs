@@ -74,7 +74,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let mut rendered = open.render(terminal)?;
     rendered.diagnostics.extend(open.no_image());
     let warnings = open.warnings(&rendered);
-    let (plan, settled) = open.plan(rendered.tree)?;
+    let plan = open.plan(rendered.tree)?;
     let kinds = open.apis.len();
     let mut controlled = open.state.state.kinds.iter();
     let next = match controlled.any(|kind| kind.scaffold.is_some()) {
@@ -98,7 +98,6 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         },
         next: format!("cd {} && cargo {next}", open.root.display()),
         cure: Cure::SameCommand,
-        settled,
         warnings,
     };
     args.view.finish(&outcome, terminal)

@@ -10,8 +10,8 @@ use super::{
 use crate::{
     crd::Api,
     diagnostic::{Code, Diagnostic, Place, Report, Severity},
-    disk::{self, Seen},
-    plan::{self, Note, Ours, Plan, Resolution, Tree},
+    disk,
+    plan::{self, Note, Ours, Plan, Tree},
     project::{Kind, Owner, Project, Source, is_marked},
     render::{self, RenderError, Rendered, SPECS},
     terminal::Terminal,
@@ -49,22 +49,9 @@ impl Open {
         self.lock.files.keys().filter(is_removed).cloned().collect()
     }
 
-    /// The plan that makes the disk so, with the state and the specs themselves; and what the project is then, if nothing is left to say.
-    pub fn plan(&self, tree: Tree) -> Result<(Plan, Option<Seen>), Failure> {
-        let paths = self.paths(&tree);
-        let ours = disk::read_tree(&self.root, paths.iter().cloned())?;
-        let plan = self.plan_from(&ours, tree, |_| true)?;
-        let is_settled = plan.conflicts.is_empty() && plan.notes.is_empty();
-        let seen = (is_settled && self.resolution == Resolution::default()).then(|| {
-            let ours = paths.iter().map(|path| (path.as_str(), ours.get(path)));
-            let inputs = self.inputs.iter().map(|(path, text)| (path, Some(text)));
-            let changes = plan.changes.iter();
-            let changes = changes.map(|change| (&change.path, change.after.as_ref()));
-            let texts = inputs.chain(changes);
-            let texts = texts.map(|(path, text)| (path.as_str(), text.map(String::as_str)));
-            ours.chain(texts).collect()
-        });
-        Ok((plan, seen))
+    /// The plan that makes the disk so, with the state and the specs themselves.
+    pub fn plan(&self, tree: Tree) -> Result<Plan, Failure> {
+        self.plan_for(tree, |_| true)
     }
 
     /// The plan for some of the files.
@@ -121,10 +108,16 @@ impl Open {
         };
         let files = tree.0.iter_mut();
         let seeds = files.filter(|(path, file)| file.owner == Owner::User && is_seed(path));
-        let mut seeds: Vec<&mut String> = seeds.map(|(_, file)| &mut file.text).collect();
-        let texts = seeds.iter_mut().map(|text| std::mem::take(*text)).collect();
-        for (text, formatted) in seeds.into_iter().zip(disk::format_rust(&self.root, texts)) {
-            *text = formatted;
+        let mut seeds: Vec<(&str, &mut String)> = seeds
+            .map(|(path, file)| (path.as_str(), &mut file.text))
+            .collect();
+        let texts: Vec<_> = seeds
+            .iter()
+            .map(|(path, text)| (*path, text.as_str()))
+            .collect();
+        let formatted = disk::format_rust(&self.root, &texts);
+        for ((_, text), formatted) in seeds.iter_mut().zip(formatted) {
+            **text = formatted;
         }
         tree
     }

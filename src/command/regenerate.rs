@@ -10,7 +10,7 @@ use super::{
     touch,
     view::{Cure, Outcome, View},
 };
-use crate::{disk, plan::Resolution, terminal::Terminal};
+use crate::{plan::Resolution, terminal::Terminal};
 
 /// Brings everything generated up to date with operator.toml, the specs and this version of the tool
 #[derive(clap::Args)]
@@ -27,15 +27,8 @@ pub struct Args {
 
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let entered = Entered::at(&args.place, args.view.mend(), terminal)?;
-    let resolution = Resolution::from(args.resolve);
-    if resolution == Resolution::default()
-        && let Some(warnings) = disk::as_seen(&entered.root)
-        && let Some(exit) = args.view.at_rest(warnings, terminal)
-    {
-        return Ok(exit);
-    }
     let mut open = Open::read(entered, terminal)?;
-    open.resolution = resolution;
+    open.resolution = Resolution::from(args.resolve);
     for index in 0..open.apis.len() {
         open.follow_versions(index, &[])?;
         open.follow_scaffold(index)?;
@@ -44,7 +37,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         .set_tool(env!("CARGO_PKG_VERSION"), &own_source());
     let rendered = open.render(terminal)?;
     let warnings = open.warnings(&rendered);
-    let (plan, settled) = open.plan(rendered.tree)?;
+    let plan = open.plan(rendered.tree)?;
     let (mut reports, standing) = open.reports(rendered.diagnostics, &plan);
     let evolution = Evolution::of(&open, &plan, args.allow);
     reports.extend(evolution.warnings());
@@ -62,7 +55,6 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         summary: format!("{}: regenerated", open.state.state.name),
         next: "cargo test".into(),
         cure: Cure::Regenerate,
-        settled,
         warnings,
     };
     args.view.finish(&outcome, terminal)

@@ -177,7 +177,6 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             true => "add the modules to the crate with `#[rustfmt::skip] pub mod`, as names are too long for rustfmt".into(),
         },
         cure: Cure::Types,
-        settled: None,
         warnings: 0,
     };
     args.view.finish(&outcome, terminal)

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     diagnostic::Report,
-    disk::{self, Seen},
+    disk,
     plan::{Note, Plan},
     terminal::Terminal,
 };
@@ -59,8 +59,6 @@ pub struct Outcome<'a> {
     /// The command to type next.
     pub next: String,
     pub cure: Cure,
-    /// What the project is once the plan is applied, if `regenerate` has nothing to say of it then.
-    pub settled: Option<Seen>,
     /// Of the specs, as long as they are what they are.
     pub warnings: usize,
 }
@@ -133,13 +131,6 @@ impl View {
             terminal.working("writing");
             disk::apply(outcome.root, plan)?;
         }
-        if let Some(settled) = &outcome.settled
-            && outcome.pending.is_empty()
-            && !refused
-            && (self.writes() || plan.is_empty())
-        {
-            settled.remember(outcome.root, outcome.warnings);
-        }
         match self.format {
             Format::Json => terminal.print(&format!("{:#}\n", self.json(outcome)))?,
             Format::Human => {
@@ -157,14 +148,6 @@ impl View {
             (true, _) => Exit::Breaking,
             (false, true) => Exit::Drift,
             (false, false) => Exit::Clean,
-        })
-    }
-
-    /// Says that a project is as it should be; `None` as JSON, in which there is more to say.
-    pub fn at_rest(&self, warnings: usize, terminal: &Terminal) -> Option<Exit> {
-        (self.format == Format::Human).then(|| {
-            self.rests(warnings, 0, terminal);
-            Exit::Clean
         })
     }
 

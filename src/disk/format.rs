@@ -1,31 +1,107 @@
-//! Lays out Rust that will be the user's as the user's own rustfmt does.
+//! Formats Rust that will be the user's with the user's own rustfmt.
+//!
+//! A process of rustfmt takes longer to start than to format a file, so one process formats all of them: copies in a temporary
+//! folder, beside copies of the settings that apply to each.
 
 use std::{
-    env,
-    io::Write as _,
+    collections::BTreeSet,
+    env, fs, io,
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    thread,
 };
 
-/// Passes seeded Rust through the user's own rustfmt, whose settings in `root` then hold; as it is where there is none.
-pub fn format_rust(root: &Path, texts: Vec<String>) -> Vec<String> {
-    let workers = thread::available_parallelism().map_or(1, usize::from);
-    let size = texts.len().div_ceil(workers).max(1);
-    thread::scope(|scope| {
-        let format = |texts: &[String]| -> Vec<String> {
-            let format = |text: &String| rustfmt(root, text).unwrap_or_else(|| text.clone());
-            texts.iter().map(format).collect()
+use tempfile::TempDir;
+
+/// In the order in which rustfmt looks for them in a folder.
+const SETTINGS: [&str; 2] = [".rustfmt.toml", "rustfmt.toml"];
+
+/// Formats texts, each with its path in the project `root`, with the installed rustfmt and the settings that it finds for the path.
+/// A text that rustfmt cannot format stays as it is; all do where there is no rustfmt.
+pub fn format_rust(root: &Path, files: &[(&str, &str)]) -> Vec<String> {
+    let unformatted = || files.iter().map(|(_, text)| (*text).to_owned()).collect();
+    if files.is_empty() {
+        return vec![];
+    }
+    let Ok(copy) = staged(root, files) else {
+        return unformatted();
+    };
+    let status = Command::new(rustfmt_program())
+        .args(["--edition", "2024", "--quiet", "--emit", "files"])
+        .args(files.iter().map(|(path, _)| path))
+        .current_dir(copy.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status();
+    // a failure is that of some file, which is as it was
+    match status {
+        Ok(_) => {
+            let formatted = |(path, text): &(&str, &str)| {
+                let read = fs::read_to_string(copy.path().join(path)).ok();
+                read.filter(|text| !text.is_empty())
+                    .unwrap_or_else(|| (*text).to_owned())
+            };
+            files.iter().map(formatted).collect()
+        }
+        Err(_) => unformatted(),
+    }
+}
+
+/// A temporary folder with the files, the settings of their folders, and an empty file for each module that they declare: rustfmt follows
+/// `mod`, and fails where there is no file.
+fn staged(root: &Path, files: &[(&str, &str)]) -> io::Result<TempDir> {
+    let copy = tempfile::Builder::new()
+        .prefix("cargo-operator-")
+        .tempdir()?;
+    let folders: BTreeSet<&Path> = files
+        .iter()
+        .flat_map(|(path, _)| Path::new(path).ancestors().skip(1))
+        .collect();
+    for folder in folders {
+        let to = copy.path().join(folder);
+        fs::create_dir_all(&to)?;
+        let settings = match folder == "" {
+            true => settings_around(root),
+            false => settings_in(&root.join(folder)),
         };
-        let workers: Vec<_> = texts
-            .chunks(size)
-            .map(|texts| scope.spawn(move || format(texts)))
-            .collect();
-        workers
-            .into_iter()
-            .flat_map(|worker| worker.join().expect("formatting does not panic"))
-            .collect()
-    })
+        if let Some(settings) = settings {
+            fs::copy(settings, to.join(SETTINGS[0]))?;
+        }
+    }
+    for (path, text) in files {
+        for module in modules(Path::new(path), text) {
+            fs::write(copy.path().join(module), "")?;
+        }
+    }
+    // after the empty files, one of which may have the path of a text
+    for (path, text) in files {
+        fs::write(copy.path().join(path), text)?;
+    }
+    Ok(copy)
+}
+
+/// A path at which rustfmt looks for each module that a file declares. Its folder exists: it is that of a crate's root or of a `mod.rs`.
+fn modules(path: &Path, text: &str) -> Vec<PathBuf> {
+    let file = syn::parse_file(text).ok();
+    let items = file.into_iter().flat_map(|file| file.items);
+    let declared = items.filter_map(|item| match item {
+        syn::Item::Mod(module) if module.content.is_none() => Some(module.ident),
+        _ => None,
+    });
+    declared
+        .map(|name| path.with_file_name(format!("{name}.rs")))
+        .collect()
+}
+
+/// The settings that hold in a project's folder unless a folder inside has its own.
+fn settings_around(root: &Path) -> Option<PathBuf> {
+    let root = std::path::absolute(root).ok()?;
+    root.ancestors().find_map(settings_in)
+}
+
+fn settings_in(folder: &Path) -> Option<PathBuf> {
+    let paths = SETTINGS.iter().map(|name| folder.join(name));
+    paths.into_iter().find(|path| path.is_file())
 }
 
 /// That of the toolchain whose cargo called us, which spares rustup's search for it; else the one on the path.
@@ -37,21 +113,70 @@ fn rustfmt_program() -> PathBuf {
         .unwrap_or_else(|| name.into())
 }
 
-fn rustfmt(root: &Path, text: &str) -> Option<String> {
-    let folder = if root.is_dir() { root } else { Path::new(".") };
-    let mut child = Command::new(rustfmt_program())
-        .args(["--edition", "2024", "--quiet"])
-        .current_dir(folder)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()
-        .ok()?;
-    child.stdin.take()?.write_all(text.as_bytes()).ok()?;
-    let output = child.wait_with_output().ok()?;
-    let text = output
-        .status
-        .success()
-        .then(|| String::from_utf8(output.stdout).ok())??;
-    (!text.is_empty()).then_some(text)
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CODE: &str = "pub fn f() {\n    let x = 1;\n}\n";
+
+    fn formatted(root: &Path, paths: &[&str], text: &str) -> Vec<String> {
+        let files: Vec<_> = paths.iter().map(|path| (*path, text)).collect();
+        format_rust(root, &files)
+    }
+
+    #[test]
+    fn the_settings_of_the_nearest_folder_hold_for_each_file() {
+        let outer = tempfile::tempdir().unwrap();
+        let root = outer.path().join("project");
+        for (path, spaces) in [
+            ("rustfmt.toml", 2),
+            ("project/src/rustfmt.toml", 3),
+            ("project/src/.rustfmt.toml", 5),
+            ("project/tests/unit/rustfmt.toml", 1),
+        ] {
+            let path = outer.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, format!("tab_spaces = {spaces}\n")).unwrap();
+        }
+        let paths = [
+            "build.rs",
+            "src/lib.rs",
+            "src/controllers/x.rs",
+            "tests/x.rs",
+            "tests/unit/x.rs",
+        ];
+        let found = formatted(&root, &paths, CODE);
+        let spaces = |text: &String| text.find("let").unwrap() - text.find('\n').unwrap() - 1;
+        let spaces: Vec<_> = found.iter().map(spaces).collect();
+        assert_eq!(spaces, [2, 5, 5, 2, 1]);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_formatted_stays_and_the_others_are_formatted() {
+        let root = tempfile::tempdir().unwrap();
+        let files = [
+            ("a.rs", "fn  a() {}\n"),
+            ("b.rs", "fn  b( {}\n"),
+            ("c.rs", "fn  c() {}\n"),
+        ];
+        let found = format_rust(root.path(), &files);
+        assert_eq!(found, ["fn a() {}\n", files[1].1, "fn c() {}\n"]);
+    }
+
+    #[test]
+    fn modules_of_other_files_are_neither_missed_nor_formatted_twice() {
+        let root = tempfile::tempdir().unwrap();
+        let files = [
+            ("src/lib.rs", "pub  mod a;\nmod b ;\nmod c { mod d {} }\n"),
+            ("src/a.rs", "fn  a() {}\n"),
+            ("tests/x.rs", "mod  support;\n"),
+        ];
+        let found = format_rust(root.path(), &files);
+        let expected = [
+            "pub mod a;\nmod b;\nmod c {\n    mod d {}\n}\n",
+            "fn a() {}\n",
+            "mod support;\n",
+        ];
+        assert_eq!(found, expected);
+    }
 }

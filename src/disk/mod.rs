@@ -14,7 +14,6 @@ mod project;
 mod read;
 mod recover;
 mod scratch;
-mod seen;
 mod stage;
 mod step;
 #[cfg(test)]
@@ -31,4 +30,3 @@ pub use project::{
 pub use read::{exists, read, read_tree, rust_files};
 pub use recover::{Mend, recover};
 pub use scratch::Scratch;
-pub use seen::{Seen, as_seen};

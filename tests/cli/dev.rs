@@ -101,7 +101,6 @@ fn spawn(root: &Path, args: &[&str]) -> Child {
         .args(args)
         .current_dir(root)
         .env_remove("CARGO_TARGET_DIR")
-        .env("XDG_CACHE_HOME", "/dev/null")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

@@ -161,7 +161,6 @@ fn kills() -> u32 {
 fn start(folder: &Path, args: &str) -> Child {
     let mut command = Command::new(env!("CARGO_BIN_EXE_cargo-operator"));
     command.arg("operator").args(args.split_whitespace());
-    command.env("XDG_CACHE_HOME", "/dev/null");
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command.current_dir(folder).spawn().unwrap()
 }

@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod branches;
+mod current;
 mod dev;
 mod diagnostics;
 mod evolves;
@@ -15,7 +16,6 @@ mod owners;
 mod pending;
 mod removes;
 mod retypes;
-mod seen;
 mod support;
 mod touched;
 mod upgrades;

@@ -1,6 +1,8 @@
 //! Real definitions, when `$CORPUS` names a folder of them, and odd ones: every version generates, its schema is carried, and its types
 //! read, write and describe themselves as the definition says.
 
+#[path = "../cargo/mod.rs"]
+mod cargo;
 mod definitions;
 mod kube_transforms;
 mod round_trip;

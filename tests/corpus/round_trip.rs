@@ -4,7 +4,6 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::Command,
 };
 
 use cargo_operator::{
@@ -14,6 +13,7 @@ use cargo_operator::{
 };
 use operator_schema::{Objects, Schema, SchemaOrBool, apply_defaults};
 use serde_json::{Value, json};
+use toml_edit::{Array, DocumentMut, value};
 
 use crate::definitions::corpus;
 
@@ -67,9 +67,11 @@ fn types_read_and_write_what_their_schemas_allow() {
             *rest = &rest[count..];
             members.push(member);
         }
-        let manifest = WORKSPACE.replace("MEMBERS", &format!("{members:?}"));
-        fs::write(workspace.join("Cargo.toml"), manifest).unwrap();
-        fs::copy(root().join("Cargo.lock"), workspace.join("Cargo.lock")).unwrap();
+        let (mut manifest, _) = manifests();
+        manifest["workspace"]["members"] = value(Array::from_iter(&members));
+        fs::write(workspace.join("Cargo.toml"), manifest.to_string()).unwrap();
+        let lock = root().join("scaffolds/reconciler/Cargo.lock");
+        fs::copy(lock, workspace.join("Cargo.lock")).unwrap();
         cargo(&workspace, &["build"]);
         for member in &members {
             cargo(
@@ -81,7 +83,7 @@ fn types_read_and_write_what_their_schemas_allow() {
 }
 
 fn cargo(workspace: &Path, args: &[&str]) {
-    let status = Command::new(env!("CARGO"))
+    let status = crate::cargo::command()
         .args(args)
         .args(["--quiet", "--offline"])
         .current_dir(workspace)
@@ -141,40 +143,39 @@ fn write_crate(folder: &Path, apis: &[Api], mode: SchemaMode) -> usize {
     ] {
         fs::copy(root().join(from), folder.join(to)).unwrap();
     }
-    fs::write(folder.join("Cargo.toml"), MANIFEST.replace("MODE", &member)).unwrap();
+    let (_, mut manifest) = manifests();
+    manifest["package"]["name"] = value(format!("corpus-{member}"));
+    fs::write(folder.join("Cargo.toml"), manifest.to_string()).unwrap();
     count
 }
 
-const MANIFEST: &str = r#"[package]
-name = "corpus-MODE"
-version = "0.1.0"
-edition = "2024"
+/// The manifest of a generated project, whose dependencies these crates share: CI has compiled them by then.
+const PROJECT: &str = include_str!("../../scaffolds/reconciler/Cargo.toml");
 
-[dependencies]
-k8s-openapi = { version = "0.29", features = ["schemars", "v1_33"] }
-kube = { version = "5", default-features = false, features = ["client", "derive", "ring", "runtime", "rustls-tls"] }
-schemars = "1"
-serde = { version = "1", features = ["derive"] }
-serde_json = { version = "1", features = ["float_roundtrip", "preserve_order"] }
-
-[lints.rust]
-warnings = "deny"
-"#;
-
-const WORKSPACE: &str = r#"[workspace]
-members = MEMBERS
-resolver = "3"
-
-[profile.dev]
-debug = "line-tables-only"
-
-[profile.dev.package."*"]
-debug = false
-
-[profile.dev.package.serde_json]
-debug-assertions = false
-opt-level = 1
-"#;
+/// The manifests of the workspace and of a crate in it, with the profiles and the dependencies of [`PROJECT`]. Those of its tests are among
+/// them, as they decide on the features of the others.
+fn manifests() -> (DocumentMut, DocumentMut) {
+    let project: DocumentMut = PROJECT.parse().unwrap();
+    let mut workspace = DocumentMut::new();
+    workspace["workspace"]["resolver"] = value("3");
+    workspace["profile"] = project["profile"].clone();
+    let mut member: DocumentMut = "[package]\nversion = \"0.1.0\"\nedition = \"2024\"\n"
+        .parse()
+        .unwrap();
+    member["dependencies"] = project["dependencies"].clone();
+    for (name, dependency) in project["dev-dependencies"].as_table().unwrap() {
+        member["dependencies"][name] = dependency.clone();
+    }
+    for (_, dependency) in member["dependencies"].as_table_mut().unwrap().iter_mut() {
+        let path = dependency.get("path").and_then(|path| path.as_str());
+        if let Some(path) = path.map(|path| root().join("scaffolds/reconciler").join(path)) {
+            let path = path.canonicalize().unwrap();
+            dependency["path"] = value(path.to_str().unwrap());
+        }
+    }
+    member["lints"]["rust"]["warnings"] = value("deny");
+    (workspace, member)
+}
 
 /// Valid objects, as the API server sends them, that reach every field, value and edge of the schema, where one does; and the first of
 /// them with values in its enums that a later version of the schema may name.

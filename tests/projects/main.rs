@@ -1,5 +1,7 @@
 //! Projects of kinds that no corpus has: odd places of optional, nullable and empty values, and names that templates use.
 
+#[path = "../cargo/mod.rs"]
+mod cargo;
 #[path = "../../crates/operator-testing/src/difference.rs"]
 mod difference;
 mod empty;

@@ -1,6 +1,6 @@
 //! Projects in memory and in a folder, of CustomResourceDefinitions as JSON.
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, path::Path};
 
 use cargo_operator::{
     crd::{self, Api},
@@ -81,7 +81,7 @@ pub fn write(folder: &Path, tree: &Tree, apis: &[Api]) {
 
 /// Runs the test `all` of a project.
 pub fn test(folder: &Path) {
-    let status = Command::new(env!("CARGO"))
+    let status = crate::cargo::command()
         .args(["test", "--quiet", "--offline", "--test", "all"])
         .current_dir(folder)
         .env("RUSTFLAGS", "-D warnings")

@@ -4,7 +4,6 @@ use std::{
     collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
-    process::Command,
 };
 
 use quote::ToTokens;
@@ -74,7 +73,7 @@ impl Compiler {
 
     /// The lines of the user's code with errors.
     pub fn broken(&self) -> BTreeSet<(String, u64)> {
-        let output = Command::new("cargo")
+        let output = crate::cargo::command()
             .args([
                 "check",
                 "--all-targets",

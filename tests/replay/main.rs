@@ -5,6 +5,8 @@
 //! of their names, `$REPLAY_STEPS` the number of their last revisions. With `$REPLAY_COMPILES` the projects are compiled, with the target
 //! folder that it names. `$CARGO_OPERATOR` is the program, or else the one that cargo built.
 
+#[path = "../cargo/mod.rs"]
+mod cargo;
 mod code;
 mod edits;
 

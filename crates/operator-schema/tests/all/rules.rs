@@ -9,8 +9,8 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
-const CASES: &str = include_str!("rules/cases.yaml");
-const RECORDED: &str = include_str!("rules/recorded.json");
+const CASES: &str = include_str!("../rules/cases.yaml");
+const RECORDED: &str = include_str!("../rules/recorded.json");
 
 fn schema(schema: Value) -> Schema {
     serde_json::from_value(schema).unwrap()
