@@ -13,6 +13,7 @@ mod disk;
 pub mod evolution;
 mod hash;
 pub mod manifests;
+pub mod package;
 pub mod plan;
 pub mod project;
 pub mod render;

@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-const LAYERS: [&str; 18] = [
+const LAYERS: [&str; 19] = [
     "hash",
     "diagnostic",
     "rust",
@@ -15,6 +15,7 @@ const LAYERS: [&str; 18] = [
     "template",
     "project",
     "manifests",
+    "package",
     "plan",
     "render",
     "disk",

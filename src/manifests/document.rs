@@ -13,10 +13,10 @@ const HEADER: &str = "# Written by `cargo operator gen-manifests` from operator.
                       Patch it from overlays/.\n";
 
 /// One object, ready to be written.
-pub(super) struct Document(Value);
+pub struct Document(Value);
 
 /// A file's path and the objects in it.
-pub(super) struct File {
+pub struct File {
     pub path: String,
     documents: Vec<Document>,
 }

@@ -1,5 +1,4 @@
-//! From what a project is (`Operator`, a plain value) to the files of its kustomize base: paths
-//! from the project's root and YAML texts.
+//! From what a project is (`Operator`, a plain value) to the Kubernetes objects of its operator, which `package` turns into files.
 //!
 //! Every object is a typed k8s-openapi value until it is serialised, so no text is pasted into
 //! YAML. Nothing here reads a file, knows `operator.toml` or invents a value: without an image
@@ -8,7 +7,6 @@
 mod deployment;
 mod document;
 mod grant;
-mod kustomization;
 mod network;
 mod rbac;
 mod rule;
@@ -20,7 +18,7 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
-use document::{Document, File};
+pub use document::{Document, File};
 pub use grant::WATCHED;
 
 pub use crate::{
@@ -77,24 +75,33 @@ pub enum Error {
     },
 }
 
-/// All files of `manifests/`, and `crds/kustomization.yaml`, ordered by path.
-pub fn manifests(operator: &Operator) -> Result<Vec<(String, String)>, Error> {
+/// The objects of an operator, in the files that they are written to.
+pub struct Manifests {
+    /// What runs the operator: its namespace, permissions, Deployment and network policies.
+    pub base: Vec<File>,
+    /// An object of each kind that has a controller.
+    pub samples: Vec<File>,
+    /// The paths of the CRDs that the operator needs, from the project's root.
+    pub crds: Vec<String>,
+}
+
+/// The objects of an operator. Without an image, there is no Deployment.
+pub fn manifests(operator: &Operator) -> Manifests {
     let mut base = vec![File::new("namespace.yaml", vec![namespace(operator)])];
     base.extend(rbac::files(operator));
     base.extend(deployment::file(operator));
     base.push(network::policy(operator));
     base.push(network::metrics(operator));
 
-    let samples = samples(operator);
-    let mut files = kustomization::files(operator, &base, &samples);
-    files.extend(base.into_iter().map(|file| file.under("manifests")));
-    files.extend(
-        samples
-            .into_iter()
-            .map(|file| file.under("manifests/samples")),
-    );
-    files.sort_by(|a, b| a.path.cmp(&b.path));
-    files.iter().map(File::to_yaml).collect()
+    let installed = operator.kinds.iter().filter(|kind| kind.installed);
+    let mut crds: Vec<String> = installed.map(|kind| kind.crd_path.clone()).collect();
+    crds.sort_unstable();
+    crds.dedup();
+    Manifests {
+        base,
+        samples: samples(operator),
+        crds,
+    }
 }
 
 impl Operator {

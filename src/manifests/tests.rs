@@ -92,7 +92,8 @@ fn operator(namespaces: Namespaces, kinds: Vec<Kind>) -> Operator {
 }
 
 fn files(operator: &Operator) -> BTreeMap<String, String> {
-    manifests(operator).unwrap().into_iter().collect()
+    let files = crate::package::kustomize::files(operator, manifests(operator));
+    files.unwrap().into_iter().collect()
 }
 
 /// Snapshots lie with the others of this package, one a subject.

@@ -16,6 +16,7 @@ use crate::{
     crd::{Api, Conversion},
     diagnostic::{Code, Diagnostic, Severity},
     manifests,
+    package::kustomize,
     plan::Tree,
     project::{Kind, Namespaces, Owner, Project, ResourceType, Rule, Runtime, Source, ToolSource},
     rust::version_module,
@@ -178,7 +179,8 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         tree.insert(path, Owner::User, plain(path));
     }
     vendor::add(tree, &state.runtime);
-    for (path, text) in manifests::manifests(&operator(project, &made)?)? {
+    let operator = operator(project, &made)?;
+    for (path, text) in kustomize::files(&operator, manifests::manifests(&operator))? {
         tree.insert(path, Owner::Tool, text);
     }
     Ok(rendered)

@@ -114,3 +114,26 @@ impl<'de> Deserialize<'de> for &'static Scaffold {
         Scaffold::named(&name).ok_or_else(|| D::Error::unknown_variant(&name, &NAMES))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_no_scaffold_has_is_an_error_that_lists_them() {
+        let read = |name: &str| serde_json::from_value::<&'static Scaffold>(name.into());
+        assert_eq!(read("reconciler").unwrap().name, "reconciler");
+        let error = read("reconcile").unwrap_err().to_string();
+        assert!(
+            error.contains("`reconcile`, expected `reconciler`"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn the_names_differ() {
+        let names: Vec<_> = Scaffold::all().map(|scaffold| scaffold.name).collect();
+        let distinct: std::collections::BTreeSet<_> = names.iter().collect();
+        assert_eq!(names.len(), distinct.len());
+    }
+}

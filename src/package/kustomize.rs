@@ -1,9 +1,8 @@
-//! The three kustomizations: the CRDs, the base that installs them with the operator, the samples.
+//! A kustomize base, and the kustomizations of the CRDs that it installs and of the samples.
 
 use serde::Serialize;
 
-use super::document::{Document, File};
-use super::{Namespaces, Operator};
+use crate::manifests::{Document, Error, File, Manifests, Namespaces, Operator};
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -15,17 +14,25 @@ struct Kustomization<'a> {
     resources: Vec<String>,
 }
 
+/// All files of `manifests/`, and `crds/kustomization.yaml`: paths from the project's root and YAML texts, ordered by path.
+pub fn files(operator: &Operator, manifests: Manifests) -> Result<Vec<(String, String)>, Error> {
+    let mut files = kustomizations(operator, &manifests);
+    let Manifests { base, samples, .. } = manifests;
+    files.extend(base.into_iter().map(|file| file.under("manifests")));
+    let samples = samples.into_iter();
+    files.extend(samples.map(|file| file.under("manifests/samples")));
+    files.sort_by(|a, b| a.path.cmp(&b.path));
+    files.iter().map(File::to_yaml).collect()
+}
+
 /// One that lists nothing is left out, as kustomize refuses an empty one.
-pub(super) fn files(operator: &Operator, base: &[File], samples: &[File]) -> Vec<File> {
-    let mut specs: Vec<_> = operator
-        .kinds
-        .iter()
-        .filter(|kind| kind.installed)
-        .map(|kind| kind.crd_path.as_str())
-        .collect();
-    specs.sort_unstable();
-    specs.dedup();
-    let crds = specs
+fn kustomizations(operator: &Operator, manifests: &Manifests) -> Vec<File> {
+    let Manifests {
+        base,
+        samples,
+        crds,
+    } = manifests;
+    let specs = crds
         .iter()
         .map(|path| path.strip_prefix("crds/").unwrap_or(path).to_owned())
         .collect();
@@ -41,7 +48,7 @@ pub(super) fn files(operator: &Operator, base: &[File], samples: &[File]) -> Vec
     };
     let mut resources = listed("manifests", base);
     resources.sort_unstable();
-    if !specs.is_empty() {
+    if !crds.is_empty() {
         resources.insert(0, "../crds".into());
     }
     // A sample is of use only where the operator looks.
@@ -52,7 +59,7 @@ pub(super) fn files(operator: &Operator, base: &[File], samples: &[File]) -> Vec
     };
     let samples = listed("manifests/samples", samples);
     [
-        file("crds", None, crds),
+        file("crds", None, specs),
         file("manifests", None, resources),
         file("manifests/samples", watched, samples),
     ]

@@ -1,0 +1,3 @@
+//! How the objects of a project are shipped: each target is a function from them to files.
+
+pub mod kustomize;
