@@ -11,7 +11,7 @@ use tokio::time::{Instant, interval};
 
 use crate::engine::progress::Progress;
 
-/// An executor whose tasks wait longer than this for their turn is stalled.
+/// An executor whose tasks wait longer than this to be polled is stalled.
 const BEAT_WITHIN: Duration = Duration::from_secs(30);
 
 /// What this replica does.

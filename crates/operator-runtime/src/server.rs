@@ -80,8 +80,8 @@ fn is_of_client(error: &io::Error) -> bool {
 
 fn page(path: &str, health: &Health, metrics: &Metrics) -> Answer {
     match path {
-        "/healthz" => told(health.unhealthy()),
-        "/readyz" => told(health.unready()),
+        "/healthz" => answer_of(health.unhealthy()),
+        "/readyz" => answer_of(health.unready()),
         "/metrics" => match metrics.page() {
             Ok(page) => (StatusCode::OK, OPEN_METRICS, page),
             Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, TEXT, error.to_string()),
@@ -90,7 +90,7 @@ fn page(path: &str, health: &Health, metrics: &Metrics) -> Answer {
     }
 }
 
-fn told(trouble: Option<String>) -> Answer {
+fn answer_of(trouble: Option<String>) -> Answer {
     match trouble {
         None => (StatusCode::OK, TEXT, "ok".into()),
         Some(trouble) => (StatusCode::SERVICE_UNAVAILABLE, TEXT, trouble),

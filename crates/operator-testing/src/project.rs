@@ -68,9 +68,9 @@ pub fn assert_is_spec<K: CustomResourceExt + Resource<DynamicType = ()>>(spec: &
 
 /// The schema of a kind's version, as `crd()` has it, for tests of what the API server would say of an object.
 ///
-/// With the feature `cel` its `validate` and `validate_update` ask the CEL rules as well, transition rules among them; without it
-/// [`operator_schema::violations`] tells the rest. [`operator_schema::apply_defaults`] and [`operator_schema::prune`] do what the server
-/// does before.
+/// With the feature `cel`, its `validate` and `validate_update` also evaluate CEL rules, transition rules included; without it,
+/// [`operator_schema::violations`] returns all other violations. [`operator_schema::apply_defaults`] and [`operator_schema::prune`] are the
+/// steps of the API server before validation.
 ///
 /// ```
 /// use kube::CustomResource;

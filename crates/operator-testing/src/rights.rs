@@ -1,4 +1,4 @@
-//! The rights that roles give to a user, and which of them are needed, as requests show.
+//! The permissions that roles grant to a user, and which of them requests need.
 //!
 //! In: manifests and the requests of tests. Out: what is left. Roles of one name, in several namespaces, are one role.
 

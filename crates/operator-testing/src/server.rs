@@ -136,12 +136,12 @@ impl Server {
         }
     }
 
-    /// A client with an administrator's rights.
+    /// A client that may do everything.
     pub fn client(&self) -> Client {
         self.client_as("")
     }
 
-    /// A client with the rights of a user, such as `system:serviceaccount:NAMESPACE:NAME`, by [impersonation].
+    /// A client with the permissions of a user, such as `system:serviceaccount:NAMESPACE:NAME`, by [impersonation].
     /// A service account's own namespace is the default of its client, as it is in its pods.
     ///
     /// [impersonation]: https://kubernetes.io/docs/reference/access-authn-authz/user-impersonation/
@@ -160,7 +160,7 @@ impl Server {
         account_namespace(user).unwrap_or(self.namespace())
     }
 
-    /// A client of a user whose requests faults befall.
+    /// A client of a user, with faults in its requests.
     pub(crate) fn disturbed(&self, user: &str, faults: &Faults) -> Client {
         let namespace = self.namespace_of(user);
         match &self.inner.backend {

@@ -226,7 +226,7 @@ impl Context {
         self.controller.client.request(request).await
     }
 
-    /// The child as the cache has it, or as it is in the cluster if the cache cannot tell.
+    /// The child as the cache has it, or as it is in the cluster if the cache does not know.
     async fn known<K: Resource<DynamicType = ()>>(
         &self,
         owned: &Owned,

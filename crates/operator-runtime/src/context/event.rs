@@ -19,7 +19,7 @@ use tracing::{debug, warn};
 
 use super::{
     Context, Controlling,
-    told::{Key, Next},
+    history::{Key, Next},
 };
 use crate::error::{client_message, is_gone};
 
@@ -84,7 +84,7 @@ impl Controlling {
         note: String,
     ) {
         let key = Key::of(object, type_, reason, &note);
-        if self.told().allows(&key, Instant::now()) {
+        if self.event_history().allows(&key, Instant::now()) {
             self.write_event(key, object, type_, reason, note).await;
         } else {
             debug!(reason, "event left out, as there were many of the object");
@@ -104,7 +104,7 @@ impl Controlling {
             self.client.clone(),
             namespace.unwrap_or(NAMESPACE_OF_CLUSTER_EVENTS),
         );
-        let next = self.told().next(&key, Instant::now());
+        let next = self.event_history().next(&key, Instant::now());
         let written = match next {
             Next::Count => return,
             Next::Write { name, count } => {
@@ -132,7 +132,7 @@ impl Controlling {
             other => other,
         };
         match written {
-            Ok(Some(name)) => self.told().created(key, name, Instant::now()),
+            Ok(Some(name)) => self.event_history().created(key, name, Instant::now()),
             Ok(None) => {}
             Err(error) => {
                 let error = error.as_ref().map(client_message);

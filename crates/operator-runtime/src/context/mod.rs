@@ -3,9 +3,9 @@
 mod apply;
 mod child;
 mod event;
+mod history;
 mod ownership;
 mod status;
-mod told;
 
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
@@ -33,7 +33,7 @@ use crate::{
 };
 
 use event::Reporter;
-use told::Told;
+use history::History;
 
 /// What a [`Reconciler`](crate::Reconciler) works with, made for each call of it.
 pub struct Context {
@@ -54,7 +54,7 @@ pub(crate) struct Controlling {
     pub client: Client,
     pub operator: String,
     reporter: Reporter,
-    told: Mutex<Told>,
+    event_history: Mutex<History>,
     /// The kind that is reconciled.
     pub kind: GroupKind,
     pub owns: Vec<Owned>,
@@ -94,7 +94,7 @@ impl Controlling {
         };
         Arc::new(Self {
             reporter,
-            told: Mutex::default(),
+            event_history: Mutex::default(),
             client,
             operator: operator.into(),
             kind: GroupKind::of::<K>(),
@@ -131,8 +131,10 @@ impl Controlling {
         true
     }
 
-    fn told(&self) -> MutexGuard<'_, Told> {
-        self.told.lock().unwrap_or_else(PoisonError::into_inner)
+    fn event_history(&self) -> MutexGuard<'_, History> {
+        self.event_history
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 }
 

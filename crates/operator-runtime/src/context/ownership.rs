@@ -96,7 +96,7 @@ fn has_item(items: &[Value], path: &str, owned: &Value, live: &Value) -> bool {
     }
 }
 
-/// Whether `live` is `desired`. What the API server added inside a field that is owned as a whole cannot be told from what we
+/// Whether `live` is `desired`. What the API server added inside a field that is owned as a whole cannot be distinguished from what we
 /// no longer send, so it counts as a difference; the caller's memory of its last apply forgives it.
 fn is_equal(desired: &Value, live: &Value) -> bool {
     match (desired, live) {

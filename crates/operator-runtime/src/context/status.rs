@@ -19,12 +19,12 @@ impl Context {
     /// This is a server-side apply on the
     /// [status subresource](https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#status-subresource)
     /// of the version of `object` that is given, and of no other: a status never lands on an object that was
-    /// made anew under the name, or over what another wrote in the meantime. If the reconciled object has changed
+    /// recreated under the name, or over what another wrote in the meantime. If the reconciled object has changed
     /// since, nothing is written; that is no error, as the change reconciles it again, or else a second. Nor is it one if the object is gone; that its version has no status subresource is.
     ///
     /// A field that this operator sent before and that `status` lacks now, as a `None`, is removed, unless another owns it too.
     /// Fields that are not sent and that others own stay. Those that are sent become this operator's by force:
-    /// as no change of another is overwritten unseen, a conflict would only tell who wrote the field
+    /// as no change of another is overwritten unseen, a conflict would only name the other writer of the field
     /// before, such as this operator under an earlier name. A condition of another writer that `status` has from
     /// `object` is sent as that one left it, and both own it then.
     ///
@@ -54,7 +54,7 @@ impl Context {
         drop_nulls(&mut wanted);
         let is_owner = self.is_owner(object);
         let written = self.written().clone().filter(|_| is_owner);
-        // What this turn has written already is newer than what the reconciler was given.
+        // What this reconciliation has written already is newer than what the reconciler was given.
         let mut newest = match written {
             Some(written) => written,
             None => serde_json::to_value(object)?,

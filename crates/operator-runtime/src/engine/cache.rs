@@ -35,7 +35,7 @@ pub(crate) enum Change<K: Resource<DynamicType = ()>> {
 #[derive(Default)]
 struct Source {
     namespace: Option<String>,
-    /// The names that a list in progress has told so far.
+    /// The names that a list in progress has contained so far.
     listed: HashSet<(Option<String>, String)>,
     synced: bool,
 }
@@ -161,7 +161,7 @@ impl<K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static> Cach
             self.bad.remove(key);
         }
         if !self.complete {
-            // Nobody knows yet of what an earlier list told and this one does not.
+            // What an earlier list contained and this one does not was deleted, which nothing has reported yet.
             return self.completed();
         }
         if gone.is_empty() {
@@ -311,8 +311,8 @@ mod tests {
         assert_eq!(names(&again).0, "nothing");
         cache.take(0, Event::InitDone);
         assert_eq!(cache.undecodable(), 1, "it is still there");
-        let mended = cache.take(0, Event::Apply(object("a", "one", "3", true)));
-        assert_eq!(names(&mended), ("reconcile", vec!["one".into()]));
+        let fixed = cache.take(0, Event::Apply(object("a", "one", "3", true)));
+        assert_eq!(names(&fixed), ("reconcile", vec!["one".into()]));
         assert_eq!(cache.undecodable(), 0);
     }
 

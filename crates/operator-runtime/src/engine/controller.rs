@@ -71,22 +71,22 @@ pub(crate) fn run<R: Reconciler>(reconciler: R, watches: Watches, wiring: Wiring
         let events = fan_out.listen(&kind.resource, namespace, owner, &errors);
         events.boxed()
     };
-    let mut heard = Heard::default();
+    let mut other_events = OtherEvents::default();
     for (index, kind) in watches.owns.iter().enumerate() {
-        for namespace in kind.scope.watched(&places.homes) {
+        for namespace in kind.scope.watched(&places.child_namespaces) {
             let owner = kind.has_cached_bodies().then(|| owner.clone());
             let events = listen(kind, namespace.clone(), owner);
-            heard.children.push((index, namespace, events));
+            other_events.children.push((index, namespace, events));
         }
     }
     for kind in &watches.watches {
         for namespace in kind.scope.watched(&places.namespaces) {
             let events = listen(kind, namespace, None);
-            heard.others.push((kind.clone(), events));
+            other_events.others.push((kind.clone(), events));
         }
     }
     wiring.fan_out.owns::<R::Resource>(&places.primary);
-    Box::pin(work(reconciler, watches, places, heard, wiring))
+    Box::pin(work(reconciler, watches, places, other_events, wiring))
 }
 
 /// Where a controller watches.
@@ -95,32 +95,35 @@ struct Places {
     /// Its own objects.
     primary: Vec<Option<String>>,
     /// Its children.
-    homes: Vec<String>,
+    child_namespaces: Vec<String>,
 }
 
 impl Places {
     fn of<R: Reconciler>(wiring: &Wiring) -> Self {
         let namespaces = wiring.settings.namespaces();
         let scope = Scope::of::<R::Resource>();
-        let mut homes = namespaces.clone();
+        let mut child_namespaces = namespaces.clone();
         let own = wiring.client.default_namespace();
-        if scope == Scope::Cluster && !homes.is_empty() && !homes.iter().any(|home| home == own) {
+        if scope == Scope::Cluster
+            && !child_namespaces.is_empty()
+            && !child_namespaces.iter().any(|home| home == own)
+        {
             // An owner without a namespace has its children in the operator's own.
-            homes.push(own.to_owned());
+            child_namespaces.push(own.to_owned());
         }
         Self {
             primary: scope.watched(&namespaces),
             namespaces,
-            homes,
+            child_namespaces,
         }
     }
 }
 
 type Events = BoxStream<'static, Event<Arc<Related>>>;
 
-/// What a controller hears of objects that are not its own.
+/// The events of objects that are not of the controller's own kind.
 #[derive(Default)]
-struct Heard {
+struct OtherEvents {
     /// With the index of the kind among the owned ones, and the namespace that is watched.
     children: Vec<(usize, Option<String>, Events)>,
     others: Vec<(Kind, Events)>,
@@ -130,7 +133,7 @@ async fn work<R: Reconciler>(
     reconciler: R,
     watches: Watches,
     places: Places,
-    heard: Heard,
+    other_events: OtherEvents,
     wiring: Wiring,
 ) {
     let Wiring {
@@ -146,7 +149,7 @@ async fn work<R: Reconciler>(
     let metrics = metrics.of_kind(&GroupKind::of::<R::Resource>());
     let owned = |kind: Kind| Owned {
         children: Children::new(
-            &kind.scope.watched(&places.homes),
+            &kind.scope.watched(&places.child_namespaces),
             &operator,
             kind.has_cached_bodies(),
             |child| controller_of::<R::Resource>(child).is_some(),
@@ -187,11 +190,11 @@ async fn work<R: Reconciler>(
         health,
     );
     let mut related = vec![];
-    for (index, namespace, events) in heard.children {
+    for (index, namespace, events) in other_events.children {
         let children = watch::children(index, namespace, events, shared.clone());
         related.push(children.boxed());
     }
-    for (kind, events) in heard.others {
+    for (kind, events) in other_events.others {
         let (reconciler, cache) = (reconciler.clone(), store.clone());
         let panics = shared.metrics.panics.clone();
         let parents = move |changed| {

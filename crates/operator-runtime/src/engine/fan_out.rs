@@ -130,7 +130,7 @@ impl FanOut {
             let listeners = audience.listeners.clone();
             watches.spawn(async move {
                 while let Some(event) = events.next().await {
-                    listeners.tell(&event).await;
+                    listeners.send(&event).await;
                 }
             });
         }
@@ -162,7 +162,7 @@ impl Listeners {
     }
 
     /// Passes an event on to all; waits for those that are behind.
-    pub async fn tell(&self, event: &Event<Arc<Related>>) {
+    pub async fn send(&self, event: &Event<Arc<Related>>) {
         for listener in &self.0 {
             // a controller that has ended listens no more
             let _ended = listener.send(event.clone()).await;

@@ -32,7 +32,7 @@ impl Scope {
     }
 }
 
-/// What tells a kind from all others: two groups may each have a `Cluster`.
+/// The identity of a kind in all its versions: two groups may each have a `Cluster`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct GroupKind {
     pub group: String,

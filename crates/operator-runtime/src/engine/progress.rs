@@ -94,7 +94,7 @@ impl Progress {
             ANSWER_WITHIN
         };
         let long = waits_long(request.uri());
-        // A quiet watch is told by `/healthz`, and a quiet log is one to which nothing is written.
+        // `/healthz` reports a silent watch; a silent log is one to which nothing is written.
         let bounded = watch.is_none() && !long;
         let response = if long {
             client.send(request).await
@@ -176,7 +176,7 @@ impl Drop for OpenWatch {
 }
 
 pin_project_lite::pin_project! {
-    /// A response's body that tells when it moves.
+    /// A response's body that reports when data arrives.
     struct Observed {
         #[pin]
         body: Body,

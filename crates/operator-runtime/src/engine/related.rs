@@ -78,7 +78,7 @@ impl From<WireMeta> for ObjectMeta {
 }
 
 impl<const WHOLE: bool> Watched<WHOLE> {
-    /// The object as controllers hear of it. If one of `owners` controls it, it has a body, with the fields that `manager` has applied.
+    /// The object as it is passed on to controllers. If one of `owners` controls it, it has a body, with the fields that `manager` has applied.
     pub fn into_related(
         self,
         resource: &ApiResource,
@@ -271,9 +271,9 @@ mod tests {
     }
 
     #[test]
-    fn a_child_wakes_its_controller_in_any_version() {
-        let woken = controller_of::<Deployment>(&child("apps/v1beta1", "Deployment", true));
-        assert_eq!(woken, Some(ObjectRef::new("owner").within("ns")));
+    fn a_child_triggers_its_controller_in_any_version() {
+        let triggered = controller_of::<Deployment>(&child("apps/v1beta1", "Deployment", true));
+        assert_eq!(triggered, Some(ObjectRef::new("owner").within("ns")));
         assert_eq!(
             controller_of::<Deployment>(&child("extensions/v1", "Deployment", true)),
             None
@@ -286,8 +286,8 @@ mod tests {
 
     #[test]
     fn an_owner_of_cluster_scope_has_no_namespace() {
-        let woken = controller_of::<Namespace>(&child("v1", "Namespace", true));
-        assert_eq!(woken, Some(ObjectRef::new("owner")));
+        let triggered = controller_of::<Namespace>(&child("v1", "Namespace", true));
+        assert_eq!(triggered, Some(ObjectRef::new("owner")));
     }
 
     #[test]

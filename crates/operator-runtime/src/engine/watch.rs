@@ -158,7 +158,7 @@ pub(crate) fn objects<R: Reconciler>(
         let shared = shared.clone();
         async move {
             if let Some(event) = passed_on {
-                listeners.tell(&event).await;
+                listeners.send(&event).await;
             }
             match change {
                 Change::Nothing => vec![],

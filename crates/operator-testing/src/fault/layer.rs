@@ -1,4 +1,4 @@
-//! The layer in the client: it numbers the requests, and lets those that are due be befallen.
+//! The layer in the client: it numbers the requests, and injects faults into those that are due.
 
 use std::future::Future;
 use std::pin::Pin;

@@ -1,4 +1,4 @@
-//! What can befall a request between an operator and the API server, as a layer in the operator's client.
+//! Faults between an operator and the API server, as a layer in the operator's client.
 
 mod answer;
 mod layer;
@@ -11,7 +11,7 @@ pub(crate) use self::layer::{Faults, LEASE, lease};
 pub(crate) use self::schedule::{Schedule, bounded, sampled, schedules, seed};
 use crate::record::Request;
 
-/// What befalls one request.
+/// What happens to one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Fault {
     /// `429 Too Many Requests` with a `Retry-After` of a second; the server does not see the request.
@@ -40,7 +40,7 @@ pub(crate) enum Fault {
     Hush,
     /// Each part of the answer of a list or watch arrives 30 seconds late, and so may be older than a write that was answered before.
     Late,
-    /// The watch tells that its version has expired (`410 Gone`).
+    /// The watch reports that its version has expired (`410 Gone`).
     Expire,
     /// `500` to this request and to all like it, for five seconds.
     Outage,
@@ -96,7 +96,7 @@ impl Fault {
         }
     }
 
-    /// Those that an operator has to outlive as if they had not been; the loss of a lease is another's trial.
+    /// Those after which an operator must reach the same state; the loss of a lease has a trial of its own.
     pub fn of(request: &Request) -> &'static [Self] {
         match request.verb {
             "watch" => &[

@@ -1,4 +1,4 @@
-//! Which requests are befallen by what, and which of all such schedules are tried.
+//! Which requests get which fault, and which of all such schedules are tried.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -13,7 +13,7 @@ const PAIRS: usize = 24;
 /// How many single faults are tried. One kind of a starter has some 250; an operator of many kinds makes more requests with each.
 const MOST: usize = 600;
 
-/// Which requests of a client are befallen by what: by their number in the order in which they are made, from 0.
+/// The faults of a client's requests, by the number of the request, from 0.
 ///
 /// As text, `12:504 17:cut`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,4 +1,4 @@
-//! An operator that loses its lease: it stops, and its successor comes to the same state.
+//! An operator that loses its lease: it stops, and its successor reaches the same state.
 
 use super::run::Plot;
 use super::stage::Stage;
@@ -6,20 +6,19 @@ use super::{Operator, Start, Trial};
 use crate::fault::{Fault, Schedule, bounded, seed};
 use crate::record::Request;
 
-/// How many requests that are like each other are befallen: the lease is renewed for ever.
+/// How many similar requests get a fault, as the lease is renewed forever.
 const LIKE: usize = 2;
 
 impl Trial {
-    /// Runs an operator that elects a leader, by the lease that is named after its account and lies in
-    /// the account's namespace.
+    /// Runs an operator that elects a leader, by the lease with the name and the namespace of its account.
     ///
-    /// At each of its requests, another replica takes the lease for 30 seconds, as the lease says, and dies. The operator is to notice within half of that;
-    /// then nothing may be written until the lease has expired, and it works again after. An operator that ends is started again, as a Deployment does.
-    /// Each fault also befalls the requests for the lease. All of it takes place in memory.
+    /// At each of its requests, another replica takes the lease for 30 seconds, and dies. The operator must notice that within half of this
+    /// time, must not write anything until the lease has expired, and must work again afterwards. An operator that ends is restarted, as a
+    /// Deployment does. Each fault is also injected into the requests for the lease. All runs are in memory.
     ///
     /// # Panics
     ///
-    /// As for [`assert_converges`](Self::assert_converges); and where it acts while another replica holds the lease, or asks for none.
+    /// As [`assert_converges`](Self::assert_converges); and if the operator writes while another replica holds the lease, or requests none.
     pub fn assert_yields<A>(&self, operator: impl Start<A>) {
         Operator::with(operator, |operator| self.yields(operator));
     }
@@ -42,7 +41,7 @@ fn is_election(request: &Request) -> bool {
     request.resource == "leases"
 }
 
-/// The lease is lost at each request, and each fault befalls the requests for it; of requests that are like each other, at the first few.
+/// The lease is lost at each request, and each fault is injected into the requests for it; of similar requests, into the first few.
 fn losses(asked: &[Request]) -> Vec<Schedule> {
     let mut losses = vec![];
     for (number, request) in asked.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! An operator under faults: whatever befalls one of its requests, it comes to the same state, and then to rest.
+//! An operator under faults: whatever fault is injected into one of its requests, it reaches the same state, and then settles.
 
 mod conform;
 mod lease;
@@ -40,22 +40,31 @@ const LONG: [Duration; 2] = [Duration::from_secs(320), Duration::from_secs(900)]
 /// cluster must reach the state that it has without faults, and the operator must stop writing. If it reports its reconciliations
 /// ([`Start`]), the last one of each object must have succeeded.
 ///
-/// Times are those of the test's clock, which leaps when nothing is to be done: an operator that waits for something outside of the
-/// test sees its timeouts pass at once.
+/// The test's clock jumps ahead while nothing runs: when an operator waits for something outside of the test, its timeouts expire at once.
 ///
-/// Faults befall what is asked until the operator rests; silence also befalls the watches as they are renewed.
+/// Faults are injected into the requests that the operator makes until it settles, silence also into watches that it renews later. Values
+/// that differ between two runs without faults, such as generated passwords, are not compared.
 ///
-/// A value that is another in two runs without faults, as a generated password is, is not compared.
+/// `FAULTS="12:504 17:cut"` runs one schedule, as a failing test prints it. Each fault has the number of a request, from 0; it is injected into
+/// that request, or into the next one that it applies to:
 ///
-/// `FAULTS="12:504 17:cut"` runs one schedule alone, as a failing test names it: by the number of the request, from 0, or of the next that
-/// it can befall. `429`, `409` and `500` come in place of the server's answer, `504` after the server did what was asked, `reset-before`
-/// and `reset-after` end the connection, `delay` is five seconds, `duplicate` lets the server have the request twice, `outage` fails it and
-/// all like it for five seconds; at `restart` all connections end and none is taken for three seconds, and at `compact` the server has
-/// forgotten old versions as well. A watch is `cut` in good order or `torn`, falls silent at once (`stall`) or after its first event
-/// (`hush`), or has expired (`410`); what a watch or list answers arrives 30 seconds `late`. At `usurp` another replica takes the lease. `FAULT_SEED` chooses other pairs, and others of too many.
+/// | fault | what happens |
+/// |---|---|
+/// | `429`, `409`, `500` | the API server does not see the request, and this is the answer |
+/// | `504` | the API server executes the request, and this is the answer |
+/// | `reset-before`, `reset-after` | the connection is closed before the request is executed, or before its answer |
+/// | `delay` | the request arrives five seconds later |
+/// | `duplicate` | the API server gets the request twice |
+/// | `outage` | the request, and all like it, fail for five seconds |
+/// | `restart`, `compact` | all connections are closed, and none is accepted for three seconds; after `compact`, old versions are gone too |
+/// | `cut`, `torn` | the watch ends regularly, or with an error |
+/// | `stall`, `hush` | the watch reports nothing, or nothing after its first event |
+/// | `late` | what a watch or a list answers arrives 30 seconds later |
+/// | `410` | the watch has expired |
+/// | `usurp` | another replica takes the lease |
 ///
-/// Where `OPERATOR_TEST_SERVER` is `assets`, all of it takes place on one real API server, in real time: with three single faults, or as many
-/// as `FAULT_COUNT` says, which bounds the number of schedules in memory too.
+/// `FAULT_SEED` selects other pairs, and others of too many. If `OPERATOR_TEST_SERVER` is `assets`, all runs use one real API server, in real
+/// time, with three single faults or `FAULT_COUNT` of them. `FAULT_COUNT` limits the number of schedules in memory too.
 ///
 /// ```no_run
 /// # async fn my_operator(client: kube::Client) -> Result<(), kube::Error> { std::future::pending().await }

@@ -1,4 +1,4 @@
-//! The proof that an operator needs all the rights that its roles give.
+//! The proof that an operator needs all permissions that its roles grant.
 
 use std::collections::BTreeSet;
 
@@ -13,8 +13,8 @@ use crate::install::{documents, kustomization};
 use crate::record::Request;
 use crate::rights::{Right, Unseen};
 
-/// What shows rights that are left: an object that cannot be decoded is told in events, a write that fails is tried again, and who writes to
-/// what has gone asks whether it has.
+/// What exercises the remaining permissions: an object that cannot be decoded is reported in events, a write that fails is repeated, and
+/// after a write to a deleted object, the operator checks whether it exists.
 const LAST: [(Fault, Plot); 3] = [
     (Fault::Garble, Plot::Touch),
     (Fault::Outage, Plot::Nothing),
@@ -22,18 +22,19 @@ const LAST: [(Fault, Plot); 3] = [
 ];
 
 impl Trial {
-    /// Runs the operator, and asks of each right that the manifests give to its user whether a request needed it. Roles of
+    /// Runs the operator, and checks for each permission that the manifests grant to its user whether a request needed it. Roles of
     /// one name in several namespaces count as one.
     ///
-    /// It works with each sample, which bears the finalizer that an earlier version of the operator may have left (the group of its kind and
-    /// the name of the account); what it makes is deleted by somebody, and then loses its owner. As long as rights are left, the sample
-    /// cannot be decoded, writes fail for some seconds, and the sample goes while a request is on its way. Give it the settings of a cluster: it should elect a leader.
+    /// The operator reconciles each sample, with the finalizer that an earlier version of the operator may have set (the group of the kind and
+    /// the name of the account). Its children are deleted, and then lose their owner. While permissions remain that no request needed, the
+    /// sample cannot be decoded, writes fail for some seconds, and the sample is deleted during a request. Give the operator the settings of
+    /// a cluster: it should elect a leader.
     ///
-    /// `written` are rules, as JSON, for which a person answers: what they give may go unneeded.
+    /// `written` are rules, as JSON, that somebody wrote on purpose: requests need not need what they grant.
     ///
     /// # Panics
     ///
-    /// With the rights that nothing needs; and before, as [`assert_converges`](Self::assert_converges) without faults.
+    /// With the permissions that no request needed; and before, as [`assert_converges`](Self::assert_converges) without faults.
     pub fn assert_rights_are_needed<A>(&self, written: &[&str], operator: impl Start<A>) {
         Operator::with(operator, |operator| self.need_rights(written, operator));
     }
@@ -82,7 +83,7 @@ impl Trial {
                 }
             }
         }
-        tell(&unseen.0, &excused, &self.declared);
+        report(&unseen.0, &excused, &self.declared);
     }
 
     /// The sample with the finalizer that an earlier version of the operator may have left.
@@ -104,8 +105,8 @@ impl Trial {
     }
 }
 
-/// Fails with the rights that nothing needs, and names those for which somebody answers.
-fn tell(unseen: &BTreeSet<Right>, excused: &BTreeSet<Right>, declared: &[Declared]) {
+/// Fails with the permissions that no request needed, and prints those that somebody allowed on purpose.
+fn report(unseen: &BTreeSet<Right>, excused: &BTreeSet<Right>, declared: &[Declared]) {
     for right in excused {
         println!("not exercised, but allowed by your `rules`: {right}");
     }

@@ -53,7 +53,7 @@ pub(crate) enum Next {
 
 /// The events of late.
 #[derive(Default)]
-pub(crate) struct Told {
+pub(crate) struct History {
     series: HashMap<Key, Series>,
     budgets: HashMap<Object, Budget>,
 }
@@ -71,7 +71,7 @@ struct Budget {
     refilled: Instant,
 }
 
-impl Told {
+impl History {
     /// For how long an event is the same one, as for kube's and client-go's recorders.
     const REMEMBERED: Duration = Duration::from_secs(6 * 60);
     /// How often a count is written, at most, after its first.
@@ -154,49 +154,53 @@ mod tests {
 
     #[test]
     fn the_same_event_again_is_counted_and_not_written_each_time() {
-        let (mut told, start) = (Told::default(), Instant::now());
+        let (mut history, start) = (History::default(), Instant::now());
         let key = key("a", "no luck");
-        assert_eq!(told.next(&key, start), Next::Create);
-        told.created(key.clone(), "a.1".into(), start);
+        assert_eq!(history.next(&key, start), Next::Create);
+        history.created(key.clone(), "a.1".into(), start);
         let write = |count| Next::Write {
             name: "a.1".into(),
             count,
         };
-        assert_eq!(told.next(&key, start), write(2));
+        assert_eq!(history.next(&key, start), write(2));
         for _ in 0..100 {
-            assert_eq!(told.next(&key, start), Next::Count);
+            assert_eq!(history.next(&key, start), Next::Count);
         }
-        assert_eq!(told.next(&key, start + Told::PERIOD), write(103));
-        let later = start + Told::PERIOD + Told::REMEMBERED;
-        assert_eq!(told.next(&key, later), Next::Create, "it is forgotten");
-        assert!(told.series.is_empty());
+        assert_eq!(history.next(&key, start + History::PERIOD), write(103));
+        let later = start + History::PERIOD + History::REMEMBERED;
+        assert_eq!(history.next(&key, later), Next::Create, "it is forgotten");
+        assert!(history.series.is_empty());
     }
 
     #[test]
     fn an_object_gets_a_few_new_events_at_once_and_then_one_a_minute() {
-        let (mut told, start) = (Told::default(), Instant::now());
+        let (mut history, start) = (History::default(), Instant::now());
         let notes: Vec<Key> = (0..100).map(|it| key("a", &format!("{it}"))).collect();
         let mut allowed = |from: usize, at: Instant| {
             let notes = notes[from..].iter();
-            notes.filter(|key| told.allows(key, at)).count()
+            notes.filter(|key| history.allows(key, at)).count()
         };
         assert_eq!(allowed(0, start), 10);
-        assert_eq!(allowed(10, start + Told::REFILL * 2), 2);
+        assert_eq!(allowed(10, start + History::REFILL * 2), 2);
         assert_eq!(
-            allowed(10, start + Told::REFILL * 90),
+            allowed(10, start + History::REFILL * 90),
             10,
             "no more are saved"
         );
         assert!(
-            told.allows(&key("b", "0"), start),
+            history.allows(&key("b", "0"), start),
             "another object has its own"
         );
-        told.created(notes[99].clone(), "a.1".into(), start + Told::REFILL * 90);
+        history.created(
+            notes[99].clone(),
+            "a.1".into(),
+            start + History::REFILL * 90,
+        );
         assert!(
-            told.allows(&notes[99], start + Told::REFILL * 90),
+            history.allows(&notes[99], start + History::REFILL * 90),
             "a known one"
         );
-        told.forget(start + Told::REFILL * 200);
-        assert!(told.budgets.is_empty() && told.series.is_empty());
+        history.forget(start + History::REFILL * 200);
+        assert!(history.budgets.is_empty() && history.series.is_empty());
     }
 }
