@@ -216,7 +216,7 @@ async fn a_name_in_use_is_refused_without_a_write() {
     let mut untouched = vec![];
     for (name, expected) in [
         ("unlisted", vec![("get", 200)]),
-        ("known", vec![]),
+        ("known", vec![("get", 200)]),
         ("unheard", vec![("patch", 409), ("get", 200)]),
     ] {
         gate.set(name == "known");

@@ -24,10 +24,10 @@ use crate::{
 const ATTEMPTS: usize = 4;
 
 impl Context {
-    /// Creates or updates a child, and returns it as it is in the cluster.
+    /// Creates or updates a child, and returns it as it was last seen in the cluster.
     ///
     /// This is a [server-side apply](https://kubernetes.io/docs/reference/using-api/server-side-apply/) with the
-    /// operator's name as field manager: fields that others set stay, fields that we no longer set go. The child
+    /// operator's name as field manager: fields that others set stay, fields that we no longer set are removed. The child
     /// gets an owner reference to the reconciled object if it has none, and that object's namespace.
     ///
     /// The child is read from the operator's cache of the kinds that it owns, and nothing is requested if nothing would change. Each
@@ -63,7 +63,7 @@ impl Context {
 
     /// Like [`apply`](Self::apply), but also takes over an existing object that has no controller.
     ///
-    /// Clusters with the admission plugin OwnerReferencesPermissionEnforcement want the right to `delete` what gets an owner; add a rule with
+    /// Clusters with the admission plugin OwnerReferencesPermissionEnforcement require the permission to `delete` what gets an owner; add a rule with
     /// it to the kind's `rules` in `operator.toml`.
     pub async fn adopt<K>(&self, child: &K) -> Result<K>
     where
@@ -98,7 +98,7 @@ impl Context {
         let owned = self.declared::<K>()?;
         let place = self.place(child);
         let namespace = place.namespace.as_deref();
-        let mut known = self.known::<K>(owned, &place, Uncontrolled::Refuse).await?;
+        let mut known = self.known::<K>(owned, &place).await?;
         let mut attempts = 0;
         loop {
             let Some(live) = known else {
@@ -112,7 +112,8 @@ impl Context {
             let parameters = DeleteParams {
                 preconditions: Some(Preconditions {
                     uid: text("uid"),
-                    resource_version: text("resourceVersion"),
+                    // What was just read may be deleted in any version: a status may change again and again.
+                    resource_version: text("resourceVersion").filter(|_| attempts == 0),
                 }),
                 ..DeleteParams::background()
             };
@@ -153,7 +154,7 @@ impl Context {
         }
         let desired = self.desired(child, &place)?;
         let namespace = place.namespace.as_deref();
-        let mut known = self.known::<K>(owned, &place, uncontrolled).await?;
+        let mut known = self.known::<K>(owned, &place).await?;
         let mut attempts = 0;
         loop {
             match &known {
@@ -179,7 +180,7 @@ impl Context {
                 known = self.live::<K>(owned, &place).await?;
                 continue;
             }
-            // Admission and validation come before the API server compares versions: the name may belong to another object.
+            // Authorization and mutating admission come before the API server compares versions: the name may belong to another object.
             if known.is_none()
                 && has_code(&error, &[403, 422])
                 && let Ok(Some(live)) = self.live::<K>(owned, &place).await
@@ -231,7 +232,6 @@ impl Context {
         &self,
         owned: &Owned,
         place: &Place,
-        uncontrolled: Uncontrolled,
     ) -> Result<Option<Value>> {
         match owned.children.get(place.namespace.as_deref(), &place.name) {
             Cached::Absent => return Ok(None),
@@ -241,13 +241,7 @@ impl Context {
                     return Ok(Some(body));
                 }
             }
-            Cached::Other(Some(holder)) => {
-                return Err(self.taken(&owned.kind, &place.name, Some(holder.into())));
-            }
-            Cached::Other(None) if uncontrolled == Uncontrolled::Refuse => {
-                return Err(self.taken(&owned.kind, &place.name, None));
-            }
-            Cached::Other(None) | Cached::Unknown => {}
+            Cached::Unknown => {}
         }
         self.live::<K>(owned, place).await
     }

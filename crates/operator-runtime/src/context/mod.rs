@@ -58,12 +58,20 @@ pub(crate) struct Controlling {
     /// The kind that is reconciled.
     pub kind: GroupKind,
     pub owns: Vec<Owned>,
-    /// Whether reconciliations may begin.
-    begun: watch::Sender<bool>,
+    start: watch::Sender<Start>,
     /// How often a child was read from the API server.
     reads: Counter,
     /// Where the kind's objects are, in a namespace or in none.
     path: fn(Option<&str>) -> String,
+}
+
+/// Whether reconciliations have begun, which wait for the lists of owned kinds.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Start {
+    Waiting,
+    Begun,
+    /// The operator was stopped before.
+    Stopped,
 }
 
 /// An owned kind and what is known of its objects.
@@ -99,7 +107,7 @@ impl Controlling {
             operator: operator.into(),
             kind: GroupKind::of::<K>(),
             owns,
-            begun: watch::Sender::new(false),
+            start: watch::Sender::new(Start::Waiting),
             reads,
             path: |namespace| K::url_path(&(), namespace),
         })
@@ -116,19 +124,33 @@ impl Controlling {
 
     /// Lets reconciliations begin.
     pub fn begin(&self) {
-        self.begun
-            .send_if_modified(|begun| !std::mem::replace(begun, true));
+        self.set_start(Start::Begun);
     }
 
-    /// Waits until reconciliations may begin; `false` if they did already.
-    pub async fn wait_to_begin(&self) -> bool {
-        if *self.begun.borrow() {
-            return false;
+    /// Those that wait do not begin any more.
+    pub fn stop_waiting(&self) {
+        self.set_start(Start::Stopped);
+    }
+
+    fn set_start(&self, next: Start) {
+        self.start.send_if_modified(|start| {
+            let is_waiting = *start == Start::Waiting;
+            if is_waiting {
+                *start = next;
+            }
+            is_waiting
+        });
+    }
+
+    /// Waits until reconciliations may begin, and returns whether they may; `None` if there was nothing to wait for.
+    pub async fn wait_to_begin(&self) -> Option<bool> {
+        if *self.start.borrow() == Start::Begun {
+            return None;
         }
-        let mut begun = self.begun.subscribe();
+        let mut start = self.start.subscribe();
         // The sender is our own, so it is not dropped before.
-        let _begun = begun.wait_for(|begun| *begun).await;
-        true
+        let start = start.wait_for(|start| *start != Start::Waiting).await;
+        Some(start.is_ok_and(|start| *start == Start::Begun))
     }
 
     fn event_history(&self) -> MutexGuard<'_, History> {

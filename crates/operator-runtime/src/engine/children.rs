@@ -2,7 +2,7 @@
 //!
 //! In: the events of the kind's watch, and the API server's answers to our own requests. Out: what an apply may rely on. No io.
 //!
-//! Of an object that one of our objects controls, the cache has the body; of all others, the uid and the controller's name. An answer
+//! Of an object that one of our objects controls, the cache has the body; of all others, that they exist. An answer
 //! to a write is newer than the watch until the watch reports that version. From before a write until its answer, and after one whose
 //! answer was lost, the cache does not say anything about the object. What it says may be out of date all the same, so a write that
 //! is based on it names the version that it read
@@ -16,7 +16,7 @@ use std::{
 use kube::{api::ObjectMeta, runtime::watcher::Event};
 use serde_json::Value;
 
-use crate::engine::related::{self, Related, compact, controller, holder};
+use crate::engine::related::{self, Related, compact};
 
 /// A namespace, if the kind has one, and a name.
 type Key = (Option<String>, String);
@@ -80,8 +80,8 @@ enum Trust {
 enum Content {
     /// A child of one of our objects, as JSON, with what we manage of it. `None` if the kind's bodies are not kept.
     Child(Option<Arc<[u8]>>),
-    /// An object that another controls, such as `ReplicaSet.apps web-5d4`, or nobody.
-    Other(Option<Box<str>>),
+    /// An object that another controls, or nobody.
+    Other,
     /// It was deleted after the version that is known, which the watch has not reported yet.
     Deleted,
 }
@@ -93,8 +93,6 @@ pub(crate) enum Cached {
     Unknown,
     /// There is no such object.
     Absent,
-    /// One that no object of our kind controls; the kind and name of what does, if anything.
-    Other(Option<Box<str>>),
     /// The object as JSON.
     Child(Arc<[u8]>),
 }
@@ -147,7 +145,13 @@ impl Children {
             return;
         };
         match event {
-            Event::Init => watch.list = Some(List::default()),
+            Event::Init => {
+                if watch.passed.is_none() {
+                    // None was of use, and a list that never succeeds must not let them grow.
+                    objects.retain(|key, _| watch.is_elsewhere(key));
+                }
+                watch.list = Some(List::default());
+            }
             Event::InitApply(object) => {
                 let key = key(&object.metadata);
                 if let Some(list) = &mut watch.list {
@@ -160,8 +164,7 @@ impl Children {
                 let list = watch.list.take().unwrap_or_default();
                 *doubts += 1;
                 objects.retain(|key, known| {
-                    let is_elsewhere = watch.namespace.is_some() && key.0 != watch.namespace;
-                    is_elsewhere || list.retains(key, known, *doubts)
+                    watch.is_elsewhere(key) || list.retains(key, known, *doubts)
                 });
                 watch.passed = Some(list.newest);
                 watch.lists += 1;
@@ -212,7 +215,7 @@ impl Children {
             content: if (self.is_child)(metadata) {
                 Content::Child(body.filter(|_| self.keeps_bodies))
             } else {
-                Content::Other(controller(metadata).map(|owner| holder(owner).into()))
+                Content::Other
             },
             uid,
         }
@@ -239,8 +242,8 @@ impl Children {
         match &known.content {
             _ if matches!(known.trust, Trust::Doubtful(_)) => Cached::Unknown,
             Content::Child(Some(body)) => Cached::Child(body.clone()),
-            Content::Child(None) => Cached::Unknown,
-            Content::Other(controller) => Cached::Other(controller.clone()),
+            // What nobody may have is read before it is refused: it may have been deleted since.
+            Content::Child(None) | Content::Other => Cached::Unknown,
             Content::Deleted => Cached::Absent,
         }
     }
@@ -286,7 +289,8 @@ impl Children {
             _ if Some(watch.lists) == sent.lists && version.is_some() => Trust::Answered,
             _ => Trust::Doubtful(state.doubts),
         };
-        let body = body.filter(|_| !matches!(trust, Trust::Doubtful(_)));
+        let is_usable = watch.passed.is_some() && !matches!(trust, Trust::Doubtful(_));
+        let body = body.filter(|_| is_usable);
         let known = self.known(&metadata, body, trust, before);
         state.objects.insert(key, known);
     }
@@ -370,6 +374,11 @@ impl State {
 }
 
 impl Watch {
+    /// Whether the object is not in what it watches.
+    fn is_elsewhere(&self, key: &Key) -> bool {
+        self.namespace.is_some() && key.0 != self.namespace
+    }
+
     fn pass(&mut self, metadata: &ObjectMeta) {
         self.passed = self.passed.max(version(metadata));
     }
@@ -380,8 +389,10 @@ impl Known {
     fn is_newer_than(&self, version: Option<u64>) -> bool {
         match (self.trust, &self.content) {
             (Trust::Watched, _) => false,
-            (Trust::Answered, Content::Deleted) => self.version >= version,
-            _ => self.version > version,
+            (Trust::Doubtful(_), _) | (_, Content::Deleted) => {
+                self.version.is_some() && self.version >= version
+            }
+            (Trust::Answered, _) => self.version > version,
         }
     }
 

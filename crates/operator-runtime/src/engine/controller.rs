@@ -233,10 +233,9 @@ async fn work<R: Reconciler>(
         });
     let unlisted = async {
         tokio::select! {
-            () = sleep(UNLISTED) => {}
-            () = stop.cancelled() => {}
+            () = sleep(UNLISTED) => controlling.begin(),
+            () = stop.cancelled() => controlling.stop_waiting(),
         }
-        controlling.begin();
         std::future::pending().await
     };
     // A controller whose cache was never filled has nothing in flight, and would wait for ever.

@@ -54,8 +54,13 @@ pub(crate) async fn reconcile<R: Reconciler>(
 ) -> std::result::Result<Action, Infallible> {
     let key = ObjectRef::from_obj(&*object);
     let object = match shared.controlling.wait_to_begin().await {
-        true => shared.store.get(&key).unwrap_or(object),
-        false => object,
+        None => Some(object),
+        // It may have changed, or have been deleted, meanwhile.
+        Some(true) => shared.store.get(&key),
+        Some(false) => None,
+    };
+    let Some(object) = object else {
+        return Ok(Action::await_change());
     };
     if let Some(wait) = shared.objects.begin(&key, Instant::now()) {
         return Ok(wait);

@@ -67,16 +67,13 @@ fn nothing_is_known_before_the_first_list_or_outside_of_the_watches() {
 }
 
 #[test]
-fn of_what_others_control_only_the_controller_is_known() {
+fn what_others_control_is_read_before_it_is_refused() {
     let children = children(true);
     list(
         &children,
         &[object("a", 1, 5, "ReplicaSet"), object("b", 2, 6, "Parent")],
     );
-    let Cached::Other(Some(controller)) = children.get(Some("ns"), "a") else {
-        panic!("{:?}", children.get(Some("ns"), "a"))
-    };
-    assert_eq!(&*controller, "ReplicaSet o");
+    assert_eq!(cached(&children, "a"), Err(Cached::Unknown));
     assert_eq!(cached(&children, "b"), Ok(Some(6)));
 }
 
@@ -418,4 +415,26 @@ proptest! {
         }
         world.settle(&children);
     }
+}
+
+#[test]
+fn a_late_event_of_a_version_before_a_write_does_not_clear_the_doubt() {
+    let children = children(true);
+    list(&children, &[object("a", 1, 5, "Parent")]);
+    children.writing(Some("ns"), "a");
+    children.take(None, &Event::Apply(related(&object("a", 1, 5, "Parent"))));
+    assert_eq!(cached(&children, "a"), Err(Cached::Unknown));
+    children.take(None, &Event::Apply(related(&object("a", 1, 6, "Parent"))));
+    assert_eq!(cached(&children, "a"), Ok(Some(6)));
+}
+
+#[test]
+fn a_list_that_never_succeeds_lets_nothing_grow() {
+    let children = children(true);
+    for name in 0..10 {
+        children.take(None, &Event::Init);
+        let sent = children.reading(Some("ns"));
+        children.learn(sent, &object(&name.to_string(), name, name, "Parent"));
+    }
+    assert_eq!(children.lock().objects.len(), 1);
 }
