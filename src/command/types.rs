@@ -186,7 +186,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
 fn module(api: &Api, args: &Args) -> Result<(String, Vec<Report>), KindError> {
     let mut diagnostics = vec![];
     let mut render = |version: &Version| {
-        let module = types::module(api, version, args.schema.into());
+        let module = types::module(api, version, args.schema);
         diagnostics.extend(module.diagnostics);
         module.text
     };

@@ -204,6 +204,9 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 1..60)
 }
 
+/// Objects by the number of their name.
+type Objects = BTreeMap<usize, Value>;
+
 /// The answer to one of our requests.
 struct Answer {
     sent: Sent,
@@ -218,7 +221,7 @@ struct Answer {
 struct World {
     version: u64,
     /// The state after each version, and the event that made it.
-    history: Vec<(BTreeMap<usize, Value>, Event<Arc<Related>>)>,
+    history: Vec<(Objects, Event<Arc<Related>>)>,
     /// The first version that the watch has not reported.
     next: usize,
     listing: Option<VecDeque<Value>>,
