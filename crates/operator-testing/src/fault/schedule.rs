@@ -123,8 +123,8 @@ fn random(mut state: u64) -> impl FnMut(usize) -> usize {
     }
 }
 
-/// Some single faults, for a server on which each takes its time: three, or as many as `FAULT_COUNT` says. None is a silence, which takes
-/// minutes to be noticed, or so late that the run is over before, or befalls what only the server in memory can do.
+/// Some single faults for a real server, where each run takes its time: three, or as many as `FAULT_COUNT` says. It omits silence, which
+/// takes minutes to be detected, answers that arrive after the end of the run, and faults that only the server in memory supports.
 pub(crate) fn sampled(asked: &[Request], seed: u64) -> Vec<Schedule> {
     let mut all = every(asked, &[], seed);
     all.retain(|schedule| {
