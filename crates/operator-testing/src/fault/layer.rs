@@ -28,6 +28,9 @@ use crate::server::Server;
 /// How long the server takes no connections.
 const AWAY: Duration = Duration::from_secs(3);
 
+/// How long a request is held back.
+const DELAY: Duration = Duration::from_secs(5);
+
 /// How late what the server answers is; more than an operator waits for its first lists.
 const LATE: Duration = Duration::from_secs(30);
 
@@ -53,7 +56,7 @@ struct State {
     asked: Vec<Request>,
     /// When something was last to be written, other than messages.
     worked: Option<Instant>,
-    /// When a fault was last injected.
+    /// When the effect of the last fault ends or ended.
     befell: Option<Instant>,
     /// When the server is back.
     away: Option<Instant>,
@@ -107,7 +110,7 @@ impl Faults {
         self.lock().worked
     }
 
-    /// When a fault was last injected, after which what failed is tried again.
+    /// When the effect of the last fault on a request ends, which may be yet to come; what failed is tried again after that.
     pub fn befell(&self) -> Option<Instant> {
         self.lock().befell
     }
@@ -140,12 +143,14 @@ impl Faults {
             return Next::Silence;
         }
         if state.away.is_some_and(|back| now < back) {
+            state.befell = state.befell.max(Some(now));
             return Next::Refusal;
         }
         if let Some((failing, end)) = &state.outage
             && now < *end
             && request.is_like(failing)
         {
+            state.befell = state.befell.max(Some(now));
             return Next::Fault(Fault::ServerError);
         }
         // after an earlier fault the number may be that of another request: then it befalls the next that it can befall
@@ -155,7 +160,11 @@ impl Faults {
             return Next::Server;
         };
         state.schedule.0.remove(&due);
-        state.befell = Some(now);
+        let end = match fault {
+            Fault::Delay => now + DELAY,
+            _ => now,
+        };
+        state.befell = state.befell.max(Some(end));
         match fault {
             Fault::Outage => state.outage = Some((request, now + OUTAGE)),
             Fault::Restart | Fault::Compact => {
@@ -369,7 +378,7 @@ where
             Err(reset())
         }
         Fault::Delay => {
-            sleep(Duration::from_secs(5)).await;
+            sleep(DELAY).await;
             ask(server, request).await
         }
         Fault::Duplicate => {
