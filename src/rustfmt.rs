@@ -9,7 +9,7 @@ pub use order::version_order;
 pub use wide::{is_wide, skip};
 
 /// Arguments of a call, or items of an array, longer than this go on lines of their own (`fn_call_width`, `array_width`).
-const CALL_WIDTH: usize = 60;
+pub const CALL_WIDTH: usize = 60;
 /// Arguments of an attribute longer than this go on lines of their own (`attr_fn_like_width`).
 const ATTRIBUTE_WIDTH: usize = 70;
 const WIDTH: usize = 100;

@@ -294,3 +294,59 @@ fn projects_are_laid_out_whatever_the_lengths_of_names() {
     assert!(!files.is_empty());
     assert_laid_out(&files);
 }
+
+/// `owns` and `watches` of a kind, in which kinds with a type and kinds without one alternate as the digits of a number do.
+fn declared(mut number: usize) -> String {
+    let length = number;
+    let mut kinds = vec![];
+    while number > 0 {
+        kinds.push(match number % 5 {
+            0 => "apps/v1/Deployment".to_owned(),
+            1 => "v1/PersistentVolumeClaim".to_owned(),
+            2 => "v1/Event".to_owned(),
+            3 => "events.k8s.io/v1/Event".to_owned(),
+            _ => format!("cert-manager.io/v1/Certificate:{}", word('c', length)),
+        });
+        number /= 5;
+    }
+    let half = kinds.len() / 2;
+    format!(
+        "owns = {:?}\nwatches = {:?}",
+        &kinds[half..],
+        &kinds[..half]
+    )
+}
+
+#[test]
+fn the_list_of_controllers_is_laid_out_whatever_they_watch() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut files = vec![];
+    let every: Vec<usize> = (2..=LABEL).collect();
+    let one = lengths(LABEL, 20)
+        .into_iter()
+        .map(|length| vec![length + 1]);
+    for (at, kinds) in one.chain([every]).enumerate() {
+        let mut arguments = vec!["init".to_owned(), format!("n{at}")];
+        for length in &kinds {
+            let name = format!("{length}.json");
+            let definition = definition((*length).min(LABEL), 11, &["v1".into()], &json!({}));
+            fs::write(folder.path().join(&name), definition.to_string()).unwrap();
+            arguments.extend(["--crd".to_owned(), name]);
+        }
+        let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        run(folder.path(), &arguments);
+        let own = folder.path().join(format!("n{at}"));
+        let toml = fs::read_to_string(own.join("operator.toml")).unwrap();
+        let mut texts = toml.split("owns = [\"v1/ConfigMap\"]");
+        let mut edited = texts.next().unwrap().to_owned();
+        for (index, text) in texts.enumerate() {
+            edited += &declared(at + index * 7);
+            edited += text;
+        }
+        assert_ne!(edited, toml);
+        fs::write(own.join("operator.toml"), edited).unwrap();
+        run(&own, &["regenerate"]);
+        files.push(own.join("src/controllers/mod.rs"));
+    }
+    assert_laid_out(&files);
+}

@@ -213,7 +213,7 @@ impl What {
 /// What the session needs of the project.
 fn of(open: &Open, terminal: &Terminal) -> Result<Project, Failure> {
     let state = &open.state.state;
-    if !state.kinds.iter().any(|kind| kind.scaffold.is_some()) {
+    if !state.kinds.iter().any(|kind| kind.has_controller()) {
         return Err(KindError::NoController(state.name.clone()).into());
     }
     let mut kinds: Vec<ResourceType> = vec![];
@@ -225,11 +225,12 @@ fn of(open: &Open, terminal: &Terminal) -> Result<Project, Failure> {
         )?);
     }
     let own = kinds.len();
-    for name in state
-        .kinds
-        .iter()
-        .flat_map(|kind| kind.owns.iter().chain(&kind.watches))
-    {
+    for name in state.kinds.iter().flat_map(|kind| {
+        kind.owns
+            .iter()
+            .map(|owned| &owned.kind)
+            .chain(&kind.watches)
+    }) {
         let other = resolve(name, &open.apis)?;
         if !kinds.contains(&other) {
             kinds.push(other);

@@ -77,7 +77,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let plan = open.plan(rendered.tree)?;
     let kinds = open.apis.len();
     let mut controlled = open.state.state.kinds.iter();
-    let next = match controlled.any(|kind| kind.scaffold.is_some()) {
+    let next = match controlled.any(|kind| kind.has_controller()) {
         true => "operator dev",
         false => "test",
     };

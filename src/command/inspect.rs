@@ -102,7 +102,13 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
                     "  controls  src/controllers/{}.rs{}\n  owns      {}\n",
                     kind.module_name(),
                     if kind.cleanup { ", with cleanup" } else { "" },
-                    list(&kind.owns)
+                    list(
+                        &kind
+                            .owns
+                            .iter()
+                            .map(ToString::to_string)
+                            .collect::<Vec<_>>()
+                    )
                 );
                 let reads: Vec<String> = kind.reads.iter().map(ToString::to_string).collect();
                 for (name, names) in [

@@ -10,7 +10,7 @@ use super::{failure::Failure, starter};
 use crate::{
     crd::{self, Api, ReadError},
     disk,
-    project::{IMAGE_HELP, Kind},
+    project::{IMAGE_HELP, Kind, Owned},
     rust::module_name,
     scaffold::Scaffold,
     terminal::Terminal,
@@ -32,7 +32,7 @@ pub struct Chosen {
     #[arg(long, value_delimiter = ',', value_name = "V,...")]
     pub versions: Vec<String>,
     /// The style of the operator
-    #[arg(long, value_parser = scaffolds(), default_value = "reconciler", value_name = "STYLE")]
+    #[arg(long, value_parser = scaffolds(), default_value = Scaffold::first().name, value_name = "STYLE")]
     pub scaffold: &'static Scaffold,
     /// Only the types: no controller, and the definition is not installed
     #[arg(long, conflicts_with_all = ["scaffold", "cleanup"])]
@@ -134,7 +134,10 @@ impl KindError {
             Self::Twice(..) => "name one of the two".into(),
             Self::Taken(..) => "choose another with --as NAME".into(),
             Self::ManyNames(_) => "add the kinds one after the other, or choose one with --kind".into(),
-            Self::NoController(_) => "`cargo operator add-crd FILE` adds a kind with one; or set `scaffold = \"reconciler\"` of a kind in operator.toml".into(),
+            Self::NoController(_) => format!(
+                "`cargo operator add-crd FILE` adds a kind with one; or set `scaffold = {:?}` of a kind in operator.toml",
+                Scaffold::first().name
+            ),
             Self::NoSpec { .. } => "put it back, or take the kind's [[kind]] table out of operator.toml".into(),
             Self::OtherKind { .. } => "mend `kind` and `group` in operator.toml, or the spec".into(),
             Self::Unknown(..) | Self::Several(..) => {
@@ -288,7 +291,7 @@ pub fn kind(api: &Api, chosen: &Chosen, present: &[Kind]) -> Result<Kind, Failur
         None => types::mode(kind.versions.iter().filter_map(|name| api.version(name))),
     };
     if let Some(scaffold) = scaffold {
-        kind.owns = vec![(scaffold.example_child)(api).to_owned()];
+        kind.owns = vec![Owned::new((scaffold.example_child)(api))];
     }
     Ok(kind)
 }
@@ -307,13 +310,13 @@ pub fn versions(api: &Api, kind: &Kind, wanted: &[String]) -> Result<Vec<String>
             known: list(api.versions.iter().map(|version| version.name.as_str())),
         });
     }
-    if kind.scaffold.is_some() && !storage.served {
+    if kind.has_controller() && !storage.served {
         return Err(KindError::NotServed {
             kind: kind.kind.clone(),
             version: storage.name.clone(),
         });
     }
-    if versions.is_empty() || kind.scaffold.is_some() && !versions.contains(&storage.name) {
+    if versions.is_empty() || kind.has_controller() && !versions.contains(&storage.name) {
         versions.push(storage.name.clone());
     }
     Ok(versions)

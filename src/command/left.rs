@@ -154,7 +154,7 @@ fn outdated(open: &Open, found: &Evolution) -> Vec<Left> {
                     ),
                 ),
                 (evolution::Change::StorageMoved, _)
-                    if kind.scaffold.is_some() && has_types(&evolved.stored) =>
+                    if kind.has_controller() && has_types(&evolved.stored) =>
                 {
                     leave(
                         &evolved.stored,

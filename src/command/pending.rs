@@ -1,14 +1,15 @@
 //! What the user has to write: where a controller, which is the user's, is not what `operator.toml` says of it.
 
-use std::{ops::Range, slice};
+use std::ops::Range;
 
 use super::{failure::Failure, open::Open, rules};
 use crate::{
-    crd::{Api, Scope},
+    crd::Api,
     diagnostic::{Code, Place, Report, Severity},
     disk,
     plan::{Act, Plan},
     project::{Kind, Owner},
+    scaffold::Interface,
     uses::{self, Controller, Part},
 };
 
@@ -24,12 +25,14 @@ pub fn reports(open: &Open, plan: &Plan) -> Result<Vec<Report>, Failure> {
         if changes.any(|change| change.path == path && change.act == Act::Create) {
             reports.extend(undeclared_child(kind, (scaffold.example_child)(api), &path));
         } else if let Some(text) = disk::read(&open.root, &path)?
-            && let Some(controller) = uses::controller(&text)
+            && let Some(controller) =
+                uses::controller(&text, scaffold.interface.name, scaffold.interface.method)
         {
             let file = File {
                 open,
                 kind,
                 api,
+                interface: &scaffold.interface,
                 path: &path,
                 text: &text,
             };
@@ -43,7 +46,7 @@ pub fn reports(open: &Open, plan: &Plan) -> Result<Vec<Report>, Failure> {
 
 /// The example of a new controller has a child that `owns` does not name, so that its tests fail.
 fn undeclared_child(kind: &Kind, child: &str, path: &str) -> Option<Report> {
-    let is_owned = kind.owns.iter().any(|owned| owned == child);
+    let is_owned = kind.owns.iter().any(|owned| owned.kind == child);
     (!is_owned).then(|| {
         report(
             kind,
@@ -58,6 +61,7 @@ struct File<'a> {
     open: &'a Open,
     kind: &'a Kind,
     api: &'a Api,
+    interface: &'static Interface,
     path: &'a str,
     text: &'a str,
 }
@@ -84,11 +88,7 @@ impl File<'_> {
                 ));
             }
             if found.cleanup.is_none() {
-                let [object, context] = &found.arguments;
-                code.push(format!(
-                    "    /// Called when an object is being deleted, again until it succeeds. Kubernetes deletes what the object owns; undo the rest here.\n    \
-                     async fn cleanup(&self, _object: {object}, _cx: {context}) -> operator_runtime::Result<()> {{\n        Ok(())\n    }}\n"
-                ));
+                code.push((self.interface.cleanup)(&found.arguments));
             }
             let message = format!(
                 "operator.toml has `cleanup = true`, and the controller of {kind} lacks {}",
@@ -150,7 +150,7 @@ impl File<'_> {
                     watches.join(", ")
                 ),
                 found.header.clone(),
-                paste(slice::from_ref(&parents(self.api.scope))),
+                paste(&[(self.interface.parents)(self.api.scope)]),
             )),
         }
     }
@@ -159,36 +159,6 @@ impl File<'_> {
         let place = Place::new(self.path, 1, self.text, range);
         report(self.kind, message, Some(place), help)
     }
-}
-
-/// The method that finds the objects which a change of another kind concerns.
-fn parents(scope: Scope) -> String {
-    let (which, chosen) = match scope {
-        Scope::Namespaced => (
-            "all in the namespace of `changed`, or all if it has none",
-            "objects.iter().filter(|object| {\n            let namespace = &changed.metadata.namespace;\n            namespace.is_none() || object.metadata.namespace == *namespace\n        })",
-        ),
-        Scope::Cluster => ("all of them", "objects.iter()"),
-    };
-    let changed = match scope {
-        Scope::Namespaced => "changed",
-        Scope::Cluster => "_changed",
-    };
-    format!(
-        "    /// The objects to reconcile after a change of what is watched: {which}. Choose those that refer to it.
-    fn parents(
-        &self,
-        {changed}: &operator_runtime::Changed,
-        cache: &operator_runtime::Store<Self::Resource>,
-    ) -> Vec<operator_runtime::ObjectRef<Self::Resource>> {{
-        let objects = cache.state();
-        let objects = {chosen};
-        objects
-            .map(|object| operator_runtime::ObjectRef::from_obj(&**object))
-            .collect()
-    }}
-"
-    )
 }
 
 fn paste(code: &[String]) -> String {

@@ -150,7 +150,7 @@ impl Open {
     /// What the manifests lack, for commands that are about them.
     pub fn no_image(&self) -> Option<(String, Diagnostic)> {
         let state = &self.state.state;
-        let mut controlled = state.kinds.iter().filter(|kind| kind.scaffold.is_some());
+        let mut controlled = state.kinds.iter().filter(|kind| kind.has_controller());
         (state.image.is_none() && controlled.next().is_some()).then(|| {
             let found = Diagnostic {
                 code: Code::NoImage,

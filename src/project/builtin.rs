@@ -1,9 +1,9 @@
 //! The kinds of Kubernetes itself, recorded from the discovery of a real API server (1.36).
 
 /// Group, version, kind, plural, and whether it is namespaced.
-pub type Builtin = (&'static str, &'static str, &'static str, &'static str, bool);
+pub type Builtin<'a> = (&'a str, &'a str, &'a str, &'a str, bool);
 
-pub const BUILTIN: [Builtin; 59] = [
+pub const BUILTIN: [Builtin<'static>; 59] = [
     ("", "v1", "ConfigMap", "configmaps", true),
     ("", "v1", "Endpoints", "endpoints", true),
     ("", "v1", "Event", "events", true),

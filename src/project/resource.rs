@@ -22,6 +22,40 @@ impl ResourceType {
             group => format!("{}.{group}", self.plural),
         }
     }
+
+    /// The path of its type in k8s-openapi, for a built-in kind that all versions of Kubernetes have which k8s-openapi supports.
+    pub fn k8s_openapi_path(&self) -> Option<String> {
+        /// Kinds that are newer than Kubernetes 1.33.
+        const NEWER: [&str; 7] = [
+            "MutatingAdmissionPolicy",
+            "MutatingAdmissionPolicyBinding",
+            "DeviceClass",
+            "ResourceClaim",
+            "ResourceClaimTemplate",
+            "ResourceSlice",
+            "VolumeAttributesClass",
+        ];
+        let row: Builtin = (
+            &self.group,
+            &self.version,
+            &self.kind,
+            &self.plural,
+            self.namespaced,
+        );
+        if !BUILTIN.contains(&row) || NEWER.contains(&row.2) {
+            return None;
+        }
+        let module = match row.0 {
+            "" => "api::core",
+            "apiextensions.k8s.io" => "apiextensions_apiserver::pkg::apis::apiextensions",
+            "apiregistration.k8s.io" => "kube_aggregator::pkg::apis::apiregistration",
+            group => &format!("api::{}", group.split('.').next().unwrap_or(group)),
+        };
+        Some(format!(
+            "k8s_openapi::{module}::{}::{}",
+            self.version, self.kind
+        ))
+    }
 }
 
 /// Why a kind of `operator.toml` can't be used.
@@ -134,7 +168,7 @@ fn of_kind(kind: &str) -> Option<String> {
         .then(|| written(first))
 }
 
-fn written(builtin: &Builtin) -> String {
+fn written(builtin: &Builtin<'_>) -> String {
     let (group, version, kind, ..) = builtin;
     match *group {
         "" => format!("{version}/{kind}"),
@@ -180,5 +214,87 @@ mod tests {
                 "{bad}"
             );
         }
+    }
+
+    macro_rules! types {
+        ($($type:path,)+) => {
+            [$((stringify!($type), names::<$type>())),+]
+        };
+    }
+
+    fn names<K: kube::Resource<DynamicType = ()>>() -> String {
+        let (api_version, kind, plural) = (K::api_version(&()), K::kind(&()), K::plural(&()));
+        format!("{api_version}/{kind}:{plural}")
+    }
+
+    #[test]
+    fn built_in_kinds_have_the_types_of_the_oldest_version_of_kubernetes() {
+        let types = types! {
+            k8s_openapi::api::core::v1::ConfigMap,
+            k8s_openapi::api::core::v1::Endpoints,
+            k8s_openapi::api::core::v1::Event,
+            k8s_openapi::api::core::v1::LimitRange,
+            k8s_openapi::api::core::v1::Namespace,
+            k8s_openapi::api::core::v1::Node,
+            k8s_openapi::api::core::v1::PersistentVolume,
+            k8s_openapi::api::core::v1::PersistentVolumeClaim,
+            k8s_openapi::api::core::v1::Pod,
+            k8s_openapi::api::core::v1::PodTemplate,
+            k8s_openapi::api::core::v1::ReplicationController,
+            k8s_openapi::api::core::v1::ResourceQuota,
+            k8s_openapi::api::core::v1::Secret,
+            k8s_openapi::api::core::v1::Service,
+            k8s_openapi::api::core::v1::ServiceAccount,
+            k8s_openapi::api::admissionregistration::v1::MutatingWebhookConfiguration,
+            k8s_openapi::api::admissionregistration::v1::ValidatingAdmissionPolicy,
+            k8s_openapi::api::admissionregistration::v1::ValidatingAdmissionPolicyBinding,
+            k8s_openapi::api::admissionregistration::v1::ValidatingWebhookConfiguration,
+            k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition,
+            k8s_openapi::kube_aggregator::pkg::apis::apiregistration::v1::APIService,
+            k8s_openapi::api::apps::v1::ControllerRevision,
+            k8s_openapi::api::apps::v1::DaemonSet,
+            k8s_openapi::api::apps::v1::Deployment,
+            k8s_openapi::api::apps::v1::ReplicaSet,
+            k8s_openapi::api::apps::v1::StatefulSet,
+            k8s_openapi::api::autoscaling::v2::HorizontalPodAutoscaler,
+            k8s_openapi::api::batch::v1::CronJob,
+            k8s_openapi::api::batch::v1::Job,
+            k8s_openapi::api::certificates::v1::CertificateSigningRequest,
+            k8s_openapi::api::coordination::v1::Lease,
+            k8s_openapi::api::discovery::v1::EndpointSlice,
+            k8s_openapi::api::events::v1::Event,
+            k8s_openapi::api::flowcontrol::v1::FlowSchema,
+            k8s_openapi::api::flowcontrol::v1::PriorityLevelConfiguration,
+            k8s_openapi::api::networking::v1::IPAddress,
+            k8s_openapi::api::networking::v1::Ingress,
+            k8s_openapi::api::networking::v1::IngressClass,
+            k8s_openapi::api::networking::v1::NetworkPolicy,
+            k8s_openapi::api::networking::v1::ServiceCIDR,
+            k8s_openapi::api::node::v1::RuntimeClass,
+            k8s_openapi::api::policy::v1::PodDisruptionBudget,
+            k8s_openapi::api::rbac::v1::ClusterRole,
+            k8s_openapi::api::rbac::v1::ClusterRoleBinding,
+            k8s_openapi::api::rbac::v1::Role,
+            k8s_openapi::api::rbac::v1::RoleBinding,
+            k8s_openapi::api::scheduling::v1::PriorityClass,
+            k8s_openapi::api::storage::v1::CSIDriver,
+            k8s_openapi::api::storage::v1::CSINode,
+            k8s_openapi::api::storage::v1::CSIStorageCapacity,
+            k8s_openapi::api::storage::v1::StorageClass,
+            k8s_openapi::api::storage::v1::VolumeAttachment,
+        };
+        let mut found = vec![];
+        for builtin in &BUILTIN {
+            let kind = resolve(&written(builtin), &[]).unwrap();
+            if let Some(path) = kind.k8s_openapi_path() {
+                found.push((path, format!("{}:{}", written(builtin), kind.plural)));
+            }
+        }
+        let types = types
+            .into_iter()
+            .map(|(path, names)| (path.to_owned(), names));
+        assert_eq!(found, types.collect::<Vec<_>>());
+        let renamed = resolve("v1/ConfigMap:maps", &[]).unwrap();
+        assert_eq!(renamed.k8s_openapi_path(), None);
     }
 }

@@ -1,6 +1,6 @@
 //! What `operator.toml` has: the project and its kinds.
 
-use super::read::Read;
+use super::{owned::Owned, read::Read};
 use crate::{rust::module_name, scaffold::Scaffold, types::SchemaMode};
 use serde::Deserialize;
 
@@ -117,9 +117,9 @@ pub struct Kind {
     /// Whether the reconciler has a `cleanup`, and its objects therefore a finalizer.
     #[serde(default)]
     pub cleanup: bool,
-    /// Kinds of children, `GROUP/VERSION/KIND`.
+    /// Kinds of children.
     #[serde(default)]
-    pub owns: Vec<String>,
+    pub owns: Vec<Owned>,
     /// Kinds that are watched and mapped to objects of this kind.
     #[serde(default)]
     pub watches: Vec<String>,
@@ -143,6 +143,11 @@ impl Kind {
         self.module
             .clone()
             .unwrap_or_else(|| module_name(&self.kind))
+    }
+
+    /// Whether the operator reconciles its objects.
+    pub fn has_controller(&self) -> bool {
+        self.scaffold.is_some()
     }
 
     /// A kind without a controller is used by those of others.

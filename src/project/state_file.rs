@@ -7,6 +7,7 @@ use toml_edit::{Array, DocumentMut, Item, Table, value};
 use super::{
     check::StateError,
     marker::is_marked,
+    owned::Owned,
     state::{FORMAT, Kind, State, ToolSource},
 };
 use crate::types::SchemaMode;
@@ -126,7 +127,7 @@ impl StateFile {
         let table = tables.and_then(|tables| tables.get_mut(index));
         if let Some(table) = table.filter(|table| !table.contains_key("owns")) {
             table["owns"] = value(Array::from_iter([child]));
-            self.state.kinds[index].owns = vec![child.to_owned()];
+            self.state.kinds[index].owns = vec![Owned::new(child)];
         }
     }
 
@@ -226,8 +227,8 @@ fn table(kind: &Kind) -> Table {
     if kind.cleanup {
         table["cleanup"] = value(true);
     }
-    if kind.scaffold.is_some() {
-        table["owns"] = list(&kind.owns);
+    if kind.has_controller() {
+        table["owns"] = value(kind.owns.iter().map(|owned| &owned.kind).collect::<Array>());
     }
     table
 }

@@ -81,12 +81,12 @@ pub fn text<'a>(
         })
         .collect();
     let kinds = project.state.kinds.iter();
-    let names = kinds.clone().filter(|kind| kind.scaffold.is_some());
+    let names = kinds.clone().filter(|kind| kind.has_controller());
     let names: Vec<String> = names
         .map(|kind| format!("{:?}", kind.full_name()))
         .collect();
     let rules = kinds
-        .filter(|kind| kind.scaffold.is_some())
+        .filter(|kind| kind.has_controller())
         .flat_map(|kind| &kind.rules);
     let unused = typed.iter().filter_map(|typed| typed.unused.clone());
     let rules: Vec<String> = rules
@@ -125,7 +125,7 @@ pub fn watched_namespaces(namespaces: &Namespaces) -> String {
 /// Each entry of `owns`, `watches` and `reads`, as a literal of JSON.
 fn declared(project: &Project) -> Result<Vec<String>, ResourceError> {
     let mut declared = vec![];
-    for (kind, _) in project.kinds().filter(|(kind, _)| kind.scaffold.is_some()) {
+    for (kind, _) in project.kinds().filter(|(kind, _)| kind.has_controller()) {
         let Watched {
             owns,
             watches,
@@ -140,7 +140,7 @@ fn declared(project: &Project) -> Result<Vec<String>, ResourceError> {
             declared.push(literal(&text.to_string()));
         };
         for (entry, (found, verbs)) in kind.owns.iter().zip(&owns) {
-            declare("owns", entry, found, verbs);
+            declare("owns", &entry.kind, found, verbs);
         }
         for (entry, found) in kind.watches.iter().zip(&watches) {
             declare("watches", entry, found, WATCHED);

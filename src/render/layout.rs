@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::{
     RenderError, cargo_lock, fault_test,
     generated_test::{self, Typed},
-    registry::{self, Watched},
+    registry::{self, Registry, Watched},
     sample::sample,
     vendor,
 };
@@ -52,7 +52,7 @@ struct Whole<'a> {
     kind_names: String,
     controllers: Vec<String>,
     has_controllers: bool,
-    registry: String,
+    registry: Registry,
     tool: &'a str,
     installs_tool: bool,
     /// Arguments for `cargo install` that get this tool.
@@ -98,7 +98,7 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
     }
     let tree = &mut rendered.tree;
     let vendored = state.runtime == Runtime::Vendored;
-    let controlled = || project.kinds().filter(|(kind, _)| kind.scaffold.is_some());
+    let controlled = || project.kinds().filter(|(kind, _)| kind.has_controller());
     let mut controllers: Vec<String> = controlled().map(|(kind, _)| kind.module_name()).collect();
     controllers.sort_by(|a, b| version_order(a, b));
     let whole = Whole {
@@ -132,7 +132,7 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
             .join(", "),
         controllers,
         has_controllers: controlled().next().is_some(),
-        registry: registry::functions(project)?,
+        registry: registry::registry(project, made.iter().flat_map(|made| &made.typed))?,
         tool: &state.tool,
         installs_tool: state.tool_source != ToolSource::None,
         tool_install: match &state.tool_source {
@@ -324,7 +324,7 @@ fn operator(project: &Project, made: &[Made]) -> Result<manifests::Operator, Ren
             scope: api.scope,
             crd_path: kind.spec.clone(),
             installed: kind.source() == Source::Own,
-            controlled: kind.scaffold.is_some(),
+            controlled: kind.has_controller(),
             finalizer: true,
             has_status: made.has_status,
             owns,

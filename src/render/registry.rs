@@ -1,9 +1,15 @@
 //! `src/controllers/mod.rs`: what each controller watches, as `operator.toml` has it.
 
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Serialize;
+
+use super::generated_test::Typed;
 use crate::{
     crd::Api,
-    project::{Kind, Project, ResourceError, ResourceType, resolve},
-    rustfmt::{bracketed, literal, skip},
+    project::{Kind, OwnedCache, Project, ResourceError, ResourceType, resolve},
+    rust::version_module,
+    rustfmt::{CALL_WIDTH, bracketed, import, literal, skip, width},
 };
 
 /// The kinds that a controller has to do with.
@@ -32,11 +38,12 @@ impl Watched {
         let child_verbs = kind
             .scaffold
             .map_or(&[][..], |scaffold| scaffold.child_verbs);
+        let owns = kind
+            .owns
+            .iter()
+            .map(|owned| Ok((resolve(&owned.kind, apis)?, child_verbs.to_vec())));
         Ok(Self {
-            owns: all(&kind.owns)?
-                .into_iter()
-                .map(|owned| (owned, child_verbs.to_vec()))
-                .collect(),
+            owns: owns.collect::<Result<_, _>>()?,
             watches: all(&kind.watches)?,
             reads: reads.collect::<Result<_, _>>()?,
             keeps: all(&kind.keeps)?,
@@ -44,74 +51,224 @@ impl Watched {
     }
 }
 
-/// The functions of the registry:
+/// What the registry consists of.
+#[derive(Serialize)]
+pub struct Registry {
+    /// Of the types of k8s-openapi.
+    foreign_imports: String,
+    /// Of the project's own types, below a blank line.
+    own_imports: String,
+    /// The function with all controllers.
+    all: String,
+}
+
+/// The registry of a project, whose types are `typed`:
 ///
 /// ```text
 /// pub fn all() -> Controllers {
-///     let mut all = Controllers::new();
-///     all = all.add(memcached::setup, memcached_watches);
-///     all
-/// }
-///
-/// fn memcached_watches(mut watches: Watches) -> Watches {
-///     watches = watches.owns("apps", "v1", "Deployment", "deployments");
-///     watches
+///     Controllers::new()
+///         .add(memcached::setup, |watches| watches.owns::<Deployment>())
 /// }
 /// ```
-pub fn functions(project: &Project) -> Result<String, ResourceError> {
-    let (mut adds, mut watches) = (String::new(), String::new());
+pub fn registry<'a>(
+    project: &Project,
+    typed: impl Iterator<Item = &'a Typed>,
+) -> Result<Registry, ResourceError> {
+    let mut types = Types::of(project, typed);
+    let mut adds = vec![];
     for (kind, _) in project.kinds() {
         let Some(scaffold) = kind.scaffold else {
             continue;
         };
-        let module = kind.module_name();
-        let function = format!("{}_watches", module.trim_end_matches('_'));
-        adds += &bracketed(
-            4,
-            &format!("all = all.{}", scaffold.register),
-            ['(', ')'],
-            &[format!("{module}::setup"), function.clone()],
-            ";",
-        );
-        let calls = calls(&Watched::of(kind, &project.apis)?);
-        let binding = if calls.is_empty() {
-            "watches"
-        } else {
-            "mut watches"
-        };
-        let text =
-            format!("fn {function}({binding}: Watches) -> Watches {{\n{calls}    watches\n}}\n");
-        watches += &format!("\n{}{text}", skip(&text));
+        let watched = Watched::of(kind, &project.apis)?;
+        let owns = watched
+            .owns
+            .iter()
+            .zip(&kind.owns)
+            .map(|((found, _), owned)| {
+                let method = match owned.cache {
+                    None => "owns",
+                    Some(OwnedCache::Content) => "owns_with_content",
+                };
+                (method, found)
+            });
+        let watches = watched.watches.iter().map(|found| ("watches", found));
+        let calls: Vec<Call> = owns
+            .chain(watches)
+            .map(|(method, found)| types.call(method, found))
+            .collect();
+        adds.push((scaffold.register, kind.module_name(), calls));
     }
-    let body = match adds.as_str() {
-        "" => "    Controllers::new()\n".to_owned(),
-        adds => format!("    let mut all = Controllers::new();\n{adds}    all\n"),
-    };
-    Ok(format!(
-        "pub fn all() -> Controllers {{\n{body}}}\n{watches}"
-    ))
+    let chain = chain(&adds);
+    let all = format!("pub fn all() -> Controllers {{\n{chain}}}\n");
+    let [foreign_imports, own_imports] = types.imports();
+    Ok(Registry {
+        foreign_imports,
+        own_imports,
+        all: format!("{}{all}", skip(&all)),
+    })
 }
 
-fn calls(watched: &Watched) -> String {
-    let mut calls = String::new();
-    let owns = watched.owns.iter().map(|(owned, _)| owned).collect();
-    for (method, types) in [
-        ("owns", owns),
-        ("watches", watched.watches.iter().collect()),
-    ] {
-        let types: Vec<&ResourceType> = types;
-        for found in types {
-            let scope = if found.namespaced { "" } else { "_cluster" };
-            let words = [&found.group, &found.version, &found.kind, &found.plural]
-                .map(|word| literal(word));
-            calls += &bracketed(
-                4,
-                &format!("watches = watches.{method}{scope}"),
-                ['(', ')'],
-                &words,
-                ";",
-            );
+/// A call of a method of `Watches`.
+struct Call {
+    name: String,
+    arguments: Vec<String>,
+}
+
+impl Call {
+    fn inline(&self) -> String {
+        format!(".{}({})", self.name, self.arguments.join(", "))
+    }
+}
+
+/// `Controllers::new()` with a call for each controller, as the only expression of a function. A chain of one call is not broken.
+fn chain(controllers: &[(&str, String, Vec<Call>)]) -> String {
+    let add = |indent| {
+        let adds = controllers.iter();
+        adds.map(move |(method, module, calls)| add(indent, method, module, calls))
+    };
+    let inline = format!("    Controllers::new(){}\n", add(4).collect::<String>());
+    if controllers.len() < 2 || inline.trim().len() <= CALL_WIDTH {
+        return inline;
+    }
+    let lines = add(8).map(|add| format!("        {add}\n"));
+    format!("    Controllers::new()\n{}", lines.collect::<String>())
+}
+
+/// `.add(module::setup, |watches| ...)` in a chain at an indent.
+fn add(indent: usize, method: &str, module: &str, calls: &[Call]) -> String {
+    let setup = format!("{module}::setup");
+    let inline: String = calls.iter().map(Call::inline).collect();
+    let body = format!("watches{inline}");
+    let closure = format!("|watches| {body}");
+    let is_short = (calls.len() < 2 || body.len() <= CALL_WIDTH) && calls.iter().all(is_short);
+    if is_short && setup.len() + 2 + closure.len() <= CALL_WIDTH {
+        return format!(".{method}({setup}, {closure})");
+    }
+    // where the name leaves no room for the head of the closure, each argument has its own line
+    let is_long = setup.len() + ", |watches| {".len() > CALL_WIDTH;
+    let outside = " ".repeat(indent);
+    let indent = if is_long { indent + 4 } else { indent };
+    let pad = " ".repeat(indent);
+    let closure = match (is_short, calls) {
+        (true, _) if is_long => closure,
+        (true, _) => format!("|watches| {{\n{pad}    {body}\n{pad}}}"),
+        (false, [earlier @ .., last]) if is_overflowing(indent + 4, earlier, last) => {
+            let earlier: String = earlier.iter().map(Call::inline).collect();
+            let name = format!("watches{earlier}.{}", last.name);
+            let lines = bracketed(indent + 4, &name, ['(', ')'], &last.arguments, "");
+            format!("|watches| {{\n{lines}{pad}}}")
+        }
+        (false, _) => {
+            let lines = calls.iter().map(|call| {
+                let name = format!(".{}", call.name);
+                bracketed(indent + 8, &name, ['(', ')'], &call.arguments, "")
+            });
+            let lines: String = lines.collect();
+            format!("|watches| {{\n{pad}    watches\n{lines}{pad}}}")
+        }
+    };
+    match is_long {
+        true => format!(".{method}(\n{pad}{setup},\n{pad}{closure},\n{outside})"),
+        false => format!(".{method}({setup}, {closure})"),
+    }
+}
+
+/// Whether the arguments of the last call of a chain go on lines of their own, and the rest of the chain on the line above them.
+fn is_overflowing(indent: usize, earlier: &[Call], last: &Call) -> bool {
+    let before: String = earlier.iter().map(Call::inline).collect();
+    let before = "watches".len() + before.len();
+    let fits = is_short(last) && indent + before + last.inline().len() <= width();
+    let has_room = earlier.is_empty() || before + last.name.len() + ".(".len() <= CALL_WIDTH;
+    !fits && has_room && earlier.iter().all(is_short) && !last.arguments.is_empty()
+}
+
+fn is_short(call: &Call) -> bool {
+    call.arguments.join(", ").len() <= CALL_WIDTH
+}
+
+/// The types that the registry names.
+struct Types {
+    /// The paths of the project's types by group, version, kind and plural.
+    own: HashMap<[String; 4], String>,
+    /// The paths that are imported, by their last names.
+    imported: BTreeMap<String, String>,
+}
+
+impl Types {
+    fn of<'a>(project: &Project, typed: impl Iterator<Item = &'a Typed>) -> Self {
+        let kinds = project.kinds().flat_map(|(kind, api)| {
+            let versions = kind.versions.iter();
+            versions.map(move |version| (kind, api, version))
+        });
+        let own = kinds.zip(typed).map(|((kind, api, version), typed)| {
+            let module = version_module(version);
+            let path = format!("crate::api::{}::{module}::{}", typed.module, typed.root);
+            (
+                [&kind.group, version, &kind.kind, &api.names.plural].map(String::clone),
+                path,
+            )
+        });
+        Self {
+            own: own.collect(),
+            imported: BTreeMap::new(),
         }
     }
-    calls
+
+    /// `owns::<Deployment>`, with an import of its own, or with a path where the name is in use; `owns_named` with the names of a kind that
+    /// has no type.
+    fn call(&mut self, method: &str, found: &ResourceType) -> Call {
+        let ResourceType {
+            group,
+            version,
+            kind,
+            plural,
+            namespaced,
+        } = found;
+        let names = [group, version, kind, plural].map(String::clone);
+        let Some(path) = self.own.get(&names).cloned().or(found.k8s_openapi_path()) else {
+            let scope = if *namespaced { "" } else { "_cluster" };
+            // the content of such a kind is cached anyway
+            let method = method.trim_end_matches("_with_content");
+            return Call {
+                name: format!("{method}{scope}_named"),
+                arguments: names.map(|word| literal(&word)).to_vec(),
+            };
+        };
+        let name = path.rsplit("::").next().unwrap_or(&path).to_owned();
+        let is_free = name != "Controllers";
+        let imported = self
+            .imported
+            .entry(name.clone())
+            .or_insert_with(|| path.clone());
+        let shown = if is_free && *imported == path {
+            name
+        } else {
+            path
+        };
+        Call {
+            name: format!("{method}::<{shown}>"),
+            arguments: vec![],
+        }
+    }
+
+    /// Of k8s-openapi, and of the project.
+    fn imports(&self) -> [String; 2] {
+        let mut modules: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+        for path in self.imported.values() {
+            if let Some((module, name)) = path.rsplit_once("::").filter(|it| it.1 != "Controllers")
+            {
+                modules.entry(module).or_default().push(name.to_owned());
+            }
+        }
+        let of = |root: &str| {
+            let modules = modules
+                .iter()
+                .filter(|(module, _)| module.starts_with(root));
+            modules
+                .map(|(module, names)| import(module, names))
+                .collect()
+        };
+        [of("k8s_openapi"), of("crate")]
+    }
 }

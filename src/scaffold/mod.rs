@@ -9,7 +9,10 @@ use std::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
 use serde_json::Value;
 
-use crate::{crd::Api, types::KindFacts};
+use crate::{
+    crd::{Api, Scope},
+    types::KindFacts,
+};
 
 /// All scaffolds; the first one is the default.
 const ROWS: &[Scaffold] = &[reconciler::RECONCILER];
@@ -28,6 +31,8 @@ pub struct Scaffold {
     pub name: &'static str,
     /// What the user writes, as help shows it.
     pub about: &'static str,
+    /// The trait that the user implements.
+    pub interface: Interface,
     /// The method of `operator_runtime::Controllers` that takes the controller's `setup`.
     pub register: &'static str,
     /// What the operator does with the children of a kind, as verbs of its role.
@@ -38,6 +43,17 @@ pub struct Scaffold {
     pub example_child: fn(&Api) -> &'static str,
     /// The files of a new kind.
     pub files: fn(&Subject<'_>) -> Files,
+}
+
+/// A trait of `operator-runtime`, with what the commands print of its optional methods.
+pub struct Interface {
+    pub name: &'static str,
+    /// The method that takes an object and the context.
+    pub method: &'static str,
+    /// `cleanup`, to be pasted into the controller, with the types of the object and of the context.
+    pub cleanup: fn(&[String; 2]) -> String,
+    /// `parents`, to be pasted into the controller of a kind of this scope.
+    pub parents: fn(Scope) -> String,
 }
 
 /// A kind that has a controller, with what its files depend on.
@@ -73,6 +89,11 @@ impl Scaffold {
     /// All scaffolds; the first one is the default.
     pub fn all() -> impl Iterator<Item = &'static Self> {
         ROWS.iter()
+    }
+
+    /// The one of kinds for which the user names none.
+    pub const fn first() -> &'static Self {
+        &ROWS[0]
     }
 
     /// The scaffold of this name.

@@ -5,7 +5,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
-    Files, Scaffold, Subject,
+    Files, Interface, Scaffold, Subject,
     names::{Names, words},
     status, templates,
 };
@@ -19,6 +19,12 @@ pub(super) const RECONCILER: Scaffold = Scaffold {
     name: "reconciler",
     about: "A reconcile function for each kind",
     register: "add",
+    interface: Interface {
+        name: "Reconciler",
+        method: "reconcile",
+        cleanup,
+        parents,
+    },
     // No `update`, as children are written by server-side apply alone (which needs `create` for an absent one), and no `delete`, as the
     // garbage collector does it.
     child_verbs: &["get", "list", "watch", "create", "patch"],
@@ -86,6 +92,44 @@ impl Child {
             condition("False", "ApplyFailed", REFUSED),
         ]
     }
+}
+
+/// The method that is called when an object is being deleted.
+fn cleanup([object, context]: &[String; 2]) -> String {
+    format!(
+        "    /// Called when an object is being deleted, again until it succeeds. Kubernetes deletes what the object owns; undo the rest here.\n    \
+         async fn cleanup(&self, _object: {object}, _cx: {context}) -> operator_runtime::Result<()> {{\n        Ok(())\n    }}\n"
+    )
+}
+
+/// The method that finds the objects which a change of another kind concerns.
+fn parents(scope: Scope) -> String {
+    let (which, chosen) = match scope {
+        Scope::Namespaced => (
+            "all in the namespace of `changed`, or all if it has none",
+            "objects.iter().filter(|object| {\n            let namespace = &changed.metadata.namespace;\n            namespace.is_none() || object.metadata.namespace == *namespace\n        })",
+        ),
+        Scope::Cluster => ("all of them", "objects.iter()"),
+    };
+    let changed = match scope {
+        Scope::Namespaced => "changed",
+        Scope::Cluster => "_changed",
+    };
+    format!(
+        "    /// The objects to reconcile after a change of what is watched: {which}. Choose those that refer to it.
+    fn parents(
+        &self,
+        {changed}: &operator_runtime::Changed,
+        cache: &operator_runtime::Store<Self::Resource>,
+    ) -> Vec<operator_runtime::ObjectRef<Self::Resource>> {{
+        let objects = cache.state();
+        let objects = {chosen};
+        objects
+            .map(|object| operator_runtime::ObjectRef::from_obj(&**object))
+            .collect()
+    }}
+"
+    )
 }
 
 fn example_child(api: &Api) -> &'static str {

@@ -1,10 +1,10 @@
-//! What a controller's file has of the parts of `Reconciler` that are optional: `FINALIZER`, `cleanup` and `parents`.
+//! What a controller's file has of the optional parts of its trait: `FINALIZER`, `cleanup` and `parents`.
 
 use std::ops::{Range, RangeInclusive};
 
 use syn::{Expr, ImplItem, ImplItemFn, Item, ItemImpl, Lit, spanned::Spanned};
 
-/// The `impl Reconciler` of a file. Places are in bytes of the text.
+/// The `impl` of the trait in a file. Places are in bytes of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Controller {
     /// From `impl` to the type's name.
@@ -12,7 +12,7 @@ pub struct Controller {
     pub finalizer: Option<Finalizer>,
     pub cleanup: Option<Part>,
     pub parents: Option<Part>,
-    /// The types of the object and of the context, as `reconcile` names them.
+    /// The types of the object and of the context, as the method that takes both names them.
     pub arguments: [String; 2],
 }
 
@@ -31,11 +31,12 @@ pub struct Finalizer {
     pub value: Option<String>,
 }
 
-/// `None` where the text is not Rust, or has no such block.
-pub fn controller(text: &str) -> Option<Controller> {
+/// The implementation of the trait `interface`, which has a `method` that takes an object and the context. `None` where the text is not
+/// Rust, or has no such block.
+pub fn controller(text: &str, interface: &str, method: &str) -> Option<Controller> {
     let file = syn::parse_file(text).ok()?;
     let found = file.items.iter().find_map(|item| match item {
-        Item::Impl(found) if is_reconciler(found) => Some(found),
+        Item::Impl(found) if implements(found, interface) => Some(found),
         _ => None,
     })?;
     let mut controller = Controller {
@@ -62,7 +63,7 @@ pub fn controller(text: &str) -> Option<Controller> {
             ImplItem::Fn(item) if item.sig.ident == "parents" => {
                 controller.parents = Some(part(item, item.sig.ident.span()));
             }
-            ImplItem::Fn(item) if item.sig.ident == "reconcile" => {
+            ImplItem::Fn(item) if item.sig.ident == method => {
                 if let Some(types) = types(item, text) {
                     controller.arguments = types;
                 }
@@ -73,10 +74,10 @@ pub fn controller(text: &str) -> Option<Controller> {
     Some(controller)
 }
 
-fn is_reconciler(found: &ItemImpl) -> bool {
+fn implements(found: &ItemImpl, interface: &str) -> bool {
     let path = found.trait_.as_ref().map(|(_, path, _)| path);
     let last = path.and_then(|path| path.segments.last());
-    last.is_some_and(|segment| segment.ident == "Reconciler")
+    last.is_some_and(|segment| segment.ident == interface)
 }
 
 fn part(item: &impl Spanned, name: proc_macro2::Span) -> Part {
@@ -117,6 +118,10 @@ fn types(method: &ImplItemFn, text: &str) -> Option<[String; 2]> {
 mod tests {
     use super::*;
 
+    fn found(text: &str) -> Option<Controller> {
+        controller(text, "Reconciler", "reconcile")
+    }
+
     const TEXT: &str = "use operator_runtime::Reconciler;
 
 struct Widgets;
@@ -138,25 +143,26 @@ impl operator_runtime::Reconciler for Widgets {
 
     #[test]
     fn the_optional_parts_of_a_controller_are_found_with_their_lines() {
-        let found = controller(TEXT).unwrap();
+        let all = found(TEXT).unwrap();
         assert_eq!(
-            &TEXT[found.header.clone()],
+            &TEXT[all.header.clone()],
             "impl operator_runtime::Reconciler for Widgets"
         );
-        let finalizer = found.finalizer.unwrap();
+        let finalizer = all.finalizer.unwrap();
         assert_eq!(&TEXT[finalizer.part.name], "FINALIZER");
         assert_eq!(finalizer.part.lines, 7..=8);
         assert_eq!(finalizer.value.as_deref(), Some("x.io/p"));
-        assert_eq!(found.cleanup.unwrap().lines, 14..=16);
-        assert_eq!(found.parents, None);
-        assert_eq!(found.arguments, ["Arc<Widget>", "&Context"]);
+        assert_eq!(all.cleanup.unwrap().lines, 14..=16);
+        assert_eq!(all.parents, None);
+        assert_eq!(all.arguments, ["Arc<Widget>", "&Context"]);
 
         let none = TEXT.replace("Some(\"x.io/p\")", "None");
-        assert_eq!(controller(&none).unwrap().finalizer, None);
+        assert_eq!(found(&none).unwrap().finalizer, None);
         let named = TEXT.replace("\"x.io/p\"", "NAME");
-        let finalizer = controller(&named).unwrap().finalizer.unwrap();
+        let finalizer = found(&named).unwrap().finalizer.unwrap();
         assert_eq!(finalizer.value, None);
-        assert_eq!(controller("fn main() {}"), None);
-        assert_eq!(controller("fn main() {"), None);
+        assert_eq!(found("fn main() {}"), None);
+        assert_eq!(found("fn main() {"), None);
+        assert_eq!(controller(TEXT, "Handlers", "reconcile"), None);
     }
 }

@@ -331,7 +331,7 @@ fn what_is_owned_decides_the_rights() {
     });
     ok(&p, "regenerate");
     assert!(!role().contains("deployments") && role().contains("services"));
-    assert!(files(&p)["src/controllers/mod.rs"].contains("\"Service\""));
+    assert!(files(&p)["src/controllers/mod.rs"].contains("owns::<Service>()"));
 }
 
 #[test]

@@ -80,8 +80,7 @@ async fn main() -> anyhow::Result<()> {
         println!("{}", serde_json::to_string(&Echo::crd())?);
         return Ok(());
     }
-    let controllers =
-        Controllers::new().add(setup, |c| c.owns("", "v1", "ConfigMap", "configmaps"));
+    let controllers = Controllers::new().add(setup, |c| c.owns::<ConfigMap>());
     Operator::connect("echo", args.settings)
         .await?
         .register(controllers)

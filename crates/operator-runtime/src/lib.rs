@@ -36,7 +36,7 @@
 //! }
 //!
 //! # async fn run() -> anyhow::Result<()> {
-//! let controllers = Controllers::new().add(setup, |c| c.owns("", "v1", "ConfigMap", "configmaps"));
+//! let controllers = Controllers::new().add(setup, |c| c.owns::<ConfigMap>());
 //! Operator::connect("labels", Settings::default()).await?.register(controllers).run().await
 //! # }
 //! ```

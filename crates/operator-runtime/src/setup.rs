@@ -8,7 +8,7 @@ use std::{
 };
 
 use futures::{FutureExt, future::BoxFuture};
-use kube::Client;
+use kube::{Client, Resource};
 use prometheus_client::registry::Registry;
 
 use crate::{
@@ -75,52 +75,96 @@ impl Setup {
     }
 }
 
-/// The kinds that a controller watches besides its own, by their names in the API.
+/// The kinds that a controller watches besides its own.
 ///
 /// ```
+/// use k8s_openapi::api::{apps::v1::Deployment, core::v1::Node};
 /// use operator_runtime::Watches;
 ///
 /// Watches::default()
-///     .owns("apps", "v1", "Deployment", "deployments")
-///     .watches("", "v1", "Secret", "secrets")
-///     .watches_cluster("", "v1", "Node", "nodes");
+///     .owns::<Deployment>()
+///     .owns_named("cert-manager.io", "v1", "Certificate", "certificates")
+///     .watches::<Node>();
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Watches {
-    pub(crate) owns: Vec<Kind>,
+    pub(crate) owns: Vec<Owns>,
     pub(crate) watches: Vec<Kind>,
+}
+
+/// A kind of children.
+#[derive(Clone, Debug)]
+pub(crate) struct Owns {
+    pub kind: Kind,
+    /// Whether the cache of children has their content, and not the metadata alone.
+    pub caches_content: bool,
 }
 
 impl Watches {
     /// Children of this kind: a change of a child reconciles the object that controls it.
     ///
-    /// `version` is that of the type that you give to [`Context::apply`](crate::Context::apply), which then reads the child from the cache.
-    /// With another version that is served, each apply reads the child from the API server.
+    /// [`Context::apply`](crate::Context::apply) reads such a child from a cache. Of Secrets and ConfigMaps the cache has only the
+    /// metadata, because they may be large and the watch transfers those of others as well, so each apply of one reads it from the API
+    /// server; see [`owns_with_content`](Self::owns_with_content). A child that is applied in another version than that of `K` is also
+    /// read from the API server.
     #[must_use]
-    pub fn owns(self, group: &str, version: &str, kind: &str, plural: &str) -> Self {
+    pub fn owns<K: Resource<DynamicType = (), Scope: 'static>>(self) -> Self {
+        self.and_owns(Kind::of::<K>())
+    }
+
+    /// Like [`owns`](Self::owns), with the content in the cache whatever the kind.
+    #[must_use]
+    pub fn owns_with_content<K: Resource<DynamicType = (), Scope: 'static>>(mut self) -> Self {
+        self.owns.push(Owns {
+            kind: Kind::of::<K>(),
+            caches_content: true,
+        });
+        self
+    }
+
+    /// Like [`owns`](Self::owns), for a kind that has no Rust type here: its group (empty for the core group), version, kind and plural.
+    #[must_use]
+    pub fn owns_named(self, group: &str, version: &str, kind: &str, plural: &str) -> Self {
         self.and_owns(Kind::new(group, version, kind, plural, Scope::Namespaced))
     }
 
-    /// Like [`owns`](Self::owns), for a cluster-scoped kind.
+    /// Like [`owns_named`](Self::owns_named), for a cluster-scoped kind.
     #[must_use]
-    pub fn owns_cluster(self, group: &str, version: &str, kind: &str, plural: &str) -> Self {
+    pub fn owns_cluster_named(self, group: &str, version: &str, kind: &str, plural: &str) -> Self {
         self.and_owns(Kind::new(group, version, kind, plural, Scope::Cluster))
     }
 
     /// Objects of any kind, those of an owned one too: [`Reconciler::parents`] returns the objects that a change reconciles.
     #[must_use]
-    pub fn watches(self, group: &str, version: &str, kind: &str, plural: &str) -> Self {
+    pub fn watches<K: Resource<DynamicType = (), Scope: 'static>>(self) -> Self {
+        self.and_watches(Kind::of::<K>())
+    }
+
+    /// Like [`watches`](Self::watches), for a kind that has no Rust type here: its group (empty for the core group), version, kind and
+    /// plural.
+    #[must_use]
+    pub fn watches_named(self, group: &str, version: &str, kind: &str, plural: &str) -> Self {
         self.and_watches(Kind::new(group, version, kind, plural, Scope::Namespaced))
     }
 
-    /// Like [`watches`](Self::watches), for a cluster-scoped kind.
+    /// Like [`watches_named`](Self::watches_named), for a cluster-scoped kind.
     #[must_use]
-    pub fn watches_cluster(self, group: &str, version: &str, kind: &str, plural: &str) -> Self {
+    pub fn watches_cluster_named(
+        self,
+        group: &str,
+        version: &str,
+        kind: &str,
+        plural: &str,
+    ) -> Self {
         self.and_watches(Kind::new(group, version, kind, plural, Scope::Cluster))
     }
 
     fn and_owns(mut self, kind: Kind) -> Self {
-        self.owns.push(kind);
+        let caches_content = !kind.is_data();
+        self.owns.push(Owns {
+            kind,
+            caches_content,
+        });
         self
     }
 

@@ -13,7 +13,7 @@ use std::{
 use futures::StreamExt;
 use http_body_util::{BodyExt, StreamBody};
 use k8s_openapi::{
-    api::core::v1::{ResourceQuota, ResourceQuotaSpec, ServiceAccount},
+    api::core::v1::{ConfigMap, ResourceQuota, ResourceQuotaSpec, ServiceAccount},
     apimachinery::pkg::api::resource::Quantity,
 };
 use kube::{
@@ -22,11 +22,11 @@ use kube::{
     client::Body,
 };
 use operator_runtime::{
-    Action, Condition, Context, Controllers, Reconciler, Result, Settings, Setup,
+    Action, Condition, Context, Controllers, Reconciler, Result, Settings, Setup, Watches,
 };
 use operator_testing::{Request, Server};
 use serde_json::json;
-use support::{OPERATOR, Running, Widget, create, event, patch, ready, rest, server};
+use support::{OPERATOR, Running, Widget, Widgets, create, event, patch, ready, rest, server};
 use tokio::sync::watch;
 
 /// Makes a ServiceAccount for each Widget, with its size.
@@ -120,7 +120,7 @@ async fn running(server: &Server) -> (Running, Gate) {
     let gate = Gate(Arc::new(watch::channel(true).0));
     let accounts = Controllers::new().add(
         async |_: Setup| Ok(Accounts),
-        |c| c.owns("", "v1", "ServiceAccount", "serviceaccounts"),
+        |c| c.owns::<ServiceAccount>(),
     );
     let running = Running::start(gate.client(server), Settings::for_tests(), accounts).await;
     create(server, "first", "ok").await;
@@ -203,13 +203,38 @@ async fn a_child_is_never_read_and_a_wake_that_changes_nothing_requests_nothing(
     assert_eq!(asked(&server.requests()[before..]), [("patch", 200)]);
 }
 
+/// The ConfigMaps that an operator read while it made one and was then woken without a change.
+async fn config_maps_read(owned: fn(Watches) -> Watches) -> usize {
+    let server = server().await;
+    let setup = async |_: Setup| Ok(Widgets::<false>(Arc::default()));
+    let controllers = Controllers::new().add(setup, owned);
+    let _running = Running::start(server.client(), Settings::for_tests(), controllers).await;
+    create(&server, "a", "ok").await;
+    ready(&server, "a").await;
+    let noted = json!({ "metadata": { "annotations": { "note": "new" } } });
+    patch(&server, "a", noted).await;
+    rest(&server).await;
+    let requests = server.requests();
+    let reads = requests
+        .iter()
+        .filter(|request| request.resource == "configmaps" && request.verb == "get");
+    reads.count()
+}
+
+#[tokio::test]
+async fn the_content_of_config_maps_is_cached_where_it_is_asked_for() {
+    assert_ne!(config_maps_read(|c| c.owns::<ConfigMap>()).await, 0);
+    let cached = config_maps_read(|c| c.owns_with_content::<ConfigMap>()).await;
+    assert_eq!(cached, 0);
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_name_in_use_is_refused_without_a_write() {
     let server = server().await;
     let gate = Gate(Arc::new(watch::channel(false).0));
     let owned = Controllers::new().add(
         async |_: Setup| Ok(Accounts),
-        |c| c.owns("", "v1", "ServiceAccount", "serviceaccounts"),
+        |c| c.owns::<ServiceAccount>(),
     );
     let _running = Running::start(gate.client(&server), Settings::for_tests(), owned).await;
 
@@ -318,10 +343,7 @@ async fn a_write_whose_answer_was_lost_is_not_taken_for_one_that_failed() {
         }
     });
     let client = Client::new(lossy, server.client().default_namespace());
-    let quotas = Controllers::new().add(
-        async |_: Setup| Ok(Quotas),
-        |c| c.owns("", "v1", "ResourceQuota", "resourcequotas"),
-    );
+    let quotas = Controllers::new().add(async |_: Setup| Ok(Quotas), |c| c.owns::<ResourceQuota>());
     let _running = Running::start(client, Settings::for_tests(), quotas).await;
     let api: Api<ResourceQuota> = Api::default_namespaced(server.client());
     let has = async |cpu: &str| {

@@ -119,9 +119,9 @@ async fn everything_that_a_context_can_do() {
     let controllers = Controllers::new().add(
         async move |_: Setup| Ok(Everything(sender)),
         |c| {
-            c.owns("", "v1", "ConfigMap", "configmaps")
-                .owns("", "v1", "ResourceQuota", "resourcequotas")
-                .owns_cluster("", "v1", "Namespace", "namespaces")
+            c.owns::<ConfigMap>()
+                .owns::<ResourceQuota>()
+                .owns::<Namespace>()
         },
     );
     let _running = Running::start(server.client(), Settings::for_tests(), controllers).await;

@@ -100,10 +100,8 @@ async fn one_several_or_all_namespaces_are_watched() {
 async fn a_cluster_scoped_owner_is_woken_by_children_outside_the_listed_namespaces() {
     let server = server().await;
     let fleets = Fleets(Arc::default());
-    let controllers = Controllers::new().add(
-        async move |_: Setup| Ok(fleets),
-        |c| c.owns("", "v1", "ConfigMap", "configmaps"),
-    );
+    let controllers =
+        Controllers::new().add(async move |_: Setup| Ok(fleets), |c| c.owns::<ConfigMap>());
     let mut settings = Settings::for_tests();
     settings.namespaces = vec!["elsewhere".into()];
     let _running = Running::start(server.client(), settings, controllers).await;
@@ -164,10 +162,7 @@ async fn a_cluster_scoped_owner_has_children_and_is_woken_by_what_it_watches() {
     let fleets = Fleets(seen.clone());
     let controllers = Controllers::new().add(
         async move |_: Setup| Ok(fleets),
-        |c| {
-            c.owns("", "v1", "ConfigMap", "configmaps")
-                .watches("", "v1", "Secret", "secrets")
-        },
+        |c| c.owns::<ConfigMap>().watches::<Secret>(),
     );
     let running = Running::start(server.client(), Settings::for_tests(), controllers).await;
     let api: Api<Fleet> = Api::all(server.client());
@@ -256,9 +251,12 @@ async fn a_kind_that_several_want_to_know_of_is_one_watch() {
     let setup = async move |_: Setup| Ok(counting);
     // the ConfigMaps are owned by the one and watched twice by the other, and the Widgets are the first one's own
     let controllers = widgets::<false>(&calls).add(setup, |c| {
-        c.owns("", "v1", "ConfigMap", "configmaps")
-            .watches("", "v1", "ConfigMap", "configmaps")
-            .watches("test.example.com", "v1", "Widget", "widgets")
+        c.owns::<ConfigMap>().watches::<ConfigMap>().watches_named(
+            "test.example.com",
+            "v1",
+            "Widget",
+            "widgets",
+        )
     });
     let running = Running::start(server.client(), Settings::for_tests(), controllers).await;
     for name in ["early", "late"] {

@@ -37,7 +37,7 @@ use crate::{
     health::Health,
     metrics::Metrics,
     settings::Settings,
-    setup::Watches,
+    setup::{Owns, Watches},
     style::Reconciler,
 };
 
@@ -72,10 +72,10 @@ pub(crate) fn run<R: Reconciler>(reconciler: R, watches: Watches, wiring: Wiring
         events.boxed()
     };
     let mut other_events = OtherEvents::default();
-    for (index, kind) in watches.owns.iter().enumerate() {
-        for namespace in kind.scope.watched(&places.child_namespaces) {
-            let owner = kind.has_cached_bodies().then(|| owner.clone());
-            let events = listen(kind, namespace.clone(), owner);
+    for (index, owns) in watches.owns.iter().enumerate() {
+        for namespace in owns.kind.scope.watched(&places.child_namespaces) {
+            let owner = owns.caches_content.then(|| owner.clone());
+            let events = listen(&owns.kind, namespace.clone(), owner);
             other_events.children.push((index, namespace, events));
         }
     }
@@ -147,14 +147,14 @@ async fn work<R: Reconciler>(
         observers,
     } = wiring;
     let metrics = metrics.of_kind(&GroupKind::of::<R::Resource>());
-    let owned = |kind: Kind| Owned {
+    let owned = |owns: Owns| Owned {
         children: Children::new(
-            &kind.scope.watched(&places.child_namespaces),
+            &owns.kind.scope.watched(&places.child_namespaces),
             &operator,
-            kind.has_cached_bodies(),
+            owns.caches_content,
             |child| controller_of::<R::Resource>(child).is_some(),
         ),
-        kind,
+        kind: owns.kind,
     };
     let owns = watches.owns.into_iter().map(owned).collect();
     let reads = metrics.child_reads.clone();

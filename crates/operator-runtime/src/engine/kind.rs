@@ -91,11 +91,17 @@ impl Kind {
         Self { resource, scope }
     }
 
-    /// Whether the cache of children has the bodies of this kind, and not the metadata alone. Secrets and ConfigMaps may be large, and a
-    /// watch would transfer those of all others.
-    pub fn has_cached_bodies(&self) -> bool {
-        let is_data = ["Secret", "ConfigMap"].contains(&&*self.resource.kind);
-        !(self.resource.group.is_empty() && is_data)
+    /// The kind of the type `K`.
+    pub fn of<K: Resource<DynamicType = (), Scope: 'static>>() -> Self {
+        Self {
+            resource: ApiResource::erase::<K>(&()),
+            scope: Scope::of::<K>(),
+        }
+    }
+
+    /// Secrets and ConfigMaps, which may be large.
+    pub fn is_data(&self) -> bool {
+        self.resource.group.is_empty() && ["Secret", "ConfigMap"].contains(&&*self.resource.kind)
     }
 
     /// Versions do not matter: an object is the same in each version of its kind.

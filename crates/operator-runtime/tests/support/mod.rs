@@ -87,7 +87,7 @@ impl Calls {
 }
 
 /// Makes a ConfigMap for each Widget, or fails as it says; with a finalizer or without.
-pub struct Widgets<const CLEANUP: bool>(Arc<Calls>);
+pub struct Widgets<const CLEANUP: bool>(pub Arc<Calls>);
 
 impl<const CLEANUP: bool> Reconciler for Widgets<CLEANUP> {
     type Resource = Widget;
@@ -170,7 +170,7 @@ pub fn child(widget: &Widget, cx: &Context) -> ConfigMap {
 pub fn widgets<const CLEANUP: bool>(calls: &Arc<Calls>) -> Controllers {
     let calls = calls.clone();
     let setup = async move |_: Setup| Ok(Widgets::<CLEANUP>(calls));
-    Controllers::new().add(setup, |c| c.owns("", "v1", "ConfigMap", "configmaps"))
+    Controllers::new().add(setup, |c| c.owns::<ConfigMap>())
 }
 
 /// A server that knows the kinds.

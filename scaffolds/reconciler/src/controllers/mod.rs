@@ -1,25 +1,16 @@
 // Made by `cargo operator regenerate`. Do not edit: change operator.toml and run it again.
 //! The controllers of the project, with what each of them watches.
 
-use operator_runtime::{Controllers, Watches};
+use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::core::v1::ConfigMap;
+use operator_runtime::Controllers;
 
 pub mod cache_policy;
 pub mod memcached;
 
 /// All controllers, to be registered with an `Operator`.
 pub fn all() -> Controllers {
-    let mut all = Controllers::new();
-    all = all.add(memcached::setup, memcached_watches);
-    all = all.add(cache_policy::setup, cache_policy_watches);
-    all
-}
-
-fn memcached_watches(mut watches: Watches) -> Watches {
-    watches = watches.owns("apps", "v1", "Deployment", "deployments");
-    watches
-}
-
-fn cache_policy_watches(mut watches: Watches) -> Watches {
-    watches = watches.owns("", "v1", "ConfigMap", "configmaps");
-    watches
+    Controllers::new()
+        .add(memcached::setup, |watches| watches.owns::<Deployment>())
+        .add(cache_policy::setup, |watches| watches.owns::<ConfigMap>())
 }
