@@ -16,8 +16,7 @@ use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{LabelSelector, ObjectMeta};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use super::document::{Document, File};
-use super::{Namespaces, Operator};
+use super::{Namespaces, Object, Operator, Role, Setting};
 
 /// Health and metrics share a port, by the name that probes, Service and NetworkPolicy use.
 pub(super) const PORT_NAME: &str = "metrics";
@@ -32,7 +31,7 @@ const TOKEN_SECONDS: i64 = 3600;
 const TOKEN_VOLUME: &str = "service-account";
 
 /// None without an image, as nothing could run.
-pub(super) fn file(operator: &Operator) -> Option<File> {
+pub(super) fn deployment(operator: &Operator) -> Option<Object> {
     let image = operator.image.clone()?;
     let deployment = Deployment {
         metadata: operator.metadata(&operator.name),
@@ -53,10 +52,22 @@ pub(super) fn file(operator: &Operator) -> Option<File> {
         }),
         status: None,
     };
-    Some(File::new(
-        "operator/deployment.yaml",
-        vec![Document::of(deployment)],
-    ))
+    let mut settings = vec![
+        (Setting::Image, "/spec/template/spec/containers/0/image"),
+        (Setting::Replicas, "/spec/replicas"),
+        (
+            Setting::Resources,
+            "/spec/template/spec/containers/0/resources",
+        ),
+    ];
+    if matches!(operator.namespaces, Namespaces::Listed(_)) {
+        let value = "/spec/template/spec/containers/0/env/0/value";
+        settings.push((Setting::WatchNamespaces, value));
+    }
+    Some(Object {
+        settings,
+        ..Object::new(Role::Deployment, deployment)
+    })
 }
 
 fn pod(operator: &Operator, image: String) -> PodSpec {

@@ -5,21 +5,21 @@
 //! there is no Deployment.
 
 mod deployment;
-mod document;
 mod grant;
 mod network;
+mod object;
 mod rbac;
 mod rule;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use k8s_openapi::api::core::v1::Namespace;
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
-pub use document::{Document, File};
 pub use grant::WATCHED;
+pub use object::{Object, Role, Setting};
 
 pub use crate::{
     crd::Scope,
@@ -34,8 +34,6 @@ pub struct Operator {
     pub image: Option<String>,
     pub namespaces: Namespaces,
     pub kinds: Vec<Kind>,
-    /// Paths of manifests that the user deleted, and that no kustomization is to list.
-    pub removed: BTreeSet<String>,
 }
 
 /// A kind of the project, with what its controller needs.
@@ -66,42 +64,29 @@ pub struct Kind {
     pub sample: Option<Value>,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub enum Error {
-    #[error("cannot write {path} as YAML: {source}")]
-    Yaml {
-        path: String,
-        source: serde_saphyr::ser::Error,
-    },
-}
-
-/// The objects of an operator, in the files that they are written to.
+/// The objects of an operator.
 pub struct Manifests {
-    /// What runs the operator: its namespace, permissions, Deployment and network policies.
-    pub base: Vec<File>,
-    /// An object of each kind that has a controller.
-    pub samples: Vec<File>,
+    /// What runs the operator (its namespace, permissions, Deployment and network policies), then an object of each kind that has a
+    /// controller.
+    pub objects: Vec<Object>,
     /// The paths of the CRDs that the operator needs, from the project's root.
     pub crds: Vec<String>,
 }
 
 /// The objects of an operator. Without an image, there is no Deployment.
 pub fn manifests(operator: &Operator) -> Manifests {
-    let mut base = vec![File::new("namespace.yaml", vec![namespace(operator)])];
-    base.extend(rbac::files(operator));
-    base.extend(deployment::file(operator));
-    base.push(network::policy(operator));
-    base.push(network::metrics(operator));
+    let mut objects = vec![namespace(operator)];
+    objects.extend(rbac::objects(operator));
+    objects.extend(deployment::deployment(operator));
+    objects.push(network::policy(operator));
+    objects.push(network::metrics(operator));
+    objects.extend(operator.controlled().filter_map(sample));
 
     let installed = operator.kinds.iter().filter(|kind| kind.installed);
     let mut crds: Vec<String> = installed.map(|kind| kind.crd_path.clone()).collect();
     crds.sort_unstable();
     crds.dedup();
-    Manifests {
-        base,
-        samples: samples(operator),
-        crds,
-    }
+    Manifests { objects, crds }
 }
 
 impl Operator {
@@ -139,7 +124,7 @@ impl Operator {
 
 /// Only pods that meet the `restricted` standard are admitted beside the operator.
 /// <https://kubernetes.io/docs/concepts/security/pod-security-standards/>
-fn namespace(operator: &Operator) -> Document {
+fn namespace(operator: &Operator) -> Object {
     let mut metadata = ObjectMeta {
         namespace: None,
         ..operator.metadata(operator.namespace())
@@ -151,24 +136,19 @@ fn namespace(operator: &Operator) -> Document {
         )
     });
     metadata.labels.get_or_insert_default().extend(restricted);
-    Document::of(Namespace {
+    let namespace = Namespace {
         metadata,
         ..Namespace::default()
-    })
+    };
+    Object::new(Role::Namespace, namespace)
 }
 
-/// One file a sample, named like its CRD.
-fn samples(operator: &Operator) -> Vec<File> {
-    operator
-        .controlled()
-        .filter_map(|kind| {
-            let sample = Document::from(kind.sample.clone()?);
-            Some(File::new(
-                format!("{}.{}.yaml", kind.plural, kind.group),
-                vec![sample],
-            ))
-        })
-        .collect()
+fn sample(kind: &Kind) -> Option<Object> {
+    Some(Object {
+        role: Role::Sample(format!("{}.{}", kind.plural, kind.group)),
+        value: kind.sample.clone()?,
+        settings: vec![],
+    })
 }
 
 #[cfg(test)]

@@ -8,16 +8,15 @@ use k8s_openapi::api::networking::v1::{
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::LabelSelector;
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use super::Operator;
 use super::deployment::{PORT, PORT_NAME};
-use super::document::{Document, File};
+use super::{Object, Operator, Role};
 
 /// The API server's ports, as the `kubernetes` Service and its endpoints usually have them. Its
 /// address is the cluster's own affair.
 const API_SERVER_PORTS: [i32; 2] = [443, 6443];
 
 /// In: the metrics port, from pods. Out: names, and the API server.
-pub(super) fn policy(operator: &Operator) -> File {
+pub(super) fn policy(operator: &Operator) -> Object {
     let any_pod = NetworkPolicyPeer {
         namespace_selector: Some(LabelSelector::default()),
         ..NetworkPolicyPeer::default()
@@ -54,10 +53,10 @@ pub(super) fn policy(operator: &Operator) -> File {
             ]),
         }),
     };
-    File::new("network/policy.yaml", vec![Document::of(policy)])
+    Object::new(Role::NetworkPolicy, policy)
 }
 
-pub(super) fn metrics(operator: &Operator) -> File {
+pub(super) fn metrics(operator: &Operator) -> Object {
     let service = Service {
         metadata: operator.metadata(format!("{}-metrics", operator.name)),
         spec: Some(ServiceSpec {
@@ -72,7 +71,7 @@ pub(super) fn metrics(operator: &Operator) -> File {
         }),
         status: None,
     };
-    File::new("monitoring/service.yaml", vec![Document::of(service)])
+    Object::new(Role::Metrics, service)
 }
 
 fn port(protocol: &str, port: IntOrString) -> NetworkPolicyPort {

@@ -1,48 +1,33 @@
-//! The service account, its roles and their bindings, a file for each reach.
+//! The service account, its roles and their bindings.
 //!
 //! The account's token reaches no pod by itself; the operator's Deployment projects it.
 
 use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::rbac::v1::{
-    ClusterRole, ClusterRoleBinding, PolicyRule, Role, RoleBinding, RoleRef, Subject,
+    ClusterRole, ClusterRoleBinding, PolicyRule, Role as RbacRole, RoleBinding, RoleRef, Subject,
 };
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use super::Operator;
-use super::document::{Document, File};
 use super::grant::{Place, grants};
 use super::rule::{normalise, rule};
+use super::{Object, Operator, Role};
 
-pub(super) fn files(operator: &Operator) -> Vec<File> {
-    let mut files = vec![
-        File::new(
-            "rbac/service-account.yaml",
-            vec![Document::of(service_account(operator))],
-        ),
-        File::new("rbac/leader-election.yaml", leader_election(operator)),
-    ];
-    let mut namespaced = Vec::new();
+pub(super) fn objects(operator: &Operator) -> Vec<Object> {
+    let mut objects = vec![Object::new(Role::ServiceAccount, service_account(operator))];
+    objects.extend(leader_election(operator));
     for (place, rules) in grants(operator) {
         match place {
-            Place::Cluster => {
-                files.push(File::new(
-                    "rbac/cluster-role.yaml",
-                    cluster_role(operator, rules),
-                ));
-            }
+            Place::Cluster => objects.extend(cluster_role(operator, rules)),
             Place::Namespace(namespace) => {
                 let metadata = ObjectMeta {
                     namespace: Some(namespace),
                     ..operator.metadata(&operator.name)
                 };
-                namespaced.extend(role(operator, metadata, rules));
+                objects.extend(role(operator, Role::NamespacedPermissions, metadata, rules));
             }
         }
     }
-    if !namespaced.is_empty() {
-        files.push(File::new("rbac/role.yaml", namespaced));
-    }
-    files
+    objects
 }
 
 fn service_account(operator: &Operator) -> ServiceAccount {
@@ -55,7 +40,7 @@ fn service_account(operator: &Operator) -> ServiceAccount {
 
 /// The one lease, named after the operator. A right to create cannot be limited to a name.
 /// <https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources>
-fn leader_election(operator: &Operator) -> Vec<Document> {
+fn leader_election(operator: &Operator) -> [Object; 2] {
     let group = "coordination.k8s.io";
     let rules = normalise([
         rule(group, &["leases"], &["create"]),
@@ -66,12 +51,13 @@ fn leader_election(operator: &Operator) -> Vec<Document> {
     ]);
     role(
         operator,
+        Role::LeaderElection,
         operator.metadata(format!("{}-leader-election", operator.name)),
         rules,
     )
 }
 
-fn cluster_role(operator: &Operator, rules: Vec<PolicyRule>) -> Vec<Document> {
+fn cluster_role(operator: &Operator, rules: Vec<PolicyRule>) -> [Object; 2] {
     let metadata = operator.cluster_metadata();
     let role = ClusterRole {
         metadata: metadata.clone(),
@@ -83,12 +69,20 @@ fn cluster_role(operator: &Operator, rules: Vec<PolicyRule>) -> Vec<Document> {
         role_ref: role_ref("ClusterRole", operator.name.clone()),
         subjects: Some(vec![subject(operator)]),
     };
-    vec![Document::of(role), Document::of(binding)]
+    [
+        Object::new(Role::ClusterPermissions, role),
+        Object::new(Role::ClusterPermissions, binding),
+    ]
 }
 
-fn role(operator: &Operator, metadata: ObjectMeta, rules: Vec<PolicyRule>) -> Vec<Document> {
+fn role(
+    operator: &Operator,
+    purpose: Role,
+    metadata: ObjectMeta,
+    rules: Vec<PolicyRule>,
+) -> [Object; 2] {
     let role_ref = role_ref("Role", metadata.name.clone().unwrap_or_default());
-    let role = Role {
+    let role = RbacRole {
         metadata: metadata.clone(),
         rules: Some(rules),
     };
@@ -97,7 +91,10 @@ fn role(operator: &Operator, metadata: ObjectMeta, rules: Vec<PolicyRule>) -> Ve
         role_ref,
         subjects: Some(vec![subject(operator)]),
     };
-    vec![Document::of(role), Document::of(binding)]
+    [
+        Object::new(purpose.clone(), role),
+        Object::new(purpose, binding),
+    ]
 }
 
 fn role_ref(kind: &str, name: String) -> RoleRef {

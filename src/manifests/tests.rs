@@ -1,3 +1,5 @@
+use std::collections::BTreeSet;
+
 use super::*;
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde_json::json;
@@ -83,7 +85,6 @@ fn a_read_gives_the_verbs_that_it_names() {
 
 fn operator(namespaces: Namespaces, kinds: Vec<Kind>) -> Operator {
     Operator {
-        removed: BTreeSet::new(),
         name: "memcached-operator".to_owned(),
         image: Some("ghcr.io/me/memcached-operator:0.1.0".to_owned()),
         namespaces,
@@ -92,8 +93,42 @@ fn operator(namespaces: Namespaces, kinds: Vec<Kind>) -> Operator {
 }
 
 fn files(operator: &Operator) -> BTreeMap<String, String> {
-    let files = crate::package::kustomize::files(operator, manifests(operator));
+    let files = crate::package::kustomize::files(operator, manifests(operator), &BTreeSet::new());
     files.unwrap().into_iter().collect()
+}
+
+#[test]
+fn settings_are_where_their_values_are() {
+    let listed = Namespaces::Listed(vec!["team-a".to_owned(), "team-b".to_owned()]);
+    let mut found = BTreeMap::new();
+    for object in manifests(&operator(listed, vec![memcached()])).objects {
+        for (setting, pointer) in object.settings {
+            let value = object.value.pointer(pointer).cloned();
+            found.insert(format!("{:?} of the {:?}", setting, object.role), value);
+        }
+    }
+    let found: Value = json!(found);
+    assert_eq!(
+        found,
+        json!({
+            "Image of the Deployment": "ghcr.io/me/memcached-operator:0.1.0",
+            "Replicas of the Deployment": 1,
+            "Resources of the Deployment": {
+                "limits": {"cpu": "500m", "memory": "128Mi"},
+                "requests": {"cpu": "10m", "memory": "32Mi"},
+            },
+            "WatchNamespaces of the Deployment": "team-a,team-b",
+        })
+    );
+    let everywhere = operator(Namespaces::All, vec![memcached()]);
+    let mut objects = manifests(&everywhere).objects.into_iter();
+    let deployment = objects.find(|object| object.role == Role::Deployment);
+    let settings = deployment.unwrap().settings;
+    assert!(
+        !settings
+            .iter()
+            .any(|(setting, _)| *setting == Setting::WatchNamespaces)
+    );
 }
 
 /// Snapshots lie with the others of this package, one a subject.

@@ -1,55 +1,42 @@
 //! A kustomize base, and the kustomizations of the CRDs that it installs and of the samples.
 
-use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
 
-use crate::manifests::{Document, Error, File, Manifests, Namespaces, Operator};
+use serde_json::{Value, json};
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Kustomization<'a> {
-    api_version: &'static str,
-    kind: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    namespace: Option<&'a str>,
-    resources: Vec<String>,
-}
+use super::yaml::{Error, text};
+use crate::manifests::{Manifests, Namespaces, Operator, Role};
 
-/// All files of `manifests/`, and `crds/kustomization.yaml`: paths from the project's root and YAML texts, ordered by path.
-pub fn files(operator: &Operator, manifests: Manifests) -> Result<Vec<(String, String)>, Error> {
-    let mut files = kustomizations(operator, &manifests);
-    let Manifests { base, samples, .. } = manifests;
-    files.extend(base.into_iter().map(|file| file.under("manifests")));
-    let samples = samples.into_iter();
-    files.extend(samples.map(|file| file.under("manifests/samples")));
-    files.sort_by(|a, b| a.path.cmp(&b.path));
-    files.iter().map(File::to_yaml).collect()
-}
+/// First line of every file.
+const COMMENT: &str = "Written by `cargo operator gen-manifests` from operator.toml and crds/. \
+                       Patch it from overlays/.";
 
-/// One that lists nothing is left out, as kustomize refuses an empty one.
-fn kustomizations(operator: &Operator, manifests: &Manifests) -> Vec<File> {
-    let Manifests {
-        base,
-        samples,
-        crds,
-    } = manifests;
-    let specs = crds
+/// All files of `manifests/`, and `crds/kustomization.yaml`: paths from the project's root and YAML texts, ordered by path. No kustomization
+/// lists the paths in `removed`.
+pub fn files(
+    operator: &Operator,
+    manifests: Manifests,
+    removed: &BTreeSet<String>,
+) -> Result<Vec<(String, String)>, Error> {
+    let mut files: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    for object in manifests.objects {
+        let path = path(&object.role);
+        files.entry(path).or_default().push(object.value);
+    }
+    let listed = |folder: &str, has: fn(&str) -> bool| -> Vec<String> {
+        let paths = files.keys().filter(|path| !removed.contains(*path));
+        let paths = paths.filter_map(|path| path.strip_prefix(folder)?.strip_prefix('/'));
+        paths.filter(|path| has(path)).map(str::to_owned).collect()
+    };
+    let mut base = listed("manifests", |path| !path.starts_with("samples/"));
+    let samples = listed("manifests/samples", |_| true);
+    let specs: Vec<String> = manifests
+        .crds
         .iter()
         .map(|path| path.strip_prefix("crds/").unwrap_or(path).to_owned())
         .collect();
-
-    let listed = |folder: &str, files: &'_ [File]| -> Vec<String> {
-        let path = |file: &File| format!("{folder}/{}", file.path);
-        let is_there = |file: &&File| !operator.removed.contains(&path(file));
-        files
-            .iter()
-            .filter(is_there)
-            .map(|file| file.path.clone())
-            .collect()
-    };
-    let mut resources = listed("manifests", base);
-    resources.sort_unstable();
-    if !crds.is_empty() {
-        resources.insert(0, "../crds".into());
+    if !specs.is_empty() {
+        base.insert(0, "../crds".into());
     }
     // A sample is of use only where the operator looks.
     let watched = match &operator.namespaces {
@@ -57,25 +44,50 @@ fn kustomizations(operator: &Operator, manifests: &Manifests) -> Vec<File> {
         Namespaces::Own => Some(operator.namespace()),
         Namespaces::Listed(names) => names.first().map(String::as_str),
     };
-    let samples = listed("manifests/samples", samples);
-    [
-        file("crds", None, specs),
-        file("manifests", None, resources),
-        file("manifests/samples", watched, samples),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    for (folder, namespace, resources) in [
+        ("crds", None, specs),
+        ("manifests", None, base),
+        ("manifests/samples", watched, samples),
+    ] {
+        // kustomize refuses one that lists nothing
+        if !resources.is_empty() {
+            let path = format!("{folder}/kustomization.yaml");
+            files.insert(path, vec![kustomization(namespace, &resources)]);
+        }
+    }
+    files
+        .into_iter()
+        .map(|(path, documents)| {
+            let text = text(&path, COMMENT, &documents)?;
+            Ok((path, text))
+        })
+        .collect()
 }
 
-fn file(folder: &str, namespace: Option<&str>, resources: Vec<String>) -> Option<File> {
-    let kustomization = Kustomization {
-        api_version: "kustomize.config.k8s.io/v1beta1",
-        kind: "Kustomization",
-        namespace,
-        resources,
+/// The file that an object belongs to.
+fn path(role: &Role) -> String {
+    let path = match role {
+        Role::Namespace => "namespace",
+        Role::ServiceAccount => "rbac/service-account",
+        Role::LeaderElection => "rbac/leader-election",
+        Role::ClusterPermissions => "rbac/cluster-role",
+        Role::NamespacedPermissions => "rbac/role",
+        Role::Deployment => "operator/deployment",
+        Role::NetworkPolicy => "network/policy",
+        Role::Metrics => "monitoring/service",
+        Role::Sample(resource) => &format!("samples/{resource}"),
     };
-    (!kustomization.resources.is_empty()).then(|| {
-        File::new("kustomization.yaml", vec![Document::plain(kustomization)]).under(folder)
-    })
+    format!("manifests/{path}.yaml")
+}
+
+fn kustomization(namespace: Option<&str>, resources: &[String]) -> Value {
+    let mut value = json!({
+        "apiVersion": "kustomize.config.k8s.io/v1beta1",
+        "kind": "Kustomization",
+    });
+    if let Some(namespace) = namespace {
+        value["namespace"] = namespace.into();
+    }
+    value["resources"] = json!(resources);
+    value
 }

@@ -1,3 +1,6 @@
-//! How the objects of a project are shipped: each target is a function from them to files.
+//! How the objects of an operator are shipped: each target is a function from them to files.
 
 pub mod kustomize;
+mod yaml;
+
+pub use yaml::Error;

@@ -8,7 +8,7 @@ pub enum RenderError {
     #[error(transparent)]
     Resource(#[from] ResourceError),
     #[error(transparent)]
-    Manifests(#[from] crate::manifests::Error),
+    Manifests(#[from] crate::package::Error),
     #[error(
         "operator.toml names the version `{version}` of {kind}, and its spec has no such version"
     )]

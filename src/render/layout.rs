@@ -180,7 +180,9 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
     }
     vendor::add(tree, &state.runtime);
     let operator = operator(project, &made)?;
-    for (path, text) in kustomize::files(&operator, manifests::manifests(&operator))? {
+    for (path, text) in
+        kustomize::files(&operator, manifests::manifests(&operator), &project.removed)?
+    {
         tree.insert(path, Owner::Tool, text);
     }
     Ok(rendered)
@@ -338,7 +340,6 @@ fn operator(project: &Project, made: &[Made]) -> Result<manifests::Operator, Ren
         name: project.state.name.clone(),
         image: project.state.image.clone(),
         namespaces: project.state.namespaces.clone(),
-        removed: project.removed.clone(),
         kinds,
     })
 }

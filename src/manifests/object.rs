@@ -1,0 +1,55 @@
+//! An object of the operator, with what a package has to know of it.
+
+use k8s_openapi::Resource;
+use serde::Serialize;
+use serde_json::Value;
+
+/// An object that runs the operator, gives it permissions, or shows how it is used.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Object {
+    pub role: Role,
+    pub value: Value,
+    /// Where the values are that a user may choose when the operator is installed, as JSON pointers
+    /// ([RFC 6901](https://www.rfc-editor.org/rfc/rfc6901)) into `value`.
+    pub settings: Vec<(Setting, &'static str)>,
+}
+
+/// What an object is for.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Role {
+    /// The namespace that the operator runs in.
+    Namespace,
+    ServiceAccount,
+    /// The permissions for the lease.
+    LeaderElection,
+    /// Permissions in the whole cluster.
+    ClusterPermissions,
+    /// Permissions in single namespaces.
+    NamespacedPermissions,
+    Deployment,
+    NetworkPolicy,
+    /// The Service of the metrics.
+    Metrics,
+    /// An object of a kind, by its resource: `memcacheds.cache.example.com`.
+    Sample(String),
+}
+
+/// What a user may choose when the operator is installed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Setting {
+    Image,
+    Replicas,
+    Resources,
+    /// The namespaces to watch, separated by commas; absent where it is the operator's own.
+    WatchNamespaces,
+}
+
+impl Object {
+    pub fn new(role: Role, object: impl Resource + Serialize) -> Self {
+        Self {
+            role,
+            value: serde_json::to_value(object).expect("maps with string keys and finite numbers"),
+            settings: vec![],
+        }
+    }
+}
