@@ -1,4 +1,4 @@
-//! Which rights the operator needs, and where: in the whole cluster, or in single namespaces.
+//! Which permissions the operator needs, and where: in the whole cluster, or in single namespaces.
 //!
 //! They follow from the kinds, from `owns`, `watches`, `reads` and `rules`, and from nothing else.
 
@@ -9,7 +9,7 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 use super::rule::{normalise, rule, split};
 use super::{Kind, Namespaces, Operator, ResourceType, Scope};
 
-/// Where a right holds.
+/// Where a permission is granted.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Place {
     Cluster,
@@ -19,10 +19,10 @@ pub(super) enum Place {
 /// Events about an object without a namespace are written to this one.
 const NAMESPACE_OF_CLUSTER_EVENTS: &str = "default";
 
-/// By metadata alone; what else is read of it stands in `reads`.
+/// By metadata alone; `reads` has what else is read.
 pub const WATCHED: &[&str] = &["list", "watch"];
 
-/// The rights of all controllers in normal form. Places without any are absent.
+/// The permissions of all controllers in normal form. Places without any are absent.
 pub(super) fn grants(operator: &Operator) -> BTreeMap<Place, Vec<PolicyRule>> {
     let mut grants: BTreeMap<Place, Vec<PolicyRule>> = BTreeMap::new();
     for kind in operator.controlled() {
@@ -41,44 +41,44 @@ pub(super) fn grants(operator: &Operator) -> BTreeMap<Place, Vec<PolicyRule>> {
 fn needs(operator: &Operator, kind: &Kind) -> Vec<(Vec<Place>, PolicyRule)> {
     let watched = watched(operator);
     let cluster = vec![Place::Cluster];
-    // Children of a cluster-scoped object lie beside the operator unless the reconciler says where.
+    // Children of a cluster-scoped object are in the namespace of the operator unless the reconciler says where.
     let own = Place::Namespace(operator.namespace().to_owned());
-    let diary = Place::Namespace(NAMESPACE_OF_CLUSTER_EVENTS.to_owned());
-    let (home, nursery, diary) = match (kind.scope, &operator.namespaces) {
+    let events = Place::Namespace(NAMESPACE_OF_CLUSTER_EVENTS.to_owned());
+    let (objects, children, events) = match (kind.scope, &operator.namespaces) {
         (Scope::Namespaced, _) => (watched.clone(), watched.clone(), watched.clone()),
         (Scope::Cluster, Namespaces::All) => (cluster.clone(), cluster.clone(), cluster.clone()),
         (Scope::Cluster, _) => {
-            let nursery = BTreeSet::from_iter(watched.iter().cloned().chain([own]));
-            (cluster, nursery.into_iter().collect(), vec![diary])
+            let children = BTreeSet::from_iter(watched.iter().cloned().chain([own]));
+            (cluster, children.into_iter().collect(), vec![events])
         }
     };
     let mut needs = vec![
-        (home.clone(), rule(&kind.group, &[&kind.plural], WATCHED)),
+        (objects.clone(), rule(&kind.group, &[&kind.plural], WATCHED)),
         (
-            diary,
+            events,
             rule("events.k8s.io", &["events"], &["create", "patch"]),
         ),
     ];
     if kind.has_status || !kind.owns.is_empty() {
-        // Whether the object is there still, where its status or a child is not.
-        needs.push((home.clone(), rule(&kind.group, &[&kind.plural], &["get"])));
+        // To see whether the object still exists when its status or a child does not.
+        needs.push((objects.clone(), rule(&kind.group, &[&kind.plural], &["get"])));
     }
     if kind.finalizer {
-        needs.push((home.clone(), rule(&kind.group, &[&kind.plural], &["patch"])));
+        needs.push((objects.clone(), rule(&kind.group, &[&kind.plural], &["patch"])));
     }
     if kind.has_status {
         let status = format!("{}/status", kind.plural);
-        needs.push((home.clone(), rule(&kind.group, &[&status], &["patch"])));
+        needs.push((objects.clone(), rule(&kind.group, &[&status], &["patch"])));
     }
-    let owned = kind.owns.iter().map(|(it, verbs)| (it, &nursery, &**verbs));
+    let owned = kind.owns.iter().map(|(it, verbs)| (it, &children, &**verbs));
     let observed = kind.watches.iter().map(|it| (it, &watched, WATCHED));
     let read = kind
         .reads
         .iter()
         .map(|(it, verbs)| (it, &watched, &**verbs));
     for (found, places, verbs) in owned.chain(observed).chain(read) {
-        let right = rule(&found.group, &[&found.plural], verbs);
-        needs.push((places_of(found, places), right));
+        let rule = rule(&found.group, &[&found.plural], verbs);
+        needs.push((places_of(found, places), rule));
     }
     for extra in kind.rules.iter().cloned().flat_map(split) {
         let cluster = extra.non_resource_urls.is_some() || is_cluster_scoped(&extra);
