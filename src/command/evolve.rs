@@ -213,7 +213,7 @@ impl Evolution {
         let kind = |kind: &Evolved| {
             let difference = |(found, place): &(Difference, Place)| {
                 json!({
-                    "change": found.change.as_str(), "what": found.what().as_str(), "version": found.version, "path": found.path,
+                    "change": found.change.as_str(), "what": found.what().as_str(), "version": found.version, "path": found.field_path(),
                     "pointer": found.pointer, "message": found.message, "file": place.path, "line": place.line,
                     "breaks": found.broken().map(|party| party.as_str()).collect::<Vec<_>>(),
                     "breaking": kind.breaks(found),
@@ -227,7 +227,8 @@ impl Evolution {
 
 /// `v1 spec.size: minimum 1 -> 0`.
 fn told(found: &Difference) -> String {
-    let place = [found.version.as_deref().unwrap_or_default(), &found.path];
+    let path = found.field_path();
+    let place = [found.version.as_deref().unwrap_or_default(), &path];
     let place: Vec<&str> = place.into_iter().filter(|word| !word.is_empty()).collect();
     match place.as_slice() {
         [] => found.message.clone(),

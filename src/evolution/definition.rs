@@ -164,7 +164,9 @@ impl Found {
             version: None,
             pointer: pointer.to_owned(),
             side: Side::After,
-            path: String::new(),
+            path: vec![],
+            before: None,
+            after: None,
             message: message.into(),
             impact: change.impact(),
         });

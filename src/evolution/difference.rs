@@ -1,10 +1,14 @@
 //! One difference between two definitions, and for whom it breaks there.
 
+use std::sync::Arc;
+
+use operator_schema::Schema;
+
 use super::change::{Change, Impact, Party, Verdict, What};
 use crate::crd::Version;
 
 /// What is otherwise after than before.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
     pub change: Change,
     /// The version's name; none for what is of the whole definition.
@@ -12,12 +16,26 @@ pub struct Difference {
     /// JSON pointer into the definition of `side`.
     pub pointer: String,
     pub side: Side,
-    /// As `kubectl explain` writes it: `spec.template.metadata`. Empty for the root and for what is no field.
-    pub path: String,
+    /// The steps from the root of the version's schema to what differs. Empty for the root and for what is not in a schema.
+    pub path: Vec<Segment>,
+    /// The schemas at the end of the path; absent where the side has none there, and for what is not in a schema.
+    pub before: Option<Arc<Schema>>,
+    pub after: Option<Arc<Schema>>,
     /// Lowercase, with the old and the new value.
     pub message: String,
     /// That of the change, or less where the version is not served.
     pub impact: Impact,
+}
+
+/// A step from a schema to one of those inside it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Segment {
+    /// `properties`, by the name of the field.
+    Field(String),
+    /// `items`.
+    Items,
+    /// `additionalProperties`.
+    Values,
 }
 
 /// Which of the two definitions a pointer leads into: the new one, but for what is gone.
@@ -28,6 +46,15 @@ pub enum Side {
 }
 
 impl Difference {
+    /// The path as `kubectl explain` writes it: `spec.template.metadata`.
+    pub fn field_path(&self) -> String {
+        let fields = self.path.iter().filter_map(|segment| match segment {
+            Segment::Field(name) => Some(name.as_str()),
+            Segment::Items | Segment::Values => None,
+        });
+        fields.collect::<Vec<_>>().join(".")
+    }
+
     pub fn what(&self) -> What {
         self.change.what()
     }

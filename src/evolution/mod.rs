@@ -13,7 +13,7 @@ mod unknown;
 mod walk;
 
 pub use change::{Change, Impact, Party, Verdict, What};
-pub use difference::{Difference, Side};
+pub use difference::{Difference, Segment, Side};
 
 use crate::crd::Api;
 

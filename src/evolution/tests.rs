@@ -1,5 +1,6 @@
 mod cases;
 mod fields;
+mod fold;
 
 use std::collections::HashSet;
 
@@ -61,9 +62,9 @@ fn retyped(before: &Api, after: &Api) -> Vec<String> {
 
 /// As in the cases: `change path: message`.
 fn told(found: &[Difference]) -> Vec<String> {
-    let line = |it: &Difference| match it.path.is_empty() {
+    let line = |it: &Difference| match it.field_path().is_empty() {
         true => format!("{}: {}", it.change, it.message),
-        false => format!("{} {}: {}", it.change, it.path, it.message),
+        false => format!("{} {}: {}", it.change, it.field_path(), it.message),
     };
     found.iter().map(line).collect()
 }
@@ -77,8 +78,11 @@ fn check(before: &Api, after: &Api, there: &[&str], back: &[&str]) -> Vec<Change
         assert_eq!(differences(new, new), []);
         for path in retyped(old, new) {
             let breaks_readers = |it: &&Difference| it.impact.readers == Verdict::Breaking;
-            let mut paths = found.iter().filter(breaks_readers).map(|it| &it.path);
-            assert!(paths.any(|told| *told == path), "{path}: {found:?}");
+            let mut paths = found
+                .iter()
+                .filter(breaks_readers)
+                .map(Difference::field_path);
+            assert!(paths.any(|told| told == path), "{path}: {found:?}");
         }
         for difference in found {
             let api = match difference.side {
@@ -88,6 +92,7 @@ fn check(before: &Api, after: &Api, there: &[&str], back: &[&str]) -> Vec<Change
             let found = serde_yaml::from_str::<serde_json::Value>(&api.text).unwrap();
             let found = found.pointer(&difference.pointer);
             assert!(found.is_some(), "{difference:?}\n{}", api.text);
+            fold::assert_schemas(difference, old, new);
         }
     }
     forth.iter().chain(&reverse).map(|it| it.change).collect()
@@ -150,7 +155,7 @@ fn differences_come_in_the_order_of_the_schema() {
         &fields(&["gone", "a", "late", "b", "last"]),
         &fields(&["new", "b", "newer", "a"]),
     );
-    let paths: Vec<&str> = found.iter().map(|it| it.path.as_str()).collect();
+    let paths: Vec<String> = found.iter().map(Difference::field_path).collect();
     assert_eq!(
         paths,
         [

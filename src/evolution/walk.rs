@@ -1,12 +1,15 @@
 //! The walk over two schemas at once: what differs in a node, then in the fields below it. Parts that are equal are not entered.
 
-use std::collections::{HashMap, HashSet};
+use std::{
+    collections::{HashMap, HashSet},
+    sync::Arc,
+};
 
 use operator_schema::{Schema, SchemaOrBool};
 
 use super::{
     change::{Change, Verdict, What},
-    difference::{Difference, Side, in_version, shown},
+    difference::{Difference, Segment, Side, in_version, shown},
     shape,
     unknown::Unknown,
 };
@@ -19,6 +22,7 @@ pub fn schema(before: &Version, after: &Version) -> Vec<Difference> {
         after,
         pointer: String::new(),
         path: vec![],
+        schemas: [None; 2],
         found: vec![],
     };
     let root = Place {
@@ -55,7 +59,9 @@ pub struct Walk<'a> {
     after: &'a Version,
     /// From the schemas' roots.
     pointer: String,
-    path: Vec<&'a str>,
+    path: Vec<Segment>,
+    /// Those at the end of the path, before and after.
+    schemas: [Option<&'a Schema>; 2],
     found: Vec<Difference>,
 }
 
@@ -64,6 +70,12 @@ impl<'a> Walk<'a> {
         if before == after {
             return;
         }
+        let around = std::mem::replace(&mut self.schemas, [Some(before), Some(after)]);
+        self.compare(before, after, place);
+        self.schemas = around;
+    }
+
+    fn compare(&mut self, before: &'a Schema, after: &'a Schema, place: Place) {
         let (was, is) = (shape::json(before), shape::json(after));
         if was != is {
             let name = |type_: &str| match type_ {
@@ -98,20 +110,26 @@ impl<'a> Walk<'a> {
         if let (Some(SchemaOrBool::Schema(was)), Some(SchemaOrBool::Schema(is))) =
             (&before.additional_properties, &after.additional_properties)
         {
+            self.path.push(Segment::Values);
             self.within("/additionalProperties", |walk| walk.node(was, is, below));
+            self.path.pop();
         }
+        self.path.push(Segment::Items);
         match (&before.items, &after.items) {
             (Some(was), Some(is)) => self.within("/items", |walk| walk.node(was, is, below)),
             (None, Some(_)) if is == "array" => {
                 let message = "items of any type -> those of a schema";
+                self.schemas = [None, after.items.as_deref()];
                 self.tell(Change::TypeChanged, below, Side::After, "/items", message);
             }
             (Some(_), None) if is == "array" => {
                 let message = "items of a schema -> those of any type";
+                self.schemas = [before.items.as_deref(), None];
                 self.tell(Change::TypeChanged, below, Side::Before, "/items", message);
             }
             _ => {}
         }
+        self.path.pop();
     }
 
     fn fields(&mut self, before: &'a Schema, after: &'a Schema, place: Place, below: Place) {
@@ -129,7 +147,9 @@ impl<'a> Walk<'a> {
                 ..below
             };
             let step = format!("/properties/{}", escaped(name));
-            self.path.push(name);
+            let schemas = [before, after].map(|schema| schema.properties.get(name));
+            let around = std::mem::replace(&mut self.schemas, schemas);
+            self.path.push(Segment::Field(name.clone()));
             match (before.properties.get(name), after.properties.get(name)) {
                 (Some(was), Some(is)) => {
                     // the API server sees to it that the root has its own
@@ -162,6 +182,7 @@ impl<'a> Walk<'a> {
                 (None, None) => {}
             }
             self.path.pop();
+            self.schemas = around;
         }
         self.undescribed(before, after, below);
     }
@@ -213,11 +234,13 @@ impl<'a> Walk<'a> {
         ] {
             for (index, name) in schema.required.iter().enumerate() {
                 if !other.required.contains(name) && !schema.properties.contains_key(name) {
-                    self.path.push(name);
+                    let around = std::mem::take(&mut self.schemas);
+                    self.path.push(Segment::Field(name.clone()));
                     let (step, message) =
                         (format!("/required/{index}"), format!("`{name}` {message}"));
                     self.tell(change, place, side, &step, message);
                     self.path.pop();
+                    self.schemas = around;
                 }
             }
         }
@@ -253,12 +276,15 @@ impl<'a> Walk<'a> {
             Side::Before => self.before,
             Side::After => self.after,
         };
+        let [before, after] = self.schemas.map(|it| it.cloned().map(Arc::new));
         self.found.push(Difference {
             change,
             version: Some(version.name.clone()),
             pointer: version.schema_pointer() + &self.pointer + step,
             side,
-            path: self.path.join("."),
+            path: self.path.clone(),
+            before,
+            after,
             message: message.into(),
             impact,
         });

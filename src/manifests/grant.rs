@@ -61,16 +61,25 @@ fn needs(operator: &Operator, kind: &Kind) -> Vec<(Vec<Place>, PolicyRule)> {
     ];
     if kind.has_status || !kind.owns.is_empty() {
         // To see whether the object still exists when its status or a child does not.
-        needs.push((objects.clone(), rule(&kind.group, &[&kind.plural], &["get"])));
+        needs.push((
+            objects.clone(),
+            rule(&kind.group, &[&kind.plural], &["get"]),
+        ));
     }
     if kind.finalizer {
-        needs.push((objects.clone(), rule(&kind.group, &[&kind.plural], &["patch"])));
+        needs.push((
+            objects.clone(),
+            rule(&kind.group, &[&kind.plural], &["patch"]),
+        ));
     }
     if kind.has_status {
         let status = format!("{}/status", kind.plural);
         needs.push((objects.clone(), rule(&kind.group, &[&status], &["patch"])));
     }
-    let owned = kind.owns.iter().map(|(it, verbs)| (it, &children, &**verbs));
+    let owned = kind
+        .owns
+        .iter()
+        .map(|(it, verbs)| (it, &children, &**verbs));
     let observed = kind.watches.iter().map(|it| (it, &watched, WATCHED));
     let read = kind
         .reads
