@@ -1,6 +1,6 @@
 //! What a plan changes of the types that fields have: a diagnostic for each field, so that no type flips in silence.
 
-use operator_schema::{Schema, SchemaOrBool};
+use operator_schema::{Schema, SchemaOrBool, pointer};
 
 use super::open::Open;
 use crate::{
@@ -79,7 +79,7 @@ fn pointer(schema: &Schema, wires: &[String]) -> String {
                 _ => None,
             };
         }
-        pointer += &format!("/properties/{}", wire.replace('~', "~0").replace('/', "~1"));
+        pointer += &format!("/properties/{}", pointer::escape(wire));
         schema = schema.and_then(|schema| schema.properties.get(wire));
     }
     pointer

@@ -3,6 +3,7 @@
 use std::{borrow::Cow, collections::HashMap, ops::Range};
 
 use granit_parser::{Event, Parser, Span};
+use operator_schema::pointer;
 
 /// The nodes of a document in the order of the text: each collection before what is in it, each key before its value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -98,8 +99,8 @@ impl Positions {
                         item.map(|item| (item, self.item(text, item)))
                     }
                     Within::Entries(entries) => {
-                        let key = token.replace("~1", "/").replace("~0", "~");
-                        let entry = entries.get(key.as_str()).copied();
+                        let key = pointer::unescape(token);
+                        let entry = entries.get(&*key).copied();
                         entry.map(|(name, value)| (value, self.field(text, name, value)))
                     }
                 };

@@ -3,7 +3,7 @@
 use std::{ops::Range, sync::Arc};
 
 use indexmap::IndexMap;
-use operator_schema::Effect;
+use operator_schema::{Effect, pointer};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -361,7 +361,7 @@ fn pointer(path: &serde_path_to_error::Path) -> String {
     path.iter()
         .map(|segment| match segment {
             Segment::Seq { index } => format!("/{index}"),
-            Segment::Map { key } => format!("/{}", key.replace('~', "~0").replace('/', "~1")),
+            Segment::Map { key } => format!("/{}", pointer::escape(key)),
             Segment::Enum { .. } | Segment::Unknown => String::new(),
         })
         .collect()

@@ -1,5 +1,6 @@
 //! The API server's refusals of a definition beside its schemas: where each is in the document, and what to do about it.
 
+use operator_schema::pointer;
 use operator_testing::{Refusal, refusals};
 use serde_json::Value;
 
@@ -57,10 +58,7 @@ fn entry(definition: &Value, field: &str, message: &str) -> Option<String> {
             let (key, _) = entries
                 .iter()
                 .find(|(key, value)| **key == quoted || name == "labels" && **value == *quoted)?;
-            Some(format!(
-                "/metadata/{name}/{}",
-                key.replace('~', "~0").replace('/', "~1")
-            ))
+            Some(format!("/metadata/{name}/{}", pointer::escape(key)))
         }
         Value::Array(items) => {
             let index = items.iter().position(|item| *item == *quoted)?;
@@ -86,7 +84,7 @@ fn pointer(field: &str) -> String {
             step => step,
         };
         pointer.push('/');
-        pointer += &step.replace('~', "~0").replace('/', "~1");
+        pointer += &pointer::escape(step);
     }
     pointer
 }

@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use operator_schema::{Schema, SchemaOrBool};
+use operator_schema::{Schema, SchemaOrBool, pointer};
 
 use super::{
     change::{Change, Verdict, What},
@@ -146,7 +146,7 @@ impl<'a> Walk<'a> {
                 was_required: was_required.contains(name),
                 ..below
             };
-            let step = format!("/properties/{}", escaped(name));
+            let step = format!("/properties/{}", pointer::escape(name));
             let schemas = [before, after].map(|schema| schema.properties.get(name));
             let around = std::mem::replace(&mut self.schemas, schemas);
             self.path.push(Segment::Field(name.clone()));
@@ -365,9 +365,4 @@ fn compares(schema: &Schema) -> bool {
 /// The API server cannot tell a default of `null` from none.
 pub fn default(schema: &Schema) -> Option<&serde_json::Value> {
     schema.default.as_ref().filter(|value| !value.is_null())
-}
-
-/// A name as a step of a JSON pointer.
-fn escaped(name: &str) -> String {
-    name.replace('~', "~0").replace('/', "~1")
 }

@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use operator_schema::pointer;
 use serde_json::{Map, Value};
 
 use super::{
@@ -147,7 +148,7 @@ fn place(
 }
 
 fn property(wire: &str) -> String {
-    format!("/properties/{}", wire.replace('~', "~0").replace('/', "~1"))
+    format!("/properties/{}", pointer::escape(wire))
 }
 
 struct Carrying<'a> {

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use indexmap::IndexSet;
-use operator_schema::{Schema, SchemaOrBool};
+use operator_schema::{Schema, SchemaOrBool, pointer};
 use serde_json::Value;
 
 use super::{
@@ -64,8 +64,7 @@ impl<'a> Path<'a> {
         match self {
             Self::Root(pointer) => (*pointer).to_owned(),
             Self::Property(parent, wire) => {
-                let wire = wire.replace('~', "~0").replace('/', "~1");
-                parent.pointer() + "/properties/" + &wire
+                parent.pointer() + "/properties/" + &pointer::escape(wire)
             }
             Self::Inner(parent, keyword) => parent.pointer() + "/" + keyword,
         }

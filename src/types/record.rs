@@ -13,6 +13,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use operator_schema::pointer;
 use serde_json::Value;
 
 use super::{
@@ -222,13 +223,12 @@ impl<'a> Entry<'a> {
 }
 
 fn pointer(path: &[String]) -> String {
-    let step =
-        |wire: &String| "/".to_owned() + &escaped(&wire.replace('~', "~0").replace('/', "~1"));
+    let step = |wire: &String| "/".to_owned() + &escaped(&pointer::escape(wire));
     path.iter().map(step).collect()
 }
 
 fn step(text: &str) -> String {
-    unescaped(text).replace("~1", "/").replace("~0", "~")
+    pointer::unescape(&unescaped(text)).into_owned()
 }
 
 /// A wire name as a part of a line.

@@ -90,7 +90,7 @@ impl Witnesses {
         if let Some(path) = self.lost.first() {
             unless(breaks_stored && breaks_clients, format!("{path} is pruned"))?;
             let at = |it: &Difference| {
-                it.impact.stored == Verdict::Breaking && is_related(&it.path, path)
+                it.impact.stored == Verdict::Breaking && is_related(&it.field_path(), path)
             };
             unless(
                 found.iter().any(at),
@@ -108,7 +108,7 @@ impl Witnesses {
 
     /// Whether it breaks one of the objects.
     pub fn has(&self, difference: &Difference) -> bool {
-        let at = |path: &String| is_related(path, &difference.path);
+        let at = |path: &String| is_related(path, &difference.field_path());
         let is_default = matches!(
             difference.change,
             Change::DefaultAdded | Change::DefaultChanged | Change::DefaultRemoved

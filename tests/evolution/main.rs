@@ -65,7 +65,7 @@ fn sides(found: &[Difference], as_: impl Fn(What) -> What) -> Vec<(String, What)
     let mut sides: Vec<_> = found
         .iter()
         .filter(|it| !retyped.iter().any(|above| is_under(it, above)))
-        .map(|it| (it.path.clone(), as_(it.what())))
+        .map(|it| (it.field_path(), as_(it.what())))
         .collect();
     sides.sort();
     sides
@@ -141,9 +141,9 @@ fn the_verdicts_on_real_histories_are_true() {
                 };
                 for retype in types::retyped(&record(before, was), &record(after, is)) {
                     let path = retype.path.join(".");
-                    let is_told = of_version
-                        .iter()
-                        .any(|it| it.impact.readers == Verdict::Breaking && is_at(&it.path, &path));
+                    let is_told = of_version.iter().any(|it| {
+                        it.impact.readers == Verdict::Breaking && is_at(&it.field_path(), &path)
+                    });
                     // which types share a name, or are one of k8s-openapi's, the record tells
                     let is_renamed = unnamed(&retype.before) == unnamed(&retype.after);
                     retypes += usize::from(!is_renamed);

@@ -53,6 +53,7 @@ mod list;
 mod number;
 mod objects;
 mod pattern;
+pub mod pointer;
 mod prune;
 #[cfg_attr(not(feature = "cel"), path = "unruled.rs")]
 mod rules;

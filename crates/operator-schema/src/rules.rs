@@ -133,7 +133,7 @@ impl Walk {
                         continue;
                     };
                     let step = match schema.properties.contains_key(key) {
-                        true => format!("/properties/{}", crate::structural::escaped(key)),
+                        true => format!("/properties/{}", crate::pointer::escape(key)),
                         false => "/additionalProperties".to_owned(),
                     };
                     enter(&mut self.path, schema, key);

@@ -4,11 +4,9 @@ mod keywords;
 mod metadata;
 mod nested;
 
-use std::borrow::Cow;
-
 pub(crate) use keywords::is_absent;
 
-use crate::{Reason, Rule, Schema, SchemaOrBool, prune, violations};
+use crate::{Reason, Rule, Schema, SchemaOrBool, pointer::escape, prune, violations};
 
 /// Something in a schema that does not work.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -100,7 +98,7 @@ fn collect_rules<'a>(schema: &'a Schema, pointer: &mut String, rules: &mut Vec<U
         pointer.truncate(length);
     };
     for (name, field) in &schema.properties {
-        below("/properties/", &escaped(name), field);
+        below("/properties/", &escape(name), field);
     }
     if let Some(SchemaOrBool::Schema(values)) = &schema.additional_properties {
         below("/additionalProperties", "", values);
@@ -126,14 +124,6 @@ fn branches(schema: &Schema) -> impl Iterator<Item = (String, &Schema)> {
             .map(move |(index, it)| (format!("/{keyword}/{index}"), it))
     });
     lists.chain(schema.not.as_deref().map(|it| ("/not".to_owned(), it)))
-}
-
-/// A key as part of a JSON pointer.
-pub(crate) fn escaped(key: &str) -> Cow<'_, str> {
-    match key.contains(['~', '/']) {
-        true => key.replace('~', "~0").replace('/', "~1").into(),
-        false => key.into(),
-    }
 }
 
 #[derive(Clone, Copy, Default, PartialEq)]
@@ -194,7 +184,7 @@ impl Problems {
     }
 
     fn within_property(&mut self, name: &str, act: impl FnOnce(&mut Self)) {
-        self.within("/properties/", |it| it.within(&escaped(name), act));
+        self.within("/properties/", |it| it.within(&escape(name), act));
     }
 
     /// Checks a schema that is not under a logical junctor, and all below it.

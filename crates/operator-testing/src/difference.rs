@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
+use operator_schema::pointer;
 use serde_json::{Value, json};
 
 /// One line for each place where `crd()` has something else than the CustomResourceDefinition `spec` has for this version: in names,
@@ -171,7 +172,7 @@ fn differences(path: &str, spec: &Value, crd: &Value, found: &mut Vec<String>) {
             for key in a.keys().chain(more) {
                 let is_same_set = key == "required" && set(&spec[key]) == set(&crd[key]);
                 if !is_same_set {
-                    let path = format!("{path}/{}", key.replace('~', "~0").replace('/', "~1"));
+                    let path = format!("{path}/{}", pointer::escape(key));
                     differences(&path, &spec[key], &crd[key], found);
                 }
             }

@@ -1,7 +1,7 @@
 //! What there is to reach in a schema, node by node.
 
 use super::Edge;
-use crate::structural::escaped;
+use crate::pointer::escape;
 use crate::{Schema, SchemaOrBool, Violation, prune};
 
 /// How much of a schema a series of objects has reached.
@@ -144,7 +144,7 @@ impl<'s> Plan<'s> {
             if parent.is_none() && prune::is_meta(key) {
                 continue;
             }
-            let pointer = format!("{pointer}/properties/{}", escaped(key));
+            let pointer = format!("{pointer}/properties/{}", escape(key));
             let fewest = schema.min_properties.unwrap_or(0);
             let is_spare = usize::try_from(fewest).is_ok_and(|it| it < schema.properties.len());
             let is_optional = is_spare && !schema.required.contains(key);

@@ -1,7 +1,7 @@
 //! The keywords of one schema, wherever it stands.
 
 use super::{Effect, Place, Problems};
-use crate::{Schema, SchemaOrBool, number, pattern};
+use crate::{Schema, SchemaOrBool, number, pattern, pointer};
 use serde_json::Value;
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
@@ -67,12 +67,12 @@ impl Problems {
         for keyword in schema.unknown.keys() {
             if FORBIDDEN.contains(&keyword.as_str()) {
                 self.refuse(
-                    &super::escaped(keyword),
+                    &pointer::escape(keyword),
                     format!("{keyword} is not supported"),
                 );
             } else {
                 let message = "the API server does not know the keyword and drops it";
-                let step = super::escaped(keyword);
+                let step = pointer::escape(keyword);
                 self.push(&step, message.into(), Effect::Dropped);
             }
         }
@@ -195,7 +195,7 @@ impl Problems {
                 self.refuse(step, "entries must all be names of item properties");
                 continue;
             };
-            let at = format!("items/properties/{}", super::escaped(key));
+            let at = format!("items/properties/{}", pointer::escape(key));
             if matches!(field.type_.as_deref(), Some("array" | "object")) {
                 let message =
                     "must be a scalar type if parent array's x-kubernetes-list-type is map";

@@ -3,7 +3,7 @@
 mod part;
 mod refusal;
 
-use operator_schema::{Effect, Schema};
+use operator_schema::{Effect, Schema, pointer};
 use serde_json::{Value, json};
 
 pub use self::refusal::{Refusal, refusals};
@@ -326,7 +326,7 @@ fn place(field: &str, pointer: &str) -> String {
     let mut place = field.to_owned();
     let mut in_map = false;
     for part in pointer.split('/').skip(1) {
-        let part = part.replace("~1", "/").replace("~0", "~");
+        let part = pointer::unescape(part);
         match in_map || part.parse::<usize>().is_ok() {
             true => place += &format!("[{part}]"),
             false => place += &format!(".{part}"),

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use json_patch::jsonptr::PointerBuf;
 use json_patch::{AddOperation, PatchOperation, RemoveOperation};
+use operator_schema::pointer;
 use serde_json::Value;
 
 use super::super::Request;
@@ -138,7 +139,7 @@ fn as_go_reads(object: &Value, path: &str, adds: bool) -> Option<String> {
     let mut at = Some(object);
     let mut read = String::new();
     for (index, token) in tokens.iter().enumerate() {
-        let name = token.replace("~1", "/").replace("~0", "~");
+        let name = pointer::unescape(token);
         let mut token = (*token).to_owned();
         if let Some(Value::Array(items)) = at {
             let is_new = adds && index + 1 == tokens.len();
@@ -151,7 +152,7 @@ fn as_go_reads(object: &Value, path: &str, adds: bool) -> Option<String> {
                 .ok()
                 .and_then(|place| items.get(place));
         } else {
-            at = at.and_then(|value| value.get(&name));
+            at = at.and_then(|value| value.get(&*name));
         }
         read += &format!("/{token}");
     }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use operator_schema::pointer;
 use serde_json::{Value, json};
 
 use super::super::stage::Stage;
@@ -245,11 +246,10 @@ async fn changed(server: &crate::Server, sample: &str, leaves: Leaves) -> Option
 }
 
 fn collect(value: &Value, path: &str, pointers: &mut Vec<String>) {
-    let escaped = |key: &str| key.replace('~', "~0").replace('/', "~1");
     match value {
-        Value::Object(fields) => fields
-            .iter()
-            .for_each(|(key, value)| collect(value, &format!("{path}/{}", escaped(key)), pointers)),
+        Value::Object(fields) => fields.iter().for_each(|(key, value)| {
+            collect(value, &format!("{path}/{}", pointer::escape(key)), pointers)
+        }),
         Value::Array(items) => items
             .iter()
             .enumerate()
