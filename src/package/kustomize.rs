@@ -19,17 +19,22 @@ pub fn files(
     removed: &BTreeSet<String>,
 ) -> Result<Vec<(String, String)>, Error> {
     let mut files: BTreeMap<String, Vec<Value>> = BTreeMap::new();
+    // samples are listed in the order of the kinds, all else by name
+    let (mut base, mut samples) = (BTreeSet::new(), vec![]);
     for object in manifests.objects {
-        let path = path(&object.role);
+        let file = path(&object.role);
+        let path = format!("manifests/{file}");
+        if !removed.contains(&path) {
+            match file.strip_prefix("samples/") {
+                Some(sample) => samples.push(sample.to_owned()),
+                None => {
+                    base.insert(file);
+                }
+            }
+        }
         files.entry(path).or_default().push(object.value);
     }
-    let listed = |folder: &str, has: fn(&str) -> bool| -> Vec<String> {
-        let paths = files.keys().filter(|path| !removed.contains(*path));
-        let paths = paths.filter_map(|path| path.strip_prefix(folder)?.strip_prefix('/'));
-        paths.filter(|path| has(path)).map(str::to_owned).collect()
-    };
-    let mut base = listed("manifests", |path| !path.starts_with("samples/"));
-    let samples = listed("manifests/samples", |_| true);
+    let mut base: Vec<String> = base.into_iter().collect();
     let specs: Vec<String> = manifests
         .crds
         .iter()
@@ -64,7 +69,7 @@ pub fn files(
         .collect()
 }
 
-/// The file that an object belongs to.
+/// The file of an object in `manifests/`.
 fn path(role: &Role) -> String {
     let path = match role {
         Role::Namespace => "namespace",
@@ -77,7 +82,7 @@ fn path(role: &Role) -> String {
         Role::Metrics => "monitoring/service",
         Role::Sample(resource) => &format!("samples/{resource}"),
     };
-    format!("manifests/{path}.yaml")
+    format!("{path}.yaml")
 }
 
 fn kustomization(namespace: Option<&str>, resources: &[String]) -> Value {
