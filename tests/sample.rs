@@ -134,7 +134,7 @@ fn what_can_not_be_had_is_an_error_with_a_cure() {
             "widget.yaml --version v2",
             "",
             "Widget has no version `v2`; it has v1",
-            "choose one of those",
+            "choose one of these",
         ),
         (
             "widget.yaml --kind Gadget",
@@ -151,8 +151,8 @@ fn what_can_not_be_had_is_an_error_with_a_cure() {
         (
             "- --count 3",
             &impossible,
-            "-:1: widgets.example.com v1: no sample could be made",
-            "write one by hand",
+            "-:1: widgets.example.com v1: no sample that its schema accepts could be generated",
+            "write an object by hand",
         ),
         ("widget.yaml --seed 3", "", "--count", "--help"),
         ("widget.yaml --count 0", "", "0 is not in 1..", "--help"),

@@ -57,10 +57,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         reports,
         plan,
         summary: match added {
-            0 => format!(
-                "{}: the new spec of {names} is taken",
-                open.state.state.name
-            ),
+            0 => format!("{}: the spec of {names} is updated", open.state.state.name),
             _ => format!("{}: {names} added", open.state.state.name),
         },
         next: "cargo test".into(),

@@ -176,7 +176,10 @@ impl Screen {
 
     fn show(&mut self, line: String) {
         if self.left_out > 0 {
-            let gap = format!("{} lines were left out, as nobody took them", self.left_out);
+            let gap = format!(
+                "{} lines were dropped, because nothing read them",
+                self.left_out
+            );
             if self.lines.try_send(gap).is_err() {
                 self.left_out += 1;
                 return;

@@ -87,7 +87,7 @@ impl Evolution {
                 if found.change == evolution::Change::VersionAdded
                     && !found.version.as_ref().is_some_and(has_types)
                 {
-                    found.message += ", and has types once `versions` in operator.toml names it";
+                    found.message += "; add it to `versions` in operator.toml to get its types";
                 }
                 (found, place.expect("there is a place for each pointer"))
             });
@@ -139,11 +139,11 @@ impl Evolution {
             severity: Severity::Warning,
             code: Some(Code::NotCompared),
             subject: None,
-            message: format!("{path} is gone, so the spec is taken without a comparison"),
+            message: format!("{path} is missing, so the spec was not compared with the previous one"),
             place: None,
             instead: None,
             help: Some(format!(
-                "`git checkout {path}` before this command shows what has changed, and whom it breaks"
+                "restore it with `git checkout {path}` and run the command again to see what changed and what breaks"
             )),
         })
     }
@@ -202,7 +202,7 @@ impl Evolution {
         if let Some(last) = reports.last_mut() {
             let count: usize = self.kinds.iter().map(Evolved::breaking).sum();
             last.help = Some(format!(
-                "nothing was written, as {count} breaking change{} not allowed: correct the spec, or take it with --allow-breaking",
+                "nothing was written: {count} breaking change{} not allowed; correct the spec, or accept it with --allow-breaking",
                 if count == 1 { " is" } else { "s are" }
             ));
         }

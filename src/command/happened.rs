@@ -38,7 +38,7 @@ pub fn help(happening: &Happening) -> Option<String> {
         } => (request, refusal),
         Happening::Loop { .. } => {
             return Some(
-                "help: a reconciliation must not write what triggers the next one: a status with the time in it, a list in another order each time, a child with a random value"
+                "help: a reconciliation must not make a change that triggers the next one, such as a status with the current time, a list whose order varies, or a child with a random value"
                     .into(),
             );
         }
@@ -47,12 +47,12 @@ pub fn help(happening: &Happening) -> Option<String> {
     match (request.code, request.verb) {
         // another is that of a namespace that is going
         (403, _) if refusal.contains(" cannot ") => Some(format!(
-            "help: its role lacks this: under the [[kind]] in operator.toml, name the kind in owns, watches or reads, or write `{}`; then cargo operator regenerate",
+            "help: the operator's role does not permit this: under [[kind]] in operator.toml, add the kind to owns, watches or reads, or add `{}`; then run cargo operator regenerate",
             request.rule()
         )),
-        (404, "list" | "watch") => {
-            Some("help: the server knows no such kind; --apply FILE brings its CRD".into())
-        }
+        (404, "list" | "watch") => Some(
+            "help: the server does not have this kind; install its CRD with --apply FILE".into(),
+        ),
         _ => None,
     }
 }
@@ -73,7 +73,7 @@ fn told(happening: &Happening) -> (&'static str, Style, Vec<String>) {
             "cluster",
             bold,
             one(format!(
-                "{url}, the context {context} of your kubeconfig, with your rights"
+                "{url}, the context {context} of your kubeconfig, with your permissions"
             )),
         ),
         Happening::Serving {
@@ -100,7 +100,7 @@ fn told(happening: &Happening) -> (&'static str, Style, Vec<String>) {
                 "build",
                 bad,
                 one(format!(
-                    "failed{why}; what ran before, if anything, goes on, and the next change starts another"
+                    "failed{why}; the previous build, if any, keeps running, and the next change starts another build"
                 )),
             )
         }
@@ -115,7 +115,7 @@ fn told(happening: &Happening) -> (&'static str, Style, Vec<String>) {
             file,
             unset,
         } => {
-            let mut texts = one("none is started here; start yours, as in a debugger, with".into());
+            let mut texts = one("not started; start it yourself, for example in a debugger, with".into());
             let set = environment
                 .iter()
                 .map(|(name, value)| format!("  {name}={value}"));
@@ -128,13 +128,13 @@ fn told(happening: &Happening) -> (&'static str, Style, Vec<String>) {
             let each = |(what, rate): &(String, u32)| format!("{what} ({rate}/s)");
             let all = |of: &[(String, u32)]| of.iter().map(each).collect::<Vec<_>>().join(", ");
             let mut text = match objects.as_slice() {
-                [] => "requests repeat without end".to_owned(),
-                objects => format!("reconciled without end: {}", all(objects)),
+                [] => "requests repeat endlessly".to_owned(),
+                objects => format!("reconciled endlessly: {}", all(objects)),
             };
             if !requests.is_empty() {
                 text += &format!("; its requests: {}", all(requests));
             }
-            ("hot loop", warned, one(text + "; these lines are left out"))
+            ("hot loop", warned, one(text + "; these lines are not shown"))
         }
         Happening::Ended(how) => (
             "operator",
@@ -147,7 +147,7 @@ fn told(happening: &Happening) -> (&'static str, Style, Vec<String>) {
             "stale",
             warned,
             one(
-                "the code is not what operator.toml and crds/ say: cargo operator regenerate"
+                "the generated code does not match operator.toml and crds/: run cargo operator regenerate"
                     .into(),
             ),
         ),
@@ -155,7 +155,7 @@ fn told(happening: &Happening) -> (&'static str, Style, Vec<String>) {
             "cluster",
             warned,
             one(format!(
-                "the Deployment {name}/{name} is there too: two operators work on the same objects"
+                "the Deployment {name}/{name} is also there: two operators reconcile the same objects"
             )),
         ),
         Happening::Wrong(why) => ("wrong", bad, one(why.clone())),
@@ -163,7 +163,7 @@ fn told(happening: &Happening) -> (&'static str, Style, Vec<String>) {
             "unseen",
             warned,
             one(format!(
-                "objects of the kind {kind} can't be followed: {why}"
+                "objects of kind {kind} can't be watched: {why}"
             )),
         ),
         Happening::Asked { request, refusal } => {
@@ -214,13 +214,13 @@ fn changed(object: &str, change: &Change) -> (&'static str, Style, Vec<String>) 
         Change::Created => ("object", magenta, text("created".into())),
         Change::Fields(fields) => ("object", magenta, text(fields.join(", "))),
         Change::Deleting(finalizers) if finalizers.is_empty() => {
-            ("object", magenta, text("is to be deleted".into()))
+            ("object", magenta, text("is being deleted".into()))
         }
         Change::Deleting(finalizers) => (
             "object",
             magenta,
             text(format!(
-                "is to be deleted, and waits for {}",
+                "is being deleted, and waits for {}",
                 finalizers.join(", ")
             )),
         ),

@@ -92,7 +92,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         summary: match kinds {
             0 => format!("{name}: an empty project"),
             _ => format!(
-                "{name}: an operator of {}",
+                "{name}: an operator for {}",
                 kinds::list(open.apis.iter().map(|api| api.names.kind.as_str()))
             ),
         },

@@ -96,7 +96,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             kind.module_name()
         );
         match kind.scaffold {
-            None => text += "  types alone: no controller, and its definition is not installed\n",
+            None => text += "  types only: no controller, and its CRD is not installed\n",
             Some(_) => {
                 text += &format!(
                     "  controls  src/controllers/{}.rs{}\n  owns      {}\n",

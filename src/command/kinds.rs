@@ -68,7 +68,7 @@ pub enum KindError {
         version: String,
         known: String,
     },
-    #[error("no kind of {0} has a controller, so that there is nothing to run")]
+    #[error("no kind of {0} has a controller, so there is nothing to run")]
     NoController(String),
     #[error("the version `{version}` of {kind} is not served, so no controller can watch it")]
     NotServed { kind: String, version: String },
@@ -76,13 +76,11 @@ pub enum KindError {
     Twice(String, String, String),
     #[error("the module name `{0}` is taken by {1}")]
     Taken(String, String),
-    #[error("--as is for one kind, and the input has {0}")]
+    #[error("--as applies to one kind, and the input has {0}")]
     ManyNames(usize),
-    #[error("operator.toml names the spec {spec} of {kind}, and there is no such file")]
+    #[error("operator.toml names the spec {spec} of {kind}, but there is no such file")]
     NoSpec { kind: String, spec: String },
-    #[error(
-        "{spec} does not define {kind}.{group}, for which operator.toml names it, but {defined}"
-    )]
+    #[error("{spec} should define {kind}.{group}, as operator.toml says, but it defines {defined}")]
     OtherKind {
         kind: String,
         group: String,
@@ -95,19 +93,21 @@ pub enum KindError {
     Several(String, String),
     #[error("`{0}` is not a package name")]
     Name(String),
-    #[error("{0} is in the project, and a starter would replace its spec")]
+    #[error("{0} is already in the project, and a starter would replace its spec")]
     Starts(String),
-    #[error("{0} was edited since the project was generated, and would be replaced as a whole")]
+    #[error("{0} was edited after the project was generated, and the edits would be lost")]
     SpecEdited(String),
-    #[error("{0} holds more than the definition, and would be replaced as a whole")]
+    #[error("{0} contains more than the definition, and all of it would be replaced")]
     MoreInSpec(String),
-    #[error("{0} exists, and no [[kind]] of operator.toml names it; it would be replaced")]
+    #[error("{0} exists, but no [[kind]] of operator.toml names it; it would be replaced")]
     SpecExists(String),
-    #[error("{0} is in the project; --types-only, --cleanup, --schema and --as are for new kinds")]
+    #[error(
+        "{0} is in the project; --types-only, --cleanup, --schema and --as apply to new kinds only"
+    )]
     Present(String),
     #[error("--dry-run, --diff, --check and --format need --out: without it the types are printed")]
     NoOut,
-    #[error("{0} is a project; its types are its own business")]
+    #[error("{0} is an operator project, which generates its own types")]
     InProject(String),
     #[error("`{0}` is not the name of an image")]
     Image(String),
@@ -127,34 +127,34 @@ pub enum KindError {
 impl KindError {
     pub fn help(&self) -> String {
         match self {
-            Self::None(_) => "name a file with `kind: CustomResourceDefinition`; without one, `cargo operator init DIR --kind Memcached --group cache.example.com` makes a starter".into(),
+            Self::None(_) => "name a file with `kind: CustomResourceDefinition`; without one, `cargo operator init DIR --kind Memcached --group cache.example.com` creates a starter".into(),
             Self::NotThere(..) => "write the kind as in `spec.names.kind`, or KIND.GROUP".into(),
-            Self::Version { .. } => "choose one of those".into(),
-            Self::NotServed { .. } => "set `served: true` for it, or take the types alone with --types-only".into(),
-            Self::Twice(..) => "name one of the two".into(),
+            Self::Version { .. } => "choose one of these".into(),
+            Self::NotServed { .. } => "set `served: true` for it, or generate only the types with --types-only".into(),
+            Self::Twice(..) => "pass only one of the two".into(),
             Self::Taken(..) => "choose another with --as NAME".into(),
             Self::ManyNames(_) => "add the kinds one after the other, or choose one with --kind".into(),
             Self::NoController(_) => format!(
                 "`cargo operator add-crd FILE` adds a kind with one; or set `scaffold = {:?}` of a kind in operator.toml",
                 Scaffold::first().name
             ),
-            Self::NoSpec { .. } => "put it back, or take the kind's [[kind]] table out of operator.toml".into(),
-            Self::OtherKind { .. } => "mend `kind` and `group` in operator.toml, or the spec".into(),
+            Self::NoSpec { .. } => "restore it, or remove the kind's [[kind]] table from operator.toml".into(),
+            Self::OtherKind { .. } => "correct `kind` and `group` in operator.toml, or the spec".into(),
             Self::Unknown(..) | Self::Several(..) => {
-                "write KIND, or KIND.GROUP where that is not enough".into()
+                "write KIND, or KIND.GROUP if several kinds have that name".into()
             }
             Self::Name(_) => "use lower-case letters, digits and `-`, beginning with a letter, and no word that Rust or cargo reserves: `--name my-operator`".into(),
-            Self::SpecExists(_) => "give that file to the command, or move it away".into(),
+            Self::SpecExists(_) => "pass that file to the command, or move it elsewhere".into(),
             Self::Starts(_) => "edit the spec in crds/, then `cargo operator regenerate`".into(),
-            Self::SpecEdited(_) => "put the edit into the new spec, or take it with `cargo operator regenerate` first".into(),
+            Self::SpecEdited(_) => "repeat the edits in the new spec, or run `cargo operator regenerate` first".into(),
             Self::Present(_) => "edit its entry in operator.toml, then `cargo operator regenerate`".into(),
             Self::NoOut => "add `--out DIR`".into(),
             Self::InProject(_) => "add the kinds with `cargo operator add-crd --types-only`, or name another folder".into(),
-            Self::MoreInSpec(_) => "move what else is in it (comments before the document too) to another file".into(),
+            Self::MoreInSpec(_) => "move everything else in it, including comments before the document, to another file".into(),
             Self::Image(_) => IMAGE_HELP.into(),
-            Self::NoObject { .. } => "mend the schema if it contradicts itself, else write one by hand; `--kind` chooses another kind".into(),
+            Self::NoObject { .. } => "fix the schema if it contradicts itself; otherwise write an object by hand, or choose another kind with `--kind`".into(),
             Self::Code(_, None) => "`cargo operator explain` lists all".into(),
-            Self::Code(_, Some(nearest)) => format!("`cargo operator explain {nearest}` is the nearest; `cargo operator explain` lists all"),
+            Self::Code(_, Some(nearest)) => format!("the nearest code is `{nearest}`; `cargo operator explain` lists all"),
             Self::Starter(error) => error.help().into(),
         }
     }

@@ -70,12 +70,12 @@ impl Renamed {
             after,
             library: (old, new),
         } = self;
-        let message = format!("if this is the operator, `{before}` is `{after}` now");
+        let message = format!("if this names the operator, write `{after}` instead of `{before}`");
         let mut found = uses::literals(path, text, before, &message);
         if old != new {
             let library = Left {
                 path: vec![old.clone()],
-                message: format!("the crate `{old}` is `{new}` now"),
+                message: format!("the crate `{old}` is now `{new}`"),
             };
             found.extend(uses::leads(path, text, &[library]));
         }
@@ -113,7 +113,7 @@ fn gone(open: &Open, plan: &Plan) -> Vec<Left> {
             left.push(Left {
                 path: vec![folder.into(), module.into()],
                 message: match moved {
-                    Some(new) => format!("`{folder}::{module}` is `{folder}::{new}` now"),
+                    Some(new) => format!("`{folder}::{module}` is now `{folder}::{new}`"),
                     None => format!("`{folder}::{module}` is removed"),
                 },
             });
@@ -149,7 +149,7 @@ fn outdated(open: &Open, found: &Evolution) -> Vec<Left> {
                 (evolution::Change::VersionUnserved, Some(version)) if has_types(version) => leave(
                     version,
                     format!(
-                        "{version} of {} is no longer served, so its requests find nothing; objects are stored as {stored}",
+                        "{version} of {} is no longer served, so its requests get 404; objects are stored as {stored}",
                         kind.kind
                     ),
                 ),
@@ -159,7 +159,7 @@ fn outdated(open: &Open, found: &Evolution) -> Vec<Left> {
                     leave(
                         &evolved.stored,
                         format!(
-                            "{stored} of {} is stored now, and this works with {}",
+                            "{stored} of {} is now the storage version, and this uses {}",
                             kind.kind, evolved.stored
                         ),
                     )

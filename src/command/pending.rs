@@ -50,9 +50,9 @@ fn undeclared_child(kind: &Kind, child: &str, path: &str) -> Option<Report> {
     (!is_owned).then(|| {
         report(
             kind,
-            format!("the example in {path} applies {child}, which `owns` does not name"),
+            format!("the example in {path} applies {child}, which is not in `owns`"),
             None,
-            format!("add \"{child}\" to `owns` in operator.toml, or write the controller for the children that you own"),
+            format!("add \"{child}\" to `owns` in operator.toml, or change the controller to apply only children that are in `owns`"),
         )
     })
 }
@@ -91,7 +91,7 @@ impl File<'_> {
                 code.push((self.interface.cleanup)(&found.arguments));
             }
             let message = format!(
-                "operator.toml has `cleanup = true`, and the controller of {kind} lacks {}",
+                "operator.toml has `cleanup = true`, but the controller of {kind} lacks {}",
                 lacks.join(" and ")
             );
             return Some(self.report(message, found.header.clone(), paste(&code)));
@@ -107,20 +107,20 @@ impl File<'_> {
         let after = match found.finalizer.as_ref().map(|found| found.value.as_ref()) {
             None => String::new(),
             Some(Some(value)) if *value == name => {
-                "; the operator then takes the finalizer off the objects that have it".into()
+                "; the operator then removes the finalizer from the objects that have it".into()
             }
             Some(value) => {
                 let value = value.map(|value| format!(" {value}")).unwrap_or_default();
                 format!(
-                    "; remove the finalizer{value} from all objects as well, as they cannot be deleted before"
+                    "; also remove the finalizer{value} from all objects, because they cannot be deleted with it"
                 )
             }
         };
         Some(self.report(
-            format!("the controller of {kind} has {names}, and operator.toml has no `cleanup = true` for it"),
+            format!("the controller of {kind} has {names}, but operator.toml has no `cleanup = true` for it"),
             first.name.clone(),
             format!(
-                "to keep this, add `cleanup = true` to the kind in operator.toml; to end it, remove {} of {path}{after}",
+                "to keep it, add `cleanup = true` to the kind in operator.toml; otherwise remove {} of {path}{after}",
                 lines.join(" and ")
             ),
         ))
@@ -136,17 +136,17 @@ impl File<'_> {
         match (&self.kind.watches[..], &found.parents) {
             ([], None) | ([_, ..], Some(_)) => None,
             ([], Some(parents)) => Some(self.report(
-                format!("nothing calls `parents`, as operator.toml has no `watches` for {kind}"),
+                format!("nothing calls `parents`, because operator.toml has no `watches` for {kind}"),
                 parents.name.clone(),
                 format!(
-                    "name the kinds to watch in `watches`, or remove {} of {}",
+                    "add the kinds to watch to `watches`, or remove {} of {}",
                     lines(parents),
                     self.path
                 ),
             )),
             (watches, None) => Some(self.report(
                 format!(
-                    "operator.toml has `watches` for {kind}, and its controller lacks `parents`, so that a change of {} reconciles nothing",
+                    "operator.toml has `watches` for {kind}, but its controller lacks `parents`, so a change of {} reconciles nothing",
                     watches.join(", ")
                 ),
                 found.header.clone(),
@@ -163,7 +163,7 @@ impl File<'_> {
 
 fn paste(code: &[String]) -> String {
     let code = code.join("\n");
-    format!("add this to the block:\n\n{}", code.trim_end())
+    format!("add this to the `impl` block:\n\n{}", code.trim_end())
 }
 
 /// `line 7` or `lines 7 to 9`.

@@ -82,7 +82,7 @@ impl Open {
             && (self.lock.files.get("Cargo.toml")).is_none_or(|entry| entry.owner != Owner::User)
         {
             let message = error.message().lines().next().unwrap_or_default();
-            let help = "mend it first: keys of ours are merged into it";
+            let help = "fix it first: cargo-operator merges its keys into it";
             let path = disk::shown(&self.root.join("Cargo.toml"));
             let report = Report::error(message, help);
             return Err(Failure::within(report, &path, text, error.span()));

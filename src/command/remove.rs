@@ -46,7 +46,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         reports,
         plan,
         summary: format!(
-            "{}: {} removed; clusters still have the definition {}, and deleting that deletes its objects",
+            "{}: {} removed; clusters still have the CRD {}, and deleting it deletes its objects",
             open.state.state.name,
             api.names.kind,
             api.name()

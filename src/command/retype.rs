@@ -35,7 +35,7 @@ pub fn diagnostics(open: &Open, plan: &Plan) -> Vec<(String, Diagnostic)> {
                 message: message(&version.name, &retype),
                 instead: Some("`.operator/types/` records the new type".into()),
                 help: Some(
-                    "the code that uses the field may need an edit: `cargo check --all-targets`"
+                    "code that uses the field may need changes: run `cargo check --all-targets`"
                         .into(),
                 ),
             };
@@ -58,7 +58,7 @@ fn message(version: &str, retype: &types::Retype) -> String {
         None => "type".into(),
     };
     let path = path.join(".");
-    format!("the {of} of `{path}` in {version} was `{before}` and is `{after}`")
+    format!("the {of} of `{path}` in {version} was `{before}` and is now `{after}`")
 }
 
 /// Of the property that wire names lead to, through the items and values between them.

@@ -19,11 +19,11 @@ pub struct StarterArgs {
 /// Why there is nothing to begin with.
 #[derive(Debug, thiserror::Error)]
 pub enum StarterError {
-    #[error("neither a definition nor a kind is named")]
+    #[error("no definition and no kind was given")]
     Nothing,
-    #[error("a starter definition of {0} needs its API group")]
+    #[error("a starter definition of {0} needs an API group")]
     NoGroup(String),
-    #[error("a starter definition needs its kind")]
+    #[error("a starter definition needs a kind")]
     NoKind,
     #[error("`{0}` is not a valid {1}")]
     Name(String, NameRule),
@@ -33,7 +33,7 @@ impl StarterError {
     pub fn help(&self) -> &'static str {
         match self {
             Self::Nothing => {
-                "name a file, a folder or `-`, or begin with `--kind Memcached --group cache.example.com`"
+                "pass a file, a folder or `-`, or start with `--kind Memcached --group cache.example.com`"
             }
             Self::NoGroup(_) => "add --group, such as `--group cache.example.com`",
             Self::NoKind => "add --kind, such as `--kind Memcached`",

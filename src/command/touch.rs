@@ -44,8 +44,8 @@ pub fn reports(
     let mut others = by_name(&|path, text| uses::uncovered(path, text, &touched));
     let can_break = leaving.breaks() || touched != Touched::default();
     let mut help = match can_break {
-        true => "`cargo check --all-targets` tells what is left once the types are new",
-        false => "all of it compiles, as the types stay",
+        true => "once the types are regenerated, `cargo check --all-targets` shows what remains",
+        false => "all of it still compiles, because the types do not change",
     };
     if leaving.breaks() || touched.surface {
         terminal.working("asking rustc which of your code the new types break");
@@ -53,7 +53,7 @@ pub fn reports(
             Some(uses) => others.extend(uses),
             None => {
                 others.extend(by_name(&|path, text| uses::named(path, text, &touched)));
-                help = "all were found by their names alone, as the project was not built or does not compile: after `cargo check --all-targets` rustc is asked";
+                help = "these were found by their names alone, because the project was not built or does not compile; run `cargo check --all-targets` first, and rustc is asked";
             }
         }
     }
@@ -128,10 +128,10 @@ fn locked(open: &Open, renamed: &Renamed) -> Result<Option<Report>, Failure> {
         severity: Severity::Warning,
         code: Some(Code::TouchedCode),
         subject: None,
-        message: format!("the package `{before}` is `{after}` now, so that `--locked` fails"),
+        message: format!("the package `{before}` is now `{after}`, so `--locked` fails"),
         place: Some(Place::new(path, 1, &text, start..start + line.len())),
         instead: None,
-        help: Some("`cargo update --workspace`, or any build without `--locked`, mends it".into()),
+        help: Some("`cargo update --workspace`, or any build without `--locked`, fixes it".into()),
     }))
 }
 
@@ -201,7 +201,7 @@ fn changed(message: &str) -> String {
         .unwrap_or(message);
     match message.rsplit_once(": ") {
         Some((what, uses::REMOVED)) => format!("the {what} is removed"),
-        Some((what, uses::RETYPED)) => format!("the {what} gets another type"),
+        Some((what, uses::RETYPED)) => format!("the type of the {what} changes"),
         _ => message.to_owned(),
     }
 }

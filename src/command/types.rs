@@ -174,7 +174,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         ),
         next: match has_wide {
             false => "add the modules to the crate with `pub mod`".into(),
-            true => "add the modules to the crate with `#[rustfmt::skip] pub mod`, as names are too long for rustfmt".into(),
+            true => "add the modules to the crate with `#[rustfmt::skip] pub mod`, because names are too long for rustfmt".into(),
         },
         cure: Cure::Types,
         warnings: 0,

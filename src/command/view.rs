@@ -100,10 +100,7 @@ impl Outcome<'_> {
         let marked: Vec<&str> = marked.collect();
         match marked.as_slice() {
             [] => self.next.clone(),
-            paths => format!(
-                "choose between the conflict markers in {}",
-                paths.join(", ")
-            ),
+            paths => format!("resolve the conflict markers in {}", paths.join(", ")),
         }
     }
 }
@@ -137,7 +134,7 @@ impl View {
                 self.human(outcome, terminal)?;
                 if !blocked && !uncommitted.is_empty() {
                     terminal.tell(&format!(
-                        "note: changes of yours that are not committed are kept in {}",
+                        "note: your uncommitted changes are kept in {}",
                         uncommitted.join(", ")
                     ));
                 }
@@ -164,7 +161,7 @@ impl View {
         match (self.check, pending) {
             (true, 0) => "up to date",
             (false, 0) => "nothing to do",
-            (true, _) => "up to date, but for what is yours to edit",
+            (true, _) => "up to date, except for what is yours to edit",
             (false, _) => "nothing to generate; the rest is yours to edit",
         }
     }
@@ -198,9 +195,7 @@ impl View {
             terminal.tell(&told(conflict, outcome.cure));
         }
         if plan.conflicts.len() > 1 {
-            terminal.tell(
-                "help: --adopt and --reset may be given again and again, for all of these at once",
-            );
+            terminal.tell("help: repeat --adopt and --reset to resolve all of these at once");
         }
         terminal.report(&outcome.evolution.reports());
         if outcome.evolution.is_refused() || !plan.conflicts.is_empty() {

@@ -59,7 +59,7 @@ impl Fault {
                 "did not find expected ',' or closing bracket before ':'".into()
             }
             ErrorKind::InvalidQuotedScalarIndent => {
-                "a text in quotes is not closed, or goes on without indentation".into()
+                "a quoted string is not closed, or continues without indentation".into()
             }
             kind => kind.to_string(),
         };
@@ -91,12 +91,12 @@ pub enum Problem {
     #[error("this is not YAML or JSON: {0}")]
     Syntax(String),
     #[error(
-        "a CustomResourceDefinition of apiextensions.k8s.io/v1beta1, which Kubernetes dropped in 1.22"
+        "a CustomResourceDefinition of apiextensions.k8s.io/v1beta1, which Kubernetes removed in 1.22"
     )]
     Beta,
     #[error("a CustomResourceDefinition of the unknown version `{0}`")]
     UnknownVersion(String),
-    #[error("this is not a CustomResourceDefinition as the API server knows it: {0}")]
+    #[error("this is not a valid CustomResourceDefinition: {0}")]
     Shape(String),
     #[error("`{0}` is not a valid {1}")]
     Name(String, NameRule),
@@ -112,15 +112,17 @@ pub enum Problem {
     NotServed,
     #[error("{0} versions are marked as the storage version; there must be one")]
     Storage(usize),
-    #[error("the version `{0}` stands there twice")]
+    #[error("the version `{0}` is listed twice")]
     TwiceVersion(String),
-    #[error("the text has more than {MOST_LEVELS} levels")]
+    #[error("the text has more than {MOST_LEVELS} levels of nesting")]
     TooDeep,
     #[error("the definition has more than {} MiB", MOST_BYTES >> 20)]
     TooLarge,
-    #[error("the key `{0}` stands there twice")]
+    #[error("the key `{0}` is given twice")]
     TwiceKey(String),
-    #[error("the bare scalar `{0}` is not text to kubectl and the API server, which read YAML 1.1")]
+    #[error(
+        "the unquoted scalar `{0}` is not a string to kubectl and the API server, which read YAML 1.1"
+    )]
     Ambiguous(String),
 }
 
@@ -155,9 +157,9 @@ impl Problem {
                 "if this is a Helm template, render it first: `helm template CHART | cargo operator ... -`".into()
             }
             Self::Syntax(detail) if detail.contains("document start") => {
-                "take the directive (`%...`) before the document out, or mend the line".into()
+                "remove the directive (`%...`) before the document, or fix the line".into()
             }
-            Self::Syntax(_) => "mend the line, or give another file".into(),
+            Self::Syntax(_) => "fix the line, or pass another file".into(),
             Self::Beta => {
                 "convert it to apiextensions.k8s.io/v1: the schema moves to `spec.versions[].schema.openAPIV3Schema`".into()
             }
@@ -166,16 +168,16 @@ impl Problem {
             Self::Name(_, rule) => rule.help().into(),
             Self::Misnamed { expected, .. } => format!("write `name: {expected}` under `metadata`"),
             Self::NoSchema(_) => {
-                "add `schema.openAPIV3Schema`; the least is `type: object` with `x-kubernetes-preserve-unknown-fields: true`".into()
+                "add `schema.openAPIV3Schema`; the minimum is `type: object` with `x-kubernetes-preserve-unknown-fields: true`".into()
             }
             Self::Schema { keyword, message } => cure(keyword, message),
             Self::Refused { field, message } => refused::cure(field, message),
-            Self::TooDeep => "put `x-kubernetes-preserve-unknown-fields: true` in place of the deepest levels".into(),
-            Self::TooLarge => "put `x-kubernetes-preserve-unknown-fields: true` in place of its largest parts".into(),
+            Self::TooDeep => "replace the deepest levels with `x-kubernetes-preserve-unknown-fields: true`".into(),
+            Self::TooLarge => "replace its largest parts with `x-kubernetes-preserve-unknown-fields: true`".into(),
             Self::NotServed => "set `served: true` on a version".into(),
             Self::Storage(_) => "set `storage: true` on one version and `storage: false` on the others".into(),
             Self::TwiceVersion(_) | Self::TwiceKey(_) => "remove or rename one of them".into(),
-            Self::Ambiguous(scalar) => format!("write \"{scalar}\" in quotes, or the boolean or number that is meant"),
+            Self::Ambiguous(scalar) => format!("write \"{scalar}\" in quotes, or the boolean or number that you mean"),
         }
     }
 }
@@ -191,15 +193,15 @@ fn prefix(field: &str) -> String {
 /// What to do about a keyword that the API server refuses.
 fn cure(keyword: &str, message: &str) -> String {
     match keyword {
-        "$ref" | "definitions" => "write what it refers to in its place; a value of any shape has `x-kubernetes-preserve-unknown-fields: true`".into(),
+        "$ref" | "definitions" => "replace it with what it refers to; for a value of any shape, use `x-kubernetes-preserve-unknown-fields: true`".into(),
         "type" if message.contains("empty to be structural") => {
-            "give the type outside of allOf, anyOf, oneOf and not; `x-kubernetes-int-or-string: true` is for both".into()
+            "declare the type outside of allOf, anyOf, oneOf and not; use `x-kubernetes-int-or-string: true` for both types".into()
         }
-        "type" => "give one of the six types, or `x-kubernetes-preserve-unknown-fields: true` where anything may stand".into(),
-        "default" => "give a default that the schema accepts, or take it out".into(),
-        "pattern" => "write it without lookaround and back-references, which Go's regexp lacks; a CEL rule can say the rest".into(),
+        "type" => "use one of the six types, or `x-kubernetes-preserve-unknown-fields: true` if any value is allowed".into(),
+        "default" => "use a default that the schema accepts, or remove it".into(),
+        "pattern" => "write it without lookaround and back-references, which Go's regexp lacks; use a CEL rule for the rest".into(),
         _ if message.starts_with("must be") => format!("mend `{keyword}`"),
-        _ => format!("mend `{keyword}`, or take it out"),
+        _ => format!("fix `{keyword}`, or remove it"),
     }
 }
 

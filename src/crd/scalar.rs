@@ -29,7 +29,7 @@ pub fn resolve(text: Cow<'_, str>, is_plain: bool, tag: Option<&Tag>) -> Result<
 pub fn check(tag: &Tag) -> Result<(), String> {
     let (handle, suffix) = tag.parts();
     if handle.starts_with('!') || handle.is_empty() && suffix.starts_with('!') {
-        Err(format!("the tag `{}` is not known here", tag.original()))
+        Err(format!("the tag `{}` is not supported", tag.original()))
     } else {
         Ok(())
     }
@@ -121,5 +121,5 @@ fn float(text: &str) -> Option<f64> {
 
 fn number(value: f64) -> Result<Value, String> {
     let number = Number::from_f64(value).map(Value::Number);
-    number.ok_or_else(|| format!("{value} is no number of JSON"))
+    number.ok_or_else(|| format!("{value} is not a JSON number"))
 }

@@ -63,7 +63,7 @@ impl<'de> Visitor<'de> for ValueVisitor {
         let mut map = Map::new();
         while let Some((key, Unique(value))) = access.next_entry::<String, Unique>()? {
             if map.contains_key(&key) {
-                return Err(A::Error::custom("a key stands there twice"));
+                return Err(A::Error::custom("a key is given twice"));
             }
             map.insert(key, value);
         }

@@ -107,7 +107,7 @@ fn changes(before: Option<&Value>, after: &Value) -> Vec<Change> {
             let gone = kinds(before)
                 .into_iter()
                 .filter(|kind| !left.contains(kind));
-            fields.extend(gone.map(|kind| format!("the condition {kind} is gone")));
+            fields.extend(gone.map(|kind| format!("the condition {kind} was removed")));
             if !fields.is_empty() {
                 changes.push(Change::Fields(shortened(fields)));
             }

@@ -149,7 +149,7 @@ impl Cluster {
         let refused = match read(path) {
             Ok(objects) if Path::new(shown).starts_with(SAMPLES) && objects.len() != 1 => {
                 vec![format!(
-                    "it has {} objects, and a sample is one; move what it refers to into a file of {FIXTURES}/",
+                    "it has {} objects, but a sample is one object; move the objects that it refers to into a file in {FIXTURES}/",
                     objects.len()
                 )]
             }

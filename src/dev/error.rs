@@ -44,7 +44,7 @@ pub enum DevError {
         source: io::Error,
     },
     /// Another session has the folder in which this one would keep its kubeconfigs.
-    #[error("another session of this project is under way: {} is taken", .0.display())]
+    #[error("another session of this project is running: {} is locked", .0.display())]
     Busy(PathBuf),
     /// A file or folder.
     #[error("{path}: {source}")]
@@ -65,19 +65,19 @@ impl DevError {
         match self {
             Self::Server(_) | Self::Runtime(_) => "try again".into(),
             Self::Kubeconfig(_) => {
-                "`kubectl config current-context` tells which is meant; without --cluster none is needed".into()
+                "`kubectl config current-context` shows the context in use; without --cluster, no cluster is needed".into()
             }
-            Self::Metadata(_) => "mend Cargo.toml, and try `cargo metadata`".into(),
-            Self::NoBinary(_) => "`cargo operator init` makes src/main.rs".into(),
+            Self::Metadata(_) => "fix Cargo.toml, and try `cargo metadata`".into(),
+            Self::NoBinary(_) => "`cargo operator init` creates src/main.rs".into(),
             Self::Binaries { .. } => {
                 "choose one with `--bin NAME`, or set `default-run` in Cargo.toml".into()
             }
             Self::Watch { .. } => {
                 "on Linux, `sysctl fs.inotify.max_user_watches` limits how many folders can be watched".into()
             }
-            Self::Program { .. } => "is it there, and may this user run it?".into(),
-            Self::Busy(_) => "end it with Ctrl-C; it follows the same files".into(),
-            Self::File { .. } => "may this user write there?".into(),
+            Self::Program { .. } => "check that it exists and that you may run it".into(),
+            Self::Busy(_) => "stop it with Ctrl-C; both would watch the same files".into(),
+            Self::File { .. } => "check that you may write there".into(),
         }
     }
 }

@@ -51,7 +51,7 @@ impl Report {
     ///   --> widgets.yaml:20:15
     ///    |
     /// 20 |               extra: {}
-    ///    |               ^^^^^ it is `serde_json::Value`
+    ///    |               ^^^^^ its type is `serde_json::Value`
     ///    |
     ///    = at: /spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/extra
     ///    = help: ...

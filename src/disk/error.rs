@@ -13,7 +13,7 @@ pub enum DiskError {
     Write { path: String, source: io::Error },
     #[error("standard output can't be written: {0}")]
     Output(io::Error),
-    #[error("{0} is a symbolic link to nothing")]
+    #[error("{0} is a broken symbolic link")]
     Dangling(String),
     #[error("{0} does not exist")]
     Missing(String),
@@ -23,13 +23,13 @@ pub enum DiskError {
     Text(String, usize),
     #[error("there is no file *.yaml, *.yml or *.json in {0}")]
     Empty(String),
-    #[error("{0} changed while the command was at work")]
+    #[error("{0} changed while the command was running")]
     Changed(String),
-    #[error("{0}, and what was done before can't be taken back")]
+    #[error("{0}, and the changes made before that can't be undone")]
     Unfinished(Box<DiskError>),
-    #[error("{path} is half changed: a command was interrupted there")]
+    #[error("{path} is half changed, because a command was interrupted")]
     Interrupted { path: String, cure: &'static str },
-    #[error("a command was interrupted, and can't be ended: {0}")]
+    #[error("an interrupted command can't be completed: {0}")]
     Recovery(Box<DiskError>),
     #[error("{0} can't be read: {1}")]
     Journal(String, String),
@@ -55,7 +55,7 @@ impl DiskError {
         Self::Interrupted {
             path: root.display().to_string(),
             cure: match of_project {
-                true => "end it with `cargo operator regenerate`",
+                true => "complete it with `cargo operator regenerate`",
                 false => "run the command again without --check, --diff and --dry-run",
             },
         }
@@ -71,7 +71,7 @@ impl DiskError {
             Self::Output(_) => {
                 "free some space, or name a folder with --out where the command has it"
             }
-            Self::Dangling(_) => "remove the link, or make what it points to",
+            Self::Dangling(_) => "remove the link, or create its target",
             Self::Missing(_) => "check the path",
             Self::Url(_) => {
                 "pipe it in, with `-` for the path: `curl -fsSL URL | cargo operator init NAME --crd -` or `curl -fsSL URL | cargo operator add-crd -`"
@@ -80,17 +80,17 @@ impl DiskError {
             Self::Empty(_) => "name a folder with CustomResourceDefinitions, or a file",
             Self::Changed(_) => "nothing was written; try again",
             Self::Unfinished(_) | Self::Recovery(_) => {
-                "make the file and its folder writable, or free some space; then the next command that writes, such as `cargo operator regenerate`, ends it"
+                "make the file and its folder writable, or free some space; then the next command that writes, such as `cargo operator regenerate`, completes it"
             }
             Self::Interrupted { cure, .. } => cure,
             Self::Journal(..) => {
-                "use the version of cargo-operator that was interrupted; or take the project back from version control, and remove this file"
+                "use the version of cargo-operator that was interrupted, or restore the project from version control and delete this file"
             }
             Self::Taken(_) => {
                 "choose another folder, or add to that project with `cargo operator add-crd`"
             }
             Self::NoProject(_) => {
-                "make one with `cargo operator init DIR`, or name it with --manifest-path"
+                "create one with `cargo operator init DIR`, or name one with --manifest-path"
             }
         }
     }

@@ -90,14 +90,14 @@ impl fmt::Display for Mended {
         let (done, files, left) = match self {
             Self::Finished { files, left } => ("finished", files, left),
             Self::TakenBack { files, left } => ("took back", files, left),
-            Self::Cleared => return f.write_str("removed what an interrupted command left"),
+            Self::Cleared => return f.write_str("removed the leftovers of an interrupted command"),
         };
         let noun = if *files == 1 { "file" } else { "files" };
         write!(f, "{done} a command that was interrupted: {files} {noun}")?;
         for path in left {
             write!(
                 f,
-                "\nnote: {path} stays as it is, as it was edited meanwhile"
+                "\nnote: {path} is not changed, because it was edited meanwhile"
             )?;
         }
         Ok(())

@@ -82,8 +82,8 @@ impl Walk<'_> {
         self.flag(
             before.unique_items,
             after.unique_items,
-            (Change::BoundTightened, "equal items are refused"),
-            (Change::BoundLoosened, "equal items are accepted"),
+            (Change::BoundTightened, "duplicate items are refused"),
+            (Change::BoundLoosened, "duplicate items are accepted"),
             "uniqueItems",
             place,
         );
@@ -220,7 +220,7 @@ impl Walk<'_> {
                 let new: HashSet<&String> = is.iter().map(|(_, text)| text).collect();
                 for (index, text) in was.iter().filter(|(_, text)| !new.contains(text)) {
                     let (step, text) = (format!("/enum/{index}"), shown(text));
-                    let message = format!("{text} is no value any more");
+                    let message = format!("the value {text} is removed");
                     self.tell(
                         Change::EnumValueRemoved,
                         place,
@@ -231,7 +231,7 @@ impl Walk<'_> {
                 }
                 for (index, text) in is.iter().filter(|(_, text)| !old.contains(text)) {
                     let (step, text) = (format!("/enum/{index}"), shown(text));
-                    let message = format!("{text} is a new value");
+                    let message = format!("the value {text} is added");
                     self.tell(Change::EnumValueAdded, place, Side::After, &step, message);
                 }
             }

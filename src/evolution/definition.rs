@@ -242,7 +242,7 @@ impl Found {
             .enumerate()
             .filter(|(_, path)| !was.contains(path))
         {
-            let message = format!("selectors can name `{path}`");
+            let message = format!("selectors can use `{path}`");
             let pointer = at(&format!("selectableFields/{index}"));
             self.push(Change::SelectableFieldAdded, &pointer, message);
         }
@@ -251,7 +251,7 @@ impl Found {
             .enumerate()
             .filter(|(_, path)| !is.contains(path))
         {
-            let message = format!("selectors cannot name `{path}` any more");
+            let message = format!("selectors can no longer use `{path}`");
             let pointer = at(&format!("selectableFields/{index}"));
             self.gone(Change::SelectableFieldRemoved, &pointer, message);
         }
@@ -285,7 +285,7 @@ impl Found {
             (Some(was), Some(is)) if was != is => self.push(
                 Change::ScaleChanged,
                 &pointer,
-                "the scale subresource is of other fields",
+                "the scale subresource uses other fields",
             ),
             _ => {}
         }
@@ -301,7 +301,7 @@ impl Found {
         };
         let (was, is) = (names(before), names(after));
         let message = match was == is {
-            true => format!("the columns {} are defined otherwise", shown(&is)),
+            true => format!("the columns {} are defined differently", shown(&is)),
             false => {
                 let some = |names: &str| {
                     Some(format!("the columns {names}")).filter(|_| !names.is_empty())

@@ -39,7 +39,7 @@ impl<'a> Unknown<'a> {
             Self::Pruned => "pruned",
             Self::Refused => "refused",
             Self::Described(_) => "checked",
-            Self::Emptied => "kept but for fields of objects",
+            Self::Emptied => "kept, except for fields of objects",
             Self::Preserved => "kept",
         }
     }

@@ -173,7 +173,7 @@ impl<'a> Walk<'a> {
                     let (change, message) = match is_kept {
                         true => (
                             Change::FieldUndescribed,
-                            format!("`{name}` has no schema any more, it is kept"),
+                            format!("`{name}` no longer has a schema, but is kept"),
                         ),
                         false => (Change::FieldRemoved, format!("`{name}` is gone")),
                     };
@@ -196,7 +196,7 @@ impl<'a> Walk<'a> {
                     Some(_) => (Change::RequiredAddedWithDefault, ", and has a default"),
                     None => (Change::RequiredAdded, ""),
                 };
-                let message = format!("`{name}` is required now{rest}");
+                let message = format!("`{name}` is now required{rest}");
                 self.tell(
                     change,
                     place,
@@ -222,7 +222,7 @@ impl<'a> Walk<'a> {
                 before,
                 Change::RequiredAdded,
                 Side::After,
-                "is required now",
+                "is now required",
             ),
             (
                 before,
@@ -322,7 +322,7 @@ fn added(
     match default(is) {
         _ if unknown.is_kept() => (
             Change::FieldDescribed,
-            format!("`{name}` has a schema now, it was {}", unknown.as_str()),
+            format!("`{name}` now has a schema; it was {}", unknown.as_str()),
         ),
         None if is_required => (
             Change::RequiredFieldAdded,

@@ -19,11 +19,11 @@ pub struct Resolution {
 /// Why a path can't be decided about.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResolutionError {
-    #[error("`{0}` is no generated file of this project")]
+    #[error("`{0}` is not a generated file of this project")]
     Unknown(String),
-    #[error("`{0}` is yours, and --reset would lose what it says")]
+    #[error("`{0}` is yours, and --reset would discard its content")]
     Yours(String),
-    #[error("both --adopt and --reset are about `{0}`")]
+    #[error("--adopt and --reset both name `{0}`")]
     Both(String),
 }
 
@@ -31,12 +31,10 @@ impl ResolutionError {
     pub fn help(&self) -> &'static str {
         match self {
             Self::Unknown(_) => {
-                "write the path as operator.lock has it, from the project's folder; of a folder, all its files are taken"
+                "write the path as in operator.lock, relative to the project's folder; a folder stands for all its files"
             }
             Self::Both(_) => "choose one of them for each file",
-            Self::Yours(_) => {
-                "move it away first; --reset then writes it as it was in the beginning"
-            }
+            Self::Yours(_) => "move it elsewhere first; --reset then writes the generated version",
         }
     }
 }

@@ -16,13 +16,13 @@ pub enum StateError {
     },
     #[error("operator.toml has the conflict markers of a merge")]
     Marked,
-    #[error("operator.toml has the format {0}, and this tool knows the format {FORMAT}")]
+    #[error("operator.toml has the format {0}, but this tool supports the format {FORMAT}")]
     Format(u32),
     #[error("`{0}` is not a package name")]
     Name(String),
-    #[error("the {0} {1} stands there twice")]
+    #[error("the {0} {1} is listed twice")]
     Twice(&'static str, String),
-    #[error("`{0}` has characters that a path, a version or an address here cannot have")]
+    #[error("`{0}` has characters that are not allowed in a path, a version or an address")]
     Word(String),
     #[error("`{0}` is not a module name")]
     Module(String),
@@ -36,11 +36,11 @@ pub enum StateError {
     Image(String),
     #[error("a rule of {0} has no verbs")]
     NoVerbs(String),
-    #[error("operator.toml was written by cargo-operator {0}, which is newer than this, {this}", this = env!("CARGO_PKG_VERSION"))]
+    #[error("operator.toml was written by cargo-operator {0}, which is newer than this one, {this}", this = env!("CARGO_PKG_VERSION"))]
     Newer(String),
-    #[error("`{0}` is no version of cargo-operator")]
+    #[error("`{0}` is not a version of cargo-operator")]
     Tool(String),
-    #[error("the spec `{0}` of {1} lies outside the folder crds/")]
+    #[error("the spec `{0}` of {1} is outside of the folder crds/")]
     SpecPath(String, String),
 }
 
@@ -76,22 +76,24 @@ impl StateError {
         match self {
             Self::Invalid { .. } => "docs/operator-toml.md of cargo-operator lists the keys",
             Self::Marked => {
-                "keep what both sides say, each [[kind]] with its own keys, then `cargo operator regenerate`"
+                "keep the changes of both sides, with a [[kind]] table for each kind; then run `cargo operator regenerate`"
             }
             Self::Format(_) => "install a newer cargo-operator",
             Self::Name(_) => {
-                "use lower-case letters, digits and `-`, beginning with a letter; words of Rust and names that cargo reserves, such as `test`, are none"
+                "use lower-case letters, digits and `-`, starting with a letter; keywords of Rust and names that cargo reserves, such as `test`, are not allowed"
             }
-            Self::Twice("module", _) => "give one of the kinds another with `as` (--as NAME)",
+            Self::Twice("module", _) => {
+                "give one of the kinds another module name with `as` (--as NAME)"
+            }
             Self::Twice(..) => "remove or rename one of the two",
             Self::Word(_) => "use letters, digits and . _ - / : @ + ~",
             Self::Module(_) => "use lower-case letters, digits and `_`, beginning with a letter",
-            Self::NoVersions(_) => "name those that get types: `versions = [\"v1\"]`",
+            Self::NoVersions(_) => "list those that get types: `versions = [\"v1\"]`",
             Self::NoNamespaces => "write \"all\", \"own\" or at least one name",
-            Self::Namespace(_) => "use lower-case letters, digits and `-`, 63 at most",
+            Self::Namespace(_) => "use at most 63 lower-case letters, digits and `-`",
             Self::Image(_) => IMAGE_HELP,
-            Self::NoVerbs(_) => "name what it allows: `verbs = [\"get\"]`",
-            Self::Newer(_) => "install that version, or set `tool` back if that is what you want",
+            Self::NoVerbs(_) => "list what it permits: `verbs = [\"get\"]`",
+            Self::Newer(_) => "install that version, or change `tool` if you mean to go back",
             Self::Tool(_) => {
                 "write the version that last generated the project: `tool = \"0.1.0\"`"
             }

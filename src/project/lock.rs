@@ -61,9 +61,9 @@ pub enum LockError {
     Invalid(String),
     #[error("operator.lock has the conflict markers of a merge")]
     Marked,
-    #[error("operator.lock names `{0}`, which is no path in the project")]
+    #[error("operator.lock names `{0}`, which is not a path in the project")]
     Path(String),
-    #[error("operator.lock has the format {0}, and this tool knows the format {FORMAT}")]
+    #[error("operator.lock has the format {0}, but this tool supports the format {FORMAT}")]
     Format(u32),
 }
 
@@ -71,10 +71,10 @@ impl LockError {
     pub fn help(&self) -> &'static str {
         match self {
             Self::Invalid(_) | Self::Path(_) => {
-                "take it back from version control; it is written by this tool alone"
+                "restore it from version control; only this tool writes it"
             }
             Self::Marked => {
-                "take either side, as by `git checkout --ours operator.lock`, then `cargo operator regenerate`"
+                "take either side, for example with `git checkout --ours operator.lock`, then run `cargo operator regenerate`"
             }
             Self::Format(_) => "install a newer cargo-operator",
         }

@@ -93,7 +93,9 @@ fn misnamed_resources(groups: &[String], resources: &[String], apis: &[Api]) -> 
         let help = match (near, elsewhere) {
             (Some(near), _) => format!("write \"{}\"", resource.replacen(name, near, 1)),
             (None, Some((group, _))) if listed.iter().all(|(_, group)| group.is_whole) => {
-                format!("it is in the group {group:?}: a rule of its own names that in `apiGroups`")
+                format!(
+                    "it is in the group {group:?}: move it to a rule that has this group in `apiGroups`"
+                )
             }
             _ => continue,
         };
@@ -223,7 +225,7 @@ mod tests {
             (
                 [""],
                 ["deployments"],
-                "resources[0]: it is in the group \"apps\": a rule of its own names that in `apiGroups`",
+                "resources[0]: it is in the group \"apps\": move it to a rule that has this group in `apiGroups`",
             ),
         ] {
             assert_eq!(

@@ -64,7 +64,7 @@ impl TryFrom<RawRead> for Read {
         verbs.dedup();
         match verbs.is_empty() {
             true => Err(format!(
-                "`verbs` of {kind:?} names no verb: write get, list or watch"
+                "`verbs` of {kind:?} is empty: write get, list or watch"
             )),
             false => Ok(Self { kind, verbs }),
         }
@@ -138,6 +138,6 @@ mod tests {
             );
         }
         let error = read(r#"[{ kind = "v1/Secret", verbs = [] }]"#).unwrap_err();
-        assert!(error.contains("names no verb"), "{error}");
+        assert!(error.contains("is empty"), "{error}");
     }
 }

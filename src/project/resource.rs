@@ -63,7 +63,7 @@ impl ResourceType {
 pub enum ResourceError {
     #[error("`{0}` is not of the form GROUP/VERSION/KIND, or VERSION/KIND for the core group")]
     Form(String, Option<String>),
-    #[error("the plural of `{0}` is not known")]
+    #[error("the plural of `{0}` is unknown")]
     Plural(String),
     #[error("there is no built-in kind `{0}`")]
     Near(String, String),

@@ -64,7 +64,7 @@ impl StateFile {
             let start = text.find("kind").unwrap_or_default();
             return Err(StateError::Invalid {
                 place: start..start + "kind".len(),
-                message: "write each kind as a table of its own: [[kind]]".into(),
+                message: "write each kind as its own table: [[kind]]".into(),
             });
         }
         let state: State = toml_edit::de::from_str(text)
@@ -190,7 +190,7 @@ fn keyed(message: &str) -> String {
     });
     match names {
         Some((found, nearest)) => {
-            format!("there is no key `{found}` here; the nearest is `{nearest}`")
+            format!("unknown key `{found}`; the nearest is `{nearest}`")
         }
         None => message.to_owned(),
     }

@@ -10,7 +10,7 @@ pub enum RenderError {
     #[error(transparent)]
     Manifests(#[from] crate::package::Error),
     #[error(
-        "operator.toml names the version `{version}` of {kind}, and its spec has no such version"
+        "operator.toml names the version `{version}` of {kind}, but its spec has no such version"
     )]
     Version { kind: String, version: String },
 }
@@ -19,8 +19,8 @@ impl RenderError {
     pub fn help(&self) -> String {
         match self {
             Self::Resource(error) => error.help(),
-            Self::Manifests(_) => "please report it: this is an error of cargo-operator".into(),
-            Self::Version { .. } => "take it out of `versions` in operator.toml".into(),
+            Self::Manifests(_) => "this is a bug in cargo-operator; please report it".into(),
+            Self::Version { .. } => "remove it from `versions` in operator.toml".into(),
         }
     }
 }

@@ -290,7 +290,7 @@ fn kind_files(
                 severity: Severity::Warning,
                 pointer: "/spec/conversion".into(),
                 message: "the spec asks for a conversion webhook".into(),
-                instead: Some("nothing here serves it yet".into()),
+                instead: Some("the operator does not serve it".into()),
                 help: Some("serve one version and set `strategy: None`, or run the webhook beside the operator".into()),
             },
         ));

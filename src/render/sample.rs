@@ -42,9 +42,11 @@ fn no_sample(version: &Version, violations: &[Violation]) -> Diagnostic {
         code: Code::NoValidSample,
         severity: Severity::Warning,
         pointer: version.schema_pointer(),
-        message: format!("no sample could be made that its schema accepts; the closest has {why}"),
-        instead: Some("the project has no sample and no test of the kind".into()),
-        help: Some("write one by hand where the tests need it".into()),
+        message: format!(
+            "no sample that its schema accepts could be generated; the closest one has {why}"
+        ),
+        instead: Some("the project has no sample and no test for the kind".into()),
+        help: Some("write one by hand if the tests need it".into()),
     }
 }
 

@@ -23,7 +23,7 @@ pub fn diagnostics(version: &Version) -> impl Iterator<Item = Diagnostic> {
         ];
         paths.into_iter().filter_map(move |(key, path)| {
             let pointer = format!("/spec/versions/{index}/subresources/scale/{key}");
-            Some((pointer, path?, "the scale subresource finds nothing there"))
+            Some((pointer, path?, "the scale subresource has no value"))
         })
     });
     let dangling = columns
@@ -35,7 +35,7 @@ pub fn diagnostics(version: &Version) -> impl Iterator<Item = Diagnostic> {
         pointer,
         message: format!("the schema has no field `{path}`"),
         instead: Some(effect.into()),
-        help: Some("name a field of the schema, or remove what names this one".into()),
+        help: Some("use a field of the schema, or remove the reference to this one".into()),
     })
 }
 

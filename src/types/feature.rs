@@ -31,8 +31,8 @@ pub fn diagnostics(version: &Version, graph: &TypeGraph, carried: &Carried) -> V
                 code: Code::NoAttribute,
                 severity: Severity::Note,
                 pointer: version.schema_pointer() + first,
-                message: format!("no attribute says {}{}", why(reason), such(count)),
-                instead: Some("the module holds it as JSON".into()),
+                message: format!("no attribute can express {}{}", why(reason), such(count)),
+                instead: Some("the module contains it as JSON".into()),
                 help: None,
             }),
     );
@@ -50,7 +50,7 @@ fn such(count: usize) -> String {
 fn why(reason: Reason) -> &'static str {
     match reason {
         Reason::Text => {
-            "this: a description with lists, indents or markup, which no doc comment holds"
+            "this: a description with lists, indentation or markup, which a doc comment cannot hold"
         }
         Reason::Long => "this: it is too large",
         Reason::Between => "this: a keyword of a list or map whose items are lists or maps",
@@ -67,11 +67,11 @@ fn untyped(graph: &TypeGraph) -> Vec<Diagnostic> {
             severity: Severity::Note,
             pointer: first.clone(),
             message: format!(
-                "the schema does not say what a value is{}",
+                "the schema does not say which type a value has{}",
                 such(graph.untyped.len())
             ),
-            instead: Some("it is `serde_json::Value`".into()),
-            help: Some("give it a `type`, if the spec is yours".into()),
+            instead: Some("its type is `serde_json::Value`".into()),
+            help: Some("add a `type` if the spec is yours".into()),
         });
     }
     found
@@ -94,16 +94,16 @@ fn doubts(version: &Version) -> impl Iterator<Item = Diagnostic> {
             let (message, instead, help) = match code {
                 Code::UnknownKeyword => (
                     format!(
-                        "`{keyword}` is no keyword of a definition's schema{}",
+                        "`{keyword}` is not a keyword of a CRD's schema{}",
                         such(count)
                     ),
-                    "it is passed over",
+                    "it is ignored",
                     "remove it; the API server drops it, and kubectl refuses it",
                 ),
                 _ => (
                     format!("`{keyword}` {message}{}", such(count)),
-                    "the types are made without regard to it",
-                    "mend the schema: the API server takes it, and refuses objects instead",
+                    "the types ignore it",
+                    "fix the schema: the API server accepts it, but rejects objects",
                 ),
             };
             Diagnostic {
@@ -126,12 +126,13 @@ fn unreadable(version: &Version) -> impl Iterator<Item = Diagnostic> {
         pointer: version.schema_pointer() + &unsupported.pointer,
         // what is behind the first line is the rule again
         message: format!(
-            "this is no CEL: {}",
+            "this is not valid CEL: {}",
             unsupported.what.lines().next().unwrap_or_default()
         ),
-        instead: Some("samples and tests are made without asking this rule".into()),
+        instead: Some("samples and tests ignore this rule".into()),
         help: Some(
-            "mend the rule: the API server refuses a definition with one that it can't read".into(),
+            "fix the rule: the API server rejects a definition with a rule that it can't parse"
+                .into(),
         ),
     })
 }

@@ -85,7 +85,7 @@ impl Looking<'_> {
         if !is_open && self.touched.wider.contains(&name) {
             self.tell(
                 path,
-                format!("`{name}` gets fields that are not named here"),
+                format!("`{name}` has new fields, which are missing here"),
             );
         }
     }
@@ -162,7 +162,7 @@ impl<'ast> Visit<'ast> for Looking<'_> {
         {
             self.tell(
                 &found.match_token,
-                format!("`{name}` gets variants that have no arm here"),
+                format!("`{name}` has new variants, which have no arm here"),
             );
         }
         visit::visit_expr_match(self, found);
@@ -181,7 +181,7 @@ impl<'ast> Visit<'ast> for Looking<'_> {
                 .into_iter()
                 .find(|item| self.touched.items.contains(item))
         {
-            self.tell(path, format!("`{item}` is removed or another type"));
+            self.tell(path, format!("`{item}` is removed or has another type"));
         }
         visit::visit_path(self, path);
     }
@@ -195,7 +195,7 @@ impl<'ast> Visit<'ast> for Looking<'_> {
         if let Some(name) =
             name.filter(|name| self.names && self.touched.items.contains(&name.to_string()))
         {
-            self.tell(name, format!("`{name}` is removed or another type"));
+            self.tell(name, format!("`{name}` is removed or has another type"));
         }
         visit::visit_use_tree(self, tree);
     }

@@ -49,12 +49,12 @@ fn what_the_api_server_refuses_is_refused() {
         (
             "{type: number, minimum: .nan}",
             "syntax",
-            "NaN is no number of JSON",
+            "NaN is not a JSON number",
         ),
         (
             "{type: number, default: -.inf}",
             "syntax",
-            "-inf is no number of JSON",
+            "-inf is not a JSON number",
         ),
         (
             "{type: string, minLength: 99999999999999999999}",
@@ -104,7 +104,7 @@ fn what_the_api_server_takes_is_doubted() {
         (
             "{type: integer, minimun: 1}",
             "unknown-keyword",
-            "`minimun` is no keyword",
+            "`minimun` is not a keyword",
         ),
         (
             "{type: number, maximum: 99999999999999999999999999, minimun: 1}",
@@ -241,7 +241,7 @@ fn a_kind_without_a_sample_leaves_no_test_that_needs_it() {
         run.stderr
     );
     assert!(
-        run.stderr.contains("tests/widget.rs stays"),
+        run.stderr.contains("tests/widget.rs is kept"),
         "{}",
         run.stderr
     );

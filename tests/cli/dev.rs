@@ -249,7 +249,7 @@ fn what_the_server_has_follows_the_projects_files() {
         "description: ",
         "description: New. ",
     );
-    session.until("stale     the code is not what");
+    session.until("stale     the generated code does not match");
     session.until("applied   crds/widgets.example.com.yaml");
     assert_eq!(session.end(), Some(0));
 }
@@ -303,7 +303,7 @@ fn one_session_of_a_project_is_enough() {
     assert!(
         second
             .stderr
-            .contains("another session of this project is under way"),
+            .contains("another session of this project is running"),
         "{}",
         second.stderr
     );
@@ -341,7 +341,7 @@ fn what_is_wrong_with_the_state_is_told() {
         "namespaces = \"some\"",
         "namespaces = \"own\"",
     );
-    session.until("stale     the code is not what");
+    session.until("stale     the generated code does not match");
     assert_eq!(session.end(), Some(0));
 }
 

@@ -28,16 +28,16 @@ fn a_finding_shows_the_lines_of_the_spec() {
     let line = line_of(&odd(), "extra:");
     let shown = format!(
         "\
-note[untyped]: Widget.example.com: the schema does not say what a value is (2 such places)
+note[untyped]: Widget.example.com: the schema does not say which type a value has (2 such places)
   --> odd.yaml:{line}:15
 "
     );
     assert!(run.stderr.contains(&shown), "{}", run.stderr);
     for part in [
         "extra: {x-kubernetes-preserve-unknown-fields: true}\n",
-        "^^^^^ it is `serde_json::Value`\n",
+        "^^^^^ its type is `serde_json::Value`\n",
         "= at: /spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/extra\n",
-        "= help: give it a `type`",
+        "= help: add a `type`",
     ] {
         assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
     }
@@ -84,9 +84,9 @@ fn json_has_the_place_and_the_code() {
     let mut found = value["diagnostics"][0].clone();
     found.as_object_mut().unwrap().sort_keys();
     let expected = serde_json::json!({
-        "code": "untyped", "column": 15, "file": "odd.yaml", "help": "give it a `type`, if the spec is yours",
-        "instead": "it is `serde_json::Value`", "kind": "Widget.example.com", "line": line_of(&odd(), "extra:"),
-        "message": "the schema does not say what a value is (2 such places)",
+        "code": "untyped", "column": 15, "file": "odd.yaml", "help": "add a `type` if the spec is yours",
+        "instead": "its type is `serde_json::Value`", "kind": "Widget.example.com", "line": line_of(&odd(), "extra:"),
+        "message": "the schema does not say which type a value has (2 such places)",
         "pointer": "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/extra", "severity": "note",
     });
     assert_eq!(found.to_string(), expected.to_string());
@@ -138,8 +138,7 @@ fn codes_are_explained() {
     let none = run(folder.path(), "explain untypd");
     assert_eq!(none.code, 2);
     assert!(
-        none.stderr
-            .contains("`cargo operator explain untyped` is the nearest"),
+        none.stderr.contains("the nearest code is `untyped`"),
         "{}",
         none.stderr
     );

@@ -105,7 +105,7 @@ fn an_edit_of_a_spec_is_not_replaced_unseen() {
     for (args, told) in [
         (
             "add-crd ../widget.yaml",
-            "was edited since the project was generated",
+            "was edited after the project was generated",
         ),
         (
             "add-crd --kind Widget --group example.com",
@@ -135,7 +135,7 @@ fn a_new_version_says_how_its_types_come() {
     let folder = project();
     let p = folder.path().join("p");
     edit(&p.join("crds/widgets.example.com.yaml"), with_v2);
-    let told = "  added      v2: the version v2 is new, and has types once `versions` in operator.toml names it\n";
+    let told = "  added      v2: the version v2 is new; add it to `versions` in operator.toml to get its types\n";
     let run = ok(&p, "regenerate --dry-run");
     assert!(run.stderr.contains(told), "{}", run.stderr);
     edit(&p.join("operator.toml"), |text| {
@@ -179,7 +179,7 @@ fn a_change_that_cannot_be_compared_is_told() {
     edit(&p.join("crds/widgets.example.com.yaml"), |text| {
         text.replace(REPLICAS, "")
     });
-    let told = "warning[not-compared]: .operator/specs/widgets.example.com.yaml is gone, so the spec is taken without a comparison\n";
+    let told = "warning[not-compared]: .operator/specs/widgets.example.com.yaml is missing, so the spec was not compared with the previous one\n";
     let check = run(&p, "regenerate --check");
     assert!(check.stderr.contains(told), "{}", check.stderr);
     let taken = ok(&p, "regenerate");

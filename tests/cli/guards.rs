@@ -14,7 +14,7 @@ fn what_the_state_cannot_mean_is_refused() {
     for (text, told) in [
         (
             format!("{without_kinds}{inline}\n"),
-            "write each kind as a table of its own: [[kind]]",
+            "write each kind as its own table: [[kind]]",
         ),
         (
             state.replace("[\"v1\"]", "[]"),
@@ -38,11 +38,11 @@ fn what_the_state_cannot_mean_is_refused() {
         ),
         (
             state.replace("tool =", "namespace = \"all\"\ntool ="),
-            "there is no key `namespace` here; the nearest is `namespaces`",
+            "unknown key `namespace`; the nearest is `namespaces`",
         ),
         (
             state.replace("scaffold =", "scafold ="),
-            "there is no key `scafold` here; the nearest is `scaffold`",
+            "unknown key `scafold`; the nearest is `scaffold`",
         ),
         (
             state.replace("tool = \"0.", "tool = \"999."),
@@ -84,7 +84,7 @@ fn files_in_the_way_are_not_written_over() {
         "add-crd ../widget.yaml --cleanup",
         "Widget.example.com is in the project",
     );
-    refused("types ../gadget.yaml --out .", "is a project");
+    refused("types ../gadget.yaml --out .", "is an operator project");
     fs::write(p.join("Cargo.toml"), format!("{manifest}[broken\n")).unwrap();
     refused("add-crd ../gadget.yaml", "Cargo.toml:");
 }
@@ -158,5 +158,9 @@ fn a_link_to_nothing_is_not_replaced() {
     std::os::unix::fs::symlink("nowhere", p.join("src/api/mod.rs")).unwrap();
     let run = run(&p, "regenerate");
     assert_eq!(run.code, 2, "{}", run.stderr);
-    assert!(run.stderr.contains("link to nothing"), "{}", run.stderr);
+    assert!(
+        run.stderr.contains("broken symbolic link"),
+        "{}",
+        run.stderr
+    );
 }

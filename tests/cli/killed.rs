@@ -94,7 +94,8 @@ fn an_interrupted_command_does_not_undo_an_edit() {
     interrupt(&p, &before, &after);
     fs::write(p.join("README.md"), "of the user\n").unwrap();
     let run = ok(&p, "regenerate");
-    let told = "interrupted: 1 file\nnote: README.md stays as it is, as it was edited meanwhile\n";
+    let told =
+        "interrupted: 1 file\nnote: README.md is not changed, because it was edited meanwhile\n";
     assert!(run.stderr.contains(told), "{}", run.stderr);
     assert_eq!(
         fs::read_to_string(p.join("README.md")).unwrap(),

@@ -218,7 +218,7 @@ fn wrong_input_is_told_with_a_cure_and_changes_nothing() {
             "add-crd ../beta.yaml",
             "error[api-version]: a CustomResourceDefinition of apiextensions.k8s.io/v1beta1",
         ),
-        ("add-crd ../bare.yaml", "the bare scalar `on`"),
+        ("add-crd ../bare.yaml", "the unquoted scalar `on`"),
         ("add-crd ../unserved.yaml", "no version is served"),
         (
             "add-crd ../empty",
@@ -237,12 +237,15 @@ fn wrong_input_is_told_with_a_cure_and_changes_nothing() {
             "add-crd ../clusters.yaml --versions v9",
             "has no version `v9`",
         ),
-        ("add-crd ../clusters.yaml --as x", "--as is for one kind"),
+        (
+            "add-crd ../clusters.yaml --as x",
+            "--as applies to one kind",
+        ),
         (
             "add-crd ../clusters.yaml ../clusters.yaml",
             "is defined twice in the input",
         ),
-        ("add-crd", "neither a definition nor a kind is named"),
+        ("add-crd", "no definition and no kind was given"),
         ("add-crd --kind x! --group a.b", "`x!` is not a valid kind"),
         (
             "gen-manifests --image UPPER:",
@@ -290,12 +293,12 @@ fn a_state_that_makes_no_sense_is_told_with_its_line() {
         (
             "crds/widgets",
             "../widgets",
-            "lies outside the folder crds/",
+            "is outside of the folder crds/",
         ),
         (
             "owns = [",
             "owns = [\"x.io/v1/Ox\", ",
-            "the plural of `x.io/v1/Ox` is not known",
+            "the plural of `x.io/v1/Ox` is unknown",
         ),
         (
             "versions = [\"v1\"]",
@@ -401,7 +404,7 @@ fn a_spec_is_rewritten_by_add_crd_alone() {
     let run = run(&p, "add-crd ../widget.yaml");
     assert_eq!(run.code, 2);
     assert!(
-        run.stderr.contains("holds more than the definition"),
+        run.stderr.contains("contains more than the definition"),
         "{}",
         run.stderr
     );
@@ -433,7 +436,7 @@ fn odd_names_are_refused_or_mapped() {
     for (args, told) in [
         (
             "add-crd ../case.yaml",
-            "the spec crds/widgets.example.com.yaml stands there twice",
+            "the spec crds/widgets.example.com.yaml is listed twice",
         ),
         ("add-crd ../quote.yaml", "is not a valid plural name"),
         (
@@ -446,7 +449,7 @@ fn odd_names_are_refused_or_mapped() {
         ),
         (
             "add-crd ../widget.yaml --versions v1,v1",
-            "the version v1 stands there twice",
+            "the version v1 is listed twice",
         ),
     ] {
         let run = run(&p, args);

@@ -49,7 +49,7 @@ fn a_misspelt_name_in_the_state_has_its_line_and_the_nearest() {
         (
             owns("x.io/v1/Ox"),
             "\"x.io/v1/Ox\"",
-            "the plural of `x.io/v1/Ox` is not known",
+            "the plural of `x.io/v1/Ox` is unknown",
         ),
     ] {
         fs::write(p.join("operator.toml"), &text).unwrap();
@@ -115,8 +115,7 @@ fn a_word_that_is_like_no_code_is_answered_with_the_list() {
     let folder = folder();
     let near = run(folder.path(), "explain untypd");
     assert!(
-        near.stderr
-            .contains("`cargo operator explain untyped` is the nearest"),
+        near.stderr.contains("the nearest code is `untyped`"),
         "{}",
         near.stderr
     );

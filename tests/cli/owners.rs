@@ -37,7 +37,7 @@ fn an_edited_file_of_the_tool_is_adopted_or_reset() {
     }
     let adopted = ok(&p, &format!("regenerate --adopt {path}"));
     assert!(
-        adopted.stderr.contains("is yours from now on"),
+        adopted.stderr.contains("is now yours"),
         "{}",
         adopted.stderr
     );
@@ -61,7 +61,7 @@ fn a_manifest_that_was_deleted_is_listed_nowhere_and_comes_back_when_asked_for()
     assert!(
         stale
             .stderr
-            .contains("manifests/network/policy.yaml was deleted and stays so"),
+            .contains("manifests/network/policy.yaml was deleted and is not generated again"),
         "{}",
         stale.stderr
     );
@@ -132,7 +132,7 @@ fn a_path_that_is_none_and_a_file_that_is_the_user_s_are_refused() {
     for (args, told) in [
         (
             "--adopt src/nothing.rs",
-            "`src/nothing.rs` is no generated file",
+            "`src/nothing.rs` is not a generated file",
         ),
         ("--reset src/main.rs", "`src/main.rs` is yours"),
     ] {
@@ -159,7 +159,7 @@ fn many_files_that_were_deleted_are_one_note() {
         panic!("{notes:?}");
     };
     assert!(
-        note.contains("files in manifests/samples/ was deleted and stays so"),
+        note.contains("files in manifests/samples/ was deleted and is not generated again"),
         "{note}"
     );
 }

@@ -76,7 +76,7 @@ fn the_cleanup_that_a_controller_lacks_is_told_until_it_is_there() {
     let p = folder.path().join("p");
     let before = fs::read_to_string(p.join(CONTROLLER)).unwrap();
     with_key(&p, "cleanup = true");
-    let message = "operator.toml has `cleanup = true`, and the controller of Widget lacks FINALIZER and `cleanup`";
+    let message = "operator.toml has `cleanup = true`, but the controller of Widget lacks FINALIZER and `cleanup`";
     for (args, rest) in [
         (
             "regenerate",
@@ -88,7 +88,7 @@ fn the_cleanup_that_a_controller_lacks_is_told_until_it_is_there() {
         ),
         (
             "regenerate --check",
-            "up to date, but for what is yours to edit\n",
+            "up to date, except for what is yours to edit\n",
         ),
     ] {
         let run = ok(&p, args);
@@ -110,10 +110,10 @@ fn the_cleanup_that_a_controller_lacks_is_told_until_it_is_there() {
     let [(message, help)] = told(&p, "controller-differs").try_into().unwrap();
     assert_eq!(
         message,
-        "the controller of Widget has FINALIZER and `cleanup`, and operator.toml has no `cleanup = true` for it"
+        "the controller of Widget has FINALIZER and `cleanup`, but operator.toml has no `cleanup = true` for it"
     );
     assert!(
-        help.ends_with("the operator then takes the finalizer off the objects that have it"),
+        help.ends_with("the operator then removes the finalizer from the objects that have it"),
         "{help}"
     );
     edit(&p.join(CONTROLLER), |text| {
@@ -142,7 +142,7 @@ fn watches_need_parents_and_parents_need_watches() {
     let [(message, help)] = told(&p, "controller-differs").try_into().unwrap();
     assert_eq!(
         message,
-        "operator.toml has `watches` for Widget, and its controller lacks `parents`, so that a change of v1/Secret reconciles nothing"
+        "operator.toml has `watches` for Widget, but its controller lacks `parents`, so a change of v1/Secret reconciles nothing"
     );
     paste(&p, &help);
     assert_eq!(ok(&p, "regenerate").stderr, "nothing to do\n");
@@ -150,7 +150,7 @@ fn watches_need_parents_and_parents_need_watches() {
     let [(message, help)] = told(&p, "controller-differs").try_into().unwrap();
     assert_eq!(
         message,
-        "nothing calls `parents`, as operator.toml has no `watches` for Widget"
+        "nothing calls `parents`, because operator.toml has no `watches` for Widget"
     );
     remove_lines(&p, &help);
     assert_eq!(ok(&p, "regenerate").stderr, "nothing to do\n");
@@ -182,7 +182,7 @@ fn a_kind_that_gets_a_controller_owns_the_child_of_its_example() {
         let run = ok(&p, "regenerate");
         let made = files(&p);
         assert!(made.contains_key(CONTROLLER));
-        let unnamed = "the example in src/controllers/widget.rs applies apps/v1/Deployment, which `owns` does not name";
+        let unnamed = "the example in src/controllers/widget.rs applies apps/v1/Deployment, which is not in `owns`";
         assert_eq!(run.stderr.contains(unnamed), name == "q", "{}", run.stderr);
         assert_eq!(
             made["operator.toml"].contains("owns = [\"apps/v1/Deployment\"]"),

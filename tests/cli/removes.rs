@@ -36,7 +36,7 @@ fn what_was_edited_stays_and_is_told() {
     let told = ok(&p, "remove widget.example.com");
     assert!(
         told.stderr
-            .contains("src/controllers/widget.rs stays, as it is yours"),
+            .contains("src/controllers/widget.rs is kept, because it is yours"),
         "{}",
         told.stderr
     );

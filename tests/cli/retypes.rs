@@ -56,7 +56,7 @@ fn a_field_that_gets_another_type_is_told_and_one_that_is_added_is_not() {
         retypes[0]["pointer"],
         "/spec/versions/0/schema/openAPIV3Schema/properties/status/properties/conditions"
     );
-    let message = "the type of `status.conditions` in v1 was `Option<Vec<WidgetStatusConditions>>` and is `Option<Vec<Condition>>`";
+    let message = "the type of `status.conditions` in v1 was `Option<Vec<WidgetStatusConditions>>` and is now `Option<Vec<Condition>>`";
     assert_eq!(retypes[0]["message"], message);
     let run = ok(&p, "regenerate --allow-breaking");
     assert!(run.stderr.contains(message), "{}", run.stderr);

@@ -113,12 +113,12 @@ fn the_import_of_a_version_that_is_not_served_or_stored_any_more_is_told_once() 
     unserved("v2");
     let told = touched(&p, "regenerate --allow-breaking");
     let expected = "src/lib.rs: use api::widget::v2::{Widget, WidgetSpec};: \
-                    v2 of Widget is no longer served, so its requests find nothing; objects are stored as v1";
+                    v2 of Widget is no longer served, so its requests get 404; objects are stored as v1";
     assert_eq!(told, [expected]);
     let run = ok(&p, "regenerate --allow-breaking");
     assert!(
         run.stderr
-            .contains("help: all of it compiles, as the types stay\n"),
+            .contains("help: all of it still compiles, because the types do not change\n"),
         "{}",
         run.stderr
     );
@@ -141,13 +141,13 @@ fn the_import_of_a_version_that_is_not_served_or_stored_any_more_is_told_once() 
         ]
         .map(|(file, line)| format!("{file}: {line}: {message}"))
     };
-    let stored = "v2 of Widget is stored now, and this works with v1";
+    let stored = "v2 of Widget is now the storage version, and this uses v1";
     let told = touched(&p, "regenerate --allow-breaking");
     assert_eq!(told, imports(stored));
     let both = fs::read_to_string(p.join(SPEC)).unwrap();
     unserved("v1");
     let served =
-        "v1 of Widget is no longer served, so its requests find nothing; objects are stored as v2";
+        "v1 of Widget is no longer served, so its requests get 404; objects are stored as v2";
     let told = touched(&p, "regenerate --allow-breaking");
     assert_eq!(told, imports(served));
     fs::write(p.join(SPEC), both).unwrap();
@@ -193,9 +193,9 @@ fn code_that_goes_with_its_kind_is_not_told() {
     let other = state.replace("scaffold =", "as = \"gadget\"\nscaffold =");
     fs::write(p.join("operator.toml"), other).unwrap();
     let told = [
-        "src/lib.rs: use api::widget::v1::{Widget, WidgetSpec};: `api::widget` is `api::gadget` now",
-        "src/lib.rs: use controllers::widget;: `controllers::widget` is `controllers::gadget` now",
-        "tests/widget.rs: use p::api::widget::v1::Widget;: `api::widget` is `api::gadget` now",
+        "src/lib.rs: use api::widget::v1::{Widget, WidgetSpec};: `api::widget` is now `api::gadget`",
+        "src/lib.rs: use controllers::widget;: `controllers::widget` is now `controllers::gadget`",
+        "tests/widget.rs: use p::api::widget::v1::Widget;: `api::widget` is now `api::gadget`",
     ];
     assert_eq!(touched(&p, "regenerate"), told);
 }
@@ -208,15 +208,15 @@ fn another_name_of_the_project_is_told_where_the_old_one_stands() {
     edit(&p.join("operator.toml"), |text| {
         text.replace("name = \"my-operator\"", "name = \"other-one\"")
     });
-    let krate = "the crate `my_operator` is `other_one` now";
-    let text = "if this is the operator, `my-operator` is `other-one` now";
+    let krate = "the crate `my_operator` is now `other_one`";
+    let text = "if this names the operator, write `other-one` instead of `my-operator`";
     let expected = [
         format!("src/main.rs: use my_operator::{{Options, operator}};: {krate}"),
         format!(
             "src/main.rs: let connected = Operator::connect(\"my-operator\", args.settings).await?;: {text}"
         ),
         format!("tests/widget.rs: use my_operator::api::widget::v1::Widget;: {krate}"),
-        "Cargo.lock: name = \"my-operator\": the package `my-operator` is `other-one` now, so that `--locked` fails".into(),
+        "Cargo.lock: name = \"my-operator\": the package `my-operator` is now `other-one`, so `--locked` fails".into(),
     ];
     assert_eq!(touched(&p, "regenerate"), expected);
     let run = ok(&p, "regenerate");
@@ -236,7 +236,7 @@ fn another_name_of_the_project_is_told_where_the_old_one_stands() {
         "src/main.rs",
         "\nuse mine::Options as A;\nuse other_one::X;\nconst NAME: &str = \"other-one\";\n",
     );
-    let expected = "src/main.rs: const NAME: &str = \"other-one\";: if this is the operator, `other-one` is `my-operator` now";
+    let expected = "src/main.rs: const NAME: &str = \"other-one\";: if this names the operator, write `my-operator` instead of `other-one`";
     assert_eq!(touched(&p, "regenerate"), [expected]);
 }
 

@@ -116,10 +116,10 @@ fn every_scalar_has_the_value_that_it_has_for_the_peer() {
         assert_eq!(value(integer), Some(double.into()), "{integer}");
     }
     assert_eq!(value("0x10000000000000000"), Some((u64::MAX as f64).into()));
-    // and makes null of what is no number of JSON
+    // and makes null of what is not a JSON number
     for scalar in [".inf", "-.inf", "+.INF", ".nan"] {
         let (told, _) = refused(&format!("a: {scalar}\n"));
-        assert!(told.ends_with("is no number of JSON"), "{told}");
+        assert!(told.ends_with("is not a JSON number"), "{told}");
     }
 }
 
@@ -186,12 +186,12 @@ fn what_is_refused_has_its_place() {
     for (text, told, place) in [
         (
             "a:\n- b: 1\n  \"c\\\"\": 2\n  'c\"': 3\n",
-            "the key `c\"` stands there twice",
+            "the key `c\"` is given twice",
             "'c\"'",
         ),
         (
             "x: {k: [k, k]}\nk: k\ny: [{k: 1, l: 2, k: 3}]\n",
-            "the key `k` stands there twice",
+            "the key `k` is given twice",
             "k",
         ),
         (&deep, "more than 128 levels", "["),
@@ -199,14 +199,14 @@ fn what_is_refused_has_its_place() {
         ("a: &a\n- b: *a\n", "more than 128 levels", "*a"),
         ("{a: 1}: 2\n", "a key is a mapping or list", "{"),
         ("a: &a [1]\n*a : 2\n", "a key is a mapping or list", "*a"),
-        ("a: !own 1\n", "the tag `!own` is not known here", "1"),
+        ("a: !own 1\n", "the tag `!own` is not supported", "1"),
         ("a: !!int x\n", "`x` is not an integer", "x"),
         ("a: *b\n", "unknown anchor", "*"),
         ("a: 1\n--- {b: 2}\n", "a second document", "---"),
         ("a: 1\n\t\nb: 2\n", "begins with a tab", "\t"),
         ("a: 'x'\n\t# note\n", "begins with a tab", "\t"),
         ("\ta: 1\n", "begins with a tab", "\t"),
-        ("a: \"b\nc: 1\n", "a text in quotes is not closed", "c"),
+        ("a: \"b\nc: 1\n", "a quoted string is not closed", "c"),
         ("a: \u{1}\n", "control characters are not allowed", "\u{1}"),
     ] {
         let (found, at) = refused(text);

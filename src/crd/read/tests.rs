@@ -73,7 +73,7 @@ fn what_is_wrong_is_told_with_its_line() {
         (
             "  group: example.com",
             "  group: example.com\n  group: example.org",
-            "x.yaml:7: the key `group` stands there twice",
+            "x.yaml:7: the key `group` is given twice",
         ),
         (
             "kind: CustomRes",
@@ -83,7 +83,7 @@ fn what_is_wrong_is_told_with_its_line() {
         (
             "io/v1\n",
             "io/v1beta1\n",
-            "x.yaml:1: a CustomResourceDefinition of apiextensions.k8s.io/v1beta1, which Kubernetes dropped in 1.22",
+            "x.yaml:1: a CustomResourceDefinition of apiextensions.k8s.io/v1beta1, which Kubernetes removed in 1.22",
         ),
         (
             "name: widgets.example.com",
@@ -103,7 +103,7 @@ fn what_is_wrong_is_told_with_its_line() {
         (
             "scope: Namespaced",
             "scope: Global",
-            "x.yaml:8: this is not a CustomResourceDefinition as the API server knows it: unknown variant `Global`, expected `Namespaced` or `Cluster`",
+            "x.yaml:8: this is not a valid CustomResourceDefinition: unknown variant `Global`, expected `Namespaced` or `Cluster`",
         ),
         (
             "served: true",
@@ -128,7 +128,7 @@ fn what_is_wrong_is_told_with_its_line() {
         (
             "type: object",
             "type: object\n        description: on",
-            "x.yaml:16: the bare scalar `on` is not text to kubectl and the API server, which read YAML 1.1",
+            "x.yaml:16: the unquoted scalar `on` is not a string to kubectl and the API server, which read YAML 1.1",
         ),
     ];
     for (before, after, told) in cases {

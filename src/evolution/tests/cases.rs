@@ -36,19 +36,19 @@ pub const SPECS: &[Case] = &[
     (
         "{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: string}}}",
         "{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: string}, b: {type: string}}}",
-        &["field-described spec.b: `b` has a schema now, it was kept"],
-        &["field-undescribed spec.b: `b` has no schema any more, it is kept"],
+        &["field-described spec.b: `b` now has a schema; it was kept"],
+        &["field-undescribed spec.b: `b` no longer has a schema, but is kept"],
     ),
     (
         "{type: object, properties: {a: {type: string}}}",
         "{type: object, required: [a], properties: {a: {type: string}}}",
-        &["required-added spec.a: `a` is required now"],
+        &["required-added spec.a: `a` is now required"],
         &["required-removed spec.a: `a` is no longer required"],
     ),
     (
         "{type: object, properties: {a: {type: integer, default: 1}}}",
         "{type: object, required: [a], properties: {a: {type: integer, default: 1}}}",
-        &["required-added-with-default spec.a: `a` is required now, and has a default"],
+        &["required-added-with-default spec.a: `a` is now required, and has a default"],
         &["required-removed spec.a: `a` is no longer required"],
     ),
     (
@@ -84,8 +84,8 @@ pub const ROOTS: &[Case] = &[
     (
         "{type: object}",
         "{type: object, properties: {metadata: {type: object, properties: {name: {type: string, maxLength: 9}}}}}",
-        &["field-described metadata: `metadata` has a schema now, it was kept"],
-        &["field-undescribed metadata: `metadata` has no schema any more, it is kept"],
+        &["field-described metadata: `metadata` now has a schema; it was kept"],
+        &["field-undescribed metadata: `metadata` no longer has a schema, but is kept"],
     ),
     (
         "{type: object, properties: {metadata: {type: object, properties: {name: {type: string, maxLength: 9}}}}}",
@@ -192,8 +192,8 @@ pub const DEFINITIONS: &[Case] = &[
     (
         "    storage: true\n",
         "    storage: true\n    selectableFields: [{jsonPath: .a}]\n",
-        &["selectable-field-added: selectors can name `.a`"],
-        &["selectable-field-removed: selectors cannot name `.a` any more"],
+        &["selectable-field-added: selectors can use `.a`"],
+        &["selectable-field-removed: selectors can no longer use `.a`"],
     ),
     (
         "name: v0\n    served: true",
@@ -204,7 +204,7 @@ pub const DEFINITIONS: &[Case] = &[
     (
         ".status.a",
         ".status.b",
-        &["scale-subresource-changed: the scale subresource is of other fields"],
-        &["scale-subresource-changed: the scale subresource is of other fields"],
+        &["scale-subresource-changed: the scale subresource uses other fields"],
+        &["scale-subresource-changed: the scale subresource uses other fields"],
     ),
 ];

@@ -59,12 +59,12 @@ pub const FIELDS: &[Case] = &[
         "{type: string, enum: [Fast, Slow]}",
         "{type: string, enum: [Lazy, Slow]}",
         &[
-            "enum-value-removed spec.a: \"Fast\" is no value any more",
-            "enum-value-added spec.a: \"Lazy\" is a new value",
+            "enum-value-removed spec.a: the value \"Fast\" is removed",
+            "enum-value-added spec.a: the value \"Lazy\" is added",
         ],
         &[
-            "enum-value-removed spec.a: \"Lazy\" is no value any more",
-            "enum-value-added spec.a: \"Fast\" is a new value",
+            "enum-value-removed spec.a: the value \"Lazy\" is removed",
+            "enum-value-added spec.a: the value \"Fast\" is added",
         ],
     ),
     (
@@ -244,11 +244,11 @@ pub const FIELDS: &[Case] = &[
         "{type: object, additionalProperties: true}",
         &[
             "rust-type-changed spec.a: in Rust map of typed values -> map of any values",
-            "unknown-fields-changed spec.a: unknown fields are checked -> kept but for fields of objects",
+            "unknown-fields-changed spec.a: unknown fields are checked -> kept, except for fields of objects",
         ],
         &[
             "rust-type-changed spec.a: in Rust map of any values -> map of typed values",
-            "unknown-fields-changed spec.a: unknown fields are kept but for fields of objects -> checked",
+            "unknown-fields-changed spec.a: unknown fields are kept, except for fields of objects -> checked",
         ],
     ),
     (
