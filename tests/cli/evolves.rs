@@ -122,7 +122,7 @@ fn an_edit_of_a_spec_is_not_replaced_unseen() {
     assert!(
         removed
             .stderr
-            .contains("crds/widgets.example.com.yaml stays"),
+            .contains("crds/widgets.example.com.yaml is kept"),
         "{}",
         removed.stderr
     );

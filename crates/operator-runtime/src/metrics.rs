@@ -122,12 +122,12 @@ impl Metrics {
         );
         registry.register(
             "undecodable_objects",
-            "Objects that do not decode, and so are not reconciled",
+            "Objects that cannot be decoded, and therefore are not reconciled",
             self.undecodable.clone(),
         );
         registry.register(
             "child_reads",
-            "Requests that read a child, as the cache could not answer",
+            "Requests that read a child because the cache could not answer",
             self.child_reads.clone(),
         );
         registry.register(

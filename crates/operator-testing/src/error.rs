@@ -15,7 +15,7 @@ pub enum Error {
     )]
     NoAssets,
     /// One of them did not start, or ended.
-    #[error("{program} did not come up; the end of its log:\n{log}")]
+    #[error("{program} did not start; the end of its log:\n{log}")]
     Program {
         /// Its file name.
         program: &'static str,
@@ -38,7 +38,7 @@ pub enum Error {
     Document(&'static str, String),
     /// A sample is one object.
     #[error(
-        "it has {0} objects, and a sample is one\nhelp: move what it refers to into a file of tests/fixtures/"
+        "it has {0} objects, but a sample is one object\nhelp: move the objects that it refers to into a file in tests/fixtures/"
     )]
     NotOneObject(usize),
     /// Something is wrong with the objects of a file.
@@ -50,7 +50,9 @@ pub enum Error {
         source: Box<Error>,
     },
     /// A kustomization wants more than reading files.
-    #[error("{path}: `{key}` is not built; install the output of `kubectl kustomize` instead")]
+    #[error(
+        "{path}: `{key}` is not supported here; install the output of `kubectl kustomize` instead"
+    )]
     Kustomization {
         /// The kustomization.
         path: PathBuf,
@@ -69,7 +71,7 @@ pub enum Error {
     },
     /// A cluster that is not ours has the object already.
     #[error(
-        "{0} is on this cluster already, and tests change only what they made; use another cluster, or remove it"
+        "{0} is already on this cluster, and tests change only what they created; use another cluster, or remove it"
     )]
     Taken(String),
     /// A definition was not taken.

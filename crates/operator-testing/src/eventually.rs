@@ -101,7 +101,7 @@ impl Server {
         if lines.len() == reconciled {
             let count = requests.len();
             lines.push(format!(
-                "no request of {count} was refused, and there is no Warning event"
+                "none of {count} requests was refused, and there is no Warning event"
             ));
         }
         let lines = lines.into_iter().map(|line| {
@@ -192,7 +192,7 @@ fn refused(requests: &[Request]) -> Vec<String> {
             };
             let help = match (code, user.as_str()) {
                 (403, user) if !user.is_empty() => format!(
-                    "\n    help: under the [[kind]] in operator.toml, name the kind in owns, watches or reads, or write\n      {}\n    then run `cargo operator regenerate`",
+                    "\n    help: under [[kind]] in operator.toml, add the kind to owns, watches or reads, or add\n      {}\n    then run `cargo operator regenerate`",
                     request.rule()
                 ),
                 _ => String::new(),

@@ -89,8 +89,8 @@ impl Outcomes {
                 None => (
                     true,
                     match outcome.succeeded {
-                        1 => format!("{key} was reconciled with success once"),
-                        times => format!("{key} was reconciled with success {times} times"),
+                        1 => format!("{key} was reconciled successfully once"),
+                        times => format!("{key} was reconciled successfully {times} times"),
                     },
                 ),
             })
@@ -105,7 +105,7 @@ impl Outcomes {
 }
 
 impl Outcome {
-    /// As in `was never reconciled with success: 14 reconciliations failed, the last with: no luck`.
+    /// As in `was never reconciled successfully: 14 reconciliations failed, the last with: no luck`.
     pub fn failure(&self) -> String {
         let Self {
             succeeded,
@@ -119,11 +119,11 @@ impl Outcome {
         };
         match succeeded {
             0 => format!(
-                "was never reconciled with success: {} failed, the last with: {error}",
+                "was never reconciled successfully: {} failed, the last with: {error}",
                 count(*failed)
             ),
             succeeded => format!(
-                "is still failing, after {} that succeeded and {failed} that failed, with: {error}",
+                "still fails, after {} that succeeded and {failed} that failed, with: {error}",
                 count(*succeeded)
             ),
         }

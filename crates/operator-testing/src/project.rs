@@ -178,7 +178,7 @@ pub(crate) fn schema_faults(schema: &Schema, object: &Value) -> Vec<String> {
     let unknown = operator_schema::prune(schema, &mut object.clone()).into_iter();
     violations
         .map(|it| format!("{}: {}", it.path, it.detail))
-        .chain(unknown.map(|path| format!("{path}: the schema has no such field")))
+        .chain(unknown.map(|path| format!("{path}: the schema does not have this field")))
         .collect()
 }
 
@@ -187,7 +187,7 @@ fn definition(spec: &str, kind: &str) -> Value {
     serde_yaml::Deserializer::from_str(spec)
         .map(|document| {
             Value::deserialize(document)
-                .unwrap_or_else(|error| panic!("the spec is no YAML: {error}"))
+                .unwrap_or_else(|error| panic!("the spec is not YAML: {error}"))
         })
         .find(|value| {
             value["kind"] == "CustomResourceDefinition" && value["spec"]["names"]["kind"] == kind
@@ -240,7 +240,7 @@ spec:
             (garden("spec: {soil: clay}"), "spec.soil: "),
             (
                 garden("spec: {soil: sand, sole: x}"),
-                "spec.sole: the schema has no such field",
+                "spec.sole: the schema does not have this field",
             ),
             (garden("spec: {}"), "it can't be read: missing field `soil`"),
             (
@@ -262,7 +262,7 @@ spec:
     }
 
     #[test]
-    #[should_panic(expected = "the spec is no YAML")]
+    #[should_panic(expected = "the spec is not YAML")]
     fn a_spec_that_is_no_yaml_ends_the_search() {
         definition("kind: [a\nspec: {x: y", "Widget");
     }

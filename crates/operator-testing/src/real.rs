@@ -163,7 +163,7 @@ async fn end(client: &Client, path: &str, wait: bool) {
     match client.request::<Value>(delete).await {
         Ok(_) => {}
         Err(kube::Error::Api(status)) if status.code == 404 => return,
-        Err(error) => eprintln!("operator-testing: {path} is left behind: {error}"),
+        Err(error) => eprintln!("operator-testing: cannot remove {path}: {error}"),
     }
     for _ in 0..if wait { 100 } else { 0 } {
         let Some(get) = request("GET") else {

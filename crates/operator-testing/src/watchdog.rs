@@ -49,8 +49,8 @@ pub(crate) fn watch() {
 
 fn end(test: &str) -> ! {
     let message = format!(
-        "\n{test}: its thread has been blocked for {PATIENCE} s, by the operator or by the test itself: no other task runs meanwhile\n\
-         help: use the asynchronous form of what waits (tokio::time::sleep, an async client), or tokio::task::spawn_blocking\n"
+        "\n{test}: its thread has been blocked for {PATIENCE} s, by the operator or by the test itself, and no other task can run\n\
+         help: use an asynchronous call (tokio::time::sleep, an async client), or tokio::task::spawn_blocking\n"
     );
     // not by `eprintln!`, which the test would capture, and whose end nobody sees
     let _unheard = std::io::stderr().write_all(message.as_bytes());

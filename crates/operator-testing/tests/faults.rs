@@ -53,7 +53,7 @@ fn an_operator_that_tries_again_survives() {
 }
 
 #[test]
-#[should_panic(expected = "the cluster ends in another state")]
+#[should_panic(expected = "the cluster ends in a different state")]
 fn one_that_gives_up_is_found() {
     trial("gives-up").assert_converges(async |client: Client| {
         let _ = apply(&client, "a").await;
@@ -74,7 +74,7 @@ fn one_that_ends_is_found() {
 
 #[test]
 #[should_panic(
-    expected = "are patch configmaps default/a: does it write something else each time?"
+    expected = "are patch configmaps default/a: does it write a different value each time?"
 )]
 fn one_that_never_rests_is_found() {
     trial("never-rests").assert_converges(async |client: Client| {
@@ -111,7 +111,7 @@ fn one_without_the_right_is_found() {
 }
 
 #[test]
-#[should_panic(expected = "without a fault: it asks nothing of the server")]
+#[should_panic(expected = "without a fault: it makes no requests")]
 fn one_that_asks_nothing_is_no_trial() {
     trial("asks-nothing")
         .assert_converges(async |_: Client| std::future::pending::<Result<(), String>>().await);
@@ -212,14 +212,14 @@ fn one_that_yields_its_lease_passes() {
 
 #[test]
 #[should_panic(
-    expected = "it acts while another replica holds the lease: patch configmaps default/a"
+    expected = "it makes a change while another replica holds the lease: patch configmaps default/a"
 )]
 fn one_that_goes_on_without_its_lease_is_found() {
     elected("goes-on").assert_yields(|client| leader(client, |_| true));
 }
 
 #[test]
-#[should_panic(expected = "without a fault: it asks for no lease")]
+#[should_panic(expected = "without a fault: it does not request a lease")]
 fn one_without_a_lease_is_no_trial_of_it() {
     trial("no-lease").assert_yields(async |client: Client| {
         retried(&client, "a").await;

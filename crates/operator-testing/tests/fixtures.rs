@@ -84,7 +84,7 @@ fn a_sample_is_one_object() {
     assert!(read("one.yaml").is_ok());
     for (name, count) in [("two.yaml", 2), ("none.yaml", 0)] {
         let message = read(name).unwrap_err();
-        let expected = format!("{name}: it has {count} objects, and a sample is one");
+        let expected = format!("{name}: it has {count} objects, but a sample is one object");
         assert!(message.contains(&expected), "{message}");
         let trial =
             std::panic::catch_unwind(|| Trial::new("manifests", "").sample_file(folder.join(name)));

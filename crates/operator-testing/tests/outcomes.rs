@@ -86,7 +86,7 @@ fn one_that_makes_no_request_for_its_objects_passes() {
 
 #[test]
 #[should_panic(
-    expected = "without a fault: Secret default/sample was never reconciled with success: 5 reconciliations failed, the last with: no luck"
+    expected = "without a fault: Secret default/sample was never reconciled successfully: 5 reconciliations failed, the last with: no luck"
 )]
 fn one_that_always_fails_is_found() {
     trial("fails").sample(SAMPLE).assert_converges(failing);
@@ -94,7 +94,7 @@ fn one_that_always_fails_is_found() {
 
 #[test]
 #[should_panic(
-    expected = "Secret default/sample is still failing, after 1 reconciliation that succeeded and 5 that failed, with: no luck"
+    expected = "Secret default/sample still fails, after 1 reconciliation that succeeded and 5 that failed, with: no luck"
 )]
 fn one_whose_last_reconciliation_fails_is_found() {
     trial("fails-again").sample(SAMPLE).assert_converges(
@@ -142,7 +142,7 @@ fn an_object_of_another_kind_that_is_not_reconciled_is_found() {
 /// It fails for good after a fault: the cluster is as without, and only the results tell.
 #[test]
 #[should_panic(
-    expected = "FAULTS=\"2:409\": 409 at request 2, patch configmaps default/a\n  Secret default/sample was never reconciled with success: 5"
+    expected = "FAULTS=\"2:409\": 409 at request 2, patch configmaps default/a\n  Secret default/sample was never reconciled successfully: 5"
 )]
 fn one_that_does_not_recover_from_a_fault_is_found() {
     trial("does-not-recover").sample(SAMPLE).assert_converges(
@@ -168,7 +168,7 @@ fn one_that_does_not_recover_from_a_fault_is_found() {
 
 #[test]
 #[should_panic(
-    expected = "Secret default/sample was never reconciled with success: 5 reconciliations failed"
+    expected = "Secret default/sample was never reconciled successfully: 5 reconciliations failed"
 )]
 fn the_test_of_permissions_reports_an_operator_that_fails() {
     let role = json!({

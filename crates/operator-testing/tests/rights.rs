@@ -125,7 +125,9 @@ fn rights_are_needed_by_what_is_made_and_by_what_follows_from_failures() {
 }
 
 #[test]
-#[should_panic(expected = "role.yaml: Role maker: list configmaps\n\nhelp: they follow from")]
+#[should_panic(
+    expected = "role.yaml: Role maker: list configmaps\n\nhelp: these permissions follow from"
+)]
 fn a_right_that_nothing_needs_is_found() {
     let rules = json!([rule("configmaps", &["create", "list", "patch"])]);
     trial("unneeded", &rules).assert_rights_are_needed(&[], maker);

@@ -259,7 +259,7 @@ async fn a_kustomization_is_read_with_those_in_it() {
     write("kustomization.yaml", "resources: []\npatches: []\n");
     let error = server.install_kustomization(&folder).await.unwrap_err();
     assert!(
-        error.to_string().contains("`patches` is not built"),
+        error.to_string().contains("`patches` is not supported"),
         "{error}"
     );
     std::fs::remove_dir_all(&folder).unwrap();

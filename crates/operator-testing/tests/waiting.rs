@@ -38,7 +38,7 @@ async fn what_is_not_so_of_objects_whose_status_was_written() {
 
 #[tokio::test(start_paused = true)]
 #[should_panic(
-    expected = "  Widget default/b was never reconciled with success: 2 reconciliations failed, the last with: no luck\n  Widget default/a was reconciled with success once\n"
+    expected = "  Widget default/b was never reconciled successfully: 2 reconciliations failed, the last with: no luck\n  Widget default/a was reconciled successfully once\n"
 )]
 async fn a_wait_in_vain_reports_the_last_error_of_each_object() {
     let server = Server::in_memory();

@@ -1,5 +1,5 @@
 // Made by `cargo operator regenerate`. Do not edit: change operator.toml or crds/ and run it again.
-//! The operator reconciles each sample with success, also when any of its requests fails; it then stops making requests, and it needs
+//! The operator reconciles each sample successfully, also when any of its requests fails; it then stops making requests, and it needs
 //! all its permissions.
 //!
 //! `FAULTS="12:504" cargo test --test faults` runs one schedule alone, as a test that fails names it.

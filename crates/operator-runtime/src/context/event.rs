@@ -87,7 +87,10 @@ impl Controlling {
         if self.event_history().allows(&key, Instant::now()) {
             self.write_event(key, object, type_, reason, note).await;
         } else {
-            debug!(reason, "event left out, as there were many of the object");
+            debug!(
+                reason,
+                "event dropped, because there were too many about the object"
+            );
         }
     }
 

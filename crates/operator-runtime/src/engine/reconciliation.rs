@@ -68,7 +68,7 @@ pub(crate) async fn reconcile<R: Reconciler>(
     let Some(object) = shared.objects.newest(&key, object) else {
         debug!(
             object = place(&key),
-            "it was deleted, though its watch has not reported that"
+            "it was deleted, but its watch has not reported that yet"
         );
         shared.objects.succeed(&key);
         return Ok(Action::await_change());

@@ -358,11 +358,7 @@ where
         }
         Fault::TimeoutAfter => {
             whole(ask(server, request).await?).await?;
-            Ok(refusal(
-                504,
-                "Timeout",
-                "the server was not heard of in time",
-            ))
+            Ok(refusal(504, "Timeout", "the server did not answer in time"))
         }
         Fault::ResetBefore | Fault::Restart => Err(reset()),
         Fault::Compact => {

@@ -160,6 +160,6 @@ impl FromStr for Fault {
         let found = ALL.iter().find(|(_, name)| *name == text);
         found
             .map(|(fault, _)| *fault)
-            .ok_or_else(|| format!("`{text}` is no fault"))
+            .ok_or_else(|| format!("`{text}` is not a fault"))
     }
 }

@@ -39,7 +39,7 @@ impl FromStr for Schedule {
                 .ok_or_else(|| format!("`{part}` is not NUMBER:FAULT"))?;
             let number = number
                 .parse()
-                .map_err(|_| format!("`{number}` is no number"))?;
+                .map_err(|_| format!("`{number}` is not a number"))?;
             Ok((number, fault.parse()?))
         };
         text.split_whitespace()
@@ -74,7 +74,7 @@ fn number(variable: &str) -> Option<u64> {
         return None;
     }
     let number = text.trim().parse();
-    Some(number.unwrap_or_else(|_| panic!("{variable} is `{text}`, and not a whole number")))
+    Some(number.unwrap_or_else(|_| panic!("{variable} is `{text}`, which is not a whole number")))
 }
 
 fn choose(all: &mut Vec<Schedule>, count: usize, seed: u64) {

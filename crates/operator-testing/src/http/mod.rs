@@ -29,7 +29,7 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum Error {
     /// The address is taken, or not of this host.
-    #[error("{address} cannot be listened on: {source}")]
+    #[error("cannot listen on {address}: {source}")]
     Bind {
         /// What was wanted.
         address: SocketAddr,
@@ -37,13 +37,13 @@ pub enum Error {
         source: std::io::Error,
     },
     /// Nobody but this host is served: the token has all rights.
-    #[error("{0} is no address of the loopback interface")]
+    #[error("{0} is not an address of the loopback interface")]
     NotLoopback(SocketAddr),
     /// A certificate could not be made.
-    #[error("no certificate could be made: {0}")]
+    #[error("cannot create a certificate: {0}")]
     Certificate(#[from] rcgen::Error),
     /// A certificate or key was not taken, or there was no random number for one.
-    #[error("TLS cannot be set up: {0}")]
+    #[error("cannot set up TLS: {0}")]
     Tls(#[from] tokio_rustls::rustls::Error),
     /// The kubeconfig could not be written.
     #[error("{path}: {source}")]

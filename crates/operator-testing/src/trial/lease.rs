@@ -29,7 +29,7 @@ impl Trial {
             let calm = self.calm(&stage, operator, sample, Plot::Nothing);
             assert!(
                 calm.asked.iter().any(is_election),
-                "without a fault: it asks for no lease"
+                "without a fault: it does not request a lease"
             );
             let schedules = |_: &_| bounded(losses(&calm.asked), seed());
             self.try_all(&stage, operator, &calm, (sample, Plot::Usurp), &schedules);

@@ -177,7 +177,7 @@ impl Trial {
     }
 
     /// Names kinds (as `Memcached.cache.example.com`) that the operator reconciles, besides those of the samples: whatever object of
-    /// them is there must be reconciled with success as well.
+    /// them is there must be reconciled successfully as well.
     #[must_use]
     pub fn reconciles(mut self, kinds: &[&str]) -> Self {
         self.kinds.extend(kinds.iter().map(|name| {
@@ -238,7 +238,7 @@ impl Trial {
         }
         assert!(
             !calm.asked.is_empty(),
-            "without a fault: it asks nothing of the server"
+            "without a fault: it makes no requests"
         );
         calm
     }
@@ -296,7 +296,11 @@ impl Trial {
                 .parse()
                 .unwrap_or_else(|error| panic!("FAULTS: {error}"));
             let (failure, left) = judge(&schedule);
-            assert_eq!(left, Schedule::default(), "FAULTS: these befell no request");
+            assert_eq!(
+                left,
+                Schedule::default(),
+                "FAULTS: these faults applied to no request"
+            );
             if let Some(failure) = failure {
                 panic!("{failure}");
             }
@@ -359,7 +363,7 @@ fn wrong(calm: &Run, run: &Run, unsteady: &BTreeMap<String, String>) -> Option<S
     }
     let shown: Vec<String> = places.into_values().take(6).collect();
     Some(format!(
-        "the cluster ends in another state:\n  {}",
+        "the cluster ends in a different state:\n  {}",
         shown.join("\n  ")
     ))
 }

@@ -51,7 +51,7 @@ impl Trial {
         let mut unseen = Unseen::of(&manifests, &self.user);
         assert!(
             !unseen.0.is_empty(),
-            "{} gives no rights to {}",
+            "{} grants no permissions to {}",
             self.manifests.display(),
             self.user
         );
@@ -108,7 +108,7 @@ impl Trial {
 /// Fails with the permissions that no request needed, and prints those that somebody allowed on purpose.
 fn report(unseen: &BTreeSet<Right>, excused: &BTreeSet<Right>, declared: &[Declared]) {
     for right in excused {
-        println!("not exercised, but allowed by your `rules`: {right}");
+        println!("not used, but permitted by your `rules`: {right}");
     }
     let named: Vec<String> = unseen.iter().map(|right| format!("  {right}")).collect();
     let Some(first) = unseen.first() else {
@@ -116,12 +116,12 @@ fn report(unseen: &BTreeSet<Right>, excused: &BTreeSet<Right>, declared: &[Decla
     };
     let edits = edits(unseen, declared);
     let edits = match edits.is_empty() {
-        true => "help: they follow from `owns`, `watches` and `reads` in operator.toml; remove what the operator does not use".to_owned(),
+        true => "help: these permissions follow from `owns`, `watches` and `reads` in operator.toml; remove what the operator does not use".to_owned(),
         false => edits.join("\n"),
     };
     panic!(
-        "no request of these tests needs what the roles give:\n{}\n\n{edits}\n\
-         help: if the operator uses it, but with no sample, write a rule for it under its kind in operator.toml:\n{}",
+        "no request of these tests needs these permissions of the roles:\n{}\n\n{edits}\n\
+         help: if the operator uses a permission, but not with any sample, add a rule for it under its kind in operator.toml:\n{}",
         named.join("\n"),
         first.as_toml(unseen.iter())
     );

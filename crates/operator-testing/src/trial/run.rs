@@ -299,7 +299,9 @@ async fn keep_off(server: &Server, faults: &Faults, before: &Objects) -> String 
     sleep(LEASE / 3).await;
     let asked = faults.asked();
     match asked[known..].iter().find(|request| request.is_work()) {
-        Some(request) => format!("it acts while another replica holds the lease: {request}"),
+        Some(request) => {
+            format!("it makes a change while another replica holds the lease: {request}")
+        }
         None => std::future::pending().await,
     }
 }
@@ -336,7 +338,7 @@ pub(super) async fn come_to_rest(
     let asked = faults.asked();
     let failures = failures(&server.outcomes());
     let question = match failures.as_str() {
-        "" => ": does it write something else each time?",
+        "" => ": does it write a different value each time?",
         _ => "",
     };
     Err(format!(
@@ -373,7 +375,7 @@ pub(super) fn told(schedule: &Schedule, run: &Run, why: &str) -> String {
         .iter()
         .map(|(number, fault)| match run.asked.get(*number) {
             Some(request) => format!("{fault} at request {number}, {request}"),
-            None => format!("{fault} at request {number}, which is not made"),
+            None => format!("{fault} at request {number}, which was not made"),
         });
     let befallen: Vec<String> = befallen.collect();
     format!("FAULTS=\"{schedule}\": {}\n  {why}", befallen.join("; "))

@@ -10,7 +10,7 @@ use crate::outcome::{ObjectKey, Outcome, Outcomes};
 use crate::server::Server;
 
 const MISSING: &str =
-    "if the sample refers to an object that is not there, put that into tests/fixtures/";
+    "if the sample refers to an object that does not exist, add that object to tests/fixtures/";
 
 /// The part of a run in which the operator stopped making requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -78,7 +78,7 @@ impl Trial {
             match shown.is_empty() {
                 true => Ok(()),
                 false => Err(format!(
-                    "{when}, what was made is not as if the object had been created so:\n  {}",
+                    "{when}, the result is not the same as for an object that was created with this spec:\n  {}",
                     shown.join("\n  ")
                 )),
             }
@@ -104,7 +104,7 @@ impl Trial {
                 }
                 compare(
                     &scene.state().await,
-                    &format!("after its spec was changed just before the operator's write number {} of it, {write}", number + 1),
+                    &format!("after its spec was changed just before the operator's write number {} to it, {write}", number + 1),
                 )
             }));
         }
@@ -195,7 +195,7 @@ async fn observed(scene: &Scene<'_>, kinds: &[(String, String)]) -> Result<(), S
     };
     let (kind, name) = (&late["kind"], &late["metadata"]["name"]);
     Err(format!(
-        "its status has observedGeneration {claimed} before the work is done: {} {} was written later\nhelp: write the status last, or with a condition that is not True",
+        "its status has observedGeneration {claimed} before the work is done: {} {} was written after that\nhelp: write the status last, or with a condition that is not True",
         kind.as_str().unwrap_or_default(),
         name.as_str().unwrap_or_default()
     ))

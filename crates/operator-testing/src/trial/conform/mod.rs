@@ -123,7 +123,7 @@ impl Trial {
         match places.into_values().next() {
             None => Ok(()),
             Some(place) => Err(format!(
-                "what was made for an object differs after a second object came and went:\n  {place}"
+                "the children of an object differ after a second object was created and deleted:\n  {place}"
             )),
         }
     }
@@ -151,7 +151,7 @@ impl Trial {
         match left.is_empty() {
             true => Ok(()),
             false => Err(format!(
-                "after the sample was deleted, this remains:\n  {}\nhelp: set an owner reference (`cx.child_metadata`), or delete it in `cleanup`; if it is to stay, name its kind in `keeps` of operator.toml (`Trial::keeps` in a trial of your own)",
+                "after the sample was deleted, these objects remain:\n  {}\nhelp: set an owner reference (`cx.child_metadata`), or delete the object in `cleanup`; if it should remain, add its kind to `keeps` in operator.toml (`Trial::keeps` in your own trial)",
                 left.join("\n  ")
             )),
         }
@@ -233,7 +233,7 @@ async fn strangers(scene: &Scene<'_>, children: &[Arc<Value>]) -> Result<(), Str
         let kind = kind.as_str().unwrap_or_default();
         let name = name.as_str().unwrap_or_default();
         return Err(format!(
-            "{kind} {namespace}/{name} {what}, though another object controls it\nhelp: `cx.apply` refuses such a child; a request of your own must look at the owner references first"
+            "{kind} {namespace}/{name} {what}, although another object controls it\nhelp: `cx.apply` refuses such a child; your own requests must check the owner references first"
         ));
     }
     Ok(())

@@ -170,7 +170,7 @@ fn repeated(asked: &[Request]) -> Result<(), String> {
     }
     match writes.into_iter().max_by_key(|(_, times)| *times) {
         Some((write, times)) if times > WRITES => Err(format!(
-            "it asks {times} times to {write}: does it write something else each time?"
+            "it requests {times} times: {write}: does it write a different value each time?"
         )),
         _ => Ok(()),
     }
