@@ -103,7 +103,8 @@ fn write_crate(folder: &Path, apis: &[Api], mode: SchemaMode) -> usize {
     let member = format!("{mode:?}").to_lowercase();
     let source = folder.join("src");
     fs::create_dir_all(&source).unwrap();
-    let mut library = "pub mod check;\nmod difference;\n".to_owned();
+    let mut library =
+        "pub mod check;\nmod difference;\n\nuse operator_testing::operator_schema;\n".to_owned();
     let mut calls = String::new();
     let (mut count, mut size) = (0, 0);
     for api in apis {
