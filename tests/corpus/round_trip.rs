@@ -103,8 +103,7 @@ fn write_crate(folder: &Path, apis: &[Api], mode: SchemaMode) -> usize {
     let member = format!("{mode:?}").to_lowercase();
     let source = folder.join("src");
     fs::create_dir_all(&source).unwrap();
-    let mut library =
-        "pub mod check;\nmod difference;\n\nuse operator_testing::operator_schema;\n".to_owned();
+    let mut library = "pub mod check;\nmod difference;\n".to_owned();
     let mut calls = String::new();
     let (mut count, mut size) = (0, 0);
     for api in apis {
@@ -142,7 +141,13 @@ fn write_crate(folder: &Path, apis: &[Api], mode: SchemaMode) -> usize {
             "src/difference.rs",
         ),
     ] {
-        fs::copy(root().join(from), folder.join(to)).unwrap();
+        // operator-schema is no dependency of a generated project
+        let text = fs::read_to_string(root().join(from)).unwrap();
+        let text = text.replace(
+            "use operator_schema::",
+            "use operator_testing::operator_schema::",
+        );
+        fs::write(folder.join(to), text).unwrap();
     }
     let (_, mut manifest) = manifests();
     manifest["package"]["name"] = value(format!("corpus-{member}"));

@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use crate::operator_schema::pointer;
 use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSchemaProps;
+use operator_schema::pointer;
 use serde_json::{Value, json};
 
 /// One line for each place where `crd()` has something else than the CustomResourceDefinition `spec` has for this version: in names,
