@@ -32,8 +32,9 @@
 //! - PodDisruptionBudgets hold evictions back; their status is written with the feature `workloads`, or else by a client.
 //! - CEL rules are asked with the feature `cel` alone; [`schema`] asks them with no server. They are read when their definition comes,
 //!   but their types are not checked.
-//! - No admission webhook, policy or conversion webhook is asked: the requests that would wait for one answer `501`. Warnings are only
-//!   of unknown and repeated fields, of finalizers, of Pod Security, and of jobs that are deleted.
+//! - Admission webhooks are asked if a test answers for their host; see [`Server::answer_webhooks`]. Requests that would wait for another
+//!   one, for an admission policy or a conversion webhook answer `501`; so do those of the controllers here about which a webhook would
+//!   be asked. Warnings are only of webhooks, of unknown and repeated fields, of finalizers, of Pod Security, and of jobs that are deleted.
 //! - What only other programs ask for is there with the feature `http` alone; without it tables answer `406`, OpenAPI `404` and protobuf `415`.
 //! - Tables have the real columns for custom kinds, workloads and pods, ConfigMap, Secret, Service, ServiceAccount, Namespace, Event, Lease,
 //!   Node, PersistentVolume, PersistentVolumeClaim, PodDisruptionBudget, PriorityClass, Ingress, NetworkPolicy, webhooks, roles and

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use bytes::Bytes;
 use futures::future::BoxFuture;
 use kube::Client;
 use kube::client::ClientBuilder;
@@ -99,6 +100,68 @@ impl Server {
             let _same = server.with_workloads(workloads);
         }
         self
+    }
+
+    /// Registers what answers for the [admission webhooks] of a host, in memory; a real server reaches its webhooks itself.
+    ///
+    /// The host is that of the `url` of a `clientConfig`, with or without its port, or `NAME.NAMESPACE.svc` of its `service`. The service
+    /// gets the requests that the API server sends, to any path of the host: a `POST` with an AdmissionReview. An error of the service is
+    /// one of the connection. It may send requests to this server.
+    ///
+    /// Configurations of webhooks are installed as on a cluster. A request about which an unregistered host is to be asked is answered
+    /// with `501`.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// use bytes::Bytes;
+    /// use http::{Request, Response};
+    /// use operator_testing::Server;
+    /// use serde_json::{Value, json};
+    ///
+    /// let server = Server::in_memory();
+    /// let deny = tower::service_fn(|request: Request<Bytes>| async move {
+    ///     assert_eq!(request.uri().path(), "/config-maps");
+    ///     let review: Value = serde_json::from_slice(request.body())?;
+    ///     let answer = json!({
+    ///         "apiVersion": "admission.k8s.io/v1",
+    ///         "kind": "AdmissionReview",
+    ///         "response": {
+    ///             "uid": review["request"]["uid"],
+    ///             "allowed": false,
+    ///             "status": {"code": 403, "message": "not today"},
+    ///         },
+    ///     });
+    ///     Ok::<_, serde_json::Error>(Response::new(Bytes::from(answer.to_string())))
+    /// });
+    /// server.answer_webhooks("judge.courts.svc", deny);
+    /// server.install("
+    /// apiVersion: admissionregistration.k8s.io/v1
+    /// kind: ValidatingWebhookConfiguration
+    /// metadata: {name: judge}
+    /// webhooks:
+    ///   - name: judge.example.com
+    ///     admissionReviewVersions: [v1]
+    ///     sideEffects: None
+    ///     clientConfig: {service: {name: judge, namespace: courts, path: /config-maps}}
+    ///     rules: [{operations: [CREATE], apiGroups: [''], apiVersions: [v1], resources: [configmaps]}]
+    /// ").await?;
+    /// let denied = server.install("{apiVersion: v1, kind: ConfigMap, metadata: {name: a}}").await;
+    /// let message = denied.unwrap_err().to_string();
+    /// assert!(message.contains("admission webhook \"judge.example.com\" denied the request: not today"));
+    /// # Ok(()) }
+    /// ```
+    ///
+    /// [admission webhooks]: https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/
+    pub fn answer_webhooks<S>(&self, host: &str, service: S)
+    where
+        S: tower::Service<http::Request<Bytes>, Response = http::Response<Bytes>>,
+        S: Clone + Send + Sync + 'static,
+        S::Future: Send,
+        S::Error: Display,
+    {
+        if let Some(server) = self.service() {
+            server.answer_webhooks(host, service);
+        }
     }
 
     /// This server, with the namespace to work in.

@@ -6,7 +6,6 @@ use http::Method;
 use serde_json::{Value, json};
 
 use super::delete::Options;
-use super::form::Form;
 use super::kind::Kind;
 use super::metadata::{self, is_deleting, name};
 use super::request::{Call, Target};
@@ -104,7 +103,7 @@ impl State {
         );
         let call = Call::own("kube-apiserver", Method::PUT, path, &budget);
         if let Target::Resource(path) = Target::read(&call.path) {
-            self.serve_resource(&call, &path, Ok(Form::Whole))?;
+            self.serve_own(&call, &path)?;
         }
         Ok(())
     }

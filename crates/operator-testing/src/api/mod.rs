@@ -1,9 +1,11 @@
 //! The API server in memory: a tower service over one locked state. Requests are answered one at a time, and what follows from a
-//! write (garbage collection, the end of a namespace) is done before its answer.
+//! write (garbage collection, the end of a namespace) is done before its answer. Only while webhooks are asked about a request
+//! (`admission`) others go on.
 
 mod accept;
 mod account_token;
 mod address;
+mod admission;
 mod admit;
 mod apply;
 mod builtin;
@@ -62,7 +64,6 @@ mod token;
 mod tracking;
 mod validate;
 mod watch;
-mod webhook;
 mod weight;
 #[cfg(feature = "http")]
 mod wire;
@@ -82,6 +83,7 @@ pub use self::service::{ApiServer, Body};
 #[cfg(feature = "workloads")]
 pub use self::workload::Workloads;
 
+use self::admission::{Admission, Endpoints};
 use self::form::Form;
 use self::kind::Kind;
 use self::list::List;
@@ -122,6 +124,8 @@ pub(crate) struct State {
     minds_owners: bool,
     /// The objects whose stored form has what nobody reads: see `decode::Lost`.
     untidy: BTreeSet<Key>,
+    /// Where webhooks are reached.
+    endpoints: Endpoints,
     /// How many addresses and ports Services were given.
     allocated: u32,
     /// The controllers of workloads, if they are switched on.
@@ -142,6 +146,13 @@ pub(crate) enum Reply {
     List(Box<List>),
     Text(&'static str),
     Watch(Box<Subscription>),
+}
+
+/// How far a call comes under one lock.
+pub(crate) enum Served {
+    Answered(Reply),
+    /// Webhooks are to be asked, which is done without it.
+    Asking(Admission),
 }
 
 impl Reply {
@@ -176,6 +187,7 @@ impl State {
             renamed: false,
             minds_owners: false,
             untidy: BTreeSet::new(),
+            endpoints: Endpoints::default(),
             allocated: 0,
             #[cfg(feature = "workloads")]
             workloads: None,
@@ -188,19 +200,32 @@ impl State {
         state
     }
 
-    fn serve(&mut self, call: &Call, form: Result<Form>) -> Result<Reply> {
+    fn serve(&mut self, call: &Call, form: Result<Form>) -> Result<Served> {
+        self.settled(|state| match Target::read(&call.path) {
+            Target::Other(path) => state.serve_other(call, &path, form).map(Served::Answered),
+            Target::Resource(path) => state.serve_resource(call, &path, form),
+        })
+    }
+
+    /// Does something when all that is due by now is done, and what follows from it.
+    fn settled<T>(&mut self, act: impl FnOnce(&mut Self) -> T) -> T {
         #[cfg(feature = "workloads")]
         self.advance();
-        let reply = match Target::read(&call.path) {
-            Target::Other(path) => self.serve_other(call, &path, form),
-            Target::Resource(path) => self.serve_resource(call, &path, form),
-        };
+        let result = act(self);
         if self.unsettled {
             self.settle_dependents();
         }
         #[cfg(feature = "workloads")]
         self.work();
-        reply
+        result
+    }
+
+    /// Serves a call of the cluster's own parts, which cannot wait for webhooks.
+    fn serve_own(&mut self, call: &Call, path: &ResourcePath) -> Result<Reply> {
+        match self.serve_resource(call, path, Ok(Form::Whole))? {
+            Served::Answered(reply) => Ok(reply),
+            Served::Asking(admission) => Err(admission.refused()),
+        }
     }
 
     fn serve_resource(
@@ -208,7 +233,7 @@ impl State {
         call: &Call,
         path: &ResourcePath,
         form: Result<Form>,
-    ) -> Result<Reply> {
+    ) -> Result<Served> {
         let verb = call.verb(path);
         self.authorize(call, verb, path)?;
         let Some(kind) = self.registry.kind(&path.group, &path.version, &path.plural) else {
@@ -237,14 +262,17 @@ impl State {
             path,
             kind: &kind,
         };
-        self.refuse_unasked(&request, verb)?;
-        if let Some(subresource) = path.subresource.as_deref() {
-            return self.serve_subresource(&request, subresource, verb);
+        if let Some(webhook) = self.webhook_for(&request, verb)? {
+            return Admission::begin(&request, verb, webhook).map(Served::Asking);
         }
-        match review::answer(self, &request) {
-            Some(answer) => answer,
-            None => self.serve_object(&request, verb),
-        }
+        let reply = match path.subresource.as_deref() {
+            Some(subresource) => self.serve_subresource(&request, subresource, verb),
+            None => match review::answer(self, &request) {
+                Some(answer) => answer,
+                None => self.serve_object(&request, verb),
+            },
+        };
+        reply.map(Served::Answered)
     }
 
     fn serve_object(&mut self, request: &Request<'_>, verb: &str) -> Result<Reply> {
@@ -252,9 +280,7 @@ impl State {
             "get" => self.get(request),
             "list" => self.list(request),
             "watch" => self.watch(request),
-            "create" => self.create(request),
-            "update" => self.replace(request),
-            "patch" => self.patch(request),
+            "create" | "update" | "patch" => self.write_object(request, verb),
             "delete" => self.delete(request),
             "deletecollection" => self.delete_collection(request),
             _ => Err(Failure::method_not_allowed()),

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::defaults::{self, tolerate};
+use super::defaults::tolerate;
 use super::kind::Kind;
 use super::metadata::{name, text};
 use super::status::{Failure, Result};
@@ -23,9 +23,7 @@ impl State {
         self.admit_account(request, pod)?;
         self.admit_priority(request, pod)?;
         tolerate(&mut pod["spec"]);
-        self.admit_runtime(request, pod)?;
-        defaults::begin_pod(pod);
-        Ok(())
+        self.admit_runtime(request, pod)
     }
 
     fn cluster_object(&self, group: &str, plural: &str, name: &str) -> Option<Arc<Value>> {

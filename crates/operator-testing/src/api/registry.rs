@@ -81,22 +81,14 @@ impl State {
             }
             self.allocate(kind, None, object)?;
         }
-        if kind.is("", "persistentvolumeclaims") {
-            defaults::admit_claim(object);
-        }
-        if kind.is("", "persistentvolumes") {
-            defaults::admit_volume(object);
-        }
-        if kind.is("", "nodes") {
-            defaults::admit_node(object);
-        }
         if kind.is(priority::GROUP, priority::PLURAL) {
             // It stays so, whatever becomes of the class.
             metadata::set(object, "generation", 1);
         }
         defaults::prepare(kind, &Value::Null, object);
+        self.admit_by_plugins(request, object)?;
         if kind.is("", "pods") {
-            self.admit_pod(request, object)?;
+            defaults::begin_pod(object);
         }
         if kind.is("batch", "jobs") {
             defaults::admit_job(object);
@@ -106,6 +98,18 @@ impl State {
         }
         if kind.is("apps", "statefulsets") {
             defaults::without_alpha(None, object);
+        }
+        Ok(())
+    }
+
+    /// What admission plugins add to a new object. They may see it twice: before webhooks, and after these changed it.
+    pub(crate) fn admit_by_plugins(&self, request: &Request<'_>, object: &mut Value) -> Result<()> {
+        match (request.kind.group.as_str(), request.kind.plural.as_str()) {
+            ("", "persistentvolumeclaims") => defaults::admit_claim(object),
+            ("", "persistentvolumes") => defaults::admit_volume(object),
+            ("", "nodes") => defaults::admit_node(object),
+            ("", "pods") => self.admit_pod(request, object)?,
+            _ => {}
         }
         Ok(())
     }

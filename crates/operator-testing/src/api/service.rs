@@ -27,7 +27,7 @@ use super::store::Key;
 use super::watch::Tick;
 #[cfg(feature = "workloads")]
 use super::workload::Workloads;
-use super::{Reply, State};
+use super::{Reply, Served, State};
 
 /// The body of a response.
 pub type Body = UnsyncBoxBody<Bytes, Infallible>;
@@ -78,6 +78,17 @@ impl ApiServer {
         self.state().minds_owners = true;
     }
 
+    /// Registers what answers for the admission webhooks of a host; see [`Server::answer_webhooks`](crate::Server::answer_webhooks).
+    pub fn answer_webhooks<S>(&self, host: &str, service: S)
+    where
+        S: tower::Service<Request<Bytes>, Response = Response<Bytes>>,
+        S: Clone + Send + Sync + 'static,
+        S::Future: Send,
+        S::Error: fmt::Display,
+    {
+        self.state().endpoints.insert(host, service);
+    }
+
     /// Ends every watch, as a server does that goes away. Clients go on from where they were.
     pub fn drop_watches(&self) {
         self.shared.changed.send_modify(|tick| tick.epoch += 1);
@@ -116,7 +127,7 @@ impl ApiServer {
     }
 
     /// Tells watches how far the store is.
-    fn announce(&self) {
+    pub(super) fn announce(&self) {
         let version = self.state().store.version();
         self.shared.changed.send_if_modified(|tick| {
             let is_new = tick.version != version;
@@ -171,12 +182,19 @@ impl ApiServer {
             Err(failure) => return failed(&failure),
         };
         let form = Form::read(&call);
-        let (reply, view) = {
+        let (served, view) = {
             let mut state = self.state();
             let view = state.view(*form.as_ref().unwrap_or(&Form::Whole), &call);
             (state.serve(&call, form), view)
         };
         self.announce();
+        let mut call = call;
+        let reply = match served {
+            Ok(Served::Answered(reply)) => Ok(reply),
+            // In a box: other requests need no room for it.
+            Ok(Served::Asking(admission)) => Box::pin(self.admit(&mut call, admission)).await,
+            Err(failure) => Err(failure),
+        };
         let mut response = match reply {
             Ok(Reply::Object { code, object }) => shown(&view, code, object),
             Ok(Reply::List(list)) if view.is_whole() => respond(200, &list, JSON),

@@ -2,6 +2,8 @@
 //!
 //! [`Status`]: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/
 
+use std::borrow::Cow;
+
 use serde_json::{Map, Value, json};
 
 pub(crate) use super::cause::Cause;
@@ -14,7 +16,7 @@ const MEDIA_TYPES: &str = "application/json, application/yaml, application/vnd.k
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
     pub code: u16,
-    reason: &'static str,
+    reason: Cow<'static, str>,
     pub message: String,
     /// `None` where the server has no details, not even empty ones.
     details: Option<Box<Map<String, Value>>>,
@@ -27,10 +29,10 @@ pub(crate) struct Failure {
 pub(crate) type Result<T, E = Failure> = std::result::Result<T, E>;
 
 impl Failure {
-    fn new(code: u16, reason: &'static str, message: impl Into<String>) -> Self {
+    fn new(code: u16, reason: impl Into<Cow<'static, str>>, message: impl Into<String>) -> Self {
         Self {
             code,
-            reason,
+            reason: reason.into(),
             message: message.into(),
             details: None,
             token: None,
@@ -345,6 +347,26 @@ impl Failure {
         self
     }
 
+    /// A webhook [denied] the request, with a status of its own.
+    ///
+    /// [denied]: https://github.com/kubernetes/apiserver/blob/master/pkg/admission/plugin/webhook/errors/statuserror.go
+    pub fn denied(webhook: &str, status: &Value) -> Self {
+        let text = |field: &str| status[field].as_str().unwrap_or_default().to_owned();
+        let why = match (text("message"), text("reason")) {
+            (message, _) if !message.is_empty() => format!(": {message}"),
+            (_, reason) if !reason.is_empty() => format!(": {reason}"),
+            _ => " without explanation".into(),
+        };
+        let code = status["code"]
+            .as_u64()
+            .and_then(|code| code.try_into().ok());
+        let code = code.filter(|code| *code >= 400).unwrap_or(400);
+        let message = format!("admission webhook {webhook:?} denied the request{why}");
+        let mut failure = Self::new(code, text("reason"), message);
+        failure.details = status["details"].as_object().cloned().map(Box::new);
+        failure
+    }
+
     /// This server lacks it; the real one has it.
     pub fn not_implemented(what: impl std::fmt::Display) -> Self {
         let message = format!("operator-testing does not implement {what}");
@@ -385,7 +407,7 @@ impl Failure {
             status["metadata"]["continue"] = token.as_str().into();
         }
         if !self.reason.is_empty() {
-            status["reason"] = self.reason.into();
+            status["reason"] = self.reason.as_ref().into();
         }
         if let Some(details) = &self.details {
             status["details"] = Value::Object(Map::clone(details));

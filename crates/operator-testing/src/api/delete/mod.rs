@@ -3,6 +3,8 @@
 mod option;
 mod precondition;
 
+use std::sync::Arc;
+
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 
@@ -11,7 +13,7 @@ pub(crate) use self::option::{Options, Propagation};
 use super::kind::Kind;
 use super::list::List;
 use super::metadata::{self, finalizers, is_deleting, name, text};
-use super::read::Reading;
+use super::read::{Page, Reading};
 use super::status::{Failure, Result};
 use super::store::Key;
 use super::{Reply, Request, State, clock, crd, namespace};
@@ -27,54 +29,43 @@ pub(crate) struct Deleted {
 
 impl State {
     pub(crate) fn delete(&mut self, request: &Request<'_>) -> Result<Reply> {
-        let options = Options::read(request)?;
-        let (kind, name) = (request.kind, &request.path.name);
-        let deleted = self.delete_one(kind, &request.key(name), &options)?;
-        if !deleted.is_gone && options.spares_orphans {
-            let object = kind.present(&deleted.object);
-            return Ok(Reply::Object { code: 202, object });
-        }
-        if !deleted.is_gone || returns_object(kind) {
-            return Ok(Reply::ok(kind.present(&deleted.object)));
-        }
-        let mut details = json!({"name": name});
-        if !kind.group.is_empty() {
-            details["group"] = kind.group.as_str().into();
-        }
-        details["kind"] = kind.plural.as_str().into();
-        details["uid"] = text(&deleted.object, "uid").into();
-        Ok(Reply::ok(json!({
-            "kind": "Status",
-            "apiVersion": "v1",
-            "metadata": {},
-            "status": "Success",
-            "details": details,
-        })))
+        let (options, _) = Options::read(request)?;
+        let key = request.key(&request.path.name);
+        let deleted = self.delete_one(request.kind, &key, &options)?;
+        Ok(request.deletion_reply(deleted, &options))
     }
 
     pub(crate) fn delete_collection(&mut self, request: &Request<'_>) -> Result<Reply> {
-        let options = Options::read(request)?;
-        // Without a limit too the real server reads a collection in pages, though to the last one.
-        let mut page = self.page(request, Reading::Paged)?;
+        let (options, _) = Options::read(request)?;
+        let page = self.collection(request)?;
         for item in &page.items {
             let key = request.key(name(item.object()));
             if self.store.find(&key).is_some() {
                 self.delete_one(request.kind, &key, &options)?;
             }
         }
-        page.metadata["resourceVersion"] = self.store.version().to_string().into();
-        // Those of a collection are shown as they were.
-        let list = List::new(request.kind, page.metadata, page.items);
-        Ok(Reply::ok(list.into_value()))
+        Ok(self.collection_reply(request.kind, page))
     }
 
-    /// Removes an object, or marks it as being deleted when something holds it.
-    pub(crate) fn delete_one(
-        &mut self,
+    /// What the deletion of a collection is about. Without a limit too the real server reads it in pages, though to the last one.
+    pub(crate) fn collection(&self, request: &Request<'_>) -> Result<Page> {
+        self.page(request, Reading::Paged)
+    }
+
+    /// The deleted objects of a collection, as they were.
+    pub(crate) fn collection_reply(&self, kind: &Kind, mut page: Page) -> Reply {
+        page.metadata["resourceVersion"] = self.store.version().to_string().into();
+        let list = List::new(kind, page.metadata, page.items);
+        Reply::ok(list.into_value())
+    }
+
+    /// An object that may be deleted, as far as the server itself is concerned.
+    pub(crate) fn deletable(
+        &self,
         kind: &Kind,
         key: &Key,
         options: &Options,
-    ) -> Result<Deleted> {
+    ) -> Result<Arc<Value>> {
         let Some(live) = self.store.find(key) else {
             return Err(Failure::not_found(kind, &key.name));
         };
@@ -87,6 +78,17 @@ impl State {
             );
             return Err(Failure::forbidden(kind, &key.name, text));
         }
+        Ok(live)
+    }
+
+    /// Removes an object, or marks it as being deleted when something holds it.
+    pub(crate) fn delete_one(
+        &mut self,
+        kind: &Kind,
+        key: &Key,
+        options: &Options,
+    ) -> Result<Deleted> {
+        let live = self.deletable(kind, key, options)?;
         let mut object = Value::clone(&live);
         let is_chosen = finalizers(&object)
             .iter()
@@ -150,6 +152,33 @@ impl State {
             && object["spec"]["finalizers"]
                 .as_array()
                 .is_some_and(|list| !list.is_empty())
+    }
+}
+
+impl Request<'_> {
+    /// The answer to the deletion of one object.
+    pub(crate) fn deletion_reply(&self, deleted: Deleted, options: &Options) -> Reply {
+        let (kind, name) = (self.kind, &self.path.name);
+        if !deleted.is_gone && options.spares_orphans {
+            let object = kind.present(&deleted.object);
+            return Reply::Object { code: 202, object };
+        }
+        if !deleted.is_gone || returns_object(kind) {
+            return Reply::ok(kind.present(&deleted.object));
+        }
+        let mut details = json!({"name": name});
+        if !kind.group.is_empty() {
+            details["group"] = kind.group.as_str().into();
+        }
+        details["kind"] = kind.plural.as_str().into();
+        details["uid"] = text(&deleted.object, "uid").into();
+        Reply::ok(json!({
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Success",
+            "details": details,
+        }))
     }
 }
 

@@ -39,7 +39,8 @@ impl Options {
         }
     }
 
-    pub(super) fn read(request: &Request<'_>) -> Result<Self> {
+    /// Reads the options of a request; beside them, as they were sent.
+    pub fn read(request: &Request<'_>) -> Result<(Self, Value)> {
         let call = request.call;
         // A body stands for the whole query.
         let mut sent = match call.body.is_empty() {
@@ -48,7 +49,7 @@ impl Options {
         };
         decode::options(&mut sent).map_err(|wrong| Failure::bad_request(wrong.decoded))?;
         check_options(&sent)?;
-        Self::of(request, &sent)
+        Ok((Self::of(request, &sent)?, sent))
     }
 
     /// Reads options whose fields have their types.

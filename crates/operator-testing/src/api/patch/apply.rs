@@ -12,15 +12,15 @@ use super::super::metadata::{self, name, text};
 use super::super::status::{Cause, Failure, Result};
 use super::super::strategy::creates;
 use super::super::tracking::{node, without_managers, writer};
-use super::super::write::Draft;
-use super::super::{Reply, Request, State, last_applied};
+use super::super::write::{Base, Draft, Prepared, take_version};
+use super::super::{Request, State, last_applied};
 use super::check_names;
 
 /// The manager of what was there before the first apply.
 const FIRST: &str = "before-first-apply";
 
 impl State {
-    pub(super) fn apply(&mut self, request: &Request<'_>) -> Result<Reply> {
+    pub(super) fn apply(&mut self, request: &Request<'_>) -> Result<Prepared> {
         let kind = request.kind;
         check_manager(request)?;
         let live = self.live(request)?;
@@ -39,14 +39,12 @@ impl State {
         match live {
             Some(live) => {
                 check_given_version(kind, &draft.object)?;
-                self.admit_changed(request, live, draft)
+                Ok(Prepared::new(Base::Live(live), draft))
             }
             None => {
                 check_number(&draft.object)?;
-                if !request.call.is_dry_run() {
-                    metadata::set(&mut draft.object, "resourceVersion", Value::Null);
-                }
-                self.admit_new(request, draft)
+                let sent_version = take_version(&mut draft.object);
+                Ok(Prepared::new(Base::Absent { sent_version }, draft))
             }
         }
     }

@@ -30,7 +30,7 @@ pub(super) fn patch(request: &Request<'_>, live: &Value, patch: Value) -> Result
         "Ignore" => Vec::new(),
         _ => check_operations(&patch)?,
     };
-    let object = patched(live, patch)?;
+    let object = carry_out(live, patch)?;
     if validation == "Strict" && !unknown.is_empty() {
         let shown = sorted(&object).to_string();
         let wrong = format!("strict decoding error: {}", unknown.join(", "));
@@ -41,7 +41,7 @@ pub(super) fn patch(request: &Request<'_>, live: &Value, patch: Value) -> Result
 }
 
 /// The object with the operations carried out; one without a value puts null there.
-fn patched(live: &Value, patch: Value) -> Result<Value> {
+pub(crate) fn carry_out(live: &Value, patch: Value) -> Result<Value> {
     if patch.is_null() {
         return Ok(live.clone());
     }

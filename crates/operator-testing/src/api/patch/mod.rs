@@ -9,6 +9,7 @@ mod strategic;
 use serde_json::Value;
 
 pub(crate) use self::apply::check_manager;
+pub(crate) use self::json::carry_out;
 
 use super::admit::check_given_version;
 use super::decode::{self, Lost};
@@ -17,7 +18,8 @@ use super::kind::{Kind, group_version};
 use super::metadata::{self, name, text};
 use super::status::{Cause, Failure, Result};
 use super::tracking::node;
-use super::{Reply, Request, State};
+use super::write::Prepared;
+use super::{Request, State};
 
 const JSON: &str = "application/json-patch+json";
 pub(crate) const MERGE: &str = "application/merge-patch+json";
@@ -25,7 +27,7 @@ pub(crate) const STRATEGIC: &str = "application/strategic-merge-patch+json";
 pub(crate) const APPLY: &str = "application/apply-patch+yaml";
 
 impl State {
-    pub(crate) fn patch(&mut self, request: &Request<'_>) -> Result<Reply> {
+    pub(crate) fn patch(&mut self, request: &Request<'_>) -> Result<Prepared> {
         let kind = request.kind;
         let content_type = request.call.content_type.as_str();
         if content_type == APPLY {
@@ -37,7 +39,7 @@ impl State {
             .ok_or_else(|| Failure::not_found(kind, &request.path.name))?;
         let (object, lost) = request.patched(&live)?;
         check_given_version(kind, &object)?;
-        self.update(request, live, object, lost)
+        Ok(request.updated(live, object, lost))
     }
 }
 

@@ -13,7 +13,7 @@ use super::kind::{Kind, Scale};
 use super::metadata::{self, text};
 use super::status::{Cause, Failure, Result};
 use super::tracking::without_managers;
-use super::write::{Draft, check_identity};
+use super::write::{Base, Draft, Prepared, check_identity};
 use super::{Reply, Request, State, decode, json, patch};
 
 /// The version of all scales.
@@ -62,7 +62,7 @@ impl State {
             managers: parent.with(managers),
             lost,
         };
-        match self.admit_changed(request, live, draft)? {
+        match self.finish(request, Prepared::new(Base::Live(live), draft))? {
             Reply::Object { code, object } => Ok(Reply::Object {
                 code,
                 object: show(&object, &paths),

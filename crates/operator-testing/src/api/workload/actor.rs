@@ -3,7 +3,6 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use super::super::form::Form;
 use super::super::metadata::{self, name, text};
 use super::super::request::{Call, Target};
 use super::super::status::{Failure, Result};
@@ -98,7 +97,7 @@ impl State {
         let Target::Resource(path) = Target::read(&call.path) else {
             return Err(Failure::no_such_path());
         };
-        match self.serve_resource(&call, &path, Ok(Form::Whole))? {
+        match self.serve_own(&call, &path)? {
             Reply::Object { object, .. } => Ok(object),
             Reply::List(_) | Reply::Text(_) | Reply::Watch(_) => Ok(Value::Null),
         }

@@ -1,0 +1,112 @@
+//! Creating, updating and patching, in the stages of the real server's [handlers] and [registry]:
+//!
+//! 1. [`draft`](mod@draft): from the request and the live object to what is to be stored, and who owns which of its fields;
+//! 2. mutating admission webhooks change it (`admission`);
+//! 3. [`check`](mod@check): what the kind itself sets and demands;
+//! 4. validating admission webhooks refuse it or not (`admission`);
+//! 5. [`commit`](mod@commit): it is stored.
+//!
+//! Each of 1, 3 and 5 is a function that runs under the server's lock. Where no webhook is concerned, one follows the other under the
+//! same lock. Webhooks are asked while no lock is held, so that the object may have changed before the commit, which notices it.
+//!
+//! [handlers]: https://github.com/kubernetes/apiserver/blob/master/pkg/endpoints/handlers/update.go
+//! [registry]: https://github.com/kubernetes/apiserver/blob/master/pkg/registry/generic/registry/store.go
+
+mod check;
+mod commit;
+mod draft;
+
+use serde_json::Value;
+
+use super::apply::Managers;
+use super::decode::Lost;
+use super::status::Result;
+use super::store::Key;
+use super::{Reply, Request, State, metadata};
+
+pub(crate) use self::draft::check_identity;
+
+/// An object about to be stored, with its field managers.
+pub(crate) struct Draft {
+    pub object: Value,
+    pub managers: Managers,
+    pub lost: Lost,
+}
+
+/// What a draft is made of, beside the request.
+pub(crate) enum Base {
+    /// Of nothing, by a `POST`: the object must not exist.
+    New,
+    /// Of nothing, by a request that would also change an object. A dry run shows the version that the client sent.
+    Absent { sent_version: Value },
+    /// Of the live object.
+    Live(Value),
+}
+
+/// The first stage's result.
+pub(crate) struct Prepared {
+    pub base: Base,
+    pub draft: Draft,
+    /// Whether a webhook changed the draft.
+    pub is_mutated: bool,
+}
+
+/// An object that may be stored, as far as the server itself is concerned.
+pub(crate) struct Checked {
+    pub key: Key,
+    pub base: Base,
+    pub object: Value,
+    lost: Lost,
+    /// Whether the list of rules was empty, which is not stored.
+    has_empty_rules: bool,
+}
+
+impl Base {
+    /// The live object.
+    pub fn live(&self) -> Option<&Value> {
+        match self {
+            Self::Live(live) => Some(live),
+            Self::New | Self::Absent { .. } => None,
+        }
+    }
+}
+
+impl Prepared {
+    pub fn new(base: Base, draft: Draft) -> Self {
+        Self {
+            base,
+            draft,
+            is_mutated: false,
+        }
+    }
+}
+
+/// Takes the version from an object that is about to be created.
+pub(crate) fn take_version(object: &mut Value) -> Value {
+    let version = object["metadata"]["resourceVersion"].take();
+    metadata::set(object, "resourceVersion", Value::Null);
+    version
+}
+
+impl State {
+    /// All stages of a request that no webhook is asked about.
+    pub(crate) fn write_object(&mut self, request: &Request<'_>, verb: &str) -> Result<Reply> {
+        let prepared = self.prepare(request, verb)?;
+        self.finish(request, prepared)
+    }
+
+    /// The stages after the first.
+    pub(crate) fn finish(&mut self, request: &Request<'_>, prepared: Prepared) -> Result<Reply> {
+        let checked = self.check_prepared(request, prepared)?;
+        self.commit(request, checked)
+    }
+
+    /// The first stage: what a request makes of the live object.
+    pub(crate) fn prepare(&mut self, request: &Request<'_>, verb: &str) -> Result<Prepared> {
+        match verb {
+            "create" => self.create(request),
+            "update" => self.replace(request),
+            _ => self.patch(request),
+        }
+    }
+}
