@@ -36,7 +36,7 @@ pub struct Args {
 }
 
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
-    let mut open = Open::at(&args.place, args.view.mend(), terminal)?;
+    let mut open = Open::at(&args.place, args.view.recovery_mode(), terminal)?;
     open.resolution = args.resolve.into();
     let specs = kinds::specs(&args.paths, &args.chosen, terminal)?;
     let names = kinds::list(specs.iter().map(|api| api.names.kind.as_str()));

@@ -20,7 +20,7 @@ use super::{
 use crate::{
     dev::{self, Happening, Place, Project},
     diagnostic::Report,
-    disk::{DiskError, Mend},
+    disk::{DiskError, RecoveryMode},
     project::{Namespaces, ResourceType, resolve},
     terminal::Terminal,
 };
@@ -89,7 +89,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     if let Some(path) = missing {
         return Err(DiskError::Missing(path.display().to_string()).into());
     }
-    let open = Open::at(&args.project, Mend::Tell, terminal)?;
+    let open = Open::at(&args.project, RecoveryMode::Refuse, terminal)?;
     let found = of(&open, terminal)?;
     terminal.progress_ends();
     // other commands are to work beside the session
@@ -106,7 +106,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let at = args.project.clone();
     let read = move || {
         let terminal = Terminal::default();
-        let open = Open::at(&at, Mend::Tell, &terminal);
+        let open = Open::at(&at, RecoveryMode::Refuse, &terminal);
         open.and_then(|open| of(&open, &terminal))
             .map_err(|failure| {
                 let told = |report: &Report| match &report.place {

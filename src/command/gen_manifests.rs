@@ -26,7 +26,7 @@ pub struct Args {
 }
 
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
-    let mut open = Open::at(&args.place, args.view.mend(), terminal)?;
+    let mut open = Open::at(&args.place, args.view.recovery_mode(), terminal)?;
     open.resolution = args.resolve.into();
     if let Some(image) = &args.image {
         if !is_image(image) {

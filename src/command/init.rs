@@ -7,12 +7,12 @@ use super::{
     evolve::Evolution,
     failure::Failure,
     kinds::{self, Chosen, KindError},
-    mend::mend,
     open::{Open, own_source},
+    recover::recover,
     view::{Cure, Outcome, View},
 };
 use crate::{
-    disk::{self, Mend},
+    disk::{self, RecoveryMode},
     plan::Resolution,
     project::{Lock, StateFile, is_package_name},
     terminal::Terminal,
@@ -41,11 +41,11 @@ pub struct Args {
 
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let guard = disk::guard(&disk::parent(&args.dir))?;
-    let anew = match args.view.mend() {
-        Mend::Finish => Mend::TakeBack,
+    let mode = match args.view.recovery_mode() {
+        RecoveryMode::Finish => RecoveryMode::RollBack,
         looks => looks,
     };
-    mend(&args.dir, anew, terminal)?;
+    recover(&args.dir, mode, terminal)?;
     disk::check_vacant(&args.dir)?;
     let name = args.name.unwrap_or_else(|| disk::name(&args.dir));
     if !is_package_name(&name) {

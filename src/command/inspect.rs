@@ -10,7 +10,7 @@ use super::{
     pending,
     view::Format,
 };
-use crate::{crd::Scope, diagnostic::Report, disk::Mend, plan::Plan, terminal::Terminal};
+use crate::{crd::Scope, diagnostic::Report, disk::RecoveryMode, plan::Plan, terminal::Terminal};
 
 /// Shows the kinds of the project, their versions, modules and rights, and what is odd about their schemas
 #[derive(clap::Args)]
@@ -25,7 +25,7 @@ pub struct Args {
 }
 
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
-    let open = Open::at(&args.place, Mend::Tell, terminal)?;
+    let open = Open::at(&args.place, RecoveryMode::Refuse, terminal)?;
     let state = &open.state.state;
     let rendered = open.render(terminal)?;
     let chosen: Vec<_> = state

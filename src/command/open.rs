@@ -11,7 +11,7 @@ use super::{
 use crate::{
     crd::{self, Api},
     diagnostic::Report,
-    disk::{self, DiskError, Guard, Mend},
+    disk::{self, DiskError, Guard, RecoveryMode},
     plan::{LOCK, Resolution},
     project::{Kind, Lock, StateFile, ToolSource, tool_source},
     render::{RECORD, SPECS},
@@ -43,10 +43,10 @@ pub struct Entered {
 }
 
 impl Entered {
-    pub fn at(place: &Where, mend: Mend, terminal: &Terminal) -> Result<Self, Failure> {
+    pub fn at(place: &Where, mode: RecoveryMode, terminal: &Terminal) -> Result<Self, Failure> {
         let root = disk::find_project(place.manifest_path.as_deref())?;
         let guard = disk::guard(&root)?;
-        super::mend::mend(&root, mend, terminal)?;
+        super::recover::recover(&root, mode, terminal)?;
         Ok(Self { root, guard })
     }
 }
@@ -74,8 +74,8 @@ pub struct Open {
 
 impl Open {
     /// Finds the project and reads it.
-    pub fn at(place: &Where, mend: Mend, terminal: &Terminal) -> Result<Self, Failure> {
-        Self::read(Entered::at(place, mend, terminal)?, terminal)
+    pub fn at(place: &Where, mode: RecoveryMode, terminal: &Terminal) -> Result<Self, Failure> {
+        Self::read(Entered::at(place, mode, terminal)?, terminal)
     }
 
     /// Reads the project; all specs that are wrong are told.

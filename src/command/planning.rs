@@ -134,7 +134,7 @@ impl Open {
             .collect()
     }
 
-    /// How many warnings the specs have that the project installs; others' specs are not for the user to mend.
+    /// The number of warnings about the CRDs that the project installs; the user cannot fix others' CRDs.
     pub fn warnings(&self, rendered: &Rendered) -> usize {
         let kinds = self.state.state.kinds.iter();
         let own: Vec<String> = kinds

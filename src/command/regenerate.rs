@@ -26,7 +26,7 @@ pub struct Args {
 }
 
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
-    let entered = Entered::at(&args.place, args.view.mend(), terminal)?;
+    let entered = Entered::at(&args.place, args.view.recovery_mode(), terminal)?;
     let mut open = Open::read(entered, terminal)?;
     open.resolution = Resolution::from(args.resolve);
     for index in 0..open.apis.len() {

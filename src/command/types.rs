@@ -10,8 +10,8 @@ use super::{
     evolve::Evolution,
     failure::Failure,
     kinds::{self, KindError},
-    mend::mend,
     planning::placed,
+    recover::recover,
     resolve::Resolve,
     view::{Cure, Outcome, View},
 };
@@ -75,7 +75,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
                 return Err(KindError::InProject(folder.display().to_string()).into());
             }
             let guard = disk::guard(&disk::parent(folder))?;
-            mend(folder, args.view.mend(), terminal)?;
+            recover(folder, args.view.recovery_mode(), terminal)?;
             Some(guard)
         }
         None => None,

@@ -1,20 +1,20 @@
-//! The one act that writes: a plan becomes the disk's, as a whole or not at all.
+//! Writes a plan to the disk, completely or not at all.
 
 use std::path::Path;
 
 use super::{
-    carry::{carry, clear, sync},
     device::{Device, Disk},
     error::DiskError,
+    execute::{clear, execute, sync},
     journal::{Direction, STAGING},
     read::read,
-    recover::{is_interrupted, turn},
+    recover::{is_interrupted, reverse},
     stage::stage,
-    step::Edited,
+    step::OnEdit,
 };
 use crate::plan::Plan;
 
-/// Writes a plan. A step that fails takes back what was done; after a kill, `recover` ends it.
+/// Writes a plan. If a step fails, all of it is rolled back; after a kill, `recover` completes it.
 pub fn apply(root: &Path, plan: &Plan) -> Result<(), DiskError> {
     apply_on(&Disk, root, plan)
 }
@@ -35,11 +35,11 @@ pub fn apply_on(device: &dyn Device, root: &Path, plan: &Plan) -> Result<(), Dis
     let staged = stage(device, root, plan)?;
     let journal = &staged.journal;
     let done = sync(device, vec![root.join(".operator")])
-        .and_then(|()| carry(device, root, journal, Direction::Forward, Edited::Refused));
+        .and_then(|()| execute(device, root, journal, Direction::Forward, OnEdit::Fail));
     let Err(error) = done else { return Ok(()) };
-    let taken_back = turn(device, root)
-        .and_then(|()| carry(device, root, journal, Direction::Back, Edited::Left));
-    if taken_back.is_err() {
+    let rolled_back = reverse(device, root)
+        .and_then(|()| execute(device, root, journal, Direction::Back, OnEdit::Skip));
+    if rolled_back.is_err() {
         return Err(DiskError::Unfinished(Box::new(error)));
     }
     for folder in staged.roots.iter().rev() {

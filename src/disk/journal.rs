@@ -1,5 +1,5 @@
-//! The journal: what a command is about to change, on the disk before the first file changes, and gone when the last one has.
-//! While it is there, the changes are carried out, or taken back, by the command itself or else by the next one.
+//! The journal lists the changes of a command. It is written before the first file changes, and removed after the last one did. While it
+//! exists, the command that wrote it or the next one completes the changes or rolls them back.
 
 use std::{
     fs, io,
@@ -13,14 +13,14 @@ use super::error::DiskError;
 /// The format of the journal that this tool writes.
 const FORMAT: u32 = 1;
 
-/// Where new texts wait, and old ones for the way back, by their place in the journal.
+/// Holds the new contents, and the old ones for a rollback; the files are named after their index in the journal.
 pub const STAGING: &str = ".operator/new";
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Journal {
     format: u32,
-    /// The folders that are made for the changes, an outer one before those in it.
+    /// The folders that are created for the changes, each before the folders in it.
     pub folders: Vec<String>,
     pub changes: Vec<Entry>,
 }
@@ -30,13 +30,13 @@ pub struct Journal {
 #[serde(deny_unknown_fields)]
 pub struct Entry {
     pub path: String,
-    /// The hash of the old text; none where there is no file.
+    /// The hash of the old content; `None` if there is no file.
     pub before: Option<String>,
-    /// The hash of the new text; none where the file goes.
+    /// The hash of the new content; `None` if the file is removed.
     pub after: Option<String>,
 }
 
-/// Whether the changes are carried out or taken back. The journal's name says it, so that turning round is one rename.
+/// Whether the changes are executed or rolled back. The journal's file name states it, so that one rename reverses the direction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     Forward,
@@ -53,8 +53,8 @@ impl Direction {
     }
 }
 
-/// A journal that another command left; no other command works on it until this is dropped.
-pub struct Found {
+/// The journal of an interrupted command, locked against other commands until this is dropped.
+pub struct PendingJournal {
     pub journal: Journal,
     pub direction: Direction,
     _lock: fs::File,
@@ -75,7 +75,7 @@ impl Journal {
     }
 
     /// Reads the journal of a project, if there is one, once the command that wrote it has ended.
-    pub fn find(root: &Path) -> Result<Option<Found>, DiskError> {
+    pub fn find(root: &Path) -> Result<Option<PendingJournal>, DiskError> {
         loop {
             let mut there = [Direction::Forward, Direction::Back].into_iter();
             let Some((direction, path)) = there.find_map(|direction| {
@@ -84,12 +84,12 @@ impl Journal {
             }) else {
                 return Ok(None);
             };
-            match locked(&path) {
-                // its command was still at work, and has ended well or turned round
+            match open_locked(&path) {
+                // its command was still running, and has completed or reversed it
                 Ok(_) if !path.exists() => {}
                 Ok(lock) => {
                     let journal = Self::read(&path)?;
-                    return Ok(Some(Found {
+                    return Ok(Some(PendingJournal {
                         journal,
                         direction,
                         _lock: lock,
@@ -127,27 +127,27 @@ impl Journal {
         }
     }
 
-    /// Whether it is of the command that makes the project.
+    /// Whether this is the journal of the command that creates the project.
     pub fn makes_project(&self) -> bool {
         let is_state = |change: &Entry| change.path == "operator.toml" && change.before.is_none();
         self.changes.iter().any(is_state)
     }
 }
 
-/// A journal that no other command takes for one that was left.
-pub fn locked(path: &Path) -> io::Result<fs::File> {
+/// Opens a journal and locks it, so that no other command takes it for that of an interrupted command.
+pub fn open_locked(path: &Path) -> io::Result<fs::File> {
     let file = fs::File::open(path)?;
     file.lock()?;
     Ok(file)
 }
 
-/// The new text of a change on its way.
-pub fn staged(root: &Path, index: usize) -> PathBuf {
+/// The staged new content of a change.
+pub fn staged_path(root: &Path, index: usize) -> PathBuf {
     root.join(STAGING).join(index.to_string())
 }
 
-/// The old text of a change, for the way back.
-pub fn spare(root: &Path, index: usize) -> PathBuf {
+/// The old content of a change, for a rollback.
+pub fn backup_path(root: &Path, index: usize) -> PathBuf {
     root.join(STAGING).join(format!("{index}.old"))
 }
 

@@ -3,9 +3,9 @@
 #![allow(clippy::disallowed_methods, reason = "io has its place here")]
 
 mod apply;
-mod carry;
 mod device;
 mod error;
+mod execute;
 mod format;
 mod input;
 mod install;
@@ -28,5 +28,5 @@ pub use project::{
     Guard, check_vacant, find_project, guard, is_project, name, parent, shown, uncommitted,
 };
 pub use read::{exists, read, read_tree, rust_files};
-pub use recover::{Mend, recover};
+pub use recover::{RecoveryMode, recover};
 pub use scratch::Scratch;

@@ -1,100 +1,102 @@
-//! What the next command does about one that was interrupted, before it reads anything.
+//! Completes or rolls back an interrupted command, before the next command reads the project.
 
 use std::{fmt, path::Path};
 
 use super::{
-    carry::{carry, clear, is_empty, sync},
     device::{Device, Disk},
     error::DiskError,
+    execute::{clear, execute, is_empty, sync},
     journal::{Direction, Journal, STAGING},
-    step::Edited,
+    step::OnEdit,
 };
 
-/// What a command may do about one that was interrupted.
+/// What a command does about an interrupted one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mend {
-    /// It only looks: the interruption is its error.
-    Tell,
+pub enum RecoveryMode {
+    /// Writes nothing: returns [`DiskError::Interrupted`].
+    Refuse,
+    /// Completes the changes, or the rollback that had begun.
     Finish,
-    /// It makes a project anew: another that was making it is taken back; of any other nothing is done.
-    TakeBack,
+    /// Rolls back an interrupted command that was creating the project; ignores any other.
+    RollBack,
 }
 
-/// What was done about a command that was interrupted.
+/// The result of a recovery. `skipped` lists the files that were edited since the interruption; they are not changed.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Mended {
+pub enum Recovery {
     Finished {
         files: usize,
-        left: Vec<String>,
+        skipped: Vec<String>,
     },
-    TakenBack {
+    RolledBack {
         files: usize,
-        left: Vec<String>,
+        skipped: Vec<String>,
     },
-    /// It had changed nothing yet.
+    /// The interrupted command had not changed anything; its staged files were removed.
     Cleared,
 }
 
-/// Ends what a command began at `root`; to be called under its guard.
-pub fn recover(root: &Path, mend: Mend) -> Result<Option<Mended>, DiskError> {
-    recover_on(&Disk, root, mend)
+/// Recovers from an interrupted command at `root`. The caller holds the guard of the folder.
+pub fn recover(root: &Path, mode: RecoveryMode) -> Result<Option<Recovery>, DiskError> {
+    recover_on(&Disk, root, mode)
 }
 
 pub fn recover_on(
     device: &dyn Device,
     root: &Path,
-    mend: Mend,
-) -> Result<Option<Mended>, DiskError> {
+    mode: RecoveryMode,
+) -> Result<Option<Recovery>, DiskError> {
     let failed = |error| DiskError::Recovery(Box::new(error));
     let Some(found) = Journal::find(root)? else {
-        let is_left = root.join(STAGING).exists() || is_empty(&root.join(".operator"));
-        if mend != Mend::Finish || !is_left {
+        let has_leftovers = root.join(STAGING).exists() || is_empty(&root.join(".operator"));
+        if mode != RecoveryMode::Finish || !has_leftovers {
             return Ok(None);
         }
         let cleared = clear(device, root).map_err(DiskError::at(&root.join(STAGING)));
-        return cleared.map(|()| Some(Mended::Cleared)).map_err(failed);
+        return cleared.map(|()| Some(Recovery::Cleared)).map_err(failed);
     };
     let mut direction = found.direction;
-    match mend {
-        Mend::Tell => return Err(DiskError::interrupted(root, Some(&found.journal))),
-        Mend::TakeBack if !found.journal.makes_project() => return Ok(None),
-        Mend::TakeBack if direction == Direction::Forward => {
-            turn(device, root).map_err(failed)?;
+    match mode {
+        RecoveryMode::Refuse => return Err(DiskError::interrupted(root, Some(&found.journal))),
+        RecoveryMode::RollBack if !found.journal.makes_project() => return Ok(None),
+        RecoveryMode::RollBack if direction == Direction::Forward => {
+            reverse(device, root).map_err(failed)?;
             direction = Direction::Back;
         }
-        Mend::TakeBack | Mend::Finish => {}
+        RecoveryMode::RollBack | RecoveryMode::Finish => {}
     }
-    let carried = carry(device, root, &found.journal, direction, Edited::Left).map_err(failed)?;
-    let (files, left) = (carried.files, carried.left);
+    let executed =
+        execute(device, root, &found.journal, direction, OnEdit::Skip).map_err(failed)?;
+    let (files, skipped) = (executed.files, executed.skipped);
     Ok(Some(match direction {
-        Direction::Forward => Mended::Finished { files, left },
-        Direction::Back => Mended::TakenBack { files, left },
+        Direction::Forward => Recovery::Finished { files, skipped },
+        Direction::Back => Recovery::RolledBack { files, skipped },
     }))
 }
 
-/// Whether a command was interrupted at `root`, or is at work there.
+/// Whether a command was interrupted at `root`, or is running there.
 pub fn is_interrupted(root: &Path) -> bool {
     let mut directions = [Direction::Forward, Direction::Back].into_iter();
     directions.any(|direction| root.join(direction.journal()).exists())
 }
 
-/// From here on, the changes are taken back.
-pub fn turn(device: &dyn Device, root: &Path) -> Result<(), DiskError> {
+/// Marks the journal so that its changes are rolled back from now on.
+pub fn reverse(device: &dyn Device, root: &Path) -> Result<(), DiskError> {
     let [from, to] = [Direction::Forward, Direction::Back].map(|way| root.join(way.journal()));
     device.rename(&from, &to).map_err(DiskError::at(&to))?;
     sync(device, vec![root.join(".operator")])
 }
 
-impl fmt::Display for Mended {
+impl fmt::Display for Recovery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (done, files, left) = match self {
-            Self::Finished { files, left } => ("finished", files, left),
-            Self::TakenBack { files, left } => ("took back", files, left),
+        let (done, files, skipped) = match self {
+            Self::Finished { files, skipped } => ("finished", files, skipped),
+            Self::RolledBack { files, skipped } => ("took back", files, skipped),
             Self::Cleared => return f.write_str("removed the leftovers of an interrupted command"),
         };
         let noun = if *files == 1 { "file" } else { "files" };
         write!(f, "{done} a command that was interrupted: {files} {noun}")?;
-        for path in left {
+        for path in skipped {
             write!(
                 f,
                 "\nnote: {path} is not changed, because it was edited meanwhile"

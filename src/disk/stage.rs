@@ -1,5 +1,5 @@
-//! Everything that can be done before a file changes: new texts, and old ones for the way back, are written and synced; the journal
-//! that names them is the point of no return.
+//! Prepares a plan before any file changes: writes and syncs the new contents, the old ones for a rollback, and last the journal that lists
+//! them. From then on, the changes are completed or rolled back.
 
 use std::{
     collections::BTreeSet,
@@ -8,10 +8,10 @@ use std::{
 };
 
 use super::{
-    carry::clear,
     device::Device,
     error::DiskError,
-    journal::{self, Direction, Entry, Journal, STAGING, spare, staged},
+    execute::clear,
+    journal::{self, Direction, Entry, Journal, STAGING, backup_path, staged_path},
 };
 use crate::{hash::sha256, plan::Plan};
 
@@ -59,8 +59,8 @@ fn prepare(
         if permissions.as_ref().is_some_and(fs::Permissions::readonly) {
             return Err(DiskError::at(&path)(io::ErrorKind::PermissionDenied.into()));
         }
-        let after = (staged(root, index), &change.after);
-        let before = (spare(root, index), &change.before);
+        let after = (staged_path(root, index), &change.after);
+        let before = (backup_path(root, index), &change.before);
         for (file, text) in [after, before] {
             let Some(text) = text else { continue };
             let write = device.write(&file, text.as_bytes());
@@ -94,8 +94,8 @@ fn prepare(
     device
         .sync(&files)
         .map_err(|(index, source)| DiskError::at(&about[index])(source))?;
-    // before it has its name, so that nobody takes it for one that was left
-    let lock = journal::locked(&draft).map_err(DiskError::at(&draft))?;
+    // locked before it has its name, so that no command takes it for that of an interrupted one
+    let lock = journal::open_locked(&draft).map_err(DiskError::at(&draft))?;
     let path = root.join(Direction::Forward.journal());
     let rename = device.rename(&draft, &path);
     rename.map_err(DiskError::at(&path))?;

@@ -1,4 +1,5 @@
-//! One change of a journal, carried out or taken back. A file that is neither as it was nor as it is to be is somebody's edit, and stays.
+//! Executes one change of a journal, forward or back. A file with neither the old nor the new content was edited by somebody, and is not
+//! changed.
 
 use std::{
     collections::BTreeSet,
@@ -9,18 +10,18 @@ use std::{
 use super::{
     device::Device,
     error::DiskError,
-    journal::{Direction, Entry, spare, staged},
+    journal::{Direction, Entry, backup_path, staged_path},
     stage::{missing, target},
 };
 use crate::hash::sha256;
 
-/// What becomes of a change to a file that somebody edited meanwhile.
+/// What to do with a file that somebody edited since the journal was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Edited {
-    /// It is the error of the whole.
-    Refused,
-    /// The file stays as it is, and the other changes go on.
-    Left,
+pub enum OnEdit {
+    /// Fail the whole command.
+    Fail,
+    /// Leave the file as it is, and continue with the other changes.
+    Skip,
 }
 
 /// One change in one direction.
@@ -29,34 +30,35 @@ pub struct Step<'a> {
     name: &'a str,
     from: &'a Option<String>,
     to: &'a Option<String>,
-    /// Where the text waits that the file is to have.
+    /// The file with the content to write: the staged file, or the backup in a rollback.
     source: PathBuf,
-    /// Where the file goes that is to be there no more.
-    away: PathBuf,
+    /// Where a file that is to be removed is moved to.
+    backup: PathBuf,
     index: usize,
 }
 
-pub enum Taken {
-    /// It had been done before.
+pub enum StepOutcome {
+    /// An earlier execution had made the change.
+    AlreadyDone,
     Done,
-    Now,
-    Left,
+    /// The file was edited, or the staged content is missing.
+    Skipped,
 }
 
 impl<'a> Step<'a> {
     pub fn new(root: &Path, index: usize, entry: &'a Entry, direction: Direction) -> Self {
-        let (from, to, source, away) = match direction {
+        let (from, to, source, backup) = match direction {
             Direction::Forward => (
                 &entry.before,
                 &entry.after,
-                staged(root, index),
-                spare(root, index),
+                staged_path(root, index),
+                backup_path(root, index),
             ),
             Direction::Back => (
                 &entry.after,
                 &entry.before,
-                spare(root, index),
-                staged(root, index),
+                backup_path(root, index),
+                staged_path(root, index),
             ),
         };
         Self {
@@ -65,53 +67,53 @@ impl<'a> Step<'a> {
             from,
             to,
             source,
-            away,
+            backup,
             index,
         }
     }
 
-    pub fn take(
+    pub fn execute(
         &self,
         device: &dyn Device,
-        edited: Edited,
-        touched: &mut BTreeSet<PathBuf>,
-    ) -> Result<Taken, DiskError> {
+        on_edit: OnEdit,
+        changed_folders: &mut BTreeSet<PathBuf>,
+    ) -> Result<StepOutcome, DiskError> {
         let failed = DiskError::at(&self.path);
         let target = match target(&self.path) {
-            Err(_) if edited == Edited::Left => return Ok(Taken::Left),
+            Err(_) if on_edit == OnEdit::Skip => return Ok(StepOutcome::Skipped),
             target => target?,
         };
         let beside = target.with_file_name(format!(".cargo-operator-{}", self.index));
-        if edited == Edited::Left && beside.exists() {
+        if on_edit == OnEdit::Skip && beside.exists() {
             device.remove_file(&beside).map_err(&failed)?;
         }
-        let found = found(&target).map_err(|source| DiskError::Read {
+        let on_disk = hash_on_disk(&target).map_err(|source| DiskError::Read {
             path: self.path.display().to_string(),
             source,
         })?;
         let folder = target.parent().unwrap_or(&target);
-        if found.as_ref().is_some_and(|found| found == self.to) {
+        if on_disk.as_ref().is_some_and(|hash| hash == self.to) {
             // by a command that was stopped before it synced
-            touched.insert(folder.to_owned());
-            return Ok(Taken::Done);
+            changed_folders.insert(folder.to_owned());
+            return Ok(StepOutcome::AlreadyDone);
         }
-        let is_as_expected = found.as_ref().is_some_and(|found| found == self.from);
+        let is_as_expected = on_disk.as_ref().is_some_and(|hash| hash == self.from);
         // without its text, a change can't be made: somebody cleaned up
         let has_text = self.to.is_none() || fs::symlink_metadata(&self.source).is_ok();
-        match edited {
-            Edited::Left if !is_as_expected || !has_text => return Ok(Taken::Left),
-            Edited::Refused if !is_as_expected => {
+        match on_edit {
+            OnEdit::Skip if !is_as_expected || !has_text => return Ok(StepOutcome::Skipped),
+            OnEdit::Fail if !is_as_expected => {
                 return Err(DiskError::Changed(self.name.to_owned()));
             }
             _ => {}
         }
         for missing in missing(folder) {
             device.create_folder(&missing).map_err(&failed)?;
-            touched.extend(missing.parent().map(Path::to_owned));
+            changed_folders.extend(missing.parent().map(Path::to_owned));
         }
         match self.to {
             Some(_) => self.place(device, &target, &beside),
-            None => match device.rename(&self.path, &self.away) {
+            None => match device.rename(&self.path, &self.backup) {
                 Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {
                     device.remove_file(&self.path)
                 }
@@ -119,12 +121,12 @@ impl<'a> Step<'a> {
             },
         }
         .map_err(&failed)?;
-        touched.insert(folder.to_owned());
-        Ok(Taken::Now)
+        changed_folders.insert(folder.to_owned());
+        Ok(StepOutcome::Done)
     }
 
-    /// Moves the text that waits to its place; by way of `beside` where a link leads to another file system, which nothing can be
-    /// moved to.
+    /// Moves the staged file to its target. If a symbolic link leads to another file system, where a move is impossible, copies it
+    /// to `beside` first.
     fn place(&self, device: &dyn Device, target: &Path, beside: &Path) -> io::Result<()> {
         match device.rename(&self.source, target) {
             Err(error) if error.kind() == io::ErrorKind::CrossesDevices => {}
@@ -143,8 +145,8 @@ impl<'a> Step<'a> {
     }
 }
 
-/// The hash of a file, none of a file that is not there; nothing of what is no file.
-fn found(path: &Path) -> io::Result<Option<Option<String>>> {
+/// The hash of a file; `Some(None)` if nothing is at the path, and `None` if it is not a file.
+fn hash_on_disk(path: &Path) -> io::Result<Option<Option<String>>> {
     match fs::read(path) {
         Ok(text) => Ok(Some(Some(sha256(&text)))),
         Err(error) => match error.kind() {

@@ -6,9 +6,9 @@ mod faulty;
 use std::{fs, io::ErrorKind, thread, time::Duration};
 
 use super::{
-    DiskError, Mend,
+    DiskError, RecoveryMode,
     journal::Journal,
-    recover::{Mended, recover_on},
+    recover::{Recovery, recover_on},
 };
 use case::{Case, INIT, Tree, UPDATE, write};
 use faulty::{Fault, Listed};
@@ -46,31 +46,31 @@ fn each_point(test: impl Fn(&Case, usize, &Tree, &Tree)) {
 }
 
 #[test]
-fn a_kill_after_any_act_is_mended_by_the_next_command() {
+fn a_command_killed_at_any_operation_is_completed_by_the_next_command() {
     each_point(|case, at, old, new| {
         let place = case.place();
         let (result, _) = place.apply(case, killed(at));
-        let left = place.tree();
-        let interrupted = left.contains_key("p/.operator/journal");
-        // a command that only looks tells, and touches nothing
-        let (told, looking) = place.recover(Mend::Tell, Fault::default());
-        let is_told = matches!(told, Err(DiskError::Interrupted { .. }));
-        assert_eq!((is_told, looking.acts()), (interrupted, 0), "{at}");
-        let (mended, _) = place.recover(Mend::Finish, Fault::default());
         let tree = place.tree();
-        match mended.unwrap() {
-            Some(Mended::Finished { left, .. }) => {
-                assert!(interrupted && left.is_empty(), "{at}: {left:?}");
+        let interrupted = tree.contains_key("p/.operator/journal");
+        // a command that writes nothing fails
+        let (refusal, device) = place.recover(RecoveryMode::Refuse, Fault::default());
+        let is_refused = matches!(refusal, Err(DiskError::Interrupted { .. }));
+        assert_eq!((is_refused, device.acts()), (interrupted, 0), "{at}");
+        let (recovery, _) = place.recover(RecoveryMode::Finish, Fault::default());
+        let tree = place.tree();
+        match recovery.unwrap() {
+            Some(Recovery::Finished { skipped, .. }) => {
+                assert!(interrupted && skipped.is_empty(), "{at}: {skipped:?}");
                 assert_eq!(&tree, new, "{} {at}", case.name);
             }
-            Some(Mended::Cleared) | None if result.is_err() => {
+            Some(Recovery::Cleared) | None if result.is_err() => {
                 assert_eq!(&tree, old, "{} {at}", case.name);
             }
             _ => assert_eq!(&tree, new, "{} {at}", case.name),
         }
         assert!(
             place
-                .recover(Mend::Finish, Fault::default())
+                .recover(RecoveryMode::Finish, Fault::default())
                 .0
                 .unwrap()
                 .is_none()
@@ -79,13 +79,16 @@ fn a_kill_after_any_act_is_mended_by_the_next_command() {
 }
 
 #[test]
-fn a_power_cut_after_any_act_is_mended_by_the_next_command() {
+fn a_power_cut_at_any_operation_is_recovered_by_the_next_command() {
     for listed in [Listed::Kept, Listed::Lost, Listed::LostElsewhere] {
         each_point(|case, at, old, new| {
             let place = case.place();
             let (result, device) = place.apply(case, killed(at));
             device.lose_power(listed);
-            place.recover(Mend::Finish, Fault::default()).0.unwrap();
+            place
+                .recover(RecoveryMode::Finish, Fault::default())
+                .0
+                .unwrap();
             let tree = place.tree();
             let is_whole = tree == *new || tree == *old && result.is_err();
             assert!(is_whole, "{} {at} {listed:?}: {tree:#?}", case.name);
@@ -93,17 +96,20 @@ fn a_power_cut_after_any_act_is_mended_by_the_next_command() {
             let place = case.place();
             let (_, device) = place.apply(case, killed(at));
             device.heal();
-            recover_on(&device, &place.root(), Mend::Finish).unwrap();
-            let mended = place.tree();
+            recover_on(&device, &place.root(), RecoveryMode::Finish).unwrap();
+            let recovered = place.tree();
             device.lose_power(listed);
-            place.recover(Mend::Finish, Fault::default()).0.unwrap();
-            assert_eq!(place.tree(), mended, "{} {at} {listed:?}", case.name);
+            place
+                .recover(RecoveryMode::Finish, Fault::default())
+                .0
+                .unwrap();
+            assert_eq!(place.tree(), recovered, "{} {at} {listed:?}", case.name);
         });
     }
 }
 
 #[test]
-fn an_error_of_any_act_leaves_what_was() {
+fn an_error_of_any_operation_rolls_everything_back() {
     for kind in ERRORS {
         each_point(|case, at, old, new| {
             let place = case.place();
@@ -116,7 +122,10 @@ fn an_error_of_any_act_leaves_what_was() {
                 Err(error) => panic!("{} {at}: {error}", case.name),
                 // what could not be cleared away is for the next command
                 Ok(()) => {
-                    place.recover(Mend::Finish, Fault::default()).0.unwrap();
+                    place
+                        .recover(RecoveryMode::Finish, Fault::default())
+                        .0
+                        .unwrap();
                     assert_eq!(&place.tree(), new, "{} {at}", case.name);
                 }
             }
@@ -125,7 +134,7 @@ fn an_error_of_any_act_leaves_what_was() {
 }
 
 #[test]
-fn an_error_that_lasts_is_mended_by_the_next_command() {
+fn a_persistent_error_is_recovered_by_the_next_command() {
     for kind in ERRORS {
         each_point(|case, at, old, new| {
             let place = case.place();
@@ -136,16 +145,22 @@ fn an_error_that_lasts_is_mended_by_the_next_command() {
             let result = place.apply(case, lasting).0;
             if matches!(result, Err(DiskError::Unfinished(_))) {
                 assert!(
-                    place.recover(Mend::Tell, Fault::default()).0.is_err(),
+                    place
+                        .recover(RecoveryMode::Refuse, Fault::default())
+                        .0
+                        .is_err(),
                     "{at}"
                 );
-                let recovery = place.recover(Mend::Finish, failing(0, kind)).0;
+                let recovery = place.recover(RecoveryMode::Finish, failing(0, kind)).0;
                 assert!(
                     matches!(recovery, Err(DiskError::Recovery(_))),
                     "{recovery:?}"
                 );
             }
-            place.recover(Mend::Finish, Fault::default()).0.unwrap();
+            place
+                .recover(RecoveryMode::Finish, Fault::default())
+                .0
+                .unwrap();
             let tree = place.tree();
             assert!(
                 tree == *old || tree == *new,
@@ -157,7 +172,7 @@ fn an_error_that_lasts_is_mended_by_the_next_command() {
 }
 
 #[test]
-fn a_kill_of_the_way_back_and_of_the_recovery_is_mended_as_well() {
+fn a_kill_during_rollback_or_recovery_is_recovered_too() {
     let (old, new) = (UPDATE.before(), UPDATE.after());
     let mut points = 0;
     for at in 0..UPDATE.acts(Fault::default()) {
@@ -170,7 +185,10 @@ fn a_kill_of_the_way_back_and_of_the_recovery_is_mended_as_well() {
                 ..error
             };
             place.apply(&UPDATE, both).0.unwrap_err();
-            place.recover(Mend::Finish, Fault::default()).0.unwrap();
+            place
+                .recover(RecoveryMode::Finish, Fault::default())
+                .0
+                .unwrap();
             let tree = place.tree();
             assert!(tree == old || tree == new, "{at}, {kill}: {tree:#?}");
         }
@@ -178,9 +196,12 @@ fn a_kill_of_the_way_back_and_of_the_recovery_is_mended_as_well() {
             points += 1;
             let place = UPDATE.place();
             place.apply(&UPDATE, killed(at)).0.ok();
-            let (_, device) = place.recover(Mend::Finish, killed(again));
+            let (_, device) = place.recover(RecoveryMode::Finish, killed(again));
             let is_whole = device.acts() <= again;
-            place.recover(Mend::Finish, Fault::default()).0.unwrap();
+            place
+                .recover(RecoveryMode::Finish, Fault::default())
+                .0
+                .unwrap();
             let tree = place.tree();
             assert!(tree == old || tree == new, "{at}, {again}: {tree:#?}");
             if is_whole {
@@ -192,13 +213,16 @@ fn a_kill_of_the_way_back_and_of_the_recovery_is_mended_as_well() {
 }
 
 #[test]
-fn an_init_that_was_killed_is_taken_back_by_the_next() {
+fn a_killed_init_is_rolled_back_by_the_next_init() {
     let (old, new) = (INIT.before(), INIT.after());
     let points = INIT.acts(Fault::default());
     for at in 0..points {
         let place = INIT.place();
         let killed = place.apply(&INIT, killed(at)).0.is_err();
-        place.recover(Mend::TakeBack, Fault::default()).0.unwrap();
+        place
+            .recover(RecoveryMode::RollBack, Fault::default())
+            .0
+            .unwrap();
         let interrupted = place
             .tree()
             .keys()
@@ -207,11 +231,14 @@ fn an_init_that_was_killed_is_taken_back_by_the_next() {
         if !interrupted {
             place.apply(&INIT, Fault::default()).0.unwrap();
         }
-        place.recover(Mend::Finish, Fault::default()).0.unwrap();
+        place
+            .recover(RecoveryMode::Finish, Fault::default())
+            .0
+            .unwrap();
         assert_eq!(place.tree(), new, "{at}");
     }
     println!("{points} points");
-    // of a project that is there, nothing is taken back
+    // an existing project is not rolled back
     let place = UPDATE.place();
     place
         .apply(&UPDATE, killed(UPDATE.acts(Fault::default()) / 2))
@@ -219,7 +246,10 @@ fn an_init_that_was_killed_is_taken_back_by_the_next() {
         .unwrap_err();
     let before = place.tree();
     assert_eq!(
-        place.recover(Mend::TakeBack, Fault::default()).0.unwrap(),
+        place
+            .recover(RecoveryMode::RollBack, Fault::default())
+            .0
+            .unwrap(),
         None
     );
     assert_eq!(place.tree(), before);
@@ -227,7 +257,7 @@ fn an_init_that_was_killed_is_taken_back_by_the_next() {
 }
 
 #[test]
-fn an_edit_between_the_kill_and_the_next_command_stays() {
+fn an_edit_between_the_kill_and_the_next_command_is_kept() {
     let mut points = 0;
     for case in CASES {
         let new = case.after();
@@ -246,23 +276,30 @@ fn an_edit_between_the_kill_and_the_next_command_stays() {
                         None => continue,
                     }
                     let before = place.tree();
-                    let mended = place.recover(Mend::Finish, Fault::default()).0.unwrap();
+                    let recovery = place
+                        .recover(RecoveryMode::Finish, Fault::default())
+                        .0
+                        .unwrap();
                     assert_eq!(
                         fs::read_to_string(&file).ok().as_deref(),
                         edit,
                         "{path} {at}"
                     );
-                    let Some(Mended::Finished { left, .. }) = mended else {
+                    let Some(Recovery::Finished { skipped, .. }) = recovery else {
                         continue;
                     };
-                    // a removal that the user made is no edit
-                    let is_left = edit.is_some() || after.is_some();
-                    assert_eq!(left.contains(&(*path).to_owned()), is_left, "{path} {at}");
+                    // if the user made the removal, nothing is skipped
+                    let is_skipped = edit.is_some() || after.is_some();
+                    assert_eq!(
+                        skipped.contains(&(*path).to_owned()),
+                        is_skipped,
+                        "{path} {at}"
+                    );
                     let tree = place.tree();
                     let base = format!("p/.operator/base/{path}");
                     for (other, line) in &new {
                         let is_file = case.rows.iter().any(|row| *other == format!("p/{}", row.0));
-                        if is_file && is_left && *other == base {
+                        if is_file && is_skipped && *other == base {
                             assert_eq!(tree.get(other), before.get(other), "{path} {at}");
                         } else if is_file && *other != format!("p/{path}") {
                             assert_eq!(tree.get(other), Some(line), "{path} {at}: {other}");
@@ -276,11 +313,11 @@ fn an_edit_between_the_kill_and_the_next_command_stays() {
 }
 
 #[test]
-fn a_journal_that_is_being_worked_on_is_waited_for() {
+fn a_locked_journal_is_waited_for() {
     let place = INIT.place();
     place.apply(&INIT, killed(40)).0.unwrap_err();
     let path = place.root().join(".operator/journal");
-    let lock = super::journal::locked(&path).unwrap();
+    let lock = super::journal::open_locked(&path).unwrap();
     let worker = thread::spawn(move || {
         thread::sleep(Duration::from_millis(50));
         fs::remove_file(path).unwrap();

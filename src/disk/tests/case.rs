@@ -10,9 +10,9 @@ use tempfile::TempDir;
 
 use crate::{
     disk::{
-        DiskError, Mend,
+        DiskError, RecoveryMode,
         apply::apply_on,
-        recover::{Mended, recover_on},
+        recover::{Recovery, recover_on},
         tests::faulty::{Fault, Faulty},
     },
     plan::{Act, Change, Plan},
@@ -113,9 +113,13 @@ impl Place {
         (result, device)
     }
 
-    pub fn recover(&self, mend: Mend, fault: Fault) -> (Result<Option<Mended>, DiskError>, Faulty) {
+    pub fn recover(
+        &self,
+        mode: RecoveryMode,
+        fault: Fault,
+    ) -> (Result<Option<Recovery>, DiskError>, Faulty) {
         let device = self.device(fault);
-        let result = recover_on(&device, &self.root(), mend);
+        let result = recover_on(&device, &self.root(), mode);
         (result, device)
     }
 

@@ -1,4 +1,4 @@
-//! Carries out what a journal says, or takes it back, from whatever point somebody had come to.
+//! Executes a journal forward or back, from any point at which a previous execution stopped.
 
 use std::{
     collections::BTreeSet,
@@ -10,29 +10,30 @@ use super::{
     device::Device,
     error::DiskError,
     journal::{Direction, Journal, STAGING},
-    step::{Edited, Step, Taken},
+    step::{OnEdit, Step, StepOutcome},
 };
 use crate::plan::BASE;
 
-/// What was done.
+/// The result of an execution.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Carried {
+pub struct Executed {
+    /// The number of files that were changed.
     pub files: usize,
-    /// Files that stayed as they are.
-    pub left: Vec<String>,
+    /// The files that were not changed because somebody edited them.
+    pub skipped: Vec<String>,
 }
 
-/// Brings every file to the journal's end in this direction, and removes the journal.
-pub fn carry(
+/// Executes every change of a journal in one direction, and removes the journal.
+pub fn execute(
     device: &dyn Device,
     root: &Path,
     journal: &Journal,
     direction: Direction,
-    edited: Edited,
-) -> Result<Carried, DiskError> {
-    let mut carried = Carried::default();
+    on_edit: OnEdit,
+) -> Result<Executed, DiskError> {
+    let mut executed = Executed::default();
     let made = journal.folders.iter().map(|folder| root.join(folder));
-    let mut touched: BTreeSet<PathBuf> = made
+    let mut changed_folders: BTreeSet<PathBuf> = made
         .filter_map(|folder| folder.parent().map(Path::to_owned))
         .collect();
     let mut changes: Vec<_> = journal.changes.iter().enumerate().collect();
@@ -42,14 +43,14 @@ pub fn carry(
     for (index, entry) in changes {
         let step = Step::new(root, index, entry, direction);
         // A base that is newer than the file beside it would hide from a merge what the file lacks.
-        let is_base_of = |left: &String| entry.path.strip_prefix(BASE) == Some(left);
-        if direction == Direction::Forward && carried.left.iter().any(is_base_of) {
+        let is_base_of = |skipped: &String| entry.path.strip_prefix(BASE) == Some(skipped);
+        if direction == Direction::Forward && executed.skipped.iter().any(is_base_of) {
             continue;
         }
-        match step.take(device, edited, &mut touched)? {
-            Taken::Done => {}
-            Taken::Now => carried.files += 1,
-            Taken::Left => carried.left.push(entry.path.clone()),
+        match step.execute(device, on_edit, &mut changed_folders)? {
+            StepOutcome::AlreadyDone => {}
+            StepOutcome::Done => executed.files += 1,
+            StepOutcome::Skipped => executed.skipped.push(entry.path.clone()),
         }
     }
     match direction {
@@ -57,7 +58,7 @@ pub fn carry(
             for entry in journal.changes.iter().filter(|entry| entry.after.is_none()) {
                 let folders = Path::new(&entry.path).ancestors().skip(1);
                 for folder in folders.filter(|folder| *folder != "") {
-                    if !remove_empty(device, &root.join(folder), &mut touched)? {
+                    if !remove_empty(device, &root.join(folder), &mut changed_folders)? {
                         break;
                     }
                 }
@@ -65,17 +66,17 @@ pub fn carry(
         }
         Direction::Back => {
             for folder in journal.folders.iter().rev() {
-                remove_empty(device, &root.join(folder), &mut touched)?;
+                remove_empty(device, &root.join(folder), &mut changed_folders)?;
             }
         }
     }
-    touched.retain(|folder| folder.is_dir());
-    sync(device, touched.into_iter().collect())?;
+    changed_folders.retain(|folder| folder.is_dir());
+    sync(device, changed_folders.into_iter().collect())?;
     let path = root.join(direction.journal());
     device.remove_file(&path).map_err(DiskError::at(&path))?;
     // From here on all is done: what can't be cleared now, the next command clears.
     let _ = clear(device, root);
-    Ok(carried)
+    Ok(executed)
 }
 
 /// Syncs folders.
@@ -84,7 +85,7 @@ pub fn sync(device: &dyn Device, folders: Vec<PathBuf>) -> Result<(), DiskError>
     device.sync(&folders).map_err(failed)
 }
 
-/// Removes what waits in the staging folder, and the folder.
+/// Removes the staging folder and its files.
 pub fn clear(device: &dyn Device, root: &Path) -> io::Result<()> {
     let staging = root.join(STAGING);
     if let Ok(entries) = fs::read_dir(&staging) {
@@ -100,11 +101,11 @@ pub fn clear(device: &dyn Device, root: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes a folder that nothing is left in; whether it is gone.
+/// Removes an empty folder. Returns whether the folder no longer exists.
 fn remove_empty(
     device: &dyn Device,
     folder: &Path,
-    touched: &mut BTreeSet<PathBuf>,
+    changed_folders: &mut BTreeSet<PathBuf>,
 ) -> Result<bool, DiskError> {
     if is_empty(folder) {
         device
@@ -113,12 +114,12 @@ fn remove_empty(
     }
     let is_gone = !folder.exists();
     if is_gone {
-        touched.extend(folder.parent().map(Path::to_owned));
+        changed_folders.extend(folder.parent().map(Path::to_owned));
     }
     Ok(is_gone)
 }
 
-/// Whether it is a folder with nothing in it.
+/// Whether a path is an empty folder.
 pub fn is_empty(folder: &Path) -> bool {
     let is_link = fs::symlink_metadata(folder).is_ok_and(|found| found.is_symlink());
     !is_link && fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())

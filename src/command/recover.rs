@@ -1,0 +1,28 @@
+//! Recovers from an interrupted command before another command reads the project.
+
+use std::path::Path;
+
+use super::{failure::Failure, view::View};
+use crate::{
+    disk::{self, RecoveryMode},
+    terminal::Terminal,
+};
+
+/// Completes or rolls back the interrupted command at `root`, if any, and reports it. An error in the mode `Refuse`.
+pub fn recover(root: &Path, mode: RecoveryMode, terminal: &Terminal) -> Result<(), Failure> {
+    if let Some(recovery) = disk::recover(root, mode)? {
+        terminal.tell(&recovery.to_string());
+    }
+    Ok(())
+}
+
+impl View {
+    /// A command that only shows a plan must not write to recover, either.
+    pub fn recovery_mode(&self) -> RecoveryMode {
+        if self.writes() {
+            RecoveryMode::Finish
+        } else {
+            RecoveryMode::Refuse
+        }
+    }
+}
