@@ -1,4 +1,4 @@
-//! `dev`: the operator at work, on one machine.
+//! `dev`: runs the operator on this machine.
 
 use std::{
     collections::BTreeSet,
@@ -11,14 +11,13 @@ use std::{
 use clap::ValueEnum;
 
 use super::{
-    Exit,
+    Exit, dev_log,
     failure::Failure,
-    happened,
     kinds::KindError,
     open::{Open, Where},
 };
 use crate::{
-    dev::{self, Happening, Place, Project},
+    dev::{self, DevEvent, Options, Project},
     diagnostic::Report,
     disk::{DiskError, RecoveryMode},
     project::{Namespaces, ResourceType, resolve},
@@ -47,7 +46,7 @@ pub struct Args {
     apply: Vec<PathBuf>,
     /// Leaves out what does not interest you
     #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT")]
-    hide: Vec<What>,
+    hide: Vec<Category>,
     /// Starts no operator, for one that runs in a debugger: prints the environment that yours needs
     #[arg(long, conflicts_with_all = ["bin", "release", "arguments"])]
     no_operator: bool,
@@ -64,13 +63,13 @@ pub struct Args {
     arguments: Vec<OsString>,
 }
 
-/// How many lines of a log that is hidden are shown when the operator ends by itself.
+/// How many lines of a hidden log are shown when the operator exits by itself.
 const LAST_WORDS: usize = 10;
 
-/// What a session shows.
+/// Category a session shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum What {
-    /// What the operator asks, and what it is answered
+enum Category {
+    /// Category the operator asks, and what it is answered
     Requests,
     /// Objects that come, change and go
     Objects,
@@ -90,11 +89,11 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         return Err(DiskError::Missing(path.display().to_string()).into());
     }
     let open = Open::at(&args.project, RecoveryMode::Refuse, terminal)?;
-    let found = of(&open, terminal)?;
+    let project = to_project(&open, terminal)?;
     terminal.progress_ends();
     // other commands are to work beside the session
     drop(open);
-    let place = Place {
+    let options = Options {
         cluster: args.cluster,
         samples: !args.no_samples,
         apply: args.apply,
@@ -107,36 +106,36 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let read = move || {
         let terminal = Terminal::default();
         let open = Open::at(&at, RecoveryMode::Refuse, &terminal);
-        open.and_then(|open| of(&open, &terminal))
+        open.and_then(|open| to_project(&open, &terminal))
             .map_err(|failure| {
-                let told = |report: &Report| match &report.place {
+                let line = |report: &Report| match &report.place {
                     Some(place) => format!("{}:{}: {}", place.path, place.line, report.message),
                     None => report.message.clone(),
                 };
-                let told: Vec<String> = failure.reports.iter().map(told).collect();
-                told.join("; ")
+                let lines: Vec<String> = failure.reports.iter().map(line).collect();
+                lines.join("; ")
             })
     };
     let mut helped = BTreeSet::new();
     let mut hidden = vec![];
     let mut screen = Screen::new();
-    let ended = dev::run(found, &place, read, |at, happening| {
-        let lines = happened::lines(at, &happening);
-        if args.hide.iter().any(|what| what.has(&happening)) {
-            if matches!(happening, Happening::Logged { .. }) {
+    let ended = dev::run(project, &options, read, |at, event| {
+        let lines = dev_log::lines(at, &event);
+        if args.hide.iter().any(|category| category.contains(&event)) {
+            if matches!(event, DevEvent::Log { .. }) {
                 hidden.extend(lines);
                 let old = hidden.len().saturating_sub(LAST_WORDS);
                 hidden.drain(..old);
             }
             return;
         }
-        if matches!(happening, Happening::Ended(_)) {
+        if matches!(event, DevEvent::Exited(_)) {
             hidden.drain(..).for_each(|line| screen.show(line));
         }
         for line in lines {
             screen.show(line);
         }
-        if let Some(help) = happened::help(&happening).filter(|help| helped.insert(help.clone())) {
+        if let Some(help) = dev_log::help(&event).filter(|help| helped.insert(help.clone())) {
             screen.show(help);
         }
     });
@@ -145,21 +144,21 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     Ok(Exit::Clean)
 }
 
-/// Shows lines from a thread of its own: a terminal that stands still, or a pipe that nobody reads, is not to hold up the session.
+/// Prints lines from a separate thread, so that a paused terminal or a pipe that nobody reads does not block the session.
 struct Screen {
     lines: SyncSender<String>,
     shown: Receiver<()>,
-    left_out: usize,
+    dropped: usize,
 }
 
 impl Screen {
     /// How many lines may wait to be shown.
-    const MOST: usize = 10_000;
+    const CAPACITY: usize = 10_000;
     /// How long the last of them may take.
     const PATIENCE: Duration = Duration::from_secs(1);
 
     fn new() -> Self {
-        let (lines, waiting) = sync_channel::<String>(Self::MOST);
+        let (lines, waiting) = sync_channel::<String>(Self::CAPACITY);
         let (done, shown) = sync_channel(1);
         std::thread::spawn(move || {
             let terminal = Terminal::default();
@@ -170,24 +169,24 @@ impl Screen {
         Self {
             lines,
             shown,
-            left_out: 0,
+            dropped: 0,
         }
     }
 
     fn show(&mut self, line: String) {
-        if self.left_out > 0 {
+        if self.dropped > 0 {
             let gap = format!(
                 "{} lines were dropped, because nothing read them",
-                self.left_out
+                self.dropped
             );
             if self.lines.try_send(gap).is_err() {
-                self.left_out += 1;
+                self.dropped += 1;
                 return;
             }
-            self.left_out = 0;
+            self.dropped = 0;
         }
         if self.lines.try_send(line).is_err() {
-            self.left_out += 1;
+            self.dropped += 1;
         }
     }
 
@@ -198,23 +197,23 @@ impl Screen {
     }
 }
 
-impl What {
-    fn has(self, happening: &Happening) -> bool {
+impl Category {
+    fn contains(self, event: &DevEvent) -> bool {
         let is_condition = |change: &dev::Change| matches!(change, dev::Change::Condition { .. });
-        match happening {
-            Happening::Asked { .. } => self == Self::Requests,
-            Happening::Object { change, .. } if is_condition(change) => self == Self::Conditions,
-            Happening::Object { .. } => self == Self::Objects,
-            Happening::Event { .. } => self == Self::Events,
-            Happening::Reconciled { .. } => self == Self::Reconciles,
-            Happening::Logged { .. } => self == Self::Logs,
+        match event {
+            DevEvent::Request { .. } => self == Self::Requests,
+            DevEvent::Object { change, .. } if is_condition(change) => self == Self::Conditions,
+            DevEvent::Object { .. } => self == Self::Objects,
+            DevEvent::Event { .. } => self == Self::Events,
+            DevEvent::Reconciled { .. } => self == Self::Reconciles,
+            DevEvent::Log { .. } => self == Self::Logs,
             _ => false,
         }
     }
 }
 
-/// What the session needs of the project.
-fn of(open: &Open, terminal: &Terminal) -> Result<Project, Failure> {
+/// Category the session needs of the project.
+fn to_project(open: &Open, terminal: &Terminal) -> Result<Project, Failure> {
     let state = &open.state.state;
     if !state.kinds.iter().any(|kind| kind.has_controller()) {
         return Err(KindError::NoController(state.name.clone()).into());

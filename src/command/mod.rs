@@ -3,11 +3,11 @@
 mod add_crd;
 mod completions;
 mod dev;
+mod dev_log;
 mod evolve;
 mod explain;
 mod failure;
 mod gen_manifests;
-mod happened;
 mod init;
 mod inspect;
 mod kinds;

@@ -2,17 +2,17 @@
 
 use serde_json::Value;
 
-use super::happening::{Change, Happening};
+use super::event::{Change, DevEvent};
 
 /// How many changed fields of an object are named.
 const SHOWN: usize = 4;
 
-/// What is to be told of an object that is not as before.
-pub fn told(before: Option<&Value>, after: &Value, is_event: bool) -> Vec<Happening> {
+/// The events of an object that changed; `is_event` if it is a Kubernetes event.
+pub fn events_of(before: Option<&Value>, after: &Value, is_event: bool) -> Vec<DevEvent> {
     if is_event {
         return event(before, after).into_iter().collect();
     }
-    let object = |change| Happening::Object {
+    let object = |change| DevEvent::Object {
         object: named(after),
         change,
     };
@@ -38,7 +38,7 @@ fn place(kind: &str, namespace: &str, name: &str) -> String {
 }
 
 /// An event, or one more of what it tells.
-fn event(before: Option<&Value>, after: &Value) -> Option<Happening> {
+fn event(before: Option<&Value>, after: &Value) -> Option<DevEvent> {
     let count = |event: &Value| {
         event["series"]["count"]
             .as_i64()
@@ -51,7 +51,7 @@ fn event(before: Option<&Value>, after: &Value) -> Option<Happening> {
     let about = &after["involvedObject"];
     let times = count(after).filter(|count| *count > 1);
     let times = times.map_or_else(String::new, |count| format!(" (x{count})"));
-    Some(Happening::Event {
+    Some(DevEvent::Event {
         object: place(
             &text(&about["kind"]),
             &text(&about["namespace"]),

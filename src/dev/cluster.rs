@@ -28,7 +28,7 @@ use tower::service_fn;
 
 use super::{
     DevError, FIXTURES, SAMPLES,
-    happening::{Happening, Tell},
+    event::{DevEvent, EventSender},
     process::Settings,
     requests,
 };
@@ -59,14 +59,14 @@ impl Cluster {
         name: &str,
         namespace: Option<&str>,
         folder: &Path,
-        tell: &Tell,
+        events: &EventSender,
     ) -> Result<Self, DevError> {
         let server = ApiServer::new().with_workloads(Workloads::default());
         let account = format!("system:serviceaccount:{name}:{name}");
-        let (service, user, listener) = (server.clone(), account.clone(), tell.clone());
+        let (service, user, listener) = (server.clone(), account.clone(), events.clone());
         let service = service_fn(move |request: Request<_>| {
-            let (server, user, tell) = (service.clone(), user.clone(), listener.clone());
-            async move { requests::answer(server, request, &user, &tell).await }
+            let (server, user, events) = (service.clone(), user.clone(), listener.clone());
+            async move { requests::answer(server, request, &user, &events).await }
         });
         let serving = Serving::start(service).await?;
         let (admin, operator) = (
@@ -75,7 +75,7 @@ impl Cluster {
         );
         serving.write_kubeconfig(&admin)?;
         serving.write_kubeconfig_as(&account, &operator)?;
-        tell.tell(Happening::Serving {
+        events.send(DevEvent::Serving {
             url: serving.url(),
             context: None,
             kubeconfig: Some(admin),
@@ -96,7 +96,7 @@ impl Cluster {
     pub async fn current(
         namespace: Option<&str>,
         folder: &Path,
-        tell: &Tell,
+        events: &EventSender,
     ) -> Result<Self, DevError> {
         let failed = |error: &dyn std::fmt::Display| DevError::Kubeconfig(error.to_string());
         let kubeconfig = Kubeconfig::read().map_err(|error| failed(&error))?;
@@ -112,7 +112,7 @@ impl Cluster {
         if let Some(namespace) = namespace {
             namespace.clone_into(&mut config.default_namespace);
         }
-        tell.tell(Happening::Serving {
+        events.send(DevEvent::Serving {
             url: config
                 .cluster_url
                 .to_string()
@@ -145,7 +145,7 @@ impl Cluster {
     }
 
     /// Brings the objects of a file onto the cluster, definitions first; what is refused is told.
-    pub async fn apply(&self, shown: &str, path: &Path, tell: &Tell) {
+    pub async fn apply(&self, shown: &str, path: &Path, events: &EventSender) {
         let refused = match read(path) {
             Ok(objects) if Path::new(shown).starts_with(SAMPLES) && objects.len() != 1 => {
                 vec![format!(
@@ -157,20 +157,20 @@ impl Cluster {
             Err(why) => vec![why],
         };
         if refused.is_empty() {
-            tell.tell(Happening::Applied(shown.to_owned()));
+            events.send(DevEvent::Applied(shown.to_owned()));
         }
         for why in refused {
-            tell.tell(Happening::Refused(shown.to_owned(), why));
+            events.send(DevEvent::ApplyFailed(shown.to_owned(), why));
         }
     }
 
     /// Makes those namespaces that are not there.
-    pub async fn make_namespaces(&self, names: &[String], tell: &Tell) {
+    pub async fn make_namespaces(&self, names: &[String], events: &EventSender) {
         for name in names {
             let mut namespace = DynamicObject::new(name, &ApiResource::erase::<Namespace>(&()));
             namespace.metadata.name = Some(name.clone());
             if let Err(error) = self.apply_one(&namespace).await {
-                tell.tell(Happening::Refused(
+                events.send(DevEvent::ApplyFailed(
                     format!("the namespace {name}"),
                     words(&error),
                 ));

@@ -1,59 +1,59 @@
-//! The user of a session, who sees what happens and ends it.
+//! Shows the events of a session to the user, until the user ends it.
 
 use std::pin::Pin;
 
 use jiff::Zoned;
 use tokio::sync::mpsc::UnboundedReceiver;
 
-use super::{happening::Happening, loops::Loops};
+use super::{event::DevEvent, hot_loop::HotLoops};
 
-/// Who hears what happens, and may end the session.
+/// Receives the events of a session, and the signals that end it.
 pub struct Listener<F> {
-    told: UnboundedReceiver<(Zoned, Happening)>,
-    on: F,
-    loops: Loops,
+    events: UnboundedReceiver<(Zoned, DevEvent)>,
+    show: F,
+    hot_loops: HotLoops,
     end: Pin<Box<dyn Future<Output = ()>>>,
 }
 
-impl<F: FnMut(&Zoned, Happening)> Listener<F> {
-    /// It hears Ctrl-C from now on.
-    pub fn new(told: UnboundedReceiver<(Zoned, Happening)>, on: F) -> Self {
+impl<F: FnMut(&Zoned, DevEvent)> Listener<F> {
+    /// Handles Ctrl-C from now on.
+    pub fn new(events: UnboundedReceiver<(Zoned, DevEvent)>, show: F) -> Self {
         let end = Box::pin(end());
         Self {
-            told,
-            on,
-            loops: Loops::default(),
+            events,
+            show,
+            hot_loops: HotLoops::default(),
             end,
         }
     }
 
-    /// Does the work, and shows what happens meanwhile; `None` where the user ends the session before it is done.
-    pub async fn meanwhile<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
+    /// Awaits the work, and shows events until it is done. Returns `None` if the user ends the session first.
+    pub async fn run_until_interrupted<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
         let mut work = std::pin::pin!(work);
         loop {
             tokio::select! {
                 () = &mut self.end => return None,
                 done = &mut work => return Some(done),
-                Some((at, happening)) = self.told.recv() => self.hear(&at, happening),
+                Some((at, event)) = self.events.recv() => self.receive(&at, event),
             }
         }
     }
 
-    /// Shows what was told and not shown yet.
-    pub fn tell_rest(&mut self) {
-        while let Ok((at, happening)) = self.told.try_recv() {
-            self.hear(&at, happening);
+    /// Shows the events that were sent and not shown yet.
+    pub fn drain(&mut self) {
+        while let Ok((at, event)) = self.events.try_recv() {
+            self.receive(&at, event);
         }
     }
 
-    fn hear(&mut self, at: &Zoned, happening: Happening) {
-        for shown in self.loops.step(at.timestamp(), happening) {
-            (self.on)(at, shown);
+    fn receive(&mut self, at: &Zoned, event: DevEvent) {
+        for shown in self.hot_loops.filter(at.timestamp(), event) {
+            (self.show)(at, shown);
         }
     }
 }
 
-/// Ctrl-C, SIGTERM, or the terminal's end.
+/// Waits for Ctrl-C, SIGTERM or SIGHUP.
 async fn end() {
     #[cfg(unix)]
     {

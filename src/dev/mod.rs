@@ -1,7 +1,7 @@
-//! `cargo operator dev`: the project's operator on an API server, built anew as its code changes, and what happens meanwhile.
+//! `cargo operator dev`: runs the project's operator on an API server, and rebuilds it when its code changes.
 //!
-//! In: a [`Project`] and [`Where`](Place) it is to run. Out: [`Happening`]s in the order in which they are noticed, until the user ends it.
-//! A session reads the project and runs programs, but writes no file of the project.
+//! In: a [`Project`] and [`Options`]. Out: [`DevEvent`]s in the order in which they are observed, until the user ends the session. A session
+//! reads the project and runs programs, but writes no file of the project.
 
 #![allow(
     clippy::disallowed_methods,
@@ -12,11 +12,11 @@ mod build;
 mod changes;
 mod cluster;
 mod error;
+mod event;
 mod files;
 mod folder;
-mod happening;
+mod hot_loop;
 mod listener;
-mod loops;
 mod objects;
 mod process;
 mod requests;
@@ -29,5 +29,5 @@ const SAMPLES: &str = "manifests/samples";
 const FIXTURES: &str = "tests/fixtures";
 
 pub use error::DevError;
-pub use happening::{Change, Happening};
-pub use session::{Place, Project, run};
+pub use event::{Change, DevEvent};
+pub use session::{Options, Project, run};

@@ -11,8 +11,8 @@ use kube::{
 use serde_json::Value;
 
 use super::{
-    changes::{named, told},
-    happening::{Change, Happening, Tell},
+    changes::{events_of, named},
+    event::{Change, DevEvent, EventSender},
 };
 use crate::project::ResourceType;
 
@@ -26,7 +26,7 @@ pub enum Scope {
 }
 
 /// Follows a kind until the session ends.
-pub async fn follow(client: Client, resource: ResourceType, scope: Scope, tell: Tell) {
+pub async fn follow(client: Client, resource: ResourceType, scope: Scope, events: EventSender) {
     let is_core = resource.group.is_empty();
     let api_resource = ApiResource {
         api_version: match is_core {
@@ -54,18 +54,18 @@ pub async fn follow(client: Client, resource: ResourceType, scope: Scope, tell: 
         match event {
             Ok(event) => {
                 is_well = true;
-                known.step(event).into_iter().for_each(|it| tell.tell(it));
+                known.step(event).into_iter().for_each(|it| events.send(it));
             }
             // it lists again, as after a change of a CRD
             Err(watcher::Error::WatchError(status)) if status.code == 410 => {}
             Err(error) => {
                 if std::mem::replace(&mut is_well, false) {
                     let kind = known.resource.kind.clone();
-                    tell.tell(Happening::Unseen(kind, error.to_string()));
+                    events.send(DevEvent::WatchFailed(kind, error.to_string()));
                 }
             }
         }
-        if tell.is_closed() {
+        if events.is_closed() {
             return;
         }
     }
@@ -83,7 +83,7 @@ struct Known {
 
 impl Known {
     /// What is to be told of an event.
-    fn step(&mut self, event: watcher::Event<DynamicObject>) -> Vec<Happening> {
+    fn step(&mut self, event: watcher::Event<DynamicObject>) -> Vec<DevEvent> {
         let is_event = self.resource.group.is_empty() && self.resource.kind == "Event";
         let is_listed = matches!(event, watcher::Event::InitApply(_));
         let mut gone = vec![];
@@ -111,15 +111,15 @@ impl Known {
                 let before = before.or_else(|| self.objects.remove(&path));
                 let is_old = self.is_first && is_listed && matches!(self.scope, Scope::Of(_));
                 let is_made = before.is_none() && is_of_each_namespace(&after);
-                let told = match is_old || is_made {
+                let events = match is_old || is_made {
                     true => vec![],
-                    false => told(before.as_ref(), &after, is_event),
+                    false => events_of(before.as_ref(), &after, is_event),
                 };
                 self.objects.insert(path, after);
-                return told;
+                return events;
             }
         }
-        let deleted = |object: Value| Happening::Object {
+        let deleted = |object: Value| DevEvent::Object {
             object: named(&object),
             change: Change::Deleted,
         };
@@ -220,12 +220,12 @@ mod tests {
         }
     }
 
-    fn lines(happenings: Vec<Happening>) -> Vec<String> {
-        let line = |happening| match happening {
-            Happening::Object { object, change } => format!("{object} {change:?}"),
+    fn lines(events: Vec<DevEvent>) -> Vec<String> {
+        let line = |event| match event {
+            DevEvent::Object { object, change } => format!("{object} {change:?}"),
             other => format!("{other:?}"),
         };
-        happenings.into_iter().map(line).collect()
+        events.into_iter().map(line).collect()
     }
 
     /// An object of a list, which does not say its kind.

@@ -20,7 +20,7 @@ use tokio::{
 
 use super::{
     DevError,
-    happening::{Happening, Tell},
+    event::{DevEvent, EventSender},
 };
 
 /// How long a process may take to end what it is at.
@@ -97,7 +97,7 @@ impl Operator {
         arguments: &[OsString],
         settings: &Settings,
         root: &Path,
-        tell: &Tell,
+        events: &EventSender,
     ) -> Result<Self, DevError> {
         let mut command = Command::new(program);
         command
@@ -129,13 +129,13 @@ impl Operator {
             source,
         })?;
         // it has ended already where there is no number
-        tell.tell(Happening::Started(child.id().unwrap_or_default()));
+        events.send(DevEvent::Started(child.id().unwrap_or_default()));
         let mut readers = vec![];
         if let Some(output) = child.stdout.take() {
-            readers.push(tokio::spawn(read(output, tell.clone())));
+            readers.push(tokio::spawn(read(output, events.clone())));
         }
         if let Some(output) = child.stderr.take() {
-            readers.push(tokio::spawn(read(output, tell.clone())));
+            readers.push(tokio::spawn(read(output, events.clone())));
         }
         Ok(Self {
             readers,
@@ -211,23 +211,23 @@ fn kill_rest(group: Option<Pid>) {
     }
 }
 
-async fn read(output: impl AsyncRead + Unpin, tell: Tell) {
+async fn read(output: impl AsyncRead + Unpin, events: EventSender) {
     let mut lines = BufReader::new(output).split(b'\n');
     while let Ok(Some(line)) = lines.next_segment().await {
         let line = String::from_utf8_lossy(&line);
-        tell.tell(told(line.trim_end_matches('\r')));
+        events.send(parse_log_line(line.trim_end_matches('\r')));
     }
 }
 
 /// A line of the operator's output, which is JSON where the runtime's settings are as the session wants them.
-fn told(line: &str) -> Happening {
+fn parse_log_line(line: &str) -> DevEvent {
     let parsed: Option<Value> = line
         .starts_with('{')
         .then(|| serde_json::from_str(line).ok())
         .flatten();
     let parsed = parsed.filter(|parsed| parsed["level"].is_string());
     let Some(Value::Object(mut fields)) = parsed else {
-        return Happening::Logged {
+        return DevEvent::Log {
             level: String::new(),
             object: String::new(),
             text: line.to_owned(),
@@ -254,12 +254,12 @@ fn told(line: &str) -> Happening {
         .is_some_and(|it| it.starts_with("operator_runtime"));
     if is_runtime && text == "reconciled" {
         let took = rounded(&word(&fields.shift_remove("took").unwrap_or_default()));
-        return Happening::Reconciled { object, took };
+        return DevEvent::Reconciled { object, took };
     }
     let fields = fields
         .iter()
         .map(|(name, value)| format!(" {name}={}", word(value)));
-    Happening::Logged {
+    DevEvent::Log {
         level: word(&level),
         object,
         text: match text {
@@ -285,21 +285,21 @@ mod tests {
     #[test]
     fn a_line_of_the_runtimes_log_is_read() {
         let line = r#"{"timestamp":"2026-01-01T00:00:00Z","level":"DEBUG","took":"11.530207ms","message":"reconciled","target":"operator_runtime::turn","span":{"kind":"Widget.example.com","object":"default/a","name":"reconcile"}}"#;
-        let Happening::Reconciled { object, took } = told(line) else {
-            panic!("{:?}", told(line));
+        let DevEvent::Reconciled { object, took } = parse_log_line(line) else {
+            panic!("{:?}", parse_log_line(line));
         };
         assert_eq!(
             (object.as_str(), took.as_str()),
             ("Widget default/a", "11.5 ms")
         );
         let line = r#"{"timestamp":"2026-01-01T00:00:00Z","level":"WARN","message":"no such thing","retry_in":"1s","target":"operator_runtime::turn","span":{"kind":"Widget.example.com","object":"a"}}"#;
-        let Happening::Logged {
+        let DevEvent::Log {
             level,
             object,
             text,
-        } = told(line)
+        } = parse_log_line(line)
         else {
-            panic!("{:?}", told(line));
+            panic!("{:?}", parse_log_line(line));
         };
         assert_eq!((level.as_str(), object.as_str()), ("WARN", "Widget a"));
         assert_eq!(text, "no such thing retry_in=1s");
@@ -308,8 +308,8 @@ mod tests {
     #[test]
     fn what_is_no_log_is_told_as_it_is() {
         for line in ["hello", "{", r#"{"a": 1}"#, ""] {
-            let Happening::Logged { level, text, .. } = told(line) else {
-                panic!("{:?}", told(line));
+            let DevEvent::Log { level, text, .. } = parse_log_line(line) else {
+                panic!("{:?}", parse_log_line(line));
             };
             assert_eq!((level.as_str(), text.as_str()), ("", line));
         }

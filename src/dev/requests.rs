@@ -7,14 +7,14 @@ use http_body_util::{BodyExt, Full};
 use operator_testing::{ApiServer, Body};
 use tower::ServiceExt;
 
-use super::happening::{Happening, Tell};
+use super::event::{DevEvent, EventSender};
 
 /// Answers a request, and tells it if it is of that user.
 pub async fn answer<B>(
     server: ApiServer,
     request: Request<B>,
     user: &str,
-    tell: &Tell,
+    events: &EventSender,
 ) -> Result<Response<Body>, Infallible>
 where
     B: http_body_util::BodyExt + Send + 'static,
@@ -37,7 +37,7 @@ where
             (Response::from_parts(parts, body), Some(refusal))
         }
     };
-    tell.tell(Happening::Asked {
+    events.send(DevEvent::Request {
         request: asked,
         refusal,
     });

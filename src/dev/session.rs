@@ -1,4 +1,4 @@
-//! The session itself: what is begun, followed, built anew and ended.
+//! The session: starts, watches, rebuilds and stops the parts.
 
 use std::{
     collections::BTreeSet,
@@ -14,9 +14,9 @@ use super::{
     DevError, FIXTURES, SAMPLES,
     build::{Build, Building, Built},
     cluster::{Cluster, manifests},
+    event::{DevEvent, EventSender},
     files::{Files, Part},
     folder::alone,
-    happening::{Happening, Tell},
     listener::Listener,
     objects::{Scope, follow},
     process::{Operator, Settings},
@@ -40,9 +40,9 @@ pub struct Project {
     pub is_stale: bool,
 }
 
-/// Where and how the operator is to run.
+/// Where and how the operator runs.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct Options {
     /// On the user's cluster, not in memory.
     pub cluster: bool,
     /// Whether the samples of the project are applied.
@@ -62,9 +62,9 @@ pub struct Place {
 /// `read` reads the project anew when its state or specs have changed, or says what is wrong with them.
 pub fn run<R>(
     project: Project,
-    place: &Place,
+    options: &Options,
     read: R,
-    on: impl FnMut(&Zoned, Happening),
+    show: impl FnMut(&Zoned, DevEvent),
 ) -> Result<(), DevError>
 where
     R: Fn() -> Result<Project, String> + Clone + Send + 'static,
@@ -72,7 +72,7 @@ where
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .enable_all()
         .build()?;
-    let ended = runtime.block_on(Session::run(project, place, read, on));
+    let ended = runtime.block_on(Session::run(project, options, read, show));
     // reading the project anew may wait for another command
     runtime.shutdown_background();
     ended
@@ -80,13 +80,13 @@ where
 
 struct Session<'a> {
     project: Project,
-    place: &'a Place,
+    options: &'a Options,
     build: Build,
     files: Files,
     cluster: Cluster,
     folder: PathBuf,
     followed: Vec<(ResourceType, AbortHandle)>,
-    tell: Tell,
+    events: EventSender,
     building: Option<Building>,
     /// Whether cargo has made the operator at least once.
     is_built: bool,
@@ -103,49 +103,52 @@ enum Next {
 impl<'a> Session<'a> {
     async fn run<R>(
         project: Project,
-        place: &'a Place,
+        options: &'a Options,
         read: R,
-        on: impl FnMut(&Zoned, Happening),
+        show: impl FnMut(&Zoned, DevEvent),
     ) -> Result<(), DevError>
     where
         R: Fn() -> Result<Project, String> + Clone + Send + 'static,
     {
-        let (tell, told) = Tell::new();
-        let mut listener = Listener::new(told, on);
-        let build = Build::of(&project.root, place.binary.as_deref(), place.release)?;
+        let (events, receiver) = EventSender::new();
+        let mut listener = Listener::new(receiver, show);
+        let build = Build::of(&project.root, options.binary.as_deref(), options.release)?;
         let folder = build.target.join("cargo-operator").join(&project.name);
         let _alone = alone(&folder)?;
         let files = Files::watch(&project.root, &build)?;
         let namespace = project.namespaces.first().map(String::as_str);
-        let cluster = match place.cluster {
-            true => Cluster::current(namespace, &folder, &tell).await,
-            false => Cluster::in_memory(&project.name, namespace, &folder, &tell).await,
+        let cluster = match options.cluster {
+            true => Cluster::current(namespace, &folder, &events).await,
+            false => Cluster::in_memory(&project.name, namespace, &folder, &events).await,
         };
         // which cluster it is, is to be seen also where it does not answer
-        listener.tell_rest();
+        listener.drain();
         let mut session = Session {
             project,
-            place,
+            options,
             build,
             files,
             cluster: cluster?,
             folder,
             followed: vec![],
-            tell,
+            events,
             building: None,
             is_built: false,
             operator: None,
         };
-        let mut is_on = listener.meanwhile(session.begin()).await.is_some();
+        let mut is_on = listener
+            .run_until_interrupted(session.begin())
+            .await
+            .is_some();
         while is_on {
             let next = next(
                 &mut session.building,
                 &mut session.operator,
                 &mut session.files,
             );
-            is_on = match listener.meanwhile(next).await {
+            is_on = match listener.run_until_interrupted(next).await {
                 Some(next) => listener
-                    .meanwhile(session.react(next, &read))
+                    .run_until_interrupted(session.react(next, &read))
                     .await
                     .is_some(),
                 None => false,
@@ -158,14 +161,15 @@ impl<'a> Session<'a> {
             operator.stop().await;
         }
         session.cluster.shutdown().await;
-        listener.tell_rest();
+        listener.drain();
         Ok(())
     }
 
     /// Brings onto the cluster what the operator needs, and its samples, whose creation is to be seen; and builds.
     async fn begin(&mut self) {
         if !self.cluster.is_own && self.cluster.has_deployed(&self.project.name).await {
-            self.tell.tell(Happening::Rival(self.project.name.clone()));
+            self.events
+                .send(DevEvent::AlreadyDeployed(self.project.name.clone()));
         }
         for spec in &self.project.specs {
             self.apply(spec, &self.project.root.join(spec)).await;
@@ -180,7 +184,7 @@ impl<'a> Session<'a> {
                 self.apply_of_project(&path).await;
             }
         }
-        for path in &self.place.apply {
+        for path in &self.options.apply {
             let paths = if path.is_dir() {
                 manifests(path)
             } else {
@@ -190,7 +194,7 @@ impl<'a> Session<'a> {
                 self.apply(&path.display().to_string(), &path).await;
             }
         }
-        if self.place.samples {
+        if self.options.samples {
             // what samples refer to comes first
             for path in manifests(&root.join(FIXTURES)) {
                 self.apply_of_project(&path).await;
@@ -200,9 +204,9 @@ impl<'a> Session<'a> {
             }
         }
         if self.project.is_stale {
-            self.tell.tell(Happening::Stale);
+            self.events.send(DevEvent::Stale);
         }
-        match self.place.no_operator {
+        match self.options.no_operator {
             true => self.leave_to_user(),
             false => self.start_build().await,
         }
@@ -227,11 +231,11 @@ impl<'a> Session<'a> {
             .map(|(name, value)| format!("{name}={value}\n"));
         if let Err(error) = std::fs::write(&file, lines.collect::<String>()) {
             let why = format!("{}: {error}", file.display());
-            self.tell.tell(Happening::Wrong(why));
+            self.events.send(DevEvent::Invalid(why));
         }
         let is_set = |name: &&'static str| std::env::var_os(name).is_some();
         let unset = settings.unset.into_iter().filter(is_set).collect();
-        self.tell.tell(Happening::Unstarted {
+        self.events.send(DevEvent::StartManually {
             environment,
             file,
             unset,
@@ -267,8 +271,8 @@ impl<'a> Session<'a> {
         });
         for kind in kinds {
             if !self.followed.iter().any(|(known, _)| *known == kind) {
-                let (client, tell) = (self.cluster.client.clone(), self.tell.clone());
-                let follower = tokio::spawn(follow(client, kind.clone(), scope.clone(), tell));
+                let (client, events) = (self.cluster.client.clone(), self.events.clone());
+                let follower = tokio::spawn(follow(client, kind.clone(), scope.clone(), events));
                 self.followed.push((kind, follower.abort_handle()));
             }
         }
@@ -276,7 +280,7 @@ impl<'a> Session<'a> {
 
     async fn make_namespaces(&self) {
         let names = &self.project.namespaces;
-        self.cluster.make_namespaces(names, &self.tell).await;
+        self.cluster.make_namespaces(names, &self.events).await;
     }
 
     async fn apply_of_project(&self, path: &Path) {
@@ -286,7 +290,7 @@ impl<'a> Session<'a> {
     }
 
     async fn apply(&self, shown: &str, path: &Path) {
-        self.cluster.apply(shown, path, &self.tell).await;
+        self.cluster.apply(shown, path, &self.events).await;
     }
 
     async fn react<R>(&mut self, next: Next, read: &R)
@@ -295,8 +299,8 @@ impl<'a> Session<'a> {
     {
         match next {
             Next::Built(Ok(built)) => self.restart(&built).await,
-            Next::Built(Err(why)) => self.tell.tell(Happening::NotBuilt(why)),
-            Next::Ended(how) => self.tell.tell(Happening::Ended(how)),
+            Next::Built(Err(why)) => self.events.send(DevEvent::BuildFailed(why)),
+            Next::Ended(how) => self.events.send(DevEvent::Exited(how)),
             Next::Changed(parts) => self.changed(parts, read).await,
         }
     }
@@ -317,13 +321,13 @@ impl<'a> Session<'a> {
                 Ok(Ok(project)) => {
                     self.project = project;
                     if self.project.is_stale {
-                        self.tell.tell(Happening::Stale);
+                        self.events.send(DevEvent::Stale);
                     }
                     if self.cluster.is_own {
                         self.make_namespaces().await;
                     }
                 }
-                Ok(Err(why)) => self.tell.tell(Happening::Wrong(why)),
+                Ok(Err(why)) => self.events.send(DevEvent::Invalid(why)),
                 // the session is at its end
                 Err(_) => {}
             }
@@ -339,7 +343,7 @@ impl<'a> Session<'a> {
         }
         // once their definitions are there
         self.follow();
-        if self.place.no_operator {
+        if self.options.no_operator {
             return;
         }
         if parts.contains(&Part::Manifest) {
@@ -352,14 +356,14 @@ impl<'a> Session<'a> {
 
     /// Finds out anew what cargo is to build; what is wrong, cargo tells when it tries.
     async fn rebuild_from(&mut self) {
-        let (root, place) = (self.project.root.clone(), self.place);
-        let (binary, release) = (place.binary.clone(), place.release);
+        let (root, options) = (self.project.root.clone(), self.options);
+        let (binary, release) = (options.binary.clone(), options.release);
         let found =
             tokio::task::spawn_blocking(move || Build::of(&root, binary.as_deref(), release));
         if let Ok(Ok(build)) = found.await {
             self.build = build;
             if let Err(error) = self.files.follow(&self.build) {
-                self.tell.tell(Happening::Wrong(error.to_string()));
+                self.events.send(DevEvent::Invalid(error.to_string()));
             }
         }
     }
@@ -369,7 +373,7 @@ impl<'a> Session<'a> {
         let is_wanted = match path.split_once('/') {
             Some(("crds", _)) => self.project.specs.iter().any(|spec| spec == path),
             _ => {
-                self.place.samples
+                self.options.samples
                     || ![FIXTURES, SAMPLES]
                         .iter()
                         .any(|it| Path::new(path).starts_with(it))
@@ -383,30 +387,30 @@ impl<'a> Session<'a> {
         if let Some(building) = self.building.take() {
             building.stop().await;
         }
-        self.tell.tell(Happening::Building);
+        self.events.send(DevEvent::Building);
         match self.build.start(!self.is_built) {
             Ok(building) => self.building = Some(building),
-            Err(error) => self.tell.tell(Happening::NotBuilt(error.to_string())),
+            Err(error) => self.events.send(DevEvent::BuildFailed(error.to_string())),
         }
     }
 
-    /// Puts the new operator in the place of the old one.
+    /// Replaces the running operator by the new build.
     async fn restart(&mut self, built: &Built) {
         self.is_built = true;
-        let (arguments, settings) = (&self.place.arguments, self.settings());
+        let (arguments, settings) = (&self.options.arguments, self.settings());
         let runs = self.operator.as_ref();
         if runs.is_some_and(|operator| operator.is_of(&built.program, &settings)) {
-            self.tell.tell(Happening::Unchanged);
+            self.events.send(DevEvent::Unchanged);
             return;
         }
-        self.tell.tell(Happening::Built(built.took));
+        self.events.send(DevEvent::Built(built.took));
         if let Some(operator) = self.operator.take() {
             operator.stop().await;
         }
         let root = &self.project.root;
-        match Operator::start(&built.program, arguments, &settings, root, &self.tell) {
+        match Operator::start(&built.program, arguments, &settings, root, &self.events) {
             Ok(operator) => self.operator = Some(operator),
-            Err(error) => self.tell.tell(Happening::Ended(error.to_string())),
+            Err(error) => self.events.send(DevEvent::Exited(error.to_string())),
         }
     }
 }

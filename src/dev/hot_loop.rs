@@ -1,51 +1,51 @@
-//! Hot loops: what comes again and again is one line now and then, and not a flood.
+//! Detects hot loops, and replaces their repeated events by a line from time to time.
 //!
-//! In: what happens, and when. Out: what is to be shown. No clock, no io.
+//! In: events with their times. Out: the events to show. No clock, no I/O.
 
 use std::collections::{HashMap, VecDeque};
 
 use jiff::{SignedDuration, Timestamp};
 
-use super::happening::{Change, Happening};
+use super::event::{Change, DevEvent};
 
-/// So many of one thing within [`WINDOW`] are a loop.
+/// So many equal events within [`WINDOW`] are a loop.
 const MANY: usize = 12;
 const WINDOW: SignedDuration = SignedDuration::from_secs(3);
 
-/// The time between two lines about a loop, and before the first one, when the requests that repeat are known.
+/// The time between two lines about a loop; and before the first line, so that the repeated requests are known.
 const PERIOD: SignedDuration = SignedDuration::from_secs(10);
 const FIRST: SignedDuration = SignedDuration::from_secs(1);
 
 /// How many objects and requests a line names.
 const NAMED: usize = 3;
 
-/// What is the same in two happenings of a loop.
+/// What is equal in the events of a loop.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Thing {
+enum LoopKey {
     Reconciled(String),
     Asked(String),
     Other(String),
 }
 
-/// What happened of late.
+/// The recent events.
 #[derive(Default)]
-pub struct Loops {
-    recent: HashMap<Thing, VecDeque<Timestamp>>,
-    /// When the loops are to be told next, as long as there are some.
+pub struct HotLoops {
+    recent: HashMap<LoopKey, VecDeque<Timestamp>>,
+    /// When the hot_loop are to be reports next, as long as there are some.
     due: Option<Timestamp>,
 }
 
-impl Loops {
-    /// What is to be shown because of a happening.
-    pub fn step(&mut self, now: Timestamp, happening: Happening) -> Vec<Happening> {
-        let Some(thing) = thing(&happening) else {
-            return vec![happening];
+impl HotLoops {
+    /// Returns what to show for an event: the event itself, or nothing or a report if it is in a loop.
+    pub fn filter(&mut self, now: Timestamp, event: DevEvent) -> Vec<DevEvent> {
+        let Some(key) = key(&event) else {
+            return vec![event];
         };
-        let times = self.recent.entry(thing).or_default();
+        let times = self.recent.entry(key).or_default();
         times.push_back(now);
         forget(times, now);
         if times.len() < MANY {
-            return vec![happening];
+            return vec![event];
         }
         match self.due {
             None => {
@@ -55,28 +55,28 @@ impl Loops {
             Some(due) if now < due => vec![],
             Some(_) => {
                 self.due = Some(now + PERIOD);
-                self.told(now).into_iter().collect()
+                self.report(now).into_iter().collect()
             }
         }
     }
 
-    /// The loops; what is over is forgotten.
-    fn told(&mut self, now: Timestamp) -> Option<Happening> {
+    /// The hot_loop; what is over is forgotten.
+    fn reports(&mut self, now: Timestamp) -> Option<DevEvent> {
         self.recent.retain(|_, times| {
             forget(times, now);
             !times.is_empty()
         });
         let (mut objects, mut requests) = (vec![], vec![]);
-        for (thing, times) in &self.recent {
+        for (key, times) in &self.recent {
             let first = times.front().filter(|_| times.len() >= MANY);
             let Some(seconds) = first.map(|first| now.duration_since(*first).as_secs_f64()) else {
                 continue;
             };
             let rate = (times.len() as f64 / seconds.max(0.1)).round() as u32;
-            match thing {
-                Thing::Reconciled(object) => objects.push((object.clone(), rate)),
-                Thing::Asked(request) => requests.push((request.clone(), rate)),
-                Thing::Other(_) => {}
+            match key {
+                LoopKey::Reconciled(object) => objects.push((object.clone(), rate)),
+                LoopKey::Asked(request) => requests.push((request.clone(), rate)),
+                LoopKey::Other(_) => {}
             }
         }
         if objects.is_empty() && requests.is_empty() {
@@ -86,7 +86,7 @@ impl Loops {
             of.sort_by(|(a, fewer), (b, more)| more.cmp(fewer).then_with(|| a.cmp(b)));
             of.truncate(NAMED);
         }
-        Some(Happening::Loop { objects, requests })
+        Some(DevEvent::HotLoop { objects, requests })
     }
 }
 
@@ -99,28 +99,28 @@ fn forget(times: &mut VecDeque<Timestamp>, now: Timestamp) {
     }
 }
 
-/// What may come in a loop; what a person does, or waits for, does not.
-fn thing(happening: &Happening) -> Option<Thing> {
+/// The key of an event that can repeat in a loop; `None` for what the user does or waits for.
+fn key(event: &DevEvent) -> Option<LoopKey> {
     let without_numbers = |text: &str| text.replace(|c: char| c.is_ascii_digit(), "");
-    Some(match happening {
-        Happening::Reconciled { object, .. } => Thing::Reconciled(object.clone()),
-        Happening::Asked { request, .. } => Thing::Asked(format!("{request} {}", request.code)),
-        Happening::Object { object, change } => match change {
-            Change::Fields(_) => Thing::Other(format!("fields of {object}")),
-            Change::Condition { kind, .. } => Thing::Other(format!("{kind} of {object}")),
+    Some(match event {
+        DevEvent::Reconciled { object, .. } => LoopKey::Reconciled(object.clone()),
+        DevEvent::Request { request, .. } => LoopKey::Asked(format!("{request} {}", request.code)),
+        DevEvent::Object { object, change } => match change {
+            Change::Fields(_) => LoopKey::Other(format!("fields of {object}")),
+            Change::Condition { kind, .. } => LoopKey::Other(format!("{kind} of {object}")),
             Change::Created | Change::Deleting(_) | Change::Deleted => {
-                Thing::Other(format!("life of {object}"))
+                LoopKey::Other(format!("life of {object}"))
             }
         },
-        Happening::Event { object, text, .. } => {
-            Thing::Other(format!("event {object} {}", without_numbers(text)))
+        DevEvent::Event { object, text, .. } => {
+            LoopKey::Other(format!("event {object} {}", without_numbers(text)))
         }
-        Happening::Logged {
+        DevEvent::Log {
             level,
             object,
             text,
         } if !level.is_empty() => {
-            Thing::Other(format!("log {level} {object} {}", without_numbers(text)))
+            LoopKey::Other(format!("log {level} {object} {}", without_numbers(text)))
         }
         _ => return None,
     })
@@ -134,47 +134,47 @@ mod tests {
         Timestamp::from_millisecond(1_700_000_000_000 + milliseconds).unwrap()
     }
 
-    fn reconciled(object: &str) -> Happening {
-        Happening::Reconciled {
+    fn reconciled(object: &str) -> DevEvent {
+        DevEvent::Reconciled {
             object: object.into(),
             took: "1 ms".into(),
         }
     }
 
-    fn changed(object: &str) -> Happening {
-        Happening::Object {
+    fn changed(object: &str) -> DevEvent {
+        DevEvent::Object {
             object: object.into(),
             change: Change::Fields(vec!["status.time 1 → 2".into()]),
         }
     }
 
     #[test]
-    fn a_hot_loop_is_a_line_now_and_then_that_names_the_object_and_how_often() {
-        let mut loops = Loops::default();
+    fn a_hot_loop_is_reported_every_ten_seconds_with_the_object_and_its_rate() {
+        let mut loops = HotLoops::default();
         let mut shown = vec![];
         // 100 a second, for 20 seconds
         for step in 0..2000 {
-            for happening in [reconciled("Widget default/a"), changed("Widget default/a")] {
-                shown.extend(loops.step(at(step * 10), happening));
+            for event in [reconciled("Widget default/a"), changed("Widget default/a")] {
+                shown.extend(loops.filter(at(step * 10), event));
             }
         }
-        let (told, lines): (Vec<_>, Vec<_>) = shown
+        let (reports, lines): (Vec<_>, Vec<_>) = shown
             .into_iter()
-            .partition(|it| matches!(it, Happening::Loop { .. }));
+            .partition(|it| matches!(it, DevEvent::HotLoop { .. }));
         assert_eq!(lines.len(), 2 * (MANY - 1));
-        assert_eq!(told.len(), 2, "at first, and 10 seconds later");
-        let Happening::Loop { objects, requests } = &told[1] else {
-            panic!("{told:?}");
+        assert_eq!(reports.len(), 2, "at first, and 10 seconds later");
+        let DevEvent::HotLoop { objects, requests } = &reports[1] else {
+            panic!("{reports:?}");
         };
         assert_eq!(objects[0].0, "Widget default/a");
         assert!((99..=101).contains(&objects[0].1), "{objects:?}");
-        assert!(objects.len() == 1 && requests.is_empty(), "{told:?}");
+        assert!(objects.len() == 1 && requests.is_empty(), "{reports:?}");
     }
 
     #[test]
-    fn what_ends_is_shown_again_and_many_objects_are_no_loop() {
-        let mut loops = Loops::default();
-        let mut shown = |time: i64, object: &str| loops.step(at(time), reconciled(object)).len();
+    fn an_ended_loop_is_shown_again_and_many_objects_are_not_a_loop() {
+        let mut loops = HotLoops::default();
+        let mut shown = |time: i64, object: &str| loops.filter(at(time), reconciled(object)).len();
         for number in 0..1000 {
             assert_eq!(shown(number, &format!("Widget default/{number}")), 1);
         }

@@ -1,13 +1,13 @@
-//! The words of a session: a line for each thing that happens, with the time, what it is, and about which object.
+//! The log of `dev`: a line for each event, with its time, what it is, and its object.
 
 use anstyle::{AnsiColor, Style};
 
-use crate::dev::{Change, Happening};
+use crate::dev::{Change, DevEvent};
 
-/// The lines of what happened at a time, with colours.
-pub fn lines(at: &jiff::Zoned, happening: &Happening) -> Vec<String> {
+/// The lines of an event, with colours.
+pub fn lines(at: &jiff::Zoned, event: &DevEvent) -> Vec<String> {
     let time = at.strftime("%H:%M:%S%.3f").to_string();
-    let (word, style, texts) = told(happening);
+    let (word, style, texts) = describe(event);
     let grey = AnsiColor::BrightBlack.on_default();
     let line = |text: String| {
         let text = plain(&text);
@@ -29,14 +29,14 @@ fn is_command(c: char) -> bool {
     c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// What helps with a request that was refused; it is to be told once.
-pub fn help(happening: &Happening) -> Option<String> {
-    let (request, refusal) = match happening {
-        Happening::Asked {
+/// What helps with a refused request or a hot loop; shown once.
+pub fn help(event: &DevEvent) -> Option<String> {
+    let (request, refusal) = match event {
+        DevEvent::Request {
             request,
             refusal: Some(refusal),
         } => (request, refusal),
-        Happening::Loop { .. } => {
+        DevEvent::HotLoop { .. } => {
             return Some(
                 "help: a reconciliation must not make a change that triggers the next one, such as a status with the current time, a list whose order varies, or a child with a random value"
                     .into(),
@@ -57,15 +57,15 @@ pub fn help(happening: &Happening) -> Option<String> {
     }
 }
 
-/// What a happening is, in a word, how it looks, and the rest.
-fn told(happening: &Happening) -> (&'static str, Style, Vec<String>) {
+/// The word for an event, the style of the word, and the texts of the lines.
+fn describe(event: &DevEvent) -> (&'static str, Style, Vec<String>) {
     let colour = |colour: AnsiColor| colour.on_default();
     let bold = Style::new().bold();
     let warned = colour(AnsiColor::Yellow).bold();
     let (good, bad) = (colour(AnsiColor::Green), colour(AnsiColor::Red).bold());
     let one = |text: String| vec![text];
-    match happening {
-        Happening::Serving {
+    match event {
+        DevEvent::Serving {
             url,
             context: Some(context),
             ..
@@ -76,7 +76,7 @@ fn told(happening: &Happening) -> (&'static str, Style, Vec<String>) {
                 "{url}, the context {context} of your kubeconfig, with your permissions"
             )),
         ),
-        Happening::Serving {
+        DevEvent::Serving {
             url, kubeconfig, ..
         } => {
             let mut texts = one(format!("an API server in memory, at {url}"));
@@ -84,13 +84,13 @@ fn told(happening: &Happening) -> (&'static str, Style, Vec<String>) {
             texts.extend(path.map(|path| format!("kubectl --kubeconfig {path} get events")));
             ("cluster", bold, texts)
         }
-        Happening::Building => ("build", bold, one("cargo build".into())),
-        Happening::Built(took) => (
+        DevEvent::Building => ("build", bold, one("cargo build".into())),
+        DevEvent::Built(took) => (
             "build",
             good,
             one(format!("done in {:.1} s", took.as_secs_f64())),
         ),
-        Happening::NotBuilt(why) => {
+        DevEvent::BuildFailed(why) => {
             let why = if why.is_empty() {
                 String::new()
             } else {
@@ -104,13 +104,13 @@ fn told(happening: &Happening) -> (&'static str, Style, Vec<String>) {
                 )),
             )
         }
-        Happening::Unchanged => (
+        DevEvent::Unchanged => (
             "build",
             bold,
             one("nothing has changed for the operator".into()),
         ),
-        Happening::Started(id) => ("operator", good, one(format!("started, process {id}"))),
-        Happening::Unstarted {
+        DevEvent::Started(id) => ("operator", good, one(format!("started, process {id}"))),
+        DevEvent::StartManually {
             environment,
             file,
             unset,
@@ -124,7 +124,7 @@ fn told(happening: &Happening) -> (&'static str, Style, Vec<String>) {
             texts.push(format!("which are in {} too", file.display()));
             ("operator", bold, texts)
         }
-        Happening::Loop { objects, requests } => {
+        DevEvent::HotLoop { objects, requests } => {
             let each = |(what, rate): &(String, u32)| format!("{what} ({rate}/s)");
             let all = |of: &[(String, u32)]| of.iter().map(each).collect::<Vec<_>>().join(", ");
             let mut text = match objects.as_slice() {
@@ -136,14 +136,14 @@ fn told(happening: &Happening) -> (&'static str, Style, Vec<String>) {
             }
             ("hot loop", warned, one(text + "; these lines are not shown"))
         }
-        Happening::Ended(how) => (
+        DevEvent::Exited(how) => (
             "operator",
             bad,
             one(format!("ended, {how}; the next build starts it again")),
         ),
-        Happening::Applied(path) => ("applied", bold, one(path.clone())),
-        Happening::Refused(path, why) => ("refused", bad, one(format!("{path}: {why}"))),
-        Happening::Stale => (
+        DevEvent::Applied(path) => ("applied", bold, one(path.clone())),
+        DevEvent::ApplyFailed(path, why) => ("refused", bad, one(format!("{path}: {why}"))),
+        DevEvent::Stale => (
             "stale",
             warned,
             one(
@@ -151,22 +151,22 @@ fn told(happening: &Happening) -> (&'static str, Style, Vec<String>) {
                     .into(),
             ),
         ),
-        Happening::Rival(name) => (
+        DevEvent::AlreadyDeployed(name) => (
             "cluster",
             warned,
             one(format!(
                 "the Deployment {name}/{name} is also there: two operators reconcile the same objects"
             )),
         ),
-        Happening::Wrong(why) => ("wrong", bad, one(why.clone())),
-        Happening::Unseen(kind, why) => (
+        DevEvent::Invalid(why) => ("wrong", bad, one(why.clone())),
+        DevEvent::WatchFailed(kind, why) => (
             "unseen",
             warned,
             one(format!(
                 "objects of kind {kind} can't be watched: {why}"
             )),
         ),
-        Happening::Asked { request, refusal } => {
+        DevEvent::Request { request, refusal } => {
             let text = match refusal {
                 Some(refusal) => format!("{request} {}: {refusal}", request.code),
                 None => format!("{request} {}", request.code),
@@ -178,8 +178,8 @@ fn told(happening: &Happening) -> (&'static str, Style, Vec<String>) {
             };
             ("request", style, one(text))
         }
-        Happening::Object { object, change } => changed(object, change),
-        Happening::Event { object, kind, text } => {
+        DevEvent::Object { object, change } => changed(object, change),
+        DevEvent::Event { object, kind, text } => {
             let style = if kind == "Normal" {
                 colour(AnsiColor::Cyan)
             } else {
@@ -187,10 +187,10 @@ fn told(happening: &Happening) -> (&'static str, Style, Vec<String>) {
             };
             ("event", style, one(format!("{object} {kind} {text}")))
         }
-        Happening::Reconciled { object, took } => {
+        DevEvent::Reconciled { object, took } => {
             ("reconcile", good, one(format!("{object} in {took}")))
         }
-        Happening::Logged {
+        DevEvent::Log {
             level,
             object,
             text,
