@@ -1,13 +1,12 @@
 //! `add-crd`: more kinds for a project, or new specs for those that it has.
 
 use super::{
-    Exit,
+    Exit, affected,
     evolve::{Allow, Evolution},
     failure::Failure,
     kinds::{self, Chosen},
     open::{Open, Where},
     resolve::Resolve,
-    touch,
     view::{Cure, Outcome, View},
 };
 use crate::terminal::Terminal;
@@ -47,7 +46,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let evolution = Evolution::of(&open, &plan, args.allow);
     reports.extend(evolution.warnings());
     if !args.view.is_check() {
-        reports.extend(touch::reports(&open, &plan, &evolution, terminal)?);
+        reports.extend(affected::reports(&open, &plan, &evolution, terminal)?);
     }
     let outcome = Outcome {
         standing,

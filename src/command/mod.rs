@@ -1,6 +1,7 @@
 //! The commands: one file each, of arguments and `exec`. They compute a plan and hand it to `view`, which shows or applies it.
 
 mod add_crd;
+mod affected;
 mod completions;
 mod dev;
 mod dev_log;
@@ -11,7 +12,6 @@ mod gen_manifests;
 mod init;
 mod inspect;
 mod kinds;
-mod left;
 mod lines;
 mod open;
 mod pending;
@@ -23,8 +23,8 @@ mod resolve;
 mod retype;
 mod rules;
 mod sample;
+mod stale_paths;
 mod starter;
-mod touch;
 mod types;
 mod view;
 

@@ -1,13 +1,12 @@
 //! `regenerate`: everything that the state and the specs imply.
 
 use super::{
-    Exit,
+    Exit, affected,
     evolve::{Allow, Evolution},
     failure::Failure,
     open::{Entered, Open, Where, own_source},
     pending,
     resolve::Resolve,
-    touch,
     view::{Cure, Outcome, View},
 };
 use crate::{plan::Resolution, terminal::Terminal};
@@ -42,7 +41,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let evolution = Evolution::of(&open, &plan, args.allow);
     reports.extend(evolution.warnings());
     if !args.view.is_check() {
-        reports.extend(touch::reports(&open, &plan, &evolution, terminal)?);
+        reports.extend(affected::reports(&open, &plan, &evolution, terminal)?);
     }
     let pending = pending::reports(&open, &plan)?;
     let outcome = Outcome {

@@ -1,12 +1,11 @@
 //! `remove`: a kind leaves the project.
 
 use super::{
-    Exit,
+    Exit, affected,
     evolve::Evolution,
     failure::Failure,
     open::{Open, Where},
     resolve::Resolve,
-    touch,
     view::{Cure, Outcome, View},
 };
 use crate::terminal::Terminal;
@@ -36,7 +35,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let (mut reports, standing) = open.reports(rendered.diagnostics, &plan);
     let evolution = Evolution::default();
     if !args.view.is_check() {
-        reports.extend(touch::reports(&open, &plan, &evolution, terminal)?);
+        reports.extend(affected::reports(&open, &plan, &evolution, terminal)?);
     }
     let outcome = Outcome {
         standing,

@@ -1,4 +1,4 @@
-//! What is between the derived node of a type and the one that the definition has: arguments of an attribute, or parts.
+//! The differences between the schema that schemars derives for a type and that of the CRD, as arguments of an attribute or parts.
 
 use std::collections::HashSet;
 
@@ -6,22 +6,22 @@ use serde_json::{Map, Value};
 
 use super::{
     attribute::{Argument, Extension, depth},
-    carry::{Part, Reason},
     doc::is_plain,
+    schema_attributes::{Reason, SchemaPart},
 };
 
-/// Arguments of an attribute, and the parts that remain, by pointers from their node.
+/// The attributes of a schema node, and the parts that remain, by pointers from the node.
 #[derive(Default)]
-pub struct Found {
+pub struct NodeAttributes {
     pub arguments: Vec<Argument>,
     pub extensions: Vec<(String, Extension)>,
-    pub parts: Vec<(String, Part)>,
+    pub parts: Vec<(String, SchemaPart)>,
 }
 
-impl Found {
+impl NodeAttributes {
     pub fn extend(&mut self, differences: Vec<(String, Value)>) {
         for (keyword, value) in differences {
-            match is_sayable(&keyword, &value) {
+            match check_expressible(&keyword, &value) {
                 Ok(()) => self.extensions.push((keyword, Extension::Json(value))),
                 Err(reason) => self.part(&keyword, value, reason),
             }
@@ -30,7 +30,7 @@ impl Found {
 
     pub fn part(&mut self, keyword: &str, value: Value, reason: Reason) {
         self.parts
-            .push((format!("/{keyword}"), Part { value, reason }));
+            .push((format!("/{keyword}"), SchemaPart { value, reason }));
     }
 
     pub fn arguments(mut self) -> Vec<Argument> {
@@ -42,19 +42,19 @@ impl Found {
     }
 }
 
-/// Keywords to set, and with `null` those to take away.
+/// The keywords to set, and with `null` those to remove.
 pub fn differences(
     derived: &Map<String, Value>,
     wanted: &Map<String, Value>,
 ) -> Vec<(String, Value)> {
-    let is_said = |keyword: &str, value: &Value| {
+    let is_derived = |keyword: &str, value: &Value| {
         derived.get(keyword).is_some_and(|derived| {
             derived == value || keyword == "required" && names(derived) == names(value)
         })
     };
     let set = wanted
         .iter()
-        .filter(|(keyword, value)| !value.is_null() && !is_said(keyword, value));
+        .filter(|(keyword, value)| !value.is_null() && !is_derived(keyword, value));
     let set = set.map(|(keyword, value)| (keyword.clone(), value.clone()));
     let gone = derived
         .keys()
@@ -68,8 +68,13 @@ fn names(value: &Value) -> HashSet<&str> {
     names.filter_map(Value::as_str).collect()
 }
 
-/// The keywords of lists and maps between a field and a definition inside them.
-pub fn between(pointer: String, derived: &Value, wanted: &Value, parts: &mut Vec<(String, Part)>) {
+/// Adds the differences of lists and maps between a field and the type of their items.
+pub fn add_nested_differences(
+    pointer: String,
+    derived: &Value,
+    wanted: &Value,
+    parts: &mut Vec<(String, SchemaPart)>,
+) {
     let (Value::Object(derived), Value::Object(wanted)) = (derived, wanted) else {
         return;
     };
@@ -77,11 +82,11 @@ pub fn between(pointer: String, derived: &Value, wanted: &Value, parts: &mut Vec
         let pointer = format!("{pointer}/{keyword}");
         match derived.get(&keyword) {
             Some(derived @ Value::Object(_)) if value.is_object() => {
-                between(pointer, derived, &value, parts);
+                add_nested_differences(pointer, derived, &value, parts);
             }
             _ => parts.push((
                 pointer,
-                Part {
+                SchemaPart {
                     value,
                     reason: Reason::Between,
                 },
@@ -90,9 +95,9 @@ pub fn between(pointer: String, derived: &Value, wanted: &Value, parts: &mut Vec
     }
 }
 
-/// Whether the text of an attribute can be the value of a keyword: within the limits of `json!`, and with descriptions that stay what they
-/// are when those of comments are unwrapped.
-pub fn is_sayable(keyword: &str, value: &Value) -> Result<(), Reason> {
+/// Checks that an attribute can express the value of a keyword: within the limits of `json!`, and with descriptions that unwrapping does
+/// not change.
+pub fn check_expressible(keyword: &str, value: &Value) -> Result<(), Reason> {
     if !has_plain_texts(keyword, value) {
         return Err(Reason::Text);
     }
@@ -105,7 +110,7 @@ pub fn fits_json(value: &Value) -> bool {
     depth(value) <= DEPTH
 }
 
-/// Whether descriptions in the value of a keyword stay what they are when those of comments are unwrapped.
+/// Whether unwrapping the descriptions of doc comments leaves those in the value of a keyword as they are.
 pub fn has_plain_texts(keyword: &str, value: &Value) -> bool {
     match (keyword, value) {
         ("description", Value::String(text)) => is_plain(text),
@@ -117,7 +122,7 @@ pub fn has_plain_texts(keyword: &str, value: &Value) -> bool {
     }
 }
 
-/// Those to which `schemars::transform::transform_subschemas` goes, and with it the function that unwraps.
+/// The subschemas that `schemars::transform::transform_subschemas` visits, and with it the function that unwraps descriptions.
 fn subschemas<'a>(keyword: &str, value: &'a Value) -> Vec<&'a Value> {
     match (keyword, value) {
         ("allOf" | "anyOf" | "oneOf" | "prefixItems" | "items", Value::Array(parts)) => {

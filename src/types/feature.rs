@@ -6,22 +6,26 @@ use indexmap::IndexMap;
 use operator_schema::{Effect, Schema, SchemaOrBool};
 
 use super::{
-    carry::{Carried, Reason},
     dangling,
     graph::TypeGraph,
+    schema_attributes::{Reason, Supplement},
 };
 use crate::{
     crd::{Version, keyword},
     diagnostic::{Code, Diagnostic, Severity},
 };
 
-pub fn diagnostics(version: &Version, graph: &TypeGraph, carried: &Carried) -> Vec<Diagnostic> {
+pub fn diagnostics(
+    version: &Version,
+    graph: &TypeGraph,
+    supplement: &Supplement,
+) -> Vec<Diagnostic> {
     let mut found = untyped(graph);
     found.extend(doubts(version));
     found.extend(unreadable(version));
     found.extend(dangling::diagnostics(version));
     let mut reasons: BTreeMap<Reason, (usize, &str)> = BTreeMap::new();
-    for (pointer, part) in &carried.parts {
+    for (pointer, part) in &supplement.parts {
         reasons.entry(part.reason).or_insert((0, pointer)).0 += 1;
     }
     found.extend(

@@ -5,10 +5,10 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::{
-    allot,
     attribute::{Argument, Extension},
     difference::has_plain_texts,
     graph::{Field, Shape, Type, TypeGraph},
+    unique_name,
 };
 
 /// Functions that modules have of their own.
@@ -38,7 +38,7 @@ pub fn names(graph: &TypeGraph) -> HashMap<Vec<String>, String> {
         paths.extend(fields.iter().filter(is_foreign).map(path));
     }
     let slices: Vec<&[String]> = paths.iter().map(Vec::as_slice).collect();
-    let names = allot::functions(&graph.root_name, &slices, &OWN.map(str::to_owned).into());
+    let names = unique_name::functions(&graph.root_name, &slices, &OWN.map(str::to_owned).into());
     paths.into_iter().zip(names).collect()
 }
 

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
-    carry::Carried,
     graph::{Field, Type, TypeGraph},
     root::Root,
     schema,
+    schema_attributes::Supplement,
 };
 use crate::{
     rustfmt::{import, width},
@@ -68,7 +68,12 @@ fn foreign(graph: &TypeGraph, root: &Root) -> String {
 }
 
 /// What attributes and impls refer to, where any does.
-pub fn support(graph: &TypeGraph, root: &Root, mode: SchemaMode, carried: &Carried) -> String {
+pub fn support(
+    graph: &TypeGraph,
+    root: &Root,
+    mode: SchemaMode,
+    supplement: &Supplement,
+) -> String {
     let mut text = String::new();
     if graph.fields().any(Field::keeps_null) {
         text += PRESENT;
@@ -77,7 +82,7 @@ pub fn support(graph: &TypeGraph, root: &Root, mode: SchemaMode, carried: &Carri
         text += &unknown_fields();
     }
     match mode {
-        SchemaMode::Derive => text + &schema::support(graph, carried),
+        SchemaMode::Derive => text + &schema::support(graph, supplement),
         SchemaMode::Embed => text,
     }
 }

@@ -7,10 +7,9 @@ use operator_schema::{Schema, SchemaOrBool, pointer};
 use serde_json::Value;
 
 use super::{
-    allot,
     doc::Doc,
     graph::{Definition, Field, Shape, Struct, Type, TypeGraph, TypeId, Variant},
-    kubernetes, name,
+    kubernetes, name, unique_name,
 };
 use crate::crd::{Api, Version};
 
@@ -42,7 +41,7 @@ fn name_all(graph: &mut TypeGraph, root: String) {
     reserved.insert(root.clone());
     let definitions = graph.definitions.iter();
     let paths: Vec<&[String]> = definitions.map(|found| found.path.as_slice()).collect();
-    let names = allot::types(&root, &paths, &reserved);
+    let names = unique_name::types(&root, &paths, &reserved);
     graph.names = names.iter().chain([&root]).cloned().collect();
     graph.root_name = root;
     for (definition, name) in graph.definitions.iter_mut().zip(names) {
@@ -158,7 +157,7 @@ impl Lowering {
             return Type::String;
         }
         let wires: Vec<&str> = wires.into_iter().collect();
-        let idents = allot::variants(&wires);
+        let idents = unique_name::variants(&wires);
         let variants = wires.into_iter().zip(idents).map(|(wire, ident)| Variant {
             wire: wire.into(),
             ident,
@@ -201,7 +200,7 @@ impl Lowering {
     ) -> Vec<Field> {
         let properties: Vec<_> = properties.collect();
         let wires: Vec<&str> = properties.iter().map(|(wire, _)| wire.as_str()).collect();
-        let idents = allot::fields(&wires);
+        let idents = unique_name::fields(&wires);
         let required: HashSet<&String> = required.iter().collect();
         let mut fields = vec![];
         for ((wire, schema), ident) in properties.into_iter().zip(idents) {

@@ -3,9 +3,7 @@
 //! Lowering is total: an odd schema gives types and diagnostics. Nothing here does io.
 
 mod accessor;
-mod allot;
 mod attribute;
-mod carry;
 mod dangling;
 mod derived;
 mod difference;
@@ -24,14 +22,16 @@ mod record;
 mod render;
 mod root;
 mod schema;
+mod schema_attributes;
 mod share;
 mod size;
+mod unique_name;
 mod validation;
 
-use carry::Carried;
 pub use facts::{Access, ConditionsFacts, KindFacts, StatusFacts, Wrapped};
 pub use mode::{SchemaMode, mode};
 pub use record::{Retype, retyped};
+use schema_attributes::Supplement;
 
 use crate::{
     crd::{Api, Version},
@@ -57,16 +57,18 @@ pub fn module(api: &Api, version: &Version, mode: SchemaMode) -> Module {
     let mut nodes = derived::nodes(&graph, &schema);
     let whole = share::share(&mut graph, &mut nodes);
     size::box_large(&mut graph);
-    let carried = match mode {
-        SchemaMode::Derive => carry::carry(&mut graph, &schema, &nodes, &whole),
-        SchemaMode::Embed => Carried::default(),
+    let supplement = match mode {
+        SchemaMode::Derive => {
+            schema_attributes::set_schema_attributes(&mut graph, &schema, &nodes, &whole)
+        }
+        SchemaMode::Embed => Supplement::default(),
     };
-    let root = root::Root::of(api, version, schema, &graph, mode, &carried);
+    let root = root::Root::of(api, version, schema, &graph, mode, &supplement);
     Module {
-        text: render::module(&graph, &root, mode, &carried),
-        diagnostics: feature::diagnostics(version, &graph, &carried),
+        text: render::module(&graph, &root, mode, &supplement),
+        diagnostics: feature::diagnostics(version, &graph, &supplement),
         facts: KindFacts::of(graph, version),
-        parts: carried.parts.into_keys().collect(),
+        parts: supplement.parts.into_keys().collect(),
     }
 }
 

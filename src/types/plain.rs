@@ -1,11 +1,11 @@
 //! The root of a kind that kube-derive cannot express: a plain struct, with the impls that kube-derive would have written.
 
 use super::{
-    carry::Carried,
     graph::{Field, TypeGraph},
     render::{Writer, comment, renames_all, unknown_ident},
     root::Plain,
     schema,
+    schema_attributes::Supplement,
 };
 use crate::{
     rustfmt::{associated, bracketed, derive, head, impl_head, into, literal, put_json},
@@ -19,7 +19,7 @@ pub fn plain_root(
     graph: &TypeGraph,
     plain: &Plain,
     mode: SchemaMode,
-    carried: &Carried,
+    supplement: &Supplement,
 ) {
     let name = &graph.root_name;
     let writer = Writer { graph, mode };
@@ -61,7 +61,7 @@ pub fn plain_root(
     *text += "}\n";
     *text += &serialize(graph, plain);
     *text += &resource(name, plain);
-    *text += &custom_resource(graph, plain, mode, carried);
+    *text += &custom_resource(graph, plain, mode, supplement);
     *text += "\nconst DEFINITION: &str = ";
     put_json(text, &plain.definition);
     *text += ";\n";
@@ -159,7 +159,7 @@ fn custom_resource(
     graph: &TypeGraph,
     plain: &Plain,
     mode: SchemaMode,
-    carried: &Carried,
+    supplement: &Supplement,
 ) -> String {
     let head = impl_head(Some("kube::CustomResourceExt"), &graph.root_name);
     let short_names: Vec<String> = plain.short_names.iter().map(|name| literal(name)).collect();
@@ -169,7 +169,7 @@ fn custom_resource(
                 .to_owned()
         }
         SchemaMode::Derive => {
-            schema::generate(graph, carried)
+            schema::generate(graph, supplement)
                 + "        let mut definition: serde_json::Value =
             serde_json::from_str(DEFINITION).expect(\"the text is JSON\");
         definition[\"spec\"][\"versions\"][0][\"schema\"][\"openAPIV3Schema\"] = schema.to_value();

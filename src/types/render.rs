@@ -13,9 +13,7 @@
 
 use super::{
     accessor::accessors,
-    allot::OTHERS,
     attribute::{Argument, schemars},
-    carry::Carried,
     doc::Doc,
     graph::{Definition, Field, Shape, Struct, Type, TypeGraph, Variant},
     import::{imports, support},
@@ -23,29 +21,31 @@ use super::{
     plain::plain_root,
     root::Root,
     schema::derived_schema,
+    schema_attributes::Supplement,
+    unique_name::UNRECOGNIZED,
 };
 use crate::{
     rustfmt::{Written, alias, attribute, derive, empty_struct, head, literal},
     types::SchemaMode,
 };
 
-pub fn module(graph: &TypeGraph, root: &Root, mode: SchemaMode, carried: &Carried) -> String {
+pub fn module(graph: &TypeGraph, root: &Root, mode: SchemaMode, supplement: &Supplement) -> String {
     let mut text = imports(graph, root, mode);
     let writer = Writer { graph, mode };
     let mut definitions = graph.definitions.iter();
     match root {
-        Root::Plain(plain) => plain_root(&mut text, graph, plain, mode, carried),
+        Root::Plain(plain) => plain_root(&mut text, graph, plain, mode, supplement),
         Root::Derived(derived) => {
             let spec = definitions.next().map(|spec| writer.definition(spec, root));
             text += &format!("\n{}", spec.unwrap_or_default());
-            text += &derived_schema(graph, derived, carried);
+            text += &derived_schema(graph, derived, supplement);
         }
     }
     for definition in definitions {
         text.push('\n');
         text += &writer.definition(definition, root);
     }
-    text + &support(graph, root, mode, carried)
+    text + &support(graph, root, mode, supplement)
 }
 
 pub struct Writer<'a> {
@@ -198,7 +198,7 @@ impl Writer<'_> {
         derive(&names)
             + &schemars
             + &format!(
-                "{head}{variants}    /// A value that this version of the schema does not name.\n    #[serde(untagged)]\n{skip}    {OTHERS}(String),\n}}\n"
+                "{head}{variants}    /// A value that this version of the schema does not name.\n    #[serde(untagged)]\n{skip}    {UNRECOGNIZED}(String),\n}}\n"
             )
     }
 }

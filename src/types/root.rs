@@ -5,12 +5,12 @@ use serde_json::{Map, Value, json};
 
 use super::{
     attribute::Argument,
-    carry::Carried,
     derived::own,
     difference::{fits_json, has_plain_texts},
     doc::Doc,
     feature::walk,
     graph::{Shape, Type, TypeGraph},
+    schema_attributes::Supplement,
 };
 use crate::{
     crd::{Api, Deprecation, PrinterColumn, Scope, Version},
@@ -56,12 +56,12 @@ impl Root {
         schema: Value,
         graph: &TypeGraph,
         mode: SchemaMode,
-        carried: &Carried,
+        supplement: &Supplement,
     ) -> Self {
         let own = own(&schema);
         if mode == SchemaMode::Derive
             && is_derivable(api, version, graph)
-            && is_schema_derivable(version, &own, graph, carried)
+            && is_schema_derivable(version, &own, graph, supplement)
         {
             Self::Derived(Derived {
                 arguments: arguments(api, version, graph),
@@ -125,7 +125,7 @@ fn is_schema_derivable(
     version: &Version,
     own: &Map<String, Value>,
     graph: &TypeGraph,
-    carried: &Carried,
+    supplement: &Supplement,
 ) -> bool {
     let mut is_kept = true;
     walk(&version.schema, &mut |schema| {
@@ -154,7 +154,7 @@ fn is_schema_derivable(
             .root
             .iter()
             .any(|field| field.schemars.iter().any(says))
-        && carried.parts.keys().all(is_below)
+        && supplement.parts.keys().all(is_below)
         && own
             .iter()
             .all(|(keyword, value)| has_plain_texts(keyword, value))

@@ -5,21 +5,21 @@ use serde_json::Value;
 
 use super::{
     attribute::{Argument, json},
-    carry::Carried,
     difference::fits_json,
     doc::UNWRAPPED,
     graph::{Definition, TypeGraph},
     root::Derived,
+    schema_attributes::Supplement,
 };
 use crate::rustfmt::{impl_head, into, literal, put_json, width};
 
 /// The expression of the whole schema in `crd()` of a plain root, as statements.
-pub fn generate(graph: &TypeGraph, carried: &Carried) -> String {
-    let transform = match differs(graph, carried) {
+pub fn generate(graph: &TypeGraph, supplement: &Supplement) -> String {
+    let transform = match differs(graph, supplement) {
         true => "            .with_transform(as_defined)\n",
         false => "",
     };
-    let (binding, parts) = match carried.parts.is_empty() {
+    let (binding, parts) = match supplement.parts.is_empty() {
         true => ("let schema", ""),
         false => ("let mut schema", "        put_parts(&mut schema);\n"),
     };
@@ -36,7 +36,7 @@ pub fn generate(graph: &TypeGraph, carried: &Carried) -> String {
 }
 
 /// The schema of a root that has kube-derive's `CustomResource`, which cannot say all of it.
-pub fn derived_schema(graph: &TypeGraph, root: &Derived, carried: &Carried) -> String {
+pub fn derived_schema(graph: &TypeGraph, root: &Derived, supplement: &Supplement) -> String {
     let name = &graph.root_name;
     let pad = " ".repeat(12);
     let mut entries: Vec<String> = root
@@ -64,10 +64,10 @@ pub fn derived_schema(graph: &TypeGraph, root: &Derived, carried: &Carried) -> S
     ));
     let entries = entries.join(",\n");
     let mut then = String::new();
-    if differs(graph, carried) {
+    if differs(graph, supplement) {
         then += "        as_defined(&mut schema);\n";
     }
-    if !carried.parts.is_empty() {
+    if !supplement.parts.is_empty() {
         then += "        put_parts(&mut schema);\n";
     }
     let body = match then.is_empty() {
@@ -92,14 +92,14 @@ pub fn derived_schema(graph: &TypeGraph, root: &Derived, carried: &Carried) -> S
 }
 
 /// Whether derives say more than attributes can take back.
-fn differs(graph: &TypeGraph, carried: &Carried) -> bool {
-    carried.unwraps || graph.fields().any(|field| field.optional)
+fn differs(graph: &TypeGraph, supplement: &Supplement) -> bool {
+    supplement.unwraps || graph.fields().any(|field| field.optional)
 }
 
 /// The private items that attributes and [`generate`] or [`derived_schema`] refer to.
-pub fn support(graph: &TypeGraph, carried: &Carried) -> String {
+pub fn support(graph: &TypeGraph, supplement: &Supplement) -> String {
     let mut text = String::new();
-    for (name, value) in &carried.functions {
+    for (name, value) in &supplement.functions {
         let value = match fits_json(value) {
             true => {
                 let value = json(value, 4, "    serde_json::json!()".len());
@@ -125,37 +125,37 @@ pub fn support(graph: &TypeGraph, carried: &Carried) -> String {
     if graph.definitions.iter().any(is_closed) {
         text += CLOSED;
     }
-    if differs(graph, carried) {
-        text += &as_defined(graph, carried);
+    if differs(graph, supplement) {
+        text += &as_defined(graph, supplement);
     }
-    if carried.unwraps {
+    if supplement.unwraps {
         text += "\n";
         text += UNWRAPPED;
     }
-    if !carried.parts.is_empty() {
+    if !supplement.parts.is_empty() {
         text += PUT_PARTS;
-        text += &parts(carried);
+        text += &parts(supplement);
     }
     text
 }
 
-fn as_defined(graph: &TypeGraph, carried: &Carried) -> String {
+fn as_defined(graph: &TypeGraph, supplement: &Supplement) -> String {
     let mut text = AS_DEFINED.to_owned();
     if graph.fields().any(|field| field.optional) {
         text += WITHOUT_NULL;
     }
-    if carried.unwraps {
+    if supplement.unwraps {
         text += WITH_DESCRIPTION;
     }
-    text += match carried.has_verbatim {
+    text += match supplement.has_verbatim {
         true => SUBSCHEMAS_BUT_VERBATIM,
         false => SUBSCHEMAS,
     };
     text + "}\n"
 }
 
-fn parts(carried: &Carried) -> String {
-    let parts = carried.parts.iter();
+fn parts(supplement: &Supplement) -> String {
+    let parts = supplement.parts.iter();
     let parts: Value = parts
         .map(|(pointer, part)| (pointer.clone(), part.value.clone()))
         .collect();

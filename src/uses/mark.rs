@@ -1,18 +1,18 @@
-//! The old types with `#[deprecated]` on what the new ones do not have, or have otherwise.
+//! Marks the items of the old types that the new ones change or lack with `#[deprecated]`.
 
 use std::collections::BTreeMap;
 
 use super::{
-    Touched,
+    ChangedItems,
     module::{Member, Module, Shape, Type},
 };
 
-/// A module of before, made to tell of each use of what changes.
+/// An old module with `#[deprecated]` on each item that changes.
 #[derive(Clone, Debug)]
 pub struct Marked {
-    /// Line for line the text of before.
+    /// The old text with the attributes; no line moves.
     pub text: String,
-    pub touched: Touched,
+    pub changed: ChangedItems,
 }
 
 /// Compares the modules of one version; `None` where one is not Rust, as after an edit.
@@ -23,22 +23,21 @@ pub fn mark(before: &str, after: &str) -> Option<Marked> {
         old: &old,
         new: &new,
         marks: BTreeMap::new(),
-        touched: Touched::default(),
+        changed: ChangedItems::default(),
     };
     for name in old.items.keys() {
         marking.item(name);
     }
-    marking.touched.surface = old.surface != new.surface;
-    let Marking { marks, touched, .. } = marking;
+    marking.changed.surface = old.surface != new.surface;
+    let Marking { marks, changed, .. } = marking;
     let mut text = before.to_owned();
     for (place, note) in marks.iter().rev() {
         text.insert_str(*place, &format!("#[deprecated(note = \"{note}\")] "));
     }
-    Some(Marked { text, touched })
+    Some(Marked { text, changed })
 }
 
-/// What becomes of something, as the note on it says.
-/// Long enough that no other deprecation has it.
+/// The notes of the attributes; long enough that no other deprecation has the same.
 pub const REMOVED: &str = "removed by the new schema";
 pub const RETYPED: &str = "retyped by the new schema";
 
@@ -49,7 +48,7 @@ struct Marking<'a> {
     new: &'a Module,
     /// By places in the text of before.
     marks: BTreeMap<usize, &'static str>,
-    touched: Touched,
+    changed: ChangedItems,
 }
 
 impl Marking<'_> {
@@ -58,22 +57,22 @@ impl Marking<'_> {
         let is_root = old.root().is_some();
         let Some(new) = self.new.items.get(name) else {
             self.marks.insert(old.place, REMOVED);
-            self.touched.items.insert(name.to_owned());
+            self.changed.items.insert(name.to_owned());
             return;
         };
         self.root(name, old, new);
         if old.derives.contains(DEFAULT) && !new.derives.contains(DEFAULT) {
-            self.touched.items.insert(format!("{name}::default"));
-            self.touched.undefaulted.insert(name.to_owned());
+            self.changed.items.insert(format!("{name}::default"));
+            self.changed.lost_default.insert(name.to_owned());
         }
         match (&old.shape, &new.shape) {
             (Shape::Struct(old), Shape::Struct(new)) => {
                 let changed = self.members(old, new);
                 if !is_root {
-                    self.touched.members.extend(changed);
+                    self.changed.members.extend(changed);
                 }
                 if new.keys().any(|field| !old.contains_key(field)) {
-                    self.touched.wider.insert(name.to_owned());
+                    self.changed.structs_with_new_fields.insert(name.to_owned());
                 }
             }
             (Shape::Enum(old), Shape::Enum(new)) => {
@@ -85,35 +84,35 @@ impl Marking<'_> {
                         None => REMOVED,
                     };
                     self.marks.insert(member.place, note);
-                    self.touched.items.insert(format!("{name}::{variant}"));
+                    self.changed.items.insert(format!("{name}::{variant}"));
                 }
                 if new.keys().any(|variant| !old.contains_key(variant)) {
-                    self.touched.longer.insert(name.to_owned());
+                    self.changed.enums_with_new_variants.insert(name.to_owned());
                 }
             }
             // a shared type got one of its own, or lost it: fields of it are compared by what they stand for
             (Shape::Alias(_), _) | (_, Shape::Alias(_)) => {}
             (Shape::Kind(old), Shape::Kind(new)) => {
                 if old.has_default && !new.has_default {
-                    self.touched.items.insert(format!("{name}::default"));
+                    self.changed.items.insert(format!("{name}::default"));
                 }
             }
             // the same type, derived or written out
             (Shape::Kind(_), _) => {
-                self.touched.items.insert(format!("{name}::new"));
+                self.changed.items.insert(format!("{name}::new"));
             }
             (_, Shape::Kind(kind)) => {
                 if !kind.has_default {
-                    self.touched.items.insert(format!("{name}::default"));
+                    self.changed.items.insert(format!("{name}::default"));
                 }
             }
             _ => {
                 self.marks.insert(old.place, RETYPED);
-                self.touched.items.insert(name.to_owned());
+                self.changed.items.insert(name.to_owned());
             }
         }
         let changed = self.members(&old.methods, &new.methods);
-        self.touched.members.extend(changed);
+        self.changed.members.extend(changed);
     }
 
     /// The fields of a kind, of which those that kube derives have no place for a mark.
@@ -125,7 +124,7 @@ impl Marking<'_> {
             let resolved = self.old.resolve(type_);
             let is_same = |new: &&str| self.new.resolve(new) == resolved;
             if !new.get(field).is_some_and(is_same) {
-                self.touched
+                self.changed
                     .roots
                     .insert((name.to_owned(), field.to_owned()));
             }
@@ -224,15 +223,15 @@ pub type SecondPart = Part;
             "    #[deprecated(note = \"removed by the new schema\")] Fast,",
         ];
         assert_eq!(told, expected);
-        let touched = Touched {
+        let changed = ChangedItems {
             members: names(&["second", "size"]),
             items: names(&["Mode::Fast"]),
-            wider: names(&["Spec"]),
-            longer: names(&["Mode"]),
+            structs_with_new_fields: names(&["Spec"]),
+            enums_with_new_variants: names(&["Mode"]),
             surface: true,
-            ..Touched::default()
+            ..ChangedItems::default()
         };
-        assert_eq!(marked.touched, touched);
+        assert_eq!(marked.changed, changed);
     }
 
     #[test]
@@ -242,27 +241,27 @@ pub type SecondPart = Part;
         let plain = "pub struct Widget {\n    pub metadata: kube::core::ObjectMeta,\n    pub spec: Option<WidgetSpec>,\n    \
                      pub status: Option<WidgetStatus>,\n}\npub struct WidgetSpec {}\npub struct WidgetStatus {}\n";
         let same = mark(derived, &plain.replace("Option<WidgetSpec>", "WidgetSpec"));
-        assert_eq!(same.unwrap().touched.roots, BTreeSet::new());
+        assert_eq!(same.unwrap().changed.roots, BTreeSet::new());
         let root = |field: &str| BTreeSet::from([("Widget".to_owned(), field.to_owned())]);
         for (before, after, function) in [
             (derived, plain, "Widget::new"),
             (plain, derived, "Widget::default"),
         ] {
-            let touched = mark(before, after).unwrap().touched;
-            assert_eq!(touched.roots, root("spec"));
-            assert_eq!(touched.members, BTreeSet::new());
-            assert_eq!(touched.items, names(&[function]));
-            assert!(touched.surface);
+            let changed = mark(before, after).unwrap().changed;
+            assert_eq!(changed.roots, root("spec"));
+            assert_eq!(changed.members, BTreeSet::new());
+            assert_eq!(changed.items, names(&[function]));
+            assert!(changed.surface);
         }
         let without = derived.replace(", status = \"WidgetStatus\"", "");
         assert_eq!(
-            mark(derived, &without).unwrap().touched.roots,
+            mark(derived, &without).unwrap().changed.roots,
             root("status")
         );
         let other = plain.replace("spec: Option<WidgetSpec>", "spec: WidgetSpec");
         let marked = mark(plain, &other).unwrap();
         assert_eq!(
-            (marked.touched.roots, marked.touched.members),
+            (marked.changed.roots, marked.changed.members),
             (root("spec"), BTreeSet::new())
         );
         assert!(
@@ -275,30 +274,30 @@ pub type SecondPart = Part;
     #[test]
     fn a_type_that_loses_default_is_told_though_its_fields_stay() {
         let before = BEFORE.replace("#[derive(Clone)]", "#[derive(Clone, Default)]");
-        let touched = mark(&before, BEFORE).unwrap().touched;
-        let expected = Touched {
+        let changed = mark(&before, BEFORE).unwrap().changed;
+        let expected = ChangedItems {
             items: names(&["Spec::default"]),
-            undefaulted: names(&["Spec"]),
+            lost_default: names(&["Spec"]),
             surface: true,
-            ..Touched::default()
+            ..ChangedItems::default()
         };
-        assert_eq!(touched, expected);
-        let touched = mark(BEFORE, &before).unwrap().touched;
-        assert_eq!(touched.items, names(&[]));
+        assert_eq!(changed, expected);
+        let changed = mark(BEFORE, &before).unwrap().changed;
+        assert_eq!(changed.items, names(&[]));
         let kind = "#[kube(group = \"example.com\", kind = \"Widget\", derive = \"Default\")]\npub struct WidgetSpec {}\n";
         let without = kind.replace(", derive = \"Default\"", "");
-        let touched = mark(kind, &without).unwrap().touched;
-        assert_eq!(touched.items, names(&["Widget::default"]));
+        let changed = mark(kind, &without).unwrap().changed;
+        assert_eq!(changed.items, names(&["Widget::default"]));
     }
 
     #[test]
     fn equal_modules_touch_nothing_and_one_without_types_touches_all() {
         let same = mark(BEFORE, BEFORE).unwrap();
         assert_eq!(
-            (same.text.as_str(), same.touched),
-            (BEFORE, Touched::default())
+            (same.text.as_str(), same.changed),
+            (BEFORE, ChangedItems::default())
         );
-        let gone = mark(BEFORE, "").unwrap().touched;
+        let gone = mark(BEFORE, "").unwrap().changed;
         let items: Vec<&str> = gone.items.iter().map(String::as_str).collect();
         assert_eq!(items, ["Mode", "Part", "SecondPart", "Spec"]);
     }

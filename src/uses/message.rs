@@ -1,4 +1,4 @@
-//! What `cargo check --message-format=json` says of the user's code.
+//! Reads the messages of `cargo check --message-format=json` about the user's code.
 
 use std::collections::BTreeSet;
 
@@ -9,21 +9,21 @@ use cargo_metadata::{
 
 use super::{Use, mark};
 
-/// A use of what changes.
+/// A use of an item that changes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Found {
+pub struct DeprecatedUse {
     pub at: Use,
-    /// Whether it goes altogether.
+    /// Whether the item is removed.
     pub is_removed: bool,
-    /// Whether it is in the library, which nothing hides.
+    /// Whether it is in the library, which is always checked.
     pub is_library: bool,
 }
 
-/// What a check came to.
+/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Checked {
-    /// Uses of what is deprecated, in the order of files and lines.
-    pub deprecated: BTreeSet<Found>,
+pub struct CheckResult {
+    /// Uses of deprecated items, in the order of files and lines.
+    pub deprecated: BTreeSet<DeprecatedUse>,
     pub errors: BTreeSet<Use>,
     /// Whether names could not be resolved, so that nothing else was checked.
     pub is_unresolved: bool,
@@ -32,8 +32,8 @@ pub struct Checked {
 }
 
 /// Reads the messages of one check; `is_users` is asked for the path of a file from the project's folder.
-pub fn read(output: &[u8], is_users: impl Fn(&str) -> bool) -> Checked {
-    let mut checked = Checked::default();
+pub fn read_messages(output: &[u8], is_users: impl Fn(&str) -> bool) -> CheckResult {
+    let mut checked = CheckResult::default();
     for message in Message::parse_stream(output).map_while(Result::ok) {
         let Message::CompilerMessage(message) = message else {
             continue;
@@ -50,7 +50,7 @@ pub fn read(output: &[u8], is_users: impl Fn(&str) -> bool) -> Checked {
                 let is_removed = message.message.message.ends_with(mark::REMOVED);
                 // other things can be deprecated as well
                 if is_removed || message.message.message.ends_with(mark::RETYPED) {
-                    checked.deprecated.insert(Found {
+                    checked.deprecated.insert(DeprecatedUse {
                         at,
                         is_removed,
                         is_library: message.target.is_lib(),

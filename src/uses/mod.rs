@@ -1,11 +1,10 @@
-//! Which places of the user's code a change of the generated types touches.
+//! Finds the places in the user's code that a change of the generated types affects.
 //!
-//! rustc knows it best. A copy of the project gets the types of before, with `#[deprecated]` on all that goes or changes its type, and
-//! `cargo check` warns of each use; then it gets the new types, and what does not compile is told. Where cargo can't be asked, `parse` looks
-//! for the names. What compiles and is wrong all the same, or goes with its module, is found by its path (`left`, `scope`).
+//! rustc finds them most precisely. In a copy of the project, the old types get `#[deprecated]` on each item that is removed or retyped, so
+//! that `cargo check` warns of each use; then the copy gets the new types, and the errors of the compiler are collected. If cargo can't run,
+//! `parse` searches for names. Uses of removed modules, and wrong uses that compile, are found by path (`stale_path`, `scope`).
 
 mod controller;
-mod left;
 mod manifest;
 mod mark;
 mod message;
@@ -13,22 +12,23 @@ mod module;
 mod parse;
 mod root;
 mod scope;
+mod stale_path;
 mod surface;
 
 pub use controller::{Controller, Finalizer, Part, controller};
-pub use left::{Left, leads, literals};
 pub use manifest::standalone;
 pub use mark::{Marked, REMOVED, RETYPED, mark};
-pub use message::{Checked, Found, read};
-pub use parse::{named, uncovered};
-pub use scope::{Rescoped, scoped};
+pub use message::{CheckResult, DeprecatedUse, read_messages};
+pub use parse::{find_by_name, find_non_exhaustive};
+pub use scope::{Rescoped, find_wrong_scope};
+pub use stale_path::{StalePath, find_literals, find_stale_paths};
 
 use std::collections::BTreeSet;
 
-/// A place of the user's code that a change touches.
+/// A place in the user's code that a change affects.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Use {
-    /// From the project's folder.
+    /// Relative to the project's folder.
     pub path: String,
     /// From 1.
     pub line: usize,
@@ -36,7 +36,7 @@ pub struct Use {
     pub column: usize,
     /// In bytes of the line, from its column.
     pub length: usize,
-    /// What about it.
+    /// What is wrong with it.
     pub message: String,
 }
 
@@ -52,33 +52,35 @@ impl Use {
     }
 }
 
-/// What changes of the types of a module, by their names, which are unique in it.
+/// The items of a module that change, by their names, which are unique in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Touched {
-    /// Names of fields and methods that go or get another type.
+pub struct ChangedItems {
+    /// Fields and methods that are removed or retyped.
     pub members: BTreeSet<String>,
-    /// Fields of kinds, `spec` or `status`, that go or get another type, with the kind: many other types have fields of these names.
+    /// The fields `spec` and `status` that are removed or retyped, with their kind, because many other types have fields of these names.
     pub roots: BTreeSet<(String, String)>,
-    /// Types that go, and variants as `Type::Variant`.
+    /// Types that are removed, and variants as `Type::Variant`.
     pub items: BTreeSet<String>,
     /// Structs that get a field: a literal or a pattern without `..` no longer compiles.
-    pub wider: BTreeSet<String>,
+    pub structs_with_new_fields: BTreeSet<String>,
     /// Enums that get a variant: a `match` without a wildcard no longer compiles.
-    pub longer: BTreeSet<String>,
+    pub enums_with_new_variants: BTreeSet<String>,
     /// Types that lose `Default`: `..Default::default()` in a literal no longer compiles.
-    pub undefaulted: BTreeSet<String>,
-    /// Whether anything that other code can depend on differs; only rustc knows what of it matters.
+    pub lost_default: BTreeSet<String>,
+    /// Whether the public API differs at all; only rustc can tell whether that breaks a use.
     pub surface: bool,
 }
 
-impl Touched {
+impl ChangedItems {
     pub fn extend(&mut self, other: Self) {
         self.members.extend(other.members);
         self.roots.extend(other.roots);
         self.items.extend(other.items);
-        self.wider.extend(other.wider);
-        self.longer.extend(other.longer);
-        self.undefaulted.extend(other.undefaulted);
+        self.structs_with_new_fields
+            .extend(other.structs_with_new_fields);
+        self.enums_with_new_variants
+            .extend(other.enums_with_new_variants);
+        self.lost_default.extend(other.lost_default);
         self.surface |= other.surface;
     }
 }

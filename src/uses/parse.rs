@@ -1,4 +1,4 @@
-//! Uses by their names alone, where no compiler can be asked: what is found may be of another type with a field of that name.
+//! Finds uses by name alone, for projects that can't be compiled; a match may be of another type with a field of that name.
 
 use syn::{
     ExprField, ExprMatch, ExprMethodCall, ExprStruct, FieldValue, Member, Pat, PatStruct, Path,
@@ -7,55 +7,54 @@ use syn::{
     visit::{self, Visit},
 };
 
-use super::{Touched, Use, root::Roots};
+use super::{ChangedItems, Use, root::Roots};
 
-/// The uses of what goes or changes in a file; none where it is not Rust.
-pub fn named(path: &str, text: &str, touched: &Touched) -> Vec<Use> {
-    visited(path, text, touched, true)
+/// The uses of changed items in a file, by name; none if it is not Rust.
+pub fn find_by_name(path: &str, text: &str, changed: &ChangedItems) -> Vec<Use> {
+    visit_file(path, text, changed, true)
 }
 
-/// Literals and patterns that name all fields of a struct that gets another, and a `match` of all variants of an enum that does: the
-/// uses that neither a removed nor a retyped thing has.
-pub fn uncovered(path: &str, text: &str, touched: &Touched) -> Vec<Use> {
-    visited(path, text, touched, false)
+/// The uses that a new field or variant breaks: struct literals and patterns that name all fields, and `match` expressions of all variants.
+pub fn find_non_exhaustive(path: &str, text: &str, changed: &ChangedItems) -> Vec<Use> {
+    visit_file(path, text, changed, false)
 }
 
-fn visited(path: &str, text: &str, touched: &Touched, names: bool) -> Vec<Use> {
+fn visit_file(path: &str, text: &str, changed: &ChangedItems, names: bool) -> Vec<Use> {
     let Ok(file) = syn::parse_file(text) else {
         return vec![];
     };
-    let mut looking = Looking {
+    let mut visitor = UseVisitor {
         path,
-        touched,
+        changed,
         names,
         roots: match names {
-            true => Roots::of(&file, &touched.roots),
+            true => Roots::of(&file, &changed.roots),
             false => Roots::default(),
         },
         found: vec![],
     };
-    looking.visit_file(&file);
-    looking.found.sort();
-    looking.found.dedup();
-    looking.found
+    visitor.visit_file(&file);
+    visitor.found.sort();
+    visitor.found.dedup();
+    visitor.found
 }
 
-struct Looking<'a> {
+struct UseVisitor<'a> {
     path: &'a str,
-    touched: &'a Touched,
+    changed: &'a ChangedItems,
     names: bool,
     roots: Roots<'a>,
     found: Vec<Use>,
 }
 
-impl Looking<'_> {
-    fn tell(&mut self, at: &impl Spanned, message: String) {
+impl UseVisitor<'_> {
+    fn report(&mut self, at: &impl Spanned, message: String) {
         self.found.push(Use::at(self.path, at.span(), message));
     }
 
     fn member(&mut self, at: &impl Spanned, name: &str) {
-        if self.names && self.touched.members.contains(name) {
-            self.tell(
+        if self.names && self.changed.members.contains(name) {
+            self.report(
                 at,
                 format!("`{name}` may be a field that is removed or has another type"),
             );
@@ -63,7 +62,7 @@ impl Looking<'_> {
     }
 
     fn root(&mut self, name: &syn::Ident, kind: &str) {
-        self.tell(
+        self.report(
             name,
             format!("`{name}` of {kind} is removed or has another type"),
         );
@@ -82,8 +81,8 @@ impl Looking<'_> {
 
     fn structure(&mut self, path: &Path, is_open: bool) {
         let name = last(path);
-        if !is_open && self.touched.wider.contains(&name) {
-            self.tell(
+        if !is_open && self.changed.structs_with_new_fields.contains(&name) {
+            self.report(
                 path,
                 format!("`{name}` has new fields, which are missing here"),
             );
@@ -91,7 +90,7 @@ impl Looking<'_> {
     }
 }
 
-impl<'ast> Visit<'ast> for Looking<'_> {
+impl<'ast> Visit<'ast> for UseVisitor<'_> {
     fn visit_expr_field(&mut self, field: &'ast ExprField) {
         if let Member::Named(name) = &field.member {
             self.member(name, &name.to_string());
@@ -124,10 +123,10 @@ impl<'ast> Visit<'ast> for Looking<'_> {
     fn visit_expr_struct(&mut self, literal: &'ast ExprStruct) {
         self.structure(&literal.path, literal.rest.is_some());
         let name = last(&literal.path);
-        if self.names && self.touched.undefaulted.contains(&name) && takes_default(literal) {
-            self.tell(
+        if self.names && self.changed.lost_default.contains(&name) && takes_default(literal) {
+            self.report(
                 &literal.path,
-                format!("`{name}` no longer implements `Default`"),
+                format!("`{name}` no enums_with_new_variants implements `Default`"),
             );
         }
         self.root_fields(
@@ -157,10 +156,10 @@ impl<'ast> Visit<'ast> for Looking<'_> {
         }
         if let Some(name) = variants
             .iter()
-            .find(|name| self.touched.longer.contains(*name))
+            .find(|name| self.changed.enums_with_new_variants.contains(*name))
             && !has_wildcard
         {
-            self.tell(
+            self.report(
                 &found.match_token,
                 format!("`{name}` has new variants, which have no arm here"),
             );
@@ -179,9 +178,9 @@ impl<'ast> Visit<'ast> for Looking<'_> {
         if self.names
             && let Some(item) = items
                 .into_iter()
-                .find(|item| self.touched.items.contains(item))
+                .find(|item| self.changed.items.contains(item))
         {
-            self.tell(path, format!("`{item}` is removed or has another type"));
+            self.report(path, format!("`{item}` is removed or has another type"));
         }
         visit::visit_path(self, path);
     }
@@ -193,9 +192,9 @@ impl<'ast> Visit<'ast> for Looking<'_> {
             _ => None,
         };
         if let Some(name) =
-            name.filter(|name| self.names && self.touched.items.contains(&name.to_string()))
+            name.filter(|name| self.names && self.changed.items.contains(&name.to_string()))
         {
-            self.tell(name, format!("`{name}` is removed or has another type"));
+            self.report(name, format!("`{name}` is removed or has another type"));
         }
         visit::visit_use_tree(self, tree);
     }
@@ -256,12 +255,12 @@ fn f(spec: &Spec) -> i32 {
     #[test]
     fn uses_are_found_by_their_names() {
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        let touched = Touched {
+        let changed = ChangedItems {
             members: names(&["size"]),
             items: names(&["Part", "Mode::Fast"]),
-            wider: names(&["Spec"]),
-            longer: names(&["Mode"]),
-            ..Touched::default()
+            structs_with_new_fields: names(&["Spec"]),
+            enums_with_new_variants: names(&["Mode"]),
+            ..ChangedItems::default()
         };
         let told = |uses: Vec<Use>| {
             uses.into_iter()
@@ -269,11 +268,14 @@ fn f(spec: &Spec) -> i32 {
                 .collect::<Vec<_>>()
         };
         assert_eq!(
-            told(uncovered("src/x.rs", CODE, &touched)),
+            positions(find_non_exhaustive("src/x.rs", CODE, &changed)),
             [(4, 16), (6, 9), (7, 5)]
         );
         let expected = [(1, 11), (4, 16), (6, 9), (7, 5), (8, 9), (8, 28), (9, 34)];
-        assert_eq!(told(named("src/x.rs", CODE, &touched)), expected);
+        assert_eq!(
+            positions(find_by_name("src/x.rs", CODE, &changed)),
+            expected
+        );
     }
 
     #[test]
@@ -291,11 +293,11 @@ fn f(spec: &Spec) -> i32 {
     let i = h.spec();
 }
 ";
-        let touched = Touched {
+        let changed = ChangedItems {
             roots: [("Backup".to_owned(), "spec".to_owned())].into(),
-            ..Touched::default()
+            ..ChangedItems::default()
         };
-        let found = named("src/x.rs", code, &touched).into_iter();
+        let found = find_by_name("src/x.rs", code, &changed).into_iter();
         let found: Vec<_> = found.map(|at| (at.line, at.column)).collect();
         assert_eq!(found, [(2, 20), (3, 25), (4, 17), (8, 26), (9, 18)]);
     }

@@ -1,5 +1,5 @@
-//! Code that asks for objects of a kind in the way of its former scope. rustc refuses `Api::namespaced` of a kind that has no namespaces; the
-//! other way round it says nothing.
+//! Finds code that requests objects of a kind in its former scope. rustc rejects `Api::namespaced` for a cluster-scoped kind, but accepts
+//! `Api::all` for a namespaced one.
 
 use quote::ToTokens;
 use syn::{
@@ -11,11 +11,11 @@ use syn::{
 use super::Use;
 use crate::crd::Scope;
 
-/// A kind that has another scope.
+/// A kind whose scope changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rescoped {
     pub kind: String,
-    /// That which it has now.
+    /// The new scope.
     pub scope: Scope,
 }
 
@@ -40,27 +40,27 @@ impl Rescoped {
     }
 }
 
-/// The calls in a file that fit the former scope: `Api::<Kind>::all(..)`, or `Api::all(..)` where the variable is said to be `Api<Kind>`.
-pub fn scoped(path: &str, text: &str, kinds: &[Rescoped]) -> Vec<Use> {
+/// The calls in a file that fit the former scope: `Api::<Kind>::all(..)`, or `Api::all(..)` assigned to a variable of the type `Api<Kind>`.
+pub fn find_wrong_scope(path: &str, text: &str, kinds: &[Rescoped]) -> Vec<Use> {
     let Ok(file) = syn::parse_file(text) else {
         return vec![];
     };
-    let mut looking = Looking {
+    let mut visitor = CallVisitor {
         path,
         kinds,
         found: vec![],
     };
-    looking.visit_file(&file);
-    looking.found
+    visitor.visit_file(&file);
+    visitor.found
 }
 
-struct Looking<'a> {
+struct CallVisitor<'a> {
     path: &'a str,
     kinds: &'a [Rescoped],
     found: Vec<Use>,
 }
 
-impl Looking<'_> {
+impl CallVisitor<'_> {
     /// Of a call of `function`, which makes an `Api` of `type_`.
     fn call(&mut self, function: &Path, type_: &str) {
         let Some(last) = function.segments.last() else {
@@ -77,7 +77,7 @@ impl Looking<'_> {
     }
 }
 
-impl<'ast> Visit<'ast> for Looking<'_> {
+impl<'ast> Visit<'ast> for CallVisitor<'_> {
     fn visit_local(&mut self, local: &'ast Local) {
         if let Pat::Type(typed) = &local.pat
             && let Some(init) = &local.init
@@ -123,7 +123,7 @@ mod tests {
 ";
         let lines = |scope: Scope| {
             let kind = "Widget".to_owned();
-            let found = scoped("src/x.rs", code, &[Rescoped { kind, scope }]).into_iter();
+            let found = find_wrong_scope("src/x.rs", code, &[Rescoped { kind, scope }]).into_iter();
             found.map(|at| at.line).collect::<Vec<_>>()
         };
         assert_eq!(lines(Scope::Cluster), [2, 4]);

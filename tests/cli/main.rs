@@ -1,5 +1,6 @@
 //! The program as a user runs it: arguments in, exit code, output and files out. No test here builds what is generated.
 
+mod affected_code;
 mod bad_input;
 mod branches;
 mod current;
@@ -17,7 +18,6 @@ mod pending;
 mod removes;
 mod retypes;
 mod support;
-mod touched;
 mod upgrades;
 
 use std::fs;

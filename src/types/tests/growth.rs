@@ -7,9 +7,8 @@ use serde_json::{Value, json};
 
 use super::definition;
 use crate::types::{
-    allot,
     graph::{Shape, TypeGraph},
-    lower,
+    lower, unique_name,
 };
 
 /// The schema whose leaves are at these paths: strings of two values, so that each leaf has a type too.
@@ -88,8 +87,8 @@ fn values() -> impl Strategy<Value = Vec<&'static str>> {
 proptest! {
     #[test]
     fn values_that_are_appended_rename_no_variant(values in values(), count in 0..12_usize) {
-        let before = allot::variants(&values[..count.min(values.len())]);
-        let after = allot::variants(&values);
+        let before = unique_name::variants(&values[..count.min(values.len())]);
+        let after = unique_name::variants(&values);
         prop_assert_eq!(&after[..before.len()], before.as_slice());
         let distinct: BTreeSet<&String> = after.iter().collect();
         prop_assert_eq!(distinct.len(), values.len());

@@ -1,4 +1,4 @@
-//! What code should no longer name once a plan is carried out: modules that go, versions that are no longer served or stored, the project's
+//! The paths that code should no longer name after a plan: removed modules, versions that are no longer served or stored, the project's
 //! former name.
 
 use std::collections::BTreeSet;
@@ -11,51 +11,51 @@ use crate::{
     evolution,
     plan::{Change, Plan},
     rust::version_module,
-    uses::{self, Left, Rescoped, Use},
+    uses::{self, Rescoped, StalePath, Use},
 };
 
-/// All of it.
-pub struct Leaving {
-    gone: Vec<Left>,
-    outdated: Vec<Left>,
+/// The stale paths of a plan, by reason.
+pub struct StalePaths {
+    removed: Vec<StalePath>,
+    outdated: Vec<StalePath>,
     rescoped: Vec<Rescoped>,
-    pub renamed: Option<Renamed>,
+    pub renamed: Option<PackageRename>,
 }
 
 /// The former and the new name of the package, and of its library.
-pub struct Renamed {
+pub struct PackageRename {
     pub before: String,
     pub after: String,
     library: (String, String),
 }
 
-impl Leaving {
+impl StalePaths {
     pub fn of(open: &Open, plan: &Plan, evolution: &Evolution) -> Self {
         Self {
-            gone: gone(open, plan),
+            removed: removed(open, plan),
             outdated: outdated(open, evolution),
             rescoped: rescoped(open, evolution),
             renamed: renamed(plan),
         }
     }
 
-    /// Whether code can cease to compile.
+    /// Whether code may no longer compile.
     pub fn breaks(&self) -> bool {
-        !(self.gone.is_empty() && self.rescoped.is_empty()) || self.renamed.is_some()
+        !(self.removed.is_empty() && self.rescoped.is_empty()) || self.renamed.is_some()
     }
 
     pub fn is_empty(&self) -> bool {
         !self.breaks() && self.outdated.is_empty()
     }
 
-    /// The places in a file.
+    /// The places in a file that name a stale path.
     pub fn find(&self, path: &str, text: &str) -> Vec<Use> {
-        let mut found = uses::leads(path, text, &self.gone);
-        found.extend(uses::scoped(path, text, &self.rescoped));
-        // what compiles is told once for each file
-        let mut told = BTreeSet::new();
-        let outdated = uses::leads(path, text, &self.outdated).into_iter();
-        found.extend(outdated.filter(|at| told.insert(at.message.clone())));
+        let mut found = uses::find_stale_paths(path, text, &self.removed);
+        found.extend(uses::find_wrong_scope(path, text, &self.rescoped));
+        // what still compiles is reported once for each file
+        let mut reported = BTreeSet::new();
+        let outdated = uses::find_stale_paths(path, text, &self.outdated).into_iter();
+        found.extend(outdated.filter(|at| reported.insert(at.message.clone())));
         if let Some(renamed) = &self.renamed {
             found.extend(renamed.find(path, text));
         }
@@ -63,7 +63,7 @@ impl Leaving {
     }
 }
 
-impl Renamed {
+impl PackageRename {
     fn find(&self, path: &str, text: &str) -> Vec<Use> {
         let Self {
             before,
@@ -71,21 +71,21 @@ impl Renamed {
             library: (old, new),
         } = self;
         let message = format!("if this names the operator, write `{after}` instead of `{before}`");
-        let mut found = uses::literals(path, text, before, &message);
+        let mut found = uses::find_literals(path, text, before, &message);
         if old != new {
-            let library = Left {
+            let library = StalePath {
                 path: vec![old.clone()],
                 message: format!("the crate `{old}` is now `{new}`"),
             };
-            found.extend(uses::leads(path, text, &[library]));
+            found.extend(uses::find_stale_paths(path, text, &[library]));
         }
         found
     }
 }
 
-/// What goes, so that code which names it does not compile.
-fn gone(open: &Open, plan: &Plan) -> Vec<Left> {
-    let mut left = vec![];
+/// The removed modules; code that names them does not compile.
+fn removed(open: &Open, plan: &Plan) -> Vec<StalePath> {
+    let mut stale = vec![];
     for change in plan.changes.iter().filter(|change| change.after.is_none()) {
         let Some((module, version)) = version_of(&change.path) else {
             continue;
@@ -93,7 +93,7 @@ fn gone(open: &Open, plan: &Plan) -> Vec<Left> {
         let kinds = &open.state.state.kinds;
         if let Some(index) = kinds.iter().position(|kind| kind.module_name() == module) {
             let stored = &open.apis[index].storage_version().name;
-            left.push(Left {
+            stale.push(StalePath {
                 path: vec!["api".into(), module.into(), version.into()],
                 message: format!(
                     "`api::{module}::{version}` is removed; objects are stored as {stored}"
@@ -110,7 +110,7 @@ fn gone(open: &Open, plan: &Plan) -> Vec<Left> {
         let moved = plan.changes.iter().find(is_same);
         let moved = moved.and_then(|new| Some(version_of(&new.path)?.0));
         for folder in ["api", "controllers"] {
-            left.push(Left {
+            stale.push(StalePath {
                 path: vec![folder.into(), module.into()],
                 message: match moved {
                     Some(new) => format!("`{folder}::{module}` is now `{folder}::{new}`"),
@@ -119,9 +119,9 @@ fn gone(open: &Open, plan: &Plan) -> Vec<Left> {
             });
         }
     }
-    left.sort();
-    left.dedup_by(|a, b| a.path == b.path);
-    left
+    stale.sort();
+    stale.dedup_by(|a, b| a.path == b.path);
+    stale
 }
 
 /// `src/api/widget/v1.rs` is of the module `widget` and the version `v1`.
@@ -130,15 +130,15 @@ fn version_of(path: &str) -> Option<(&str, &str)> {
     path.split_once('/')
 }
 
-/// The versions that code should leave though it compiles with them.
-fn outdated(open: &Open, found: &Evolution) -> Vec<Left> {
-    let mut left = vec![];
+/// The versions that code should no longer use, although it compiles.
+fn outdated(open: &Open, found: &Evolution) -> Vec<StalePath> {
+    let mut stale = vec![];
     for evolved in &found.kinds {
         let kind = &open.state.state.kinds[evolved.index];
         let stored = &open.apis[evolved.index].storage_version().name;
-        let mut leave = |version: &str, message: String| {
+        let mut add = |version: &str, message: String| {
             let path = ["api", &kind.module_name(), &version_module(version)];
-            left.push(Left {
+            stale.push(StalePath {
                 path: path.map(str::to_owned).to_vec(),
                 message,
             });
@@ -146,7 +146,7 @@ fn outdated(open: &Open, found: &Evolution) -> Vec<Left> {
         let has_types = |version: &String| kind.versions.contains(version);
         for (found, _) in &evolved.differences {
             match (found.change, &found.version) {
-                (evolution::Change::VersionUnserved, Some(version)) if has_types(version) => leave(
+                (evolution::Change::VersionUnserved, Some(version)) if has_types(version) => add(
                     version,
                     format!(
                         "{version} of {} is no longer served, so its requests get 404; objects are stored as {stored}",
@@ -156,7 +156,7 @@ fn outdated(open: &Open, found: &Evolution) -> Vec<Left> {
                 (evolution::Change::StorageMoved, _)
                     if kind.has_controller() && has_types(&evolved.stored) =>
                 {
-                    leave(
+                    add(
                         &evolved.stored,
                         format!(
                             "{stored} of {} is now the storage version, and this uses {}",
@@ -168,9 +168,9 @@ fn outdated(open: &Open, found: &Evolution) -> Vec<Left> {
             }
         }
     }
-    // of one version the last goes first: that its requests fail is worse
-    left.reverse();
-    left
+    // the last reason of a version comes first: failing requests are worse
+    stale.reverse();
+    stale
 }
 
 /// The kinds with another scope.
@@ -189,7 +189,7 @@ fn rescoped(open: &Open, found: &Evolution) -> Vec<Rescoped> {
 }
 
 /// Whether the package gets another name.
-fn renamed(plan: &Plan) -> Option<Renamed> {
+fn renamed(plan: &Plan) -> Option<PackageRename> {
     let change = plan.changes.iter().find(|found| found.path == MANIFEST)?;
     let names = |text: &Option<String>| {
         let manifest: toml_edit::DocumentMut = text.as_ref()?.parse().ok()?;
@@ -200,7 +200,7 @@ fn renamed(plan: &Plan) -> Option<Renamed> {
     };
     let (before, old) = names(&change.before)?;
     let (after, new) = names(&change.after)?;
-    (before != after).then_some(Renamed {
+    (before != after).then_some(PackageRename {
         before,
         after,
         library: (old, new),

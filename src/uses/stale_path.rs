@@ -1,5 +1,5 @@
-//! Paths and texts that code should no longer have: of a module that goes, of a version that is no longer the one to use, of a crate that
-//! has another name. A `use` is told once, however much of the file depends on it.
+//! Finds paths and string literals that are stale: of a removed module, of an outdated version, of a renamed crate. A `use` is reported once,
+//! however much of the file depends on it.
 
 use syn::{
     Ident, LitStr, Path, UseTree,
@@ -8,17 +8,18 @@ use syn::{
 
 use super::Use;
 
-/// A module or a crate that code should not name any more.
+/// A module or a crate that code should no longer name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Left {
-    /// `api`, `widget` and `v1`; a crate has its name alone.
+pub struct StalePath {
+    /// The segments, for example `api`, `widget` and `v1`; a crate has only its name.
     pub path: Vec<String>,
     pub message: String,
 }
 
-impl Left {
-    /// Whether `names`, a path up to one of its names, lead here: `crate::api::widget::v1`, `widget::v1` where `widget` was imported.
-    fn is_reached(&self, names: &[String]) -> bool {
+impl StalePath {
+    /// Whether `names`, the segments of a path up to one of them, name this module: `crate::api::widget::v1`, or `widget::v1` where
+    /// `widget` was imported.
+    fn matches(&self, names: &[String]) -> bool {
         match self.path.as_slice() {
             [krate] => matches!(names, [first] if first == krate),
             [_, inner @ ..] if inner.len() > 1 && names == inner => true,
@@ -27,28 +28,28 @@ impl Left {
     }
 }
 
-/// Where a file names one of them.
-pub fn leads(path: &str, text: &str, left: &[Left]) -> Vec<Use> {
+/// The places where a file names one of the paths.
+pub fn find_stale_paths(path: &str, text: &str, stale: &[StalePath]) -> Vec<Use> {
     let Ok(file) = syn::parse_file(text) else {
         return vec![];
     };
-    let mut looking = Leading {
+    let mut visitor = PathVisitor {
         path,
-        left,
+        stale,
         names: vec![],
         found: vec![],
     };
-    looking.visit_file(&file);
-    looking.found
+    visitor.visit_file(&file);
+    visitor.found
 }
 
-/// The texts of a file that are `name`, or have it between colons, as the name of a service account does.
-pub fn literals(path: &str, text: &str, name: &str, message: &str) -> Vec<Use> {
-    struct Looking<'a> {
+/// The string literals of a file that are `name`, or have it between colons, as the name of a service account does.
+pub fn find_literals(path: &str, text: &str, name: &str, message: &str) -> Vec<Use> {
+    struct LiteralVisitor<'a> {
         name: &'a str,
         found: Vec<proc_macro2::Span>,
     }
-    impl<'ast> Visit<'ast> for Looking<'_> {
+    impl<'ast> Visit<'ast> for LiteralVisitor<'_> {
         fn visit_lit_str(&mut self, literal: &'ast LitStr) {
             if literal.value().split(':').any(|part| part == self.name) {
                 self.found.push(literal.span());
@@ -58,38 +59,38 @@ pub fn literals(path: &str, text: &str, name: &str, message: &str) -> Vec<Use> {
     let Ok(file) = syn::parse_file(text) else {
         return vec![];
     };
-    let mut looking = Looking {
+    let mut visitor = LiteralVisitor {
         name,
         found: vec![],
     };
-    looking.visit_file(&file);
-    let uses = looking.found.into_iter();
+    visitor.visit_file(&file);
+    let uses = visitor.found.into_iter();
     uses.map(|span| Use::at(path, span, message.to_owned()))
         .collect()
 }
 
-struct Leading<'a> {
+struct PathVisitor<'a> {
     path: &'a str,
-    left: &'a [Left],
-    /// The path so far.
+    stale: &'a [StalePath],
+    /// The segments of the current path.
     names: Vec<String>,
     found: Vec<Use>,
 }
 
-impl Leading<'_> {
-    /// One step further on a path; whether it is told.
+impl PathVisitor<'_> {
+    /// Adds a segment to the current path. Returns whether the path is stale and was reported.
     fn step(&mut self, name: &Ident) -> bool {
         self.names.push(name.to_string());
-        let left = self.left.iter().find(|left| left.is_reached(&self.names));
-        if let Some(left) = left {
+        let stale = self.stale.iter().find(|stale| stale.matches(&self.names));
+        if let Some(stale) = stale {
             self.found
-                .push(Use::at(self.path, name.span(), left.message.clone()));
+                .push(Use::at(self.path, name.span(), stale.message.clone()));
         }
-        left.is_some()
+        stale.is_some()
     }
 }
 
-impl<'ast> Visit<'ast> for Leading<'_> {
+impl<'ast> Visit<'ast> for PathVisitor<'_> {
     fn visit_path(&mut self, path: &'ast Path) {
         // a name alone is a variable or a type
         if path.segments.len() < 2 {
@@ -142,26 +143,29 @@ fn f(spec: memcached::v1alpha1::MemcachedSpec) -> crate::api::memcached::v1alpha
 }
 ";
 
-    fn told(path: &[&str]) -> Vec<(usize, usize)> {
-        let left = Left {
+    fn positions(path: &[&str]) -> Vec<(usize, usize)> {
+        let stale = StalePath {
             path: path.iter().map(|name| (*name).to_owned()).collect(),
             message: String::new(),
         };
-        let found = leads("src/x.rs", CODE, &[left]).into_iter();
+        let found = find_stale_paths("src/x.rs", CODE, &[stale]).into_iter();
         found.map(|at| (at.line, at.column)).collect()
     }
 
     #[test]
-    fn a_path_is_told_once_where_it_is_named() {
+    fn a_stale_path_is_reported_once_where_it_is_named() {
         let version = [(1, 29), (4, 23), (4, 74)];
-        assert_eq!(told(&["api", "memcached", "v1alpha1"]), version);
-        assert_eq!(told(&["api", "memcached"]), [(1, 18), (2, 24), (4, 63)]);
-        assert_eq!(told(&["mc"]), [(2, 5), (6, 5)]);
+        assert_eq!(positions(&["api", "memcached", "v1alpha1"]), version);
+        assert_eq!(
+            positions(&["api", "memcached"]),
+            [(1, 18), (2, 24), (4, 63)]
+        );
+        assert_eq!(positions(&["mc"]), [(2, 5), (6, 5)]);
     }
 
     #[test]
-    fn texts_that_are_the_name_are_told() {
-        let found = literals("src/x.rs", CODE, "mc", "");
+    fn literals_with_the_name_are_found() {
+        let found = find_literals("src/x.rs", CODE, "mc", "");
         let found: Vec<_> = found.iter().map(|at| (at.line, at.column)).collect();
         assert_eq!(found, [(6, 13), (6, 19)]);
     }

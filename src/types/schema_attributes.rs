@@ -1,5 +1,5 @@
-//! What a definition's schema says beside what its types derive, as attributes of the types and fields. What no attribute can say
-//! becomes a part: the definition's own JSON, which `crd()` puts in its place.
+//! Compares the CRD's schema with the schema that schemars derives from the types, and expresses each difference as an attribute of a type
+//! or field. What no attribute can express becomes a part: JSON of the CRD that `crd()` puts into the derived schema.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::{
     attribute::{Argument, Extension},
     derived,
-    difference::{Found, between, differences},
+    difference::{NodeAttributes, add_nested_differences, differences},
     doc::{Doc, Readable, is_plain},
     function,
     graph::{Field, Shape, Type, TypeGraph, TypeId},
@@ -18,81 +18,89 @@ use super::{
     validation,
 };
 
-/// What a module has beside attributes, to say the whole schema.
+/// What a module needs beside attributes to express the whole schema.
 #[derive(Clone, Debug, Default)]
-pub struct Carried {
-    /// By their pointers from the root of the schema.
-    pub parts: BTreeMap<String, Part>,
-    /// Functions that attributes call, and what they return.
+pub struct Supplement {
+    /// The parts by their JSON pointers into the schema.
+    pub parts: BTreeMap<String, SchemaPart>,
+    /// Functions that attributes call, with the JSON that they return.
     pub functions: Vec<(String, Value)>,
-    /// Whether a description is wrapped or escaped in its comment.
+    /// Whether a doc comment wraps or escapes its description, so that `crd()` must restore it.
     pub unwraps: bool,
-    /// Whether a node is marked in which none is.
+    /// Whether a node is marked as one without wrapped descriptions.
     pub has_verbatim: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
-    /// `null` takes a keyword away.
+pub struct SchemaPart {
+    /// `null` removes a keyword.
     pub value: Value,
     pub reason: Reason,
 }
 
-/// Why there is no attribute.
+/// Why no attribute expresses a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
-    /// A description with line feeds and markup that no doc comment holds.
+    /// A description with line feeds and markup that no doc comment can hold.
     Text,
     /// A value that the macro `json!` cannot read.
     Long,
     /// A list or map between a field and the type of its items.
     Between,
-    /// `apiVersion`, `kind` and `metadata` have no fields that could have attributes.
+    /// `apiVersion`, `kind` and `metadata` are not fields of the type, so they have no attributes.
     Envelope,
 }
 
-/// Gives the types and fields of a graph their attributes. `nodes` are the schemas of its definitions, `whole` those that carry all of it.
-pub fn carry(
+/// Sets the attributes of the types and fields of a graph. `nodes` are the schemas of its definitions; attributes of the types in `whole`
+/// express the whole schema, including what is otherwise an attribute of the field.
+pub fn set_schema_attributes(
     graph: &mut TypeGraph,
     schema: &Value,
     nodes: &[&Value],
     whole: &HashSet<TypeId>,
-) -> Carried {
-    let mut carrying = Carrying {
+) -> Supplement {
+    let mut comparison = Comparison {
         graph,
         nodes,
         whole,
         functions: function::names(graph),
-        carried: Carried::default(),
+        supplement: Supplement::default(),
     };
-    let mut parts: HashMap<TypeId, Vec<(String, Part)>> = HashMap::new();
+    let mut parts: HashMap<TypeId, Vec<(String, SchemaPart)>> = HashMap::new();
     let mut types = vec![];
     for (index, definition) in graph.definitions.iter().enumerate() {
         let id = TypeId(index);
-        let mut found = carrying.of_type(id);
+        let mut attributes = comparison.of_type(id);
         let fields = match &definition.shape {
             Shape::Struct(shape) => shape.fields.as_slice(),
             _ => &[],
         };
-        let fields = carrying.of_fields(&definition.path, fields, nodes[index], &mut found.parts);
-        parts.insert(id, std::mem::take(&mut found.parts));
-        types.push((found.arguments(), fields));
+        let fields = comparison.of_fields(
+            &definition.path,
+            fields,
+            nodes[index],
+            &mut attributes.parts,
+        );
+        parts.insert(id, std::mem::take(&mut attributes.parts));
+        types.push((attributes.arguments(), fields));
     }
-    let mut found = carrying.of_root(schema);
-    let mut root = carrying.of_fields(&[], &graph.root, schema, &mut found.parts);
-    let mut carried = carrying.carried;
+    let mut attributes = comparison.of_root(schema);
+    let mut root = comparison.of_fields(&[], &graph.root, schema, &mut attributes.parts);
+    let mut supplement = comparison.supplement;
     parts.retain(|_, own| !own.is_empty());
     if !parts.is_empty() {
         for field in &graph.root {
             let pointer = property(&field.wire);
-            place(graph, &field.type_, pointer, &parts, &mut found.parts);
+            collect_parts(graph, &field.type_, pointer, &parts, &mut attributes.parts);
         }
     }
-    carried.parts.extend(std::mem::take(&mut found.parts));
-    if carried.unwraps {
+    supplement
+        .parts
+        .extend(std::mem::take(&mut attributes.parts));
+    if supplement.unwraps {
         let fields = types.iter_mut().flat_map(|(_, fields)| fields);
         let arguments = fields.chain(&mut root).flatten();
-        carried.has_verbatim = function::mark(arguments, &carried.functions);
+        supplement.has_verbatim = function::mark(arguments, &supplement.functions);
     }
 
     for (definition, (arguments, fields)) in graph.definitions.iter_mut().zip(types) {
@@ -102,8 +110,8 @@ pub fn carry(
         }
     }
     assign(&mut graph.root, root);
-    graph.root_schemars = found.arguments();
-    carried
+    graph.root_schemars = attributes.arguments();
+    supplement
 }
 
 fn assign(fields: &mut [Field], arguments: Vec<Vec<Argument>>) {
@@ -112,34 +120,34 @@ fn assign(fields: &mut [Field], arguments: Vec<Vec<Argument>>) {
     }
 }
 
-/// Collects the parts of types at all the places where they are.
-fn place(
+/// Collects the parts of a type at each of its places in the schema.
+fn collect_parts(
     graph: &TypeGraph,
     type_: &Type,
     pointer: String,
-    parts: &HashMap<TypeId, Vec<(String, Part)>>,
-    placed: &mut Vec<(String, Part)>,
+    parts: &HashMap<TypeId, Vec<(String, SchemaPart)>>,
+    collected: &mut Vec<(String, SchemaPart)>,
 ) {
     match type_ {
-        Type::Vec(inner) => place(graph, inner, pointer + "/items", parts, placed),
+        Type::Vec(inner) => collect_parts(graph, inner, pointer + "/items", parts, collected),
         Type::Map(inner) => {
-            place(
+            collect_parts(
                 graph,
                 inner,
                 pointer + "/additionalProperties",
                 parts,
-                placed,
+                collected,
             );
         }
-        Type::Nullable(inner) => place(graph, inner, pointer, parts, placed),
+        Type::Nullable(inner) => collect_parts(graph, inner, pointer, parts, collected),
         Type::Named(id) => {
             let id = graph.first(*id);
             let own = parts.get(&id).into_iter().flatten();
-            placed.extend(own.map(|(below, part)| (pointer.clone() + below, part.clone())));
-            if let Shape::Struct(found) = &graph.get(id).shape {
-                for field in &found.fields {
+            collected.extend(own.map(|(below, part)| (pointer.clone() + below, part.clone())));
+            if let Shape::Struct(shape) = &graph.get(id).shape {
+                for field in &shape.fields {
                     let pointer = pointer.clone() + &property(&field.wire);
-                    place(graph, &field.type_, pointer, parts, placed);
+                    collect_parts(graph, &field.type_, pointer, parts, collected);
                 }
             }
         }
@@ -151,51 +159,51 @@ fn property(wire: &str) -> String {
     format!("/properties/{}", pointer::escape(wire))
 }
 
-struct Carrying<'a> {
+struct Comparison<'a> {
     graph: &'a TypeGraph,
     nodes: &'a [&'a Value],
     whole: &'a HashSet<TypeId>,
-    /// The functions that fields may have, by the paths of these.
+    /// The names of the functions for fields, by the paths of the fields.
     functions: HashMap<Vec<String>, String>,
-    carried: Carried,
+    supplement: Supplement,
 }
 
-impl Carrying<'_> {
-    fn of_type(&mut self, id: TypeId) -> Found {
-        let mut found = Found::default();
+impl Comparison<'_> {
+    fn of_type(&mut self, id: TypeId) -> NodeAttributes {
+        let mut attributes = NodeAttributes::default();
         let definition = self.graph.get(id);
         if matches!(definition.shape, Shape::Alias(_)) {
-            return found;
+            return attributes;
         }
         let mut wanted = derived::own(self.nodes[id.0]);
         if self.whole.contains(&id) {
-            self.describe(definition.doc.as_ref(), &mut wanted, false, &mut found);
+            self.describe(definition.doc.as_ref(), &mut wanted, false, &mut attributes);
         } else {
             wanted.retain(|keyword, _| !OF_FIELD.contains(&keyword.as_str()));
         }
         let mut derived = derived::shape(&definition.shape);
         if matches!(definition.shape, Shape::Enum(_)) {
-            // a union of the definition's own takes the place of the one that is derived
+            // a union of the definition's own takes the collect_parts of the one that is derived
             if wanted.contains_key("anyOf") {
                 derived.clear();
             } else {
-                found.arguments.push(Argument::Closed);
+                attributes.arguments.push(Argument::Closed);
             }
         }
-        found.extend(differences(&derived, &wanted));
-        found
+        attributes.extend(differences(&derived, &wanted));
+        attributes
     }
 
-    fn of_root(&mut self, schema: &Value) -> Found {
-        let mut found = Found::default();
+    fn of_root(&mut self, schema: &Value) -> NodeAttributes {
+        let mut attributes = NodeAttributes::default();
         let mut wanted = derived::own(schema);
         wanted.shift_remove("title");
         let description = schema["description"].as_str();
         let doc = description.map(|text| Doc::new(0, text));
-        self.describe(doc.as_ref(), &mut wanted, false, &mut found);
+        self.describe(doc.as_ref(), &mut wanted, false, &mut attributes);
         let required = self.graph.root.iter().filter(|field| !field.optional);
         let derived = derived::object(required.map(|field| field.wire.as_str()).collect());
-        found.extend(differences(&derived, &wanted));
+        attributes.extend(differences(&derived, &wanted));
         let envelope = ENVELOPE.iter().filter_map(|wire| {
             let node = schema["properties"].get(wire)?.as_object()?;
             let is_open = node
@@ -208,13 +216,13 @@ impl Carrying<'_> {
             let properties = envelope
                 .into_iter()
                 .map(|(wire, node)| (wire.to_owned(), node));
-            found.part("properties", properties.collect(), Reason::Envelope);
+            attributes.part("properties", properties.collect(), Reason::Envelope);
         } else {
             for (wire, node) in envelope {
-                found.part(&format!("properties/{wire}"), node, Reason::Envelope);
+                attributes.part(&format!("properties/{wire}"), node, Reason::Envelope);
             }
         }
-        found
+        attributes
     }
 
     fn of_fields(
@@ -222,19 +230,19 @@ impl Carrying<'_> {
         owner: &[String],
         fields: &[Field],
         node: &Value,
-        parts: &mut Vec<(String, Part)>,
+        parts: &mut Vec<(String, SchemaPart)>,
     ) -> Vec<Vec<Argument>> {
         let of_field = |field: &Field| {
-            let mut found = self.of_field(owner, field, &node["properties"][&field.wire]);
-            let own = found.parts.drain(..);
+            let mut attributes = self.of_field(owner, field, &node["properties"][&field.wire]);
+            let own = attributes.parts.drain(..);
             parts.extend(own.map(|(below, part)| (property(&field.wire) + &below, part)));
-            found.arguments()
+            attributes.arguments()
         };
         fields.iter().map(of_field).collect()
     }
 
-    fn of_field(&mut self, owner: &[String], field: &Field, node: &Value) -> Found {
-        let mut found = Found::default();
+    fn of_field(&mut self, owner: &[String], field: &Field, node: &Value) -> NodeAttributes {
+        let mut attributes = NodeAttributes::default();
         let (derived, mut wanted) = match &field.type_ {
             Type::Named(id) => (self.of_named(self.graph.first(*id)), derived::own(node)),
             type_ => match (derived::node(type_), derived::wanted(type_, node)) {
@@ -243,42 +251,48 @@ impl Carrying<'_> {
                 _ => (Map::new(), Map::new()),
             },
         };
-        self.of_option(field, node, &mut found);
+        self.of_option(field, node, &mut attributes);
         self.describe(
             field.doc.as_ref(),
             &mut wanted,
             derived.contains_key("description"),
-            &mut found,
+            &mut attributes,
         );
         let mut differences = differences(&derived, &wanted);
         let type_ = derived.get("type").and_then(Value::as_str);
-        found.arguments.extend(validation::take(
+        attributes.arguments.extend(validation::take(
             type_.unwrap_or_default(),
             &mut differences,
         ));
         if matches!(field.type_, Type::Kubernetes(_)) {
             let at = differences
                 .iter()
-                .position(|(found, _)| found == "properties");
+                .position(|(keyword, _)| keyword == "properties");
             if let Some((keyword, value)) = at.map(|at| differences.remove(at)) {
-                self.call(owner, field, keyword, value, &mut found);
+                self.call(owner, field, keyword, value, &mut attributes);
             }
         }
         for keyword in ["items", "additionalProperties"] {
-            if let Some(at) = differences.iter().position(|(found, _)| found == keyword) {
-                self.of_inner(owner, field, &derived, differences.remove(at), &mut found);
+            if let Some(at) = differences.iter().position(|(other, _)| other == keyword) {
+                self.of_inner(
+                    owner,
+                    field,
+                    &derived,
+                    differences.remove(at),
+                    &mut attributes,
+                );
             }
         }
-        found.extend(differences);
-        if field.type_ == Type::Any && found.extensions.is_empty() {
-            found
+        attributes.extend(differences);
+        if field.type_ == Type::Any && attributes.extensions.is_empty() {
+            attributes
                 .extensions
                 .push(("type".into(), Extension::Json(Value::Null)));
         }
-        found
+        attributes
     }
 
-    /// What a type's own attributes have said already.
+    /// The keywords that a type's own attributes express.
     fn of_named(&self, id: TypeId) -> Map<String, Value> {
         let mut own = derived::own(self.nodes[id.0]);
         if !self.whole.contains(&id) {
@@ -290,10 +304,10 @@ impl Carrying<'_> {
         own
     }
 
-    /// Takes back what an `Option` does to the schema, beside the null that `crd()` takes away.
-    fn of_option(&self, field: &Field, node: &Value, found: &mut Found) {
+    /// Reverts what an `Option` does to the schema, except for the null, which `crd()` removes.
+    fn of_option(&self, field: &Field, node: &Value, attributes: &mut NodeAttributes) {
         if field.nullable && !field.optional && field.type_ != Type::Any {
-            found.arguments.push(Argument::Required);
+            attributes.arguments.push(Argument::Required);
             return;
         }
         let is_wrapped = |type_: &Type| match type_ {
@@ -304,25 +318,25 @@ impl Carrying<'_> {
             |type_: &Type| matches!(type_, Type::Nullable(inner) if is_wrapped(inner));
         if field.optional && is_wrapped(&field.type_) || field.type_.any(&is_wrapped_inside) {
             let type_ = field.type_.without_nullable();
-            found.arguments.push(Argument::With(type_));
+            attributes.arguments.push(Argument::With(type_));
         } else if field.optional && derived::has_null_value(node) {
             let type_ = Extension::Json(node["type"].clone());
-            found.extensions.push(("type".into(), type_));
+            attributes.extensions.push(("type".into(), type_));
         }
     }
 
-    /// Takes the description out of what is wanted, where a doc comment or an argument says it.
+    /// Removes the description from `wanted`, and expresses it by the doc comment, an argument or a part.
     fn describe(
         &mut self,
         doc: Option<&Doc>,
         wanted: &mut Map<String, Value>,
         has_foreign: bool,
-        found: &mut Found,
+        attributes: &mut NodeAttributes,
     ) {
         wanted.shift_remove("description");
         let Some(doc) = doc else {
             if has_foreign {
-                found
+                attributes
                     .extensions
                     .push(("description".into(), Extension::Json(Value::Null)));
             }
@@ -330,60 +344,65 @@ impl Carrying<'_> {
         };
         match doc.readable() {
             Readable::AsIs => {}
-            Readable::Unwrapped => self.carried.unwraps = true,
+            Readable::Unwrapped => self.supplement.unwraps = true,
             Readable::No if is_plain(&doc.description) && !doc.description.is_empty() => {
                 let text = doc.description.clone();
-                found.arguments.push(Argument::Description(text));
+                attributes.arguments.push(Argument::Description(text));
             }
             Readable::No => {
-                let part = Part {
+                let part = SchemaPart {
                     value: doc.description.as_str().into(),
                     reason: Reason::Text,
                 };
-                found.parts.push(("/description".into(), part));
+                attributes.parts.push(("/description".into(), part));
             }
         }
     }
 
-    /// The node of items or values.
+    /// The schema of items or values.
     fn of_inner(
         &mut self,
         owner: &[String],
         field: &Field,
         derived: &Map<String, Value>,
         (keyword, wanted): (String, Value),
-        found: &mut Found,
+        attributes: &mut NodeAttributes,
     ) {
         let inner = match &field.type_ {
             Type::Vec(inner) | Type::Map(inner) => inner,
-            _ => return found.extend(vec![(keyword, wanted)]),
+            _ => return attributes.extend(vec![(keyword, wanted)]),
         };
         let derived = derived.get(&keyword).unwrap_or(&Value::Null);
         if inner.any(&|part| matches!(part, Type::Named(_))) {
-            between(format!("/{keyword}"), derived, &wanted, &mut found.parts);
+            add_nested_differences(
+                format!("/{keyword}"),
+                derived,
+                &wanted,
+                &mut attributes.parts,
+            );
         } else if let Some(arguments) = validation::inner(&keyword, derived, &wanted) {
-            found.arguments.push(Argument::Inner(arguments));
+            attributes.arguments.push(Argument::Inner(arguments));
         } else if matches!(**inner, Type::Kubernetes(_)) {
-            self.call(owner, field, keyword, wanted, found);
+            self.call(owner, field, keyword, wanted, attributes);
         } else {
-            found.extend(vec![(keyword, wanted)]);
+            attributes.extend(vec![(keyword, wanted)]);
         }
     }
 
-    /// What the definition says of a type that has no attributes of ours.
+    /// Expresses a keyword of a foreign type, which has no attributes of ours, by a call of a function.
     fn call(
         &mut self,
         owner: &[String],
         field: &Field,
         keyword: String,
         value: Value,
-        found: &mut Found,
+        attributes: &mut NodeAttributes,
     ) {
         let path = [owner, std::slice::from_ref(&field.wire)].concat();
         let Some(own) = self.functions.get(&path) else {
             return;
         };
-        let functions = &mut self.carried.functions;
+        let functions = &mut self.supplement.functions;
         let name = match functions.iter().find(|(_, known)| *known == value) {
             Some((name, _)) => name.clone(),
             None => {
@@ -391,6 +410,6 @@ impl Carrying<'_> {
                 own.clone()
             }
         };
-        found.extensions.push((keyword, Extension::Call(name)));
+        attributes.extensions.push((keyword, Extension::Call(name)));
     }
 }

@@ -1,12 +1,12 @@
-//! The user's code that a plan touches: where it uses what a new schema takes away or changes.
+//! Reports the user's code that a plan affects, because it uses what a new schema removes or changes.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     evolve::Evolution,
     failure::Failure,
-    left::{Leaving, MANIFEST, Renamed},
     open::Open,
+    stale_paths::{MANIFEST, PackageRename, StalePaths},
 };
 use crate::{
     diagnostic::{Code, Place, Report, Severity},
@@ -14,10 +14,10 @@ use crate::{
     plan::{Change, Note, Plan},
     project::Owner,
     terminal::Terminal,
-    uses::{self, Checked, Found, Marked, Touched, Use},
+    uses::{self, ChangedItems, CheckResult, DeprecatedUse, Marked, Use},
 };
 
-/// The places in the user's code that what the plan changes makes wrong.
+/// Reports the places in the user's code that the changes of a plan break or make obsolete.
 pub fn reports(
     open: &Open,
     plan: &Plan,
@@ -25,12 +25,12 @@ pub fn reports(
     terminal: &Terminal,
 ) -> Result<Vec<Report>, Failure> {
     let marked = marked(plan);
-    let mut touched = Touched::default();
+    let mut changed = ChangedItems::default();
     for found in marked.values() {
-        touched.extend(found.touched.clone());
+        changed.extend(found.changed.clone());
     }
-    let leaving = Leaving::of(open, plan, evolution);
-    if touched == Touched::default() && leaving.is_empty() {
+    let stale = StalePaths::of(open, plan, evolution);
+    if changed == ChangedItems::default() && stale.is_empty() {
         return Ok(vec![]);
     }
     let texts = texts(open, plan)?;
@@ -40,19 +40,21 @@ pub fn reports(
             .flat_map(|(path, text)| find(path, text))
             .collect()
     };
-    let mut found = by_name(&|path, text| leaving.find(path, text));
-    let mut others = by_name(&|path, text| uses::uncovered(path, text, &touched));
-    let can_break = leaving.breaks() || touched != Touched::default();
+    let mut found = by_name(&|path, text| stale.find(path, text));
+    let mut others = by_name(&|path, text| uses::find_non_exhaustive(path, text, &changed));
+    let can_break = stale.breaks() || changed != ChangedItems::default();
     let mut help = match can_break {
         true => "once the types are regenerated, `cargo check --all-targets` shows what remains",
         false => "all of it still compiles, because the types do not change",
     };
-    if leaving.breaks() || touched.surface {
+    if stale.breaks() || changed.surface {
         terminal.working("asking rustc which of your code the new types break");
-        match compiled(open, plan, &marked, |path| texts.contains_key(path)) {
+        match check_with_rustc(open, plan, &marked, |path| texts.contains_key(path)) {
             Some(uses) => others.extend(uses),
             None => {
-                others.extend(by_name(&|path, text| uses::named(path, text, &touched)));
+                others.extend(by_name(&|path, text| {
+                    uses::find_by_name(path, text, &changed)
+                }));
                 help = "these were found by their names alone, because the project was not built or does not compile; run `cargo check --all-targets` first, and rustc is asked";
             }
         }
@@ -74,8 +76,8 @@ pub fn reports(
         help: (index + 1 == count).then(|| help.into()),
     };
     let mut reports: Vec<Report> = found.into_iter().enumerate().map(report).collect();
-    if let Some(renamed) = &leaving.renamed {
-        reports.extend(locked(open, renamed)?);
+    if let Some(renamed) = &stale.renamed {
+        reports.extend(lock_entry(open, renamed)?);
     }
     Ok(reports)
 }
@@ -93,30 +95,32 @@ fn marked(plan: &Plan) -> BTreeMap<&str, Marked> {
     marked.collect()
 }
 
-/// The user's code that stays, and that cargo compiles.
+/// The user's code that remains, and that cargo compiles.
 fn texts(open: &Open, plan: &Plan) -> Result<BTreeMap<String, String>, Failure> {
-    let goes = |path: &str| {
+    let is_removed = |path: &str| {
         let mut changes = plan.changes.iter();
         changes.any(|change| change.path == path && change.after.is_none())
     };
-    // no module of the tool's declares it any more
-    let is_left = |path: &str| {
-        let is_orphan =
+    // no generated module declares it any more
+    let is_orphan = |path: &str| {
+        let is_noted =
             |note: &Note| matches!(note, Note::Orphan(orphan) if orphan.as_str() == path);
-        path.starts_with("src/controllers/") && plan.notes.iter().any(is_orphan)
+        path.starts_with("src/controllers/") && plan.notes.iter().any(is_noted)
     };
     let is_users = |path: &str| {
         let entry = open.lock.files.get(path);
-        entry.is_none_or(|entry| entry.owner == Owner::User) && !goes(path) && !is_left(path)
+        entry.is_none_or(|entry| entry.owner == Owner::User)
+            && !is_removed(path)
+            && !is_orphan(path)
     };
     let files = disk::rust_files(&open.root)?.0.into_iter();
     Ok(files.filter(|(path, _)| is_users(path)).collect())
 }
 
-/// The entry of Cargo.lock, which is the user's, that has the former name.
-fn locked(open: &Open, renamed: &Renamed) -> Result<Option<Report>, Failure> {
+/// Reports the entry of the user's Cargo.lock with the former name.
+fn lock_entry(open: &Open, renamed: &PackageRename) -> Result<Option<Report>, Failure> {
     let path = "Cargo.lock";
-    let Renamed { before, after, .. } = renamed;
+    let PackageRename { before, after, .. } = renamed;
     let line = format!("name = \"{before}\"");
     let Some(text) = disk::read(&open.root, path)? else {
         return Ok(None);
@@ -150,8 +154,8 @@ fn place(at: &Use, text: &str) -> Place {
     Place::new(&at.path, 1, text, start..start + at.length)
 }
 
-/// What rustc says: of the old types with what goes marked, and of the new ones. `None` where it can't be asked.
-fn compiled(
+/// The uses that rustc finds, with the old types marked and with the new ones. `None` if cargo can't check the project.
+fn check_with_rustc(
     open: &Open,
     plan: &Plan,
     marked: &BTreeMap<&str, Marked>,
@@ -161,11 +165,11 @@ fn compiled(
     let root = root.to_str()?;
     let manifest = disk::read(&open.root, MANIFEST).ok()??;
     let scratch = Scratch::new(&open.root, &uses::standalone(&manifest, root)?)?;
-    let check = || Some(uses::read(&scratch.check()?, &is_users));
+    let check = || Some(uses::read_messages(&scratch.check()?, &is_users));
     for (path, marked) in marked {
         scratch.write(path, Some(&marked.text)).ok()?;
     }
-    let Checked {
+    let CheckResult {
         deprecated,
         errors,
         is_library_broken,
@@ -184,18 +188,19 @@ fn compiled(
     }
     let new = check()?;
     // what rustc did not get to may be wrong as well
-    let is_hidden = |found: &Found| new.is_unresolved || new.is_library_broken && !found.is_library;
-    let told = deprecated.into_iter();
-    let told = told.filter(|found| found.is_removed || is_hidden(found));
-    let told = told.map(|found| Use {
-        message: changed(&found.at.message),
+    let is_hidden =
+        |found: &DeprecatedUse| new.is_unresolved || new.is_library_broken && !found.is_library;
+    let deprecated = deprecated.into_iter();
+    let deprecated = deprecated.filter(|found| found.is_removed || is_hidden(found));
+    let uses = deprecated.map(|found| Use {
+        message: describe(&found.at.message),
         ..found.at
     });
-    Some(told.chain(new.errors).collect())
+    Some(uses.chain(new.errors).collect())
 }
 
-/// ``use of deprecated field `a::B::c`: removed`` in our words.
-fn changed(message: &str) -> String {
+/// Rewrites rustc's message ``use of deprecated field `a::B::c`: removed``.
+fn describe(message: &str) -> String {
     let message = message
         .strip_prefix("use of deprecated ")
         .unwrap_or(message);

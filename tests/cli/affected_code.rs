@@ -9,7 +9,7 @@ use crate::support::{edit, folder, ok, project, with_v2};
 const SPEC: &str = "crds/widgets.example.com.yaml";
 
 /// What a command tells of the user's code: `FILE: the line: the message`.
-fn touched(p: &Path, args: &str) -> Vec<String> {
+fn affected_code(p: &Path, args: &str) -> Vec<String> {
     let run = ok(p, &format!("{args} --dry-run --format json"));
     let told: Value = serde_json::from_str(&run.stdout).unwrap();
     let found = told["diagnostics"].as_array().unwrap().iter();
@@ -83,7 +83,7 @@ fn another_scope_is_told_where_objects_are_asked_for() {
     edit(&p.join(SPEC), |text| {
         text.replace("scope: Namespaced", "scope: Cluster")
     });
-    let told = touched(&p, "regenerate --allow-breaking");
+    let told = affected_code(&p, "regenerate --allow-breaking");
     let expected = "tests/widget.rs: let widgets: Api<Widget> = Api::namespaced(server.client(), server.namespace());: \
                     Widget has no namespaces any more, so `Api::namespaced` is not for it";
     assert_eq!(told, [expected]);
@@ -111,7 +111,7 @@ fn the_import_of_a_version_that_is_not_served_or_stored_any_more_is_told_once() 
         });
     };
     unserved("v2");
-    let told = touched(&p, "regenerate --allow-breaking");
+    let told = affected_code(&p, "regenerate --allow-breaking");
     let expected = "src/lib.rs: use api::widget::v2::{Widget, WidgetSpec};: \
                     v2 of Widget is no longer served, so its requests get 404; objects are stored as v1";
     assert_eq!(told, [expected]);
@@ -142,13 +142,13 @@ fn the_import_of_a_version_that_is_not_served_or_stored_any_more_is_told_once() 
         .map(|(file, line)| format!("{file}: {line}: {message}"))
     };
     let stored = "v2 of Widget is now the storage version, and this uses v1";
-    let told = touched(&p, "regenerate --allow-breaking");
+    let told = affected_code(&p, "regenerate --allow-breaking");
     assert_eq!(told, imports(stored));
     let both = fs::read_to_string(p.join(SPEC)).unwrap();
     unserved("v1");
     let served =
         "v1 of Widget is no longer served, so its requests get 404; objects are stored as v2";
-    let told = touched(&p, "regenerate --allow-breaking");
+    let told = affected_code(&p, "regenerate --allow-breaking");
     assert_eq!(told, imports(served));
     fs::write(p.join(SPEC), both).unwrap();
     ok(&p, "regenerate --allow-breaking");
@@ -158,7 +158,7 @@ fn the_import_of_a_version_that_is_not_served_or_stored_any_more_is_told_once() 
         let (_, end) = text.split_once("  - name: v2").unwrap();
         format!("{start}  - name: v2{end}")
     });
-    let told = touched(&p, "regenerate --allow-breaking");
+    let told = affected_code(&p, "regenerate --allow-breaking");
     let gone = "`api::widget::v1` is removed; objects are stored as v2";
     assert_eq!(told, imports(gone));
 }
@@ -167,10 +167,10 @@ fn the_import_of_a_version_that_is_not_served_or_stored_any_more_is_told_once() 
 fn code_that_goes_with_its_kind_is_not_told() {
     let folder = project();
     let p = folder.path().join("p");
-    assert_eq!(touched(&p, "remove Widget"), [""; 0]);
+    assert_eq!(affected_code(&p, "remove Widget"), [""; 0]);
     // what stays is not compiled: a note names it
     append(&p, "src/controllers/widget.rs", "// mine\n");
-    assert_eq!(touched(&p, "remove Widget"), [""; 0]);
+    assert_eq!(affected_code(&p, "remove Widget"), [""; 0]);
     // a test that stays is
     append(&p, "tests/widget.rs", "// mine\n");
     append(
@@ -183,12 +183,12 @@ fn code_that_goes_with_its_kind_is_not_told() {
         "src/lib.rs: use controllers::widget;: `controllers::widget` is removed",
         "tests/widget.rs: use p::api::widget::v1::Widget;: `api::widget` is removed",
     ];
-    assert_eq!(touched(&p, "remove Widget"), told);
+    assert_eq!(affected_code(&p, "remove Widget"), told);
     let state = fs::read_to_string(p.join("operator.toml")).unwrap();
     edit(&p.join("operator.toml"), |text| {
         text.split_once("[[kind]]").unwrap().0.to_owned()
     });
-    assert_eq!(touched(&p, "regenerate"), told);
+    assert_eq!(affected_code(&p, "regenerate"), told);
 
     let other = state.replace("scaffold =", "as = \"gadget\"\nscaffold =");
     fs::write(p.join("operator.toml"), other).unwrap();
@@ -197,7 +197,7 @@ fn code_that_goes_with_its_kind_is_not_told() {
         "src/lib.rs: use controllers::widget;: `controllers::widget` is now `controllers::gadget`",
         "tests/widget.rs: use p::api::widget::v1::Widget;: `api::widget` is now `api::gadget`",
     ];
-    assert_eq!(touched(&p, "regenerate"), told);
+    assert_eq!(affected_code(&p, "regenerate"), told);
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn another_name_of_the_project_is_told_where_the_old_one_stands() {
         format!("tests/widget.rs: use my_operator::api::widget::v1::Widget;: {krate}"),
         "Cargo.lock: name = \"my-operator\": the package `my-operator` is now `other-one`, so `--locked` fails".into(),
     ];
-    assert_eq!(touched(&p, "regenerate"), expected);
+    assert_eq!(affected_code(&p, "regenerate"), expected);
     let run = ok(&p, "regenerate");
     assert!(
         run.stderr.contains("`cargo update --workspace`"),
@@ -237,7 +237,7 @@ fn another_name_of_the_project_is_told_where_the_old_one_stands() {
         "\nuse mine::Options as A;\nuse other_one::X;\nconst NAME: &str = \"other-one\";\n",
     );
     let expected = "src/main.rs: const NAME: &str = \"other-one\";: if this names the operator, write `my-operator` instead of `other-one`";
-    assert_eq!(touched(&p, "regenerate"), [expected]);
+    assert_eq!(affected_code(&p, "regenerate"), [expected]);
 }
 
 #[test]
@@ -259,7 +259,7 @@ fn a_spec_that_has_to_be_there_is_told_where_it_was_optional() {
         "src/lib.rs",
         "\npub fn size(one: &api::widget::v1::Widget) -> i32 {\n    one.spec.as_ref().map_or(0, |spec| spec.size)\n}\n",
     );
-    let told = touched(&p, "regenerate --allow-breaking");
+    let told = affected_code(&p, "regenerate --allow-breaking");
     let message = "`spec` of Widget is removed or has another type";
     // and not the `spec` of a Deployment
     let expected = [
@@ -289,5 +289,5 @@ fn a_type_that_loses_default_is_told_where_that_is_used() {
     });
     let expected = "src/lib.rs: api::widget::v1::WidgetSpec { replicas: Some(1), ..Default::default() }: \
                     `WidgetSpec` no longer implements `Default`";
-    assert_eq!(touched(&p, "regenerate --allow-breaking"), [expected]);
+    assert_eq!(affected_code(&p, "regenerate --allow-breaking"), [expected]);
 }

@@ -1,14 +1,14 @@
-//! One name each: tells apart wire names that meet in one Rust name. The winner is the one that is closest to its Rust name, so it does
-//! not depend on the order of the document; the others are spelled out. No counters.
+//! Unique Rust names for wire names. If several wire names give one Rust name, the wire name closest to it keeps it, so that the names do
+//! not depend on the order of the schema; the others are spelled out. Names contain no counters.
 //!
-//! Among the values of an enum the winner is the first, as a schema grows by values at the end.
+//! Among the values of an enum, the first keeps the name, because new values are appended.
 
 use std::collections::{HashMap, HashSet};
 
 use super::name::{camel, field, pascal, pascal_spelled, spelled, variant};
 
 /// The variant of values that the schema does not name.
-pub const OTHERS: &str = "Unrecognized";
+pub const UNRECOGNIZED: &str = "Unrecognized";
 
 /// The identifiers of a struct's fields, in the order of `wires`.
 pub fn fields(wires: &[&str]) -> Vec<String> {
@@ -22,10 +22,10 @@ pub fn fields(wires: &[&str]) -> Vec<String> {
     )
 }
 
-/// The variants of an enum, in the order of `values`; none is [`OTHERS`]. None depends on the values behind it.
+/// The variants of an enum, in the order of `values`; none is [`UNRECOGNIZED`]. None depends on the values behind it.
 pub fn variants(values: &[&str]) -> Vec<String> {
-    let mut taken = HashSet::from([OTHERS.to_owned()]);
-    let allot = |value: &&str| {
+    let mut taken = HashSet::from([UNRECOGNIZED.to_owned()]);
+    let unique = |value: &&str| {
         let plain = variant(value);
         let spelled = match variant(&spelled(value).join(" ")) {
             name if name == plain => format!("Lower{name}"),
@@ -40,7 +40,7 @@ pub fn variants(values: &[&str]) -> Vec<String> {
         }
         name
     };
-    values.iter().map(allot).collect()
+    values.iter().map(unique).collect()
 }
 
 /// The names of the types below `root`, in the order of `paths`; none is in `reserved`.
