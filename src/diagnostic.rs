@@ -2,11 +2,11 @@
 //! Both are told as a [`Report`].
 
 mod code;
-mod place;
+mod location;
 mod report;
 
 pub use code::Code;
-pub use place::{Excerpt, Place, lines, offset};
+pub use location::{Excerpt, Location, lines, offset};
 pub use report::{Report, hint};
 
 /// An oddity of an input, found while the output was made.

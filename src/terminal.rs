@@ -15,10 +15,10 @@ use crate::{
     disk::DiskError,
 };
 
-/// Where a command speaks.
+/// The standard output and standard error of a command.
 pub struct Terminal {
     progress: bool,
-    /// What runs now and may take long.
+    /// The running operation that is shown if it takes long.
     working: Mutex<Option<Working>>,
 }
 
@@ -32,9 +32,9 @@ impl Default for Terminal {
 }
 
 impl Terminal {
-    /// The result of a command, to standard output. A closed pipe (`| head`) is not an error.
+    /// Prints the result of a command to standard output. A closed pipe (`| head`) is not an error.
     pub fn print(&self, text: &str) -> Result<(), DiskError> {
-        self.ends();
+        self.clear_working();
         let mut out = io::stdout().lock();
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
             Err(source) if source.kind() != io::ErrorKind::BrokenPipe => {
@@ -44,30 +44,30 @@ impl Terminal {
         }
     }
 
-    /// A line of a session, to standard output, without its colours where nobody would see them.
+    /// Prints a line of a session to standard output, without colours if it is not a terminal.
     pub fn show(&self, line: &str) {
-        self.ends();
+        self.clear_working();
         let mut out = AutoStream::auto(io::stdout().lock());
         // the session is ended by the user, not by a pipe that is closed
         let _ = writeln!(out, "{line}");
     }
 
-    /// What is not the result, to standard error.
-    pub fn tell(&self, line: &str) {
-        self.ends();
+    /// Prints a status line to standard error.
+    pub fn status(&self, line: &str) {
+        self.clear_working();
         let _ = writeln!(io::stderr().lock(), "{line}");
     }
 
-    /// Lines that are not the result, to standard error.
-    pub fn tell_lines(&self, lines: &str) {
-        self.ends();
+    /// Prints several status lines to standard error.
+    pub fn status_lines(&self, lines: &str) {
+        self.clear_working();
         let _ = io::stderr().lock().write_all(lines.as_bytes());
     }
 
     /// Findings, to standard error, and once where more is said of them. `anstream` takes the colours away where standard error is no
     /// terminal or the user wants none (`NO_COLOR`).
     pub fn report(&self, reports: &[Report]) {
-        self.ends();
+        self.clear_working();
         let colours = AutoStream::choice(&io::stderr());
         // standard error has no buffer, and colours are taken away piece by piece
         let mut text = AutoStream::new(vec![], colours);
@@ -80,9 +80,9 @@ impl Terminal {
         let _ = io::stderr().lock().write_all(&text.into_inner());
     }
 
-    /// How far a long command is; only where a person looks on.
+    /// Shows the progress of a long command, on a terminal only.
     pub fn progress(&self, line: &str) {
-        self.ends();
+        self.clear_working();
         if self.progress {
             let _ = write!(io::stderr().lock(), "\r\x1b[2K{line}");
         }
@@ -95,12 +95,12 @@ impl Terminal {
             true => Style::Terminal,
             false => Style::Log,
         };
-        self.ends();
+        self.clear_working();
         *self.lock() = Some(Working::begin(what, style, io::stderr()));
     }
 
-    /// What was running is done.
-    fn ends(&self) {
+    /// Ends the report of a running operation.
+    fn clear_working(&self) {
         drop(self.lock().take());
     }
 
@@ -109,8 +109,8 @@ impl Terminal {
     }
 
     /// Clears the line of `progress`.
-    pub fn progress_ends(&self) {
-        self.ends();
+    pub fn end_progress(&self) {
+        self.clear_working();
         if self.progress {
             let _ = write!(io::stderr().lock(), "\r\x1b[2K");
         }

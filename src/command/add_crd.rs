@@ -5,7 +5,7 @@ use super::{
     evolve::{Allow, Evolution},
     failure::Failure,
     kinds::{self, Chosen},
-    open::{Open, Where},
+    open::{OpenProject, ProjectArgs},
     resolve::Resolve,
     view::{Cure, Outcome, View},
 };
@@ -25,7 +25,7 @@ pub struct Args {
     #[command(flatten)]
     chosen: Chosen,
     #[command(flatten)]
-    place: Where,
+    project: ProjectArgs,
     #[command(flatten)]
     allow: Allow,
     #[command(flatten)]
@@ -35,7 +35,7 @@ pub struct Args {
 }
 
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
-    let mut open = Open::at(&args.place, args.view.recovery_mode(), terminal)?;
+    let mut open = OpenProject::at(&args.project, args.view.recovery_mode(), terminal)?;
     open.resolution = args.resolve.into();
     let specs = kinds::specs(&args.paths, &args.chosen, terminal)?;
     let names = kinds::list(specs.iter().map(|api| api.names.kind.as_str()));

@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{
     evolve::Evolution,
     failure::Failure,
-    open::Open,
+    open::OpenProject,
     stale_paths::{MANIFEST, PackageRename, StalePaths},
 };
 use crate::{
-    diagnostic::{Code, Place, Report, Severity},
+    diagnostic::{Code, Location, Report, Severity},
     disk::{self, Scratch},
     plan::{Change, Note, Plan},
     project::Owner,
@@ -19,7 +19,7 @@ use crate::{
 
 /// Reports the places in the user's code that the changes of a plan break or make obsolete.
 pub fn reports(
-    open: &Open,
+    open: &OpenProject,
     plan: &Plan,
     evolution: &Evolution,
     terminal: &Terminal,
@@ -70,7 +70,7 @@ pub fn reports(
         severity: Severity::Warning,
         code: Some(Code::TouchedCode),
         subject: None,
-        place: texts.get(&at.path).map(|text| place(&at, text)),
+        location: texts.get(&at.path).map(|text| location(&at, text)),
         message: at.message,
         instead: None,
         help: (index + 1 == count).then(|| help.into()),
@@ -96,7 +96,7 @@ fn marked(plan: &Plan) -> BTreeMap<&str, Marked> {
 }
 
 /// The user's code that remains, and that cargo compiles.
-fn texts(open: &Open, plan: &Plan) -> Result<BTreeMap<String, String>, Failure> {
+fn texts(open: &OpenProject, plan: &Plan) -> Result<BTreeMap<String, String>, Failure> {
     let is_removed = |path: &str| {
         let mut changes = plan.changes.iter();
         changes.any(|change| change.path == path && change.after.is_none())
@@ -118,7 +118,7 @@ fn texts(open: &Open, plan: &Plan) -> Result<BTreeMap<String, String>, Failure> 
 }
 
 /// Reports the entry of the user's Cargo.lock with the former name.
-fn lock_entry(open: &Open, renamed: &PackageRename) -> Result<Option<Report>, Failure> {
+fn lock_entry(open: &OpenProject, renamed: &PackageRename) -> Result<Option<Report>, Failure> {
     let path = "Cargo.lock";
     let PackageRename { before, after, .. } = renamed;
     let line = format!("name = \"{before}\"");
@@ -133,13 +133,13 @@ fn lock_entry(open: &Open, renamed: &PackageRename) -> Result<Option<Report>, Fa
         code: Some(Code::TouchedCode),
         subject: None,
         message: format!("the package `{before}` is now `{after}`, so `--locked` fails"),
-        place: Some(Place::new(path, 1, &text, start..start + line.len())),
+        location: Some(Location::new(path, 1, &text, start..start + line.len())),
         instead: None,
         help: Some("`cargo update --workspace`, or any build without `--locked`, fixes it".into()),
     }))
 }
 
-fn place(at: &Use, text: &str) -> Place {
+fn location(at: &Use, text: &str) -> Location {
     let line = text
         .split_inclusive('\n')
         .take(at.line.saturating_sub(1))
@@ -151,12 +151,12 @@ fn place(at: &Use, text: &str) -> Place {
         .map(char::len_utf8)
         .sum::<usize>();
     let start = line + column;
-    Place::new(&at.path, 1, text, start..start + at.length)
+    Location::new(&at.path, 1, text, start..start + at.length)
 }
 
 /// The uses that rustc finds, with the old types marked and with the new ones. `None` if cargo can't check the project.
 fn check_with_rustc(
-    open: &Open,
+    open: &OpenProject,
     plan: &Plan,
     marked: &BTreeMap<&str, Marked>,
     is_users: impl Fn(&str) -> bool,

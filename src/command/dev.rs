@@ -14,7 +14,7 @@ use super::{
     Exit, dev_log,
     failure::Failure,
     kinds::KindError,
-    open::{Open, Where},
+    open::{OpenProject, ProjectArgs},
 };
 use crate::{
     dev::{self, DevEvent, Options, Project},
@@ -57,7 +57,7 @@ pub struct Args {
     #[arg(long)]
     release: bool,
     #[command(flatten)]
-    project: Where,
+    project: ProjectArgs,
     /// For the operator itself, as in `-- --concurrency 1`
     #[arg(last = true, value_name = "ARGUMENTS")]
     arguments: Vec<OsString>,
@@ -88,9 +88,9 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     if let Some(path) = missing {
         return Err(DiskError::Missing(path.display().to_string()).into());
     }
-    let open = Open::at(&args.project, RecoveryMode::Refuse, terminal)?;
+    let open = OpenProject::at(&args.project, RecoveryMode::Refuse, terminal)?;
     let project = to_project(&open, terminal)?;
-    terminal.progress_ends();
+    terminal.end_progress();
     // other commands are to work beside the session
     drop(open);
     let options = Options {
@@ -105,11 +105,13 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let at = args.project.clone();
     let read = move || {
         let terminal = Terminal::default();
-        let open = Open::at(&at, RecoveryMode::Refuse, &terminal);
+        let open = OpenProject::at(&at, RecoveryMode::Refuse, &terminal);
         open.and_then(|open| to_project(&open, &terminal))
             .map_err(|failure| {
-                let line = |report: &Report| match &report.place {
-                    Some(place) => format!("{}:{}: {}", place.path, place.line, report.message),
+                let line = |report: &Report| match &report.location {
+                    Some(location) => {
+                        format!("{}:{}: {}", location.path, location.line, report.message)
+                    }
                     None => report.message.clone(),
                 };
                 let lines: Vec<String> = failure.reports.iter().map(line).collect();
@@ -213,7 +215,7 @@ impl Category {
 }
 
 /// Category the session needs of the project.
-fn to_project(open: &Open, terminal: &Terminal) -> Result<Project, Failure> {
+fn to_project(open: &OpenProject, terminal: &Terminal) -> Result<Project, Failure> {
     let state = &open.state.state;
     if !state.kinds.iter().any(|kind| kind.has_controller()) {
         return Err(KindError::NoController(state.name.clone()).into());

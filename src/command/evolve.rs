@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::open::Open;
+use super::open::OpenProject;
 use crate::{
     crd::{self, Api},
-    diagnostic::{Code, Place, Report, Severity},
+    diagnostic::{Code, Location, Report, Severity},
     evolution::{self, Difference, Side, Verdict},
     plan::{Change, Plan},
     project::Source,
@@ -21,11 +21,11 @@ pub struct Allow {
     allow_breaking: bool,
 }
 
-/// What became of the definitions since the project was generated last.
+/// How the specs have changed since the project was last generated.
 #[derive(Default)]
 pub struct Evolution {
     pub kinds: Vec<Evolved>,
-    /// Records of specs that are gone while the spec is another one.
+    /// The paths of missing records of specs that have changed.
     lost: Vec<String>,
     allowed: bool,
 }
@@ -36,7 +36,7 @@ pub struct Evolved {
     /// `KIND.GROUP`.
     kind: String,
     spec: String,
-    pub differences: Vec<(Difference, Place)>,
+    pub differences: Vec<(Difference, Location)>,
     /// The version in which objects were stored.
     pub stored: String,
     /// Where the definition is not the project's own, which can only follow: the versions that have types, whose readers can break.
@@ -45,7 +45,7 @@ pub struct Evolved {
 
 impl Evolution {
     /// Of the specs that the plan takes in place of others.
-    pub fn of(open: &Open, plan: &Plan, allow: Allow) -> Self {
+    pub fn of(open: &OpenProject, plan: &Plan, allow: Allow) -> Self {
         // a stored spec that this tool can't read has nothing to be compared with
         let old = |change: &Change| -> Option<Api> {
             let text = change.before.as_ref()?;
@@ -70,26 +70,34 @@ impl Evolution {
                 continue;
             };
             let differences = evolution::differences(before, after);
-            let of = |side: Side| differences.iter().filter(move |found| found.side == side);
+            let of = |side: Side| {
+                differences
+                    .iter()
+                    .filter(move |difference| difference.side == side)
+            };
             let pointers = |side: Side| {
                 of(side)
-                    .map(|found| found.pointer.as_str())
+                    .map(|difference| difference.pointer.as_str())
                     .collect::<Vec<_>>()
             };
-            let mut places = [
-                before.places(&pointers(Side::Before)).into_iter(),
-                after.places(&pointers(Side::After)).into_iter(),
+            let mut locations = [
+                before.locations(&pointers(Side::Before)).into_iter(),
+                after.locations(&pointers(Side::After)).into_iter(),
             ];
-            let differences = differences.iter().map(|found| {
-                let place = places[usize::from(found.side == Side::After)].next();
-                let mut found = found.clone();
+            let differences = differences.iter().map(|difference| {
+                let location = locations[usize::from(difference.side == Side::After)].next();
+                let mut difference = difference.clone();
                 let has_types = |version: &String| kind.versions.contains(version);
-                if found.change == evolution::Change::VersionAdded
-                    && !found.version.as_ref().is_some_and(has_types)
+                if difference.change == evolution::Change::VersionAdded
+                    && !difference.version.as_ref().is_some_and(has_types)
                 {
-                    found.message += "; add it to `versions` in operator.toml to get its types";
+                    difference.message +=
+                        "; add it to `versions` in operator.toml to get its types";
                 }
-                (found, place.expect("there is a place for each pointer"))
+                (
+                    difference,
+                    location.expect("there is a location for each pointer"),
+                )
             });
             let had_types = |version: &String| {
                 let record = format!("{RECORD}{}/{}", kind.module_name(), version_module(version));
@@ -123,24 +131,24 @@ impl Evolution {
         }
     }
 
-    /// Whether something breaks that may not.
+    /// Whether there is a breaking change without --allow-breaking.
     pub fn is_refused(&self) -> bool {
         !self.allowed && self.breaks()
     }
 
-    /// Whether something breaks, allowed or not.
+    /// Whether there is a breaking change, allowed or not.
     pub fn breaks(&self) -> bool {
         self.kinds.iter().any(|kind| kind.breaking() > 0)
     }
 
-    /// What could not be compared.
+    /// Warnings about specs that could not be compared.
     pub fn warnings(&self) -> impl Iterator<Item = Report> {
         self.lost.iter().map(|path| Report {
             severity: Severity::Warning,
             code: Some(Code::NotCompared),
             subject: None,
             message: format!("{path} is missing, so the spec was not compared with the previous one"),
-            place: None,
+            location: None,
             instead: None,
             help: Some(format!(
                 "restore it with `git checkout {path}` and run the command again to see what changed and what breaks"
@@ -148,13 +156,13 @@ impl Evolution {
         })
     }
 
-    /// A line for each difference.
+    /// Formats all differences, a line for each.
     ///
     /// ```text
     /// crds/widgets.example.com.yaml: Widget.example.com evolved
     ///   removed    v1 spec.size: the field is gone (breaks readers, stored objects, clients)
     /// ```
-    pub fn told(&self) -> String {
+    pub fn lines(&self) -> String {
         let mut text = String::new();
         for kind in self
             .kinds
@@ -162,22 +170,22 @@ impl Evolution {
             .filter(|kind| !kind.differences.is_empty())
         {
             text += &format!("{}: {} evolved\n", kind.spec, kind.kind);
-            for (found, _) in &kind.differences {
+            for (difference, _) in &kind.differences {
                 text += &format!(
                     "  {:<10} {}{}\n",
-                    found.what().as_str(),
-                    told(found),
-                    kind.whom(found)
+                    difference.kind().as_str(),
+                    describe(difference),
+                    kind.broken_parties(difference)
                 );
             }
         }
         text
     }
 
-    /// What is refused, with its places.
+    /// The refused differences, with their locations.
     pub fn reports(&self) -> Vec<Report> {
-        /// Beyond these the lines of `told` are enough.
-        const MOST: usize = 10;
+        /// Beyond these, the lines of [`Self::lines`] are enough.
+        const MAX_REPORTS: usize = 10;
         if !self.is_refused() {
             return vec![];
         }
@@ -186,15 +194,15 @@ impl Evolution {
             let breaking = kind
                 .differences
                 .iter()
-                .filter(|(found, _)| kind.breaks(found));
-            for (found, place) in breaking.take(MOST) {
+                .filter(|(difference, _)| kind.breaks(difference));
+            for (difference, location) in breaking.take(MAX_REPORTS) {
                 reports.push(Report {
                     severity: Severity::Error,
                     code: Some(Code::BreakingChange),
                     subject: Some(kind.kind.clone()),
-                    message: told(found),
-                    place: Some(place.clone()),
-                    instead: Some(found.change.reason().to_owned()),
+                    message: describe(difference),
+                    location: Some(location.clone()),
+                    instead: Some(difference.change.reason().to_owned()),
                     help: None,
                 });
             }
@@ -211,50 +219,54 @@ impl Evolution {
 
     pub fn json(&self) -> Value {
         let kind = |kind: &Evolved| {
-            let difference = |(found, place): &(Difference, Place)| {
+            let to_json = |(difference, location): &(Difference, Location)| {
                 json!({
-                    "change": found.change.as_str(), "what": found.what().as_str(), "version": found.version, "path": found.field_path(),
-                    "pointer": found.pointer, "message": found.message, "file": place.path, "line": place.line,
-                    "breaks": found.broken().map(|party| party.as_str()).collect::<Vec<_>>(),
-                    "breaking": kind.breaks(found),
+                    "change": difference.change.as_str(), "what": difference.kind().as_str(), "version": difference.version, "path": difference.field_path(),
+                    "pointer": difference.pointer, "message": difference.message, "file": location.path, "line": location.line,
+                    "breaks": difference.broken().map(|party| party.as_str()).collect::<Vec<_>>(),
+                    "breaking": kind.breaks(difference),
                 })
             };
-            json!({"kind": kind.kind, "spec": kind.spec, "differences": kind.differences.iter().map(difference).collect::<Vec<_>>()})
+            json!({"kind": kind.kind, "spec": kind.spec, "differences": kind.differences.iter().map(to_json).collect::<Vec<_>>()})
         };
         self.kinds.iter().map(kind).collect()
     }
 }
 
 /// `v1 spec.size: minimum 1 -> 0`.
-fn told(found: &Difference) -> String {
-    let path = found.field_path();
-    let place = [found.version.as_deref().unwrap_or_default(), &path];
-    let place: Vec<&str> = place.into_iter().filter(|word| !word.is_empty()).collect();
-    match place.as_slice() {
-        [] => found.message.clone(),
-        place => format!("{}: {}", place.join(" "), found.message),
+fn describe(difference: &Difference) -> String {
+    let path = difference.field_path();
+    let location = [difference.version.as_deref().unwrap_or_default(), &path];
+    let location: Vec<&str> = location
+        .into_iter()
+        .filter(|word| !word.is_empty())
+        .collect();
+    match location.as_slice() {
+        [] => difference.message.clone(),
+        location => format!("{}: {}", location.join(" "), difference.message),
     }
 }
 
 impl Evolved {
     /// Whether it is a breaking change for the project.
-    fn breaks(&self, found: &Difference) -> bool {
+    fn breaks(&self, difference: &Difference) -> bool {
         let Some(versions) = &self.foreign else {
-            return found.is_breaking();
+            return difference.is_breaking();
         };
         let is_used = |version: &String| versions.contains(version);
-        found.impact.readers == Verdict::Breaking && found.version.as_ref().is_none_or(is_used)
+        difference.impact.readers == Verdict::Breaking
+            && difference.version.as_ref().is_none_or(is_used)
     }
 
     fn breaking(&self) -> usize {
         self.differences
             .iter()
-            .filter(|(found, _)| self.breaks(found))
+            .filter(|(difference, _)| self.breaks(difference))
             .count()
     }
 
-    fn whom(&self, found: &Difference) -> String {
-        let parties: Vec<&str> = found.broken().map(|party| party.as_str()).collect();
+    fn broken_parties(&self, difference: &Difference) -> String {
+        let parties: Vec<&str> = difference.broken().map(|party| party.as_str()).collect();
         match parties.as_slice() {
             [] => String::new(),
             parties => format!(" (breaks {})", parties.join(", ")),

@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::{
     crd::ReadError,
     dev::DevError,
-    diagnostic::{Place, Report},
+    diagnostic::{Location, Report},
     disk::DiskError,
     plan::ResolutionError,
     project::{LockError, ResourceError, StateError},
@@ -30,8 +30,8 @@ impl Failure {
 
     /// An error with its place in a text, if it has one.
     pub fn within(report: Report, path: &str, text: &str, range: Option<Range<usize>>) -> Self {
-        let place = range.map(|range| Place::new(path, 1, text, range));
-        Self::of(vec![Report { place, ..report }])
+        let location = range.map(|range| Location::new(path, 1, text, range));
+        Self::of(vec![Report { location, ..report }])
     }
 
     pub fn of(reports: Vec<Report>) -> Self {

@@ -5,7 +5,7 @@ use super::{
     evolve::Evolution,
     failure::Failure,
     kinds::KindError,
-    open::{Open, Where},
+    open::{OpenProject, ProjectArgs},
     resolve::Resolve,
     view::{Cure, Outcome, View},
 };
@@ -18,7 +18,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME[:TAG][@DIGEST]")]
     image: Option<String>,
     #[command(flatten)]
-    place: Where,
+    project: ProjectArgs,
     #[command(flatten)]
     resolve: Resolve,
     #[command(flatten)]
@@ -26,7 +26,7 @@ pub struct Args {
 }
 
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
-    let mut open = Open::at(&args.place, args.view.recovery_mode(), terminal)?;
+    let mut open = OpenProject::at(&args.project, args.view.recovery_mode(), terminal)?;
     open.resolution = args.resolve.into();
     if let Some(image) = &args.image {
         if !is_image(image) {

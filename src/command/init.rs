@@ -7,7 +7,7 @@ use super::{
     evolve::Evolution,
     failure::Failure,
     kinds::{self, Chosen, KindError},
-    open::{Open, own_source},
+    open::{OpenProject, own_source},
     recover::recover,
     view::{Cure, Outcome, View},
 };
@@ -51,7 +51,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     if !is_package_name(&name) {
         return Err(KindError::Name(name).into());
     }
-    let mut open = Open {
+    let mut open = OpenProject {
         root: args.dir,
         lock: Lock::default(),
         inputs: BTreeMap::new(),

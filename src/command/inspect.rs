@@ -6,7 +6,7 @@ use super::{
     Exit,
     failure::Failure,
     kinds::{self, KindError, is_named},
-    open::{Open, Where},
+    open::{OpenProject, ProjectArgs},
     pending,
     view::Format,
 };
@@ -18,14 +18,14 @@ pub struct Args {
     /// One kind alone, as KIND or KIND.GROUP
     kind: Option<String>,
     #[command(flatten)]
-    place: Where,
+    project: ProjectArgs,
     /// How the result is told
     #[arg(long, value_enum, default_value_t = Format::Human, value_name = "FORMAT")]
     format: Format,
 }
 
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
-    let open = Open::at(&args.place, RecoveryMode::Refuse, terminal)?;
+    let open = OpenProject::at(&args.project, RecoveryMode::Refuse, terminal)?;
     let state = &open.state.state;
     let rendered = open.render(terminal)?;
     let chosen: Vec<_> = state

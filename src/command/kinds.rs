@@ -111,9 +111,9 @@ pub enum KindError {
     InProject(String),
     #[error("`{0}` is not the name of an image")]
     Image(String),
-    #[error("{place}: {kind} {version}: {why}")]
+    #[error("{location}: {kind} {version}: {why}")]
     NoObject {
-        place: String,
+        location: String,
         kind: String,
         version: String,
         why: String,
@@ -208,14 +208,14 @@ pub fn read_each<T>(
         };
         for api in apis {
             let is_wanted = kind.is_none_or(|kind| is_named(kind, &api.names.kind, &api.group));
-            let place = format!("{}:{}", api.source.path, api.source.line);
+            let location = format!("{}:{}", api.source.path, api.source.line);
             let full_name = format!("{}.{}", api.names.kind, api.group);
-            if let Some(other) = seen.insert(full_name, (index, place.clone()))
+            if let Some(other) = seen.insert(full_name, (index, location.clone()))
                 && is_wanted
             {
-                let mut places = [other, (index, place)];
-                places.sort_by_key(|(index, _)| *index);
-                let [(_, first), (_, second)] = places;
+                let mut locations = [other, (index, location)];
+                locations.sort_by_key(|(index, _)| *index);
+                let [(_, first), (_, second)] = locations;
                 return Err(KindError::Twice(api.name(), first, second).into());
             }
             if is_wanted && errors.is_empty() {
@@ -223,7 +223,7 @@ pub fn read_each<T>(
             }
         }
     }
-    terminal.progress_ends();
+    terminal.end_progress();
     let made: Vec<T> = made.into_iter().flatten().collect();
     match kind {
         _ if !errors.is_empty() => {

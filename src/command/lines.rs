@@ -1,4 +1,4 @@
-//! The changes, notes and conflicts of a plan, in words.
+//! Formats the changes, notes and conflicts of a plan.
 
 use std::collections::HashSet;
 
@@ -8,12 +8,12 @@ use crate::{
     plan::{Act, Cause, Change, Conflict, Note, Plan},
 };
 
-/// A line for each file that people care for, and one for the many of the runtime. Of a check, what is stale.
+/// A line for each changed file, except for bookkeeping, and one line for all files of the runtime. For a check, the stale files.
 pub fn list(plan: &Plan, check: bool) -> String {
     let mut lines = String::new();
     let mut vendored = 0;
-    let is_told = |change: &&Change| check || !change.is_bookkeeping();
-    for change in plan.changes.iter().filter(is_told) {
+    let is_listed = |change: &&Change| check || !change.is_bookkeeping();
+    for change in plan.changes.iter().filter(is_listed) {
         if change.path.starts_with("crates/") {
             vendored += 1;
             continue;
@@ -42,7 +42,7 @@ pub fn list(plan: &Plan, check: bool) -> String {
     lines
 }
 
-/// What a file is to the project.
+/// The part of the project that a file belongs to.
 pub fn part(path: &str) -> &'static str {
     match path.split_once('/') {
         Some(("src", rest)) if rest.starts_with("api/") => "types",
@@ -57,7 +57,7 @@ pub fn part(path: &str) -> &'static str {
     }
 }
 
-pub fn word(note: &Note) -> &'static str {
+pub fn note_kind(note: &Note) -> &'static str {
     match note {
         Note::Orphan(_) => "orphan",
         Note::Removed(_) => "removed",
@@ -68,35 +68,35 @@ pub fn word(note: &Note) -> &'static str {
     }
 }
 
-/// How many notes of one sort a folder may have before they are one.
+/// From so many equal notes in a folder on, one line stands for all of them.
 const MANY: usize = 4;
 
-/// A line for each note, and one for many that are alike.
-pub fn noted(notes: &[&Note], cure: Cure) -> String {
-    let about = |note: &Note| {
+/// A line for each note, and one line for many equal notes in a folder.
+pub fn notes(notes: &[&Note], cure: Cure) -> String {
+    let group = |note: &Note| {
         let path = note.path();
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
         let top: Vec<&str> = folder.split('/').take(2).collect();
         (std::mem::discriminant(note), top.join("/"))
     };
-    let alike = |note: &Note| {
+    let group_size = |note: &Note| {
         notes
             .iter()
-            .filter(|other| about(other) == about(note))
+            .filter(|other| group(other) == group(note))
             .count()
     };
-    let mut told = HashSet::new();
+    let mut listed = HashSet::new();
     let mut lines = String::new();
     for note in notes {
-        let (sort, folder) = about(note);
-        match alike(note) {
+        let (kind, folder) = group(note);
+        match group_size(note) {
             count if count < MANY || folder.is_empty() => {
                 let path = note.path();
-                lines += &format!("note: {path} {}\n", what(note, path, cure));
+                lines += &format!("note: {path} {}\n", note_text(note, path, cure));
             }
-            count if told.insert((sort, folder.clone())) => {
+            count if listed.insert((kind, folder.clone())) => {
                 let which = format!("each of {count} files in {folder}/");
-                lines += &format!("note: {which} {}\n", what(note, "PATH", cure));
+                lines += &format!("note: {which} {}\n", note_text(note, "PATH", cure));
             }
             _ => {}
         }
@@ -104,7 +104,7 @@ pub fn noted(notes: &[&Note], cure: Cure) -> String {
     lines
 }
 
-fn what(note: &Note, path: &str, cure: Cure) -> String {
+fn note_text(note: &Note, path: &str, cure: Cure) -> String {
     let reset = |what: &str| format!("{} {what}", cure.with(&format!("--reset {path}")));
     match note {
         Note::Orphan(_) => "is kept, because it is yours, but generated code no longer uses it: move what you need elsewhere, then delete it".into(),
@@ -125,14 +125,14 @@ fn what(note: &Note, path: &str, cure: Cure) -> String {
     }
 }
 
-pub fn code(cause: Cause) -> Code {
+pub fn conflict_code(cause: Cause) -> Code {
     match cause {
         Cause::Edited | Cause::Unneeded => Code::EditedFile,
         Cause::Both | Cause::Baseless | Cause::Unresolved => Code::MergeConflict,
     }
 }
 
-pub fn told(conflict: &Conflict, cure: Cure) -> String {
+pub fn conflict(conflict: &Conflict, cure: Cure) -> String {
     let Conflict { path, cause, diff } = conflict;
     let adopt = cure.with(&format!("--adopt {path}"));
     let reset = cure.with(&format!("--reset {path}"));
@@ -151,13 +151,13 @@ pub fn told(conflict: &Conflict, cure: Cure) -> String {
         ),
         Cause::Both => (
             "was changed in the same place by you and by the template",
-            ways_out(path, cure),
+            merge_options(path, cure),
         ),
         Cause::Baseless => (
             "differs from what would be generated, and the last generated version is unknown",
             format!(
                 "restore operator.lock and .operator/ from version control, or {}",
-                ways_out(path, cure)
+                merge_options(path, cure)
             ),
         ),
         Cause::Unresolved => (
@@ -170,12 +170,12 @@ pub fn told(conflict: &Conflict, cure: Cure) -> String {
     } else {
         diff
     };
-    let code = code(*cause).as_str();
+    let code = conflict_code(*cause).as_str();
     format!("conflict[{code}]: {path} {what}; nothing was written\n  help: {help}\n{diff}")
 }
 
-/// Of two texts that can't be merged.
-fn ways_out(path: &str, cure: Cure) -> String {
+/// The options of the user if two versions can't be merged.
+fn merge_options(path: &str, cure: Cure) -> String {
     format!(
         "{} writes both versions to the file, `--adopt {path}` keeps yours permanently, `--reset {path}` takes the template's",
         cure.with("--write-conflicts")

@@ -84,7 +84,7 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     let cli = Cli::parse_from(args);
     let terminal = Terminal::default();
     let exit = run(cli.command, &terminal).unwrap_or_else(|failure| {
-        terminal.progress_ends();
+        terminal.end_progress();
         terminal.report(&failure.reports);
         failure.exit
     });

@@ -28,31 +28,35 @@ pub fn own_source() -> ToolSource {
 /// The name of the state's file.
 pub const STATE: &str = "operator.toml";
 
-/// Which project a command works on.
+/// The arguments that select the project of a command.
 #[derive(clap::Args, Clone, Debug)]
-pub struct Where {
+pub struct ProjectArgs {
     /// Path to the Cargo.toml of the project, or to its folder; without it the project is looked for upwards from here
     #[arg(long, value_name = "PATH")]
     manifest_path: Option<PathBuf>,
 }
 
-/// A project that no other command works on, and of which nothing is half done.
-pub struct Entered {
+/// The folder of a project, locked against other commands, and recovered from an interrupted one.
+pub struct LockedProject {
     pub root: PathBuf,
     guard: Guard,
 }
 
-impl Entered {
-    pub fn at(place: &Where, mode: RecoveryMode, terminal: &Terminal) -> Result<Self, Failure> {
-        let root = disk::find_project(place.manifest_path.as_deref())?;
+impl LockedProject {
+    pub fn at(
+        args: &ProjectArgs,
+        mode: RecoveryMode,
+        terminal: &Terminal,
+    ) -> Result<Self, Failure> {
+        let root = disk::find_project(args.manifest_path.as_deref())?;
         let guard = disk::guard(&root)?;
         super::recover::recover(&root, mode, terminal)?;
         Ok(Self { root, guard })
     }
 }
 
-/// A project as a command has it before it: what is on disk, and what the command makes of it.
-pub struct Open {
+/// A project in memory: what is on disk, with the changes that a command makes to the state and the specs.
+pub struct OpenProject {
     pub root: PathBuf,
     pub lock: Lock,
     pub state: StateFile,
@@ -72,14 +76,21 @@ pub struct Open {
     pub _guard: Option<Guard>,
 }
 
-impl Open {
+impl OpenProject {
     /// Finds the project and reads it.
-    pub fn at(place: &Where, mode: RecoveryMode, terminal: &Terminal) -> Result<Self, Failure> {
-        Self::read(Entered::at(place, mode, terminal)?, terminal)
+    pub fn at(
+        args: &ProjectArgs,
+        mode: RecoveryMode,
+        terminal: &Terminal,
+    ) -> Result<Self, Failure> {
+        Self::read(LockedProject::at(args, mode, terminal)?, terminal)
     }
 
     /// Reads the project; all specs that are wrong are told.
-    pub fn read(Entered { root, guard }: Entered, terminal: &Terminal) -> Result<Self, Failure> {
+    pub fn read(
+        LockedProject { root, guard }: LockedProject,
+        terminal: &Terminal,
+    ) -> Result<Self, Failure> {
         terminal.working("reading the project");
         let missing = || DiskError::NoProject(root.display().to_string());
         let text = disk::read(&root, STATE)?.ok_or_else(missing)?;

@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-use super::{failure::Failure, open::Open, rules};
+use super::{failure::Failure, open::OpenProject, rules};
 use crate::{
     crd::Api,
-    diagnostic::{Code, Place, Report, Severity},
+    diagnostic::{Code, Location, Report, Severity},
     disk,
     plan::{Act, Plan},
     project::{Kind, Owner},
@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// Stays until it is done, whatever else a plan has.
-pub fn reports(open: &Open, plan: &Plan) -> Result<Vec<Report>, Failure> {
+pub fn reports(open: &OpenProject, plan: &Plan) -> Result<Vec<Report>, Failure> {
     let mut reports = vec![];
     for (kind, api) in open.state.state.kinds.iter().zip(&open.apis) {
         let Some(scaffold) = kind.scaffold else {
@@ -58,7 +58,7 @@ fn undeclared_child(kind: &Kind, child: &str, path: &str) -> Option<Report> {
 }
 
 struct File<'a> {
-    open: &'a Open,
+    open: &'a OpenProject,
     kind: &'a Kind,
     api: &'a Api,
     interface: &'static Interface,
@@ -156,8 +156,8 @@ impl File<'_> {
     }
 
     fn report(&self, message: String, range: Range<usize>, help: String) -> Report {
-        let place = Place::new(self.path, 1, self.text, range);
-        report(self.kind, message, Some(place), help)
+        let location = Location::new(self.path, 1, self.text, range);
+        report(self.kind, message, Some(location), help)
     }
 }
 
@@ -174,13 +174,13 @@ fn lines(part: &Part) -> String {
     }
 }
 
-fn report(kind: &Kind, message: String, place: Option<Place>, help: String) -> Report {
+fn report(kind: &Kind, message: String, location: Option<Location>, help: String) -> Report {
     Report {
         severity: Severity::Warning,
         code: Some(Code::ControllerDiffers),
         subject: Some(kind.full_name()),
         message,
-        place,
+        location,
         instead: None,
         help: Some(help),
     }

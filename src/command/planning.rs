@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 
 use super::{
     failure::Failure,
-    open::{Open, STATE},
+    open::{OpenProject, STATE},
     retype,
 };
 use crate::{
     crd::Api,
-    diagnostic::{Code, Diagnostic, Place, Report, Severity},
+    diagnostic::{Code, Diagnostic, Location, Report, Severity},
     disk,
     plan::{self, Note, Ours, Plan, Tree},
     project::{Kind, Owner, Project, Source, is_marked},
@@ -17,7 +17,7 @@ use crate::{
     terminal::Terminal,
 };
 
-impl Open {
+impl OpenProject {
     /// Everything that the state and the specs imply.
     pub fn render(&self, terminal: &Terminal) -> Result<Rendered, Failure> {
         terminal.working("generating");
@@ -214,14 +214,14 @@ pub fn placed(api: &Api, diagnostics: Vec<Diagnostic>) -> Vec<Report> {
         .iter()
         .map(|found| found.pointer.as_str())
         .collect();
-    let places: Vec<Place> = match pointers.as_slice() {
+    let locations: Vec<Location> = match pointers.as_slice() {
         [] => vec![],
-        pointers => api.places(pointers),
+        pointers => api.locations(pointers),
     };
     let name = format!("{}.{}", api.names.kind, api.group);
     diagnostics
         .into_iter()
-        .zip(places)
-        .map(|(found, place)| Report::of(&name, found, Some(place)))
+        .zip(locations)
+        .map(|(found, location)| Report::of(&name, found, Some(location)))
         .collect()
 }

@@ -11,7 +11,7 @@ use crate::{
 /// Completes or rolls back the interrupted command at `root`, if any, and reports it. An error in the mode `Refuse`.
 pub fn recover(root: &Path, mode: RecoveryMode, terminal: &Terminal) -> Result<(), Failure> {
     if let Some(recovery) = disk::recover(root, mode)? {
-        terminal.tell(&recovery.to_string());
+        terminal.status(&recovery.to_string());
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use super::{
     Exit, affected,
     evolve::{Allow, Evolution},
     failure::Failure,
-    open::{Entered, Open, Where, own_source},
+    open::{LockedProject, OpenProject, ProjectArgs, own_source},
     pending,
     resolve::Resolve,
     view::{Cure, Outcome, View},
@@ -15,7 +15,7 @@ use crate::{plan::Resolution, terminal::Terminal};
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]
-    place: Where,
+    project: ProjectArgs,
     #[command(flatten)]
     resolve: Resolve,
     #[command(flatten)]
@@ -25,8 +25,8 @@ pub struct Args {
 }
 
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
-    let entered = Entered::at(&args.place, args.view.recovery_mode(), terminal)?;
-    let mut open = Open::read(entered, terminal)?;
+    let locked = LockedProject::at(&args.project, args.view.recovery_mode(), terminal)?;
+    let mut open = OpenProject::read(locked, terminal)?;
     open.resolution = Resolution::from(args.resolve);
     for index in 0..open.apis.len() {
         open.follow_versions(index, &[])?;

@@ -4,7 +4,7 @@ use super::{
     Exit, affected,
     evolve::Evolution,
     failure::Failure,
-    open::{Open, Where},
+    open::{OpenProject, ProjectArgs},
     resolve::Resolve,
     view::{Cure, Outcome, View},
 };
@@ -19,7 +19,7 @@ pub struct Args {
     /// KIND, or KIND.GROUP where that is not enough
     kind: String,
     #[command(flatten)]
-    place: Where,
+    project: ProjectArgs,
     #[command(flatten)]
     resolve: Resolve,
     #[command(flatten)]
@@ -27,7 +27,7 @@ pub struct Args {
 }
 
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
-    let mut open = Open::at(&args.place, args.view.recovery_mode(), terminal)?;
+    let mut open = OpenProject::at(&args.project, args.view.recovery_mode(), terminal)?;
     open.resolution = args.resolve.into();
     let api = open.remove(&args.kind)?;
     let rendered = open.render(terminal)?;

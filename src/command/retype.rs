@@ -2,7 +2,7 @@
 
 use operator_schema::{Schema, SchemaOrBool, pointer};
 
-use super::open::Open;
+use super::open::OpenProject;
 use crate::{
     diagnostic::{Code, Diagnostic, Severity},
     plan::Plan,
@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// By the kind that each is about.
-pub fn diagnostics(open: &Open, plan: &Plan) -> Vec<(String, Diagnostic)> {
+pub fn diagnostics(open: &OpenProject, plan: &Plan) -> Vec<(String, Diagnostic)> {
     let mut found = vec![];
     for change in &plan.changes {
         let (Some(path), Some(before), Some(after)) = (

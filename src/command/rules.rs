@@ -1,14 +1,14 @@
 //! Names in the `rules` of `operator.toml` that nobody has, with the name that was probably meant.
 
-use super::open::{Open, STATE};
+use super::open::{OpenProject, STATE};
 use crate::{
-    diagnostic::{Code, Place, Report, Severity},
+    diagnostic::{Code, Location, Report, Severity},
     disk,
     project::{Misnamed, misnamed},
 };
 
 /// RBAC takes any name, and a role with a misspelt one permits nothing.
-pub fn reports(open: &Open) -> Vec<Report> {
+pub fn reports(open: &OpenProject) -> Vec<Report> {
     let Some(text) = open.inputs.get(STATE) else {
         return vec![];
     };
@@ -33,7 +33,7 @@ pub fn reports(open: &Open) -> Vec<Report> {
                     code: Some(Code::UnknownResource),
                     subject: Some(kind.full_name()),
                     message,
-                    place: range.map(|range| Place::new(&path, 1, text, range)),
+                    location: range.map(|range| Location::new(&path, 1, text, range)),
                     instead: None,
                     help: Some(help),
                 });

@@ -86,7 +86,7 @@ fn objects(api: &Api, args: &Args) -> Result<Vec<Value>, KindError> {
 
 fn no_object(api: &Api, version: &Version, why: &str) -> KindError {
     KindError::NoObject {
-        place: format!("{}:{}", api.source.path, api.source.line),
+        location: format!("{}:{}", api.source.path, api.source.line),
         kind: api.name(),
         version: version.name.clone(),
         why: why.to_owned(),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use super::{
     evolve::{Evolution, Evolved},
-    open::Open,
+    open::OpenProject,
 };
 use crate::{
     evolution,
@@ -30,7 +30,7 @@ pub struct PackageRename {
 }
 
 impl StalePaths {
-    pub fn of(open: &Open, plan: &Plan, evolution: &Evolution) -> Self {
+    pub fn of(open: &OpenProject, plan: &Plan, evolution: &Evolution) -> Self {
         Self {
             removed: removed(open, plan),
             outdated: outdated(open, evolution),
@@ -84,7 +84,7 @@ impl PackageRename {
 }
 
 /// The removed modules; code that names them does not compile.
-fn removed(open: &Open, plan: &Plan) -> Vec<StalePath> {
+fn removed(open: &OpenProject, plan: &Plan) -> Vec<StalePath> {
     let mut stale = vec![];
     for change in plan.changes.iter().filter(|change| change.after.is_none()) {
         let Some((module, version)) = version_of(&change.path) else {
@@ -131,7 +131,7 @@ fn version_of(path: &str) -> Option<(&str, &str)> {
 }
 
 /// The versions that code should no longer use, although it compiles.
-fn outdated(open: &Open, found: &Evolution) -> Vec<StalePath> {
+fn outdated(open: &OpenProject, found: &Evolution) -> Vec<StalePath> {
     let mut stale = vec![];
     for evolved in &found.kinds {
         let kind = &open.state.state.kinds[evolved.index];
@@ -174,7 +174,7 @@ fn outdated(open: &Open, found: &Evolution) -> Vec<StalePath> {
 }
 
 /// The kinds with another scope.
-fn rescoped(open: &Open, found: &Evolution) -> Vec<Rescoped> {
+fn rescoped(open: &OpenProject, found: &Evolution) -> Vec<Rescoped> {
     let has_moved = |kind: &&Evolved| {
         let mut changes = kind.differences.iter().map(|(found, _)| found.change);
         changes.any(|change| change == evolution::Change::ScopeChanged)

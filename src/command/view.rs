@@ -9,7 +9,7 @@ use super::{
     Exit,
     evolve::Evolution,
     failure::Failure,
-    lines::{code, list, noted, part, told, word},
+    lines::{self, conflict_code, note_kind, part},
 };
 use crate::{
     diagnostic::Report,
@@ -133,7 +133,7 @@ impl View {
             Format::Human => {
                 self.human(outcome, terminal)?;
                 if !blocked && !uncommitted.is_empty() {
-                    terminal.tell(&format!(
+                    terminal.status(&format!(
                         "note: your uncommitted changes are kept in {}",
                         uncommitted.join(", ")
                     ));
@@ -148,16 +148,16 @@ impl View {
         })
     }
 
-    fn rests(&self, warnings: usize, pending: usize, terminal: &Terminal) {
+    fn print_up_to_date(&self, warnings: usize, pending: usize, terminal: &Terminal) {
         if warnings > 0 {
-            terminal.tell(&format!(
+            terminal.status(&format!(
                 "note: the specs have warnings ({warnings}); `cargo operator inspect` shows them"
             ));
         }
-        terminal.tell(self.rest(pending));
+        terminal.status(self.up_to_date_line(pending));
     }
 
-    fn rest(&self, pending: usize) -> &'static str {
+    fn up_to_date_line(&self, pending: usize) -> &'static str {
         match (self.check, pending) {
             (true, 0) => "up to date",
             (false, 0) => "nothing to do",
@@ -178,9 +178,9 @@ impl View {
                     .collect::<String>(),
             )?;
         } else if plan.conflicts.is_empty() && !outcome.evolution.is_refused() || self.check {
-            terminal.print(&list(plan, self.check))?;
+            terminal.print(&lines::list(plan, self.check))?;
         }
-        terminal.tell_lines(&outcome.evolution.told());
+        terminal.status_lines(&outcome.evolution.lines());
         // of a project that stays as it is, all has been said before; `inspect` says it again
         if !plan.is_empty() {
             terminal.report(&outcome.reports);
@@ -190,20 +190,20 @@ impl View {
         let is_decision = |note: &&Note| matches!(note, Note::Adopted(_) | Note::Marked(_));
         let notes = plan.notes.iter();
         let notes: Vec<&Note> = notes.filter(|note| written || !is_decision(note)).collect();
-        terminal.tell_lines(&noted(&notes, outcome.cure.after()));
+        terminal.status_lines(&lines::notes(&notes, outcome.cure.after()));
         for conflict in &plan.conflicts {
-            terminal.tell(&told(conflict, outcome.cure));
+            terminal.status(&lines::conflict(conflict, outcome.cure));
         }
         if plan.conflicts.len() > 1 {
-            terminal.tell("help: repeat --adopt and --reset to resolve all of these at once");
+            terminal.status("help: repeat --adopt and --reset to resolve all of these at once");
         }
         terminal.report(&outcome.evolution.reports());
         if outcome.evolution.is_refused() || !plan.conflicts.is_empty() {
             return Ok(());
         }
         match (self.check, plan.is_empty()) {
-            (_, true) => self.rests(outcome.warnings, outcome.pending.len(), terminal),
-            (true, false) => terminal.tell(match outcome.cure {
+            (_, true) => self.print_up_to_date(outcome.warnings, outcome.pending.len(), terminal),
+            (true, false) => terminal.status(match outcome.cure {
                 Cure::Regenerate if outcome.evolution.breaks() => {
                     "stale: run `cargo operator regenerate --allow-breaking` and commit the result"
                 }
@@ -213,9 +213,9 @@ impl View {
                 }
             }),
             (false, false) if self.writes() => {
-                terminal.tell(&format!("{}\nnext: {}", outcome.summary, outcome.next()))
+                terminal.status(&format!("{}\nnext: {}", outcome.summary, outcome.next()))
             }
-            (false, false) => terminal.tell("nothing was written"),
+            (false, false) => terminal.status("nothing was written"),
         }
         Ok(())
     }
@@ -240,17 +240,17 @@ impl View {
         let notes: Vec<Value> = plan
             .notes
             .iter()
-            .map(|note| json!({"path": note.path(), "note": word(note)}))
+            .map(|note| json!({"path": note.path(), "note": note_kind(note)}))
             .collect();
         let conflicts: Vec<Value> = plan
             .conflicts
             .iter()
-            .map(|conflict| json!({"path": conflict.path, "code": code(conflict.cause).as_str(), "cause": conflict.cause, "diff": conflict.diff}))
+            .map(|conflict| json!({"path": conflict.path, "code": conflict_code(conflict.cause).as_str(), "cause": conflict.cause, "diff": conflict.diff}))
             .collect();
         let blocked = !plan.conflicts.is_empty() || outcome.evolution.is_refused();
         let (summary, next) = match (blocked, plan.is_empty()) {
             (true, _) => ("nothing was written", Value::Null),
-            (false, true) => (self.rest(outcome.pending.len()), Value::Null),
+            (false, true) => (self.up_to_date_line(outcome.pending.len()), Value::Null),
             (false, false) if self.writes() => (outcome.summary.as_str(), outcome.next().into()),
             (false, false) => ("nothing was written", Value::Null),
         };

@@ -7,7 +7,7 @@ use operator_schema::Schema;
 use serde::{Deserialize, Deserializer};
 
 use super::position::Positions;
-use crate::diagnostic::Place;
+use crate::diagnostic::Location;
 
 /// One kind with all its versions, read from one document.
 #[derive(Clone, Debug, PartialEq)]
@@ -80,7 +80,7 @@ pub struct Version {
     pub deprecated: Deprecation,
     pub schema: Schema,
     /// What the API server takes of the schema, and cannot have been meant.
-    pub doubts: Vec<operator_schema::Problem>,
+    pub schema_warnings: Vec<operator_schema::Problem>,
     pub status_subresource: bool,
     pub scale: Option<Scale>,
     pub printer_columns: Vec<PrinterColumn>,
@@ -149,7 +149,7 @@ impl Api {
     }
 
     /// Where JSON pointers into the definition lead in the file.
-    pub fn places(&self, pointers: &[&str]) -> Vec<Place> {
+    pub fn locations(&self, pointers: &[&str]) -> Vec<Location> {
         let (text, line, above) = match &self.source.around {
             Some(around) => (&*around.text, around.line, around.pointer.as_str()),
             None => (self.text.as_str(), self.source.line, ""),
@@ -163,7 +163,7 @@ impl Api {
             .into_iter()
             .zip(pointers)
             .map(|(range, pointer)| {
-                Place::new(&self.source.path, line, text, range).with_pointer(*pointer)
+                Location::new(&self.source.path, line, text, range).with_pointer(*pointer)
             })
             .collect()
     }

@@ -5,7 +5,7 @@ use std::{fmt, ops::Range};
 use granit_parser::{ErrorKind, ScanError};
 
 use super::refused;
-use crate::diagnostic::{Code, Place, Report};
+use crate::diagnostic::{Code, Location, Report};
 
 /// The levels of mappings and lists that a text can have.
 pub const MOST_LEVELS: usize = 128;
@@ -69,9 +69,9 @@ impl Fault {
 
 /// A text that can't be used, where, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}:{}: {problem}", place.path, place.line)]
+#[error("{}:{}: {problem}", location.path, location.line)]
 pub struct ReadError {
-    pub place: Place,
+    pub location: Location,
     pub problem: Problem,
 }
 
@@ -79,7 +79,7 @@ impl ReadError {
     pub fn report(self) -> Report {
         Report {
             code: Some(self.problem.code()),
-            place: Some(self.place),
+            location: Some(self.location),
             ..Report::error(self.problem.to_string(), self.problem.help())
         }
     }

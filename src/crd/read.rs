@@ -17,7 +17,7 @@ use super::{
     refused::refused,
     unique::Unique,
 };
-use crate::diagnostic::{Place, lines};
+use crate::diagnostic::{Location, lines};
 
 /// Reads all CustomResourceDefinitions of `text`; other objects are passed over. All that is wrong is told, not just the first.
 pub fn read(path: &str, text: &str) -> Result<Vec<Api>, Vec<ReadError>> {
@@ -48,9 +48,9 @@ pub fn holds_more(text: &str) -> bool {
 }
 
 fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<ReadError>> {
-    let place = |range: Range<usize>| Place::new(path, document.line, document.text, range);
+    let locate = |range: Range<usize>| Location::new(path, document.line, document.text, range);
     let told = |fault: Fault| ReadError {
-        place: place(fault.place),
+        location: locate(fault.place),
         problem: fault.problem,
     };
     // before it is read, as that takes some twenty times its bytes
@@ -135,8 +135,8 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
         .into_iter()
         .zip(problems)
         .map(|(range, (_, within, problem))| {
-            let place = place(range).with_pointer(within);
-            ReadError { place, problem }
+            let location = locate(range).with_pointer(within);
+            ReadError { location, problem }
         });
     let mut errors: Vec<ReadError> = problems.collect();
     if !in_json {
@@ -291,7 +291,7 @@ fn check_schemas(versions: &mut [Version]) -> Vec<Found> {
         let place = version.schema_pointer();
         for problem in operator_schema::structural(&version.schema) {
             if problem.effect != Effect::Refused {
-                version.doubts.push(problem);
+                version.schema_warnings.push(problem);
             } else if refused.len() < MOST_TOLD {
                 let keyword = keyword(&problem.pointer).to_owned();
                 let message = problem.message.replace("<nil>: ", "");
@@ -332,7 +332,7 @@ fn versions(raw: Vec<RawVersion>) -> Result<Vec<Version>, Found> {
                 (true, Some(warning)) => Deprecation::WithWarning(warning),
             },
             schema,
-            doubts: vec![],
+            schema_warnings: vec![],
             status_subresource: subresources
                 .as_ref()
                 .is_some_and(|sub| sub.status.is_some()),

@@ -172,7 +172,7 @@ impl Cluster {
             if let Err(error) = self.apply_one(&namespace).await {
                 events.send(DevEvent::ApplyFailed(
                     format!("the namespace {name}"),
-                    words(&error),
+                    message(&error),
                 ));
             }
         }
@@ -195,7 +195,7 @@ impl Cluster {
         for object in &objects {
             if let Err(error) = self.apply_one(object).await {
                 let name = object.metadata.name.as_deref().unwrap_or("without a name");
-                refused.push(format!("{} {name}: {}", kind(object), words(&error)));
+                refused.push(format!("{} {name}: {}", kind(object), message(&error)));
             }
         }
         refused
@@ -272,7 +272,7 @@ fn is_unknown(error: &kube::Error) -> bool {
 }
 
 /// The server's own words, where it has answered.
-fn words(error: &kube::Error) -> String {
+fn message(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => status.message.clone(),
         error => error.to_string(),

@@ -61,7 +61,7 @@ impl HotLoops {
     }
 
     /// The hot_loop; what is over is forgotten.
-    fn reports(&mut self, now: Timestamp) -> Option<DevEvent> {
+    fn report(&mut self, now: Timestamp) -> Option<DevEvent> {
         self.recent.retain(|_, times| {
             forget(times, now);
             !times.is_empty()

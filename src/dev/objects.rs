@@ -26,7 +26,7 @@ pub enum Scope {
 }
 
 /// Follows a kind until the session ends.
-pub async fn follow(client: Client, resource: ResourceType, scope: Scope, events: EventSender) {
+pub async fn follow(client: Client, resource: ResourceType, scope: Scope, sender: EventSender) {
     let is_core = resource.group.is_empty();
     let api_resource = ApiResource {
         api_version: match is_core {
@@ -54,18 +54,18 @@ pub async fn follow(client: Client, resource: ResourceType, scope: Scope, events
         match event {
             Ok(event) => {
                 is_well = true;
-                known.step(event).into_iter().for_each(|it| events.send(it));
+                known.step(event).into_iter().for_each(|it| sender.send(it));
             }
             // it lists again, as after a change of a CRD
             Err(watcher::Error::WatchError(status)) if status.code == 410 => {}
             Err(error) => {
                 if std::mem::replace(&mut is_well, false) {
                     let kind = known.resource.kind.clone();
-                    events.send(DevEvent::WatchFailed(kind, error.to_string()));
+                    sender.send(DevEvent::WatchFailed(kind, error.to_string()));
                 }
             }
         }
-        if events.is_closed() {
+        if sender.is_closed() {
             return;
         }
     }

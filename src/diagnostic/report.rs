@@ -3,7 +3,7 @@
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use serde_json::{Value, json};
 
-use super::{Code, Diagnostic, Place, Severity};
+use super::{Code, Diagnostic, Location, Severity};
 
 /// A finding as it is told. It holds the lines that it shows, and so outlives the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct Report {
     /// The kind that it is about, `KIND.GROUP`, or the project's name.
     pub subject: Option<String>,
     pub message: String,
-    pub place: Option<Place>,
+    pub location: Option<Location>,
     /// What was done instead; stands at the place.
     pub instead: Option<String>,
     pub help: Option<String>,
@@ -26,19 +26,19 @@ impl Report {
             code: None,
             subject: None,
             message: message.into(),
-            place: None,
+            location: None,
             instead: None,
             help: Some(help.into()).filter(|help: &String| !help.is_empty()),
         }
     }
 
-    pub fn of(subject: &str, diagnostic: Diagnostic, place: Option<Place>) -> Self {
+    pub fn of(subject: &str, diagnostic: Diagnostic, location: Option<Location>) -> Self {
         Self {
             severity: diagnostic.severity,
             code: Some(diagnostic.code),
             subject: Some(subject.to_owned()),
             message: diagnostic.message,
-            place,
+            location,
             instead: diagnostic.instead,
             help: diagnostic.help,
         }
@@ -69,8 +69,8 @@ impl Report {
             title = title.id(code.as_str());
         }
         let mut group = Group::with_title(title);
-        if let Some(place) = &self.place {
-            let excerpt = &place.excerpt;
+        if let Some(location) = &self.location {
+            let excerpt = &location.excerpt;
             let mark = AnnotationKind::Primary
                 .span(excerpt.mark.clone())
                 .label(self.instead.as_deref());
@@ -78,19 +78,21 @@ impl Report {
                 .line_start(excerpt.line)
                 .fold(false)
                 .annotation(mark);
-            let path = place.path.as_str();
+            let path = location.path.as_str();
             group = match excerpt.is_cut {
                 // the renderer counts columns within the excerpt
                 true => {
-                    let origin = Origin::path(path).line(place.line);
+                    let origin = Origin::path(path).line(location.line);
                     group
-                        .element(origin.char_column(place.column))
+                        .element(origin.char_column(location.column))
                         .element(snippet)
                 }
                 false => group.element(snippet.path(path)),
             };
-            if !place.pointer.is_empty() {
-                let at = Level::NOTE.with_name("at").message(plain(&place.pointer));
+            if !location.pointer.is_empty() {
+                let at = Level::NOTE
+                    .with_name("at")
+                    .message(plain(&location.pointer));
                 group = group.element(at);
             }
         } else if let Some(instead) = &self.instead {
@@ -104,11 +106,11 @@ impl Report {
 
     /// The same for programs. Its keys are stable.
     pub fn json(&self) -> Value {
-        let place = self.place.as_ref();
+        let location = self.location.as_ref();
         json!({
             "kind": self.subject, "code": self.code.map(Code::as_str), "severity": self.severity.as_str(),
-            "file": place.map(|it| &it.path), "line": place.map(|it| it.line), "column": place.map(|it| it.column),
-            "pointer": place.map_or("", |it| &it.pointer), "message": self.message,
+            "file": location.map(|it| &it.path), "line": location.map(|it| it.line), "column": location.map(|it| it.column),
+            "pointer": location.map_or("", |it| &it.pointer), "message": self.message,
             "instead": self.instead, "help": self.help,
         })
     }

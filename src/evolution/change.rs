@@ -2,12 +2,12 @@
 
 use std::fmt;
 
+use ChangeKind::{Added, Changed, Loosened, Removed, Retyped, Tightened};
 use Verdict::{Breaking, Risky, Safe};
-use What::{Added, Changed, Loosened, Removed, Retyped, Tightened};
 
-/// What happened, in a word.
+/// ChangeKind happened, in a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum What {
+pub enum ChangeKind {
     Added,
     Removed,
     /// It takes or reads as another type.
@@ -20,7 +20,7 @@ pub enum What {
     Changed,
 }
 
-impl What {
+impl ChangeKind {
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Added => "added",
@@ -113,7 +113,7 @@ macro_rules! changes {
                 }
             }
 
-            pub fn what(self) -> What {
+            pub fn kind(self) -> ChangeKind {
                 match self {
                     $(Self::$change => $what,)*
                 }
@@ -127,7 +127,7 @@ macro_rules! changes {
                 Impact { readers, stored, clients }
             }
 
-            /// What it is and why it is judged so, in a line.
+            /// ChangeKind it is and why it is judged so, in a line.
             pub fn reason(self) -> &'static str {
                 match self {
                     $(Self::$change => concat!($($doc,)*).trim_start(),)*
@@ -162,7 +162,7 @@ changes! {
     UnservedVersionRemoved = "unserved-version-removed": Removed,   Safe,     Risky,    Safe;
     /// Clients can request the version.
     VersionServed = "version-served":                   Loosened,   Safe,     Safe,     Safe;
-    /// Requests for the version fail with 404 (Not Found); objects are served in the other versions.
+    /// Requests for the version fail with 404 (Not Differences); objects are served in the other versions.
     VersionUnserved = "version-unserved":               Tightened,  Breaking, Safe,     Breaking;
     /// The next write stores an object in the new version, which prunes fields that this version does not have; a controller keeps using the version that its code names.
     StorageMoved = "storage-moved":                     Changed,    Risky,    Risky,    Safe;
@@ -171,7 +171,7 @@ changes! {
 
     /// Writes to the object no longer change its status.
     StatusAdded = "status-subresource-added":           Added,      Risky,    Safe,     Breaking;
-    /// Writes to `/status` fail with 404 (Not Found).
+    /// Writes to `/status` fail with 404 (Not Differences).
     StatusRemoved = "status-subresource-removed":       Removed,    Breaking, Safe,     Breaking;
     /// `/scale` becomes available.
     ScaleAdded = "scale-subresource-added":             Added,      Safe,     Safe,     Safe;

@@ -1,4 +1,4 @@
-//! What differs in the keywords of one node: what values it takes, and what becomes of them.
+//! ChangeKind differs in the keywords of one node: what values it takes, and what becomes of them.
 
 use std::{cmp::Ordering, collections::HashSet};
 
@@ -7,9 +7,9 @@ use serde_json::{Number, Value, json};
 
 use super::{
     change::Change,
-    difference::{Side, shown, turned},
+    difference::{Side, shown, transition},
     shape,
-    walk::{Place, Walk, default},
+    walk::{NodeContext, Walk, default},
 };
 
 /// Which way a limit goes.
@@ -21,11 +21,11 @@ enum Limit {
 
 impl Walk<'_> {
     /// In the order of the keywords of [`Schema`], but for those that lead to other nodes.
-    pub fn keywords(&mut self, before: &Schema, after: &Schema, place: Place) {
-        self.format(before, after, place);
-        self.nullable(before, after, place);
-        self.default(before, after, place);
-        self.values(before, after, place);
+    pub fn keywords(&mut self, before: &Schema, after: &Schema, context: NodeContext) {
+        self.format(before, after, context);
+        self.nullable(before, after, context);
+        self.default(before, after, context);
+        self.values(before, after, context);
         for (keyword, limit, was, is) in [
             (
                 "minProperties",
@@ -57,7 +57,7 @@ impl Walk<'_> {
             // no value is shorter than nothing
             let real = |bound: &i64| matches!(limit, Limit::Most) || *bound > 0;
             let bound = |bound: Option<i64>| bound.filter(real).map(|it| (Number::from(it), false));
-            self.bound(keyword, limit, bound(was), bound(is), place);
+            self.bound(keyword, limit, bound(was), bound(is), context);
         }
         for (keyword, limit, was, is) in [
             (
@@ -76,20 +76,20 @@ impl Walk<'_> {
             let bound = |(bound, exclusive): (&Option<Number>, bool)| {
                 bound.clone().map(|it| (it, exclusive))
             };
-            self.bound(keyword, limit, bound(was), bound(is), place);
+            self.bound(keyword, limit, bound(was), bound(is), context);
         }
-        self.multiple(before, after, place);
+        self.multiple(before, after, context);
         self.flag(
             before.unique_items,
             after.unique_items,
             (Change::BoundTightened, "duplicate items are refused"),
             (Change::BoundLoosened, "duplicate items are accepted"),
             "uniqueItems",
-            place,
+            context,
         );
-        self.pattern(before, after, place);
-        self.unions(before, after, place);
-        self.extensions(before, after, place);
+        self.pattern(before, after, context);
+        self.unions(before, after, context);
+        self.extensions(before, after, context);
     }
 
     pub fn flag(
@@ -99,35 +99,35 @@ impl Walk<'_> {
         (added, is_new): (Change, &str),
         (removed, is_gone): (Change, &str),
         keyword: &str,
-        place: Place,
+        context: NodeContext,
     ) {
         let step = format!("/{keyword}");
         match (was, is) {
-            (false, true) => self.tell(added, place, Side::After, &step, is_new),
-            (true, false) => self.tell(removed, place, Side::Before, &step, is_gone),
+            (false, true) => self.report(added, context, Side::After, &step, is_new),
+            (true, false) => self.report(removed, context, Side::Before, &step, is_gone),
             _ => {}
         }
     }
 
     /// A keyword that is there or not, as `pattern ^a -> ^b`.
-    fn turned(
+    fn transition(
         &mut self,
         change: Change,
         keyword: &str,
         was: Option<&str>,
         is: Option<&str>,
-        place: Place,
+        context: NodeContext,
     ) {
         let side = match is {
             Some(_) => Side::After,
             None => Side::Before,
         };
-        let message = format!("{keyword} {}", turned(was, is));
-        self.tell(change, place, side, &format!("/{keyword}"), message);
+        let message = format!("{keyword} {}", transition(was, is));
+        self.report(change, context, side, &format!("/{keyword}"), message);
     }
 
     /// A format counts for some types only, so that it can begin to without being another one.
-    fn format(&mut self, before: &Schema, after: &Schema, place: Place) {
+    fn format(&mut self, before: &Schema, after: &Schema, context: NodeContext) {
         let is_same = before.format == after.format;
         if is_same && shape::json(before) == shape::json(after) {
             return;
@@ -141,10 +141,10 @@ impl Walk<'_> {
         };
         let was = before.format.as_deref().filter(|_| !is_same || was_checked);
         let is = after.format.as_deref().filter(|_| !is_same || is_checked);
-        self.turned(change, "format", was, is, place);
+        self.transition(change, "format", was, is, context);
     }
 
-    fn pattern(&mut self, before: &Schema, after: &Schema, place: Place) {
+    fn pattern(&mut self, before: &Schema, after: &Schema, context: NodeContext) {
         let pattern = |schema: &Schema| schema.pattern.clone().filter(|it| !it.is_empty());
         let (was, is) = (pattern(before), pattern(after));
         let change = match (&was, &is) {
@@ -153,41 +153,41 @@ impl Walk<'_> {
             (_, None) => Change::PatternRemoved,
             _ => Change::PatternChanged,
         };
-        self.turned(change, "pattern", was.as_deref(), is.as_deref(), place);
+        self.transition(change, "pattern", was.as_deref(), is.as_deref(), context);
     }
 
-    fn nullable(&mut self, before: &Schema, after: &Schema, place: Place) {
+    fn nullable(&mut self, before: &Schema, after: &Schema, context: NodeContext) {
         self.flag(
             before.nullable,
             after.nullable,
             (Change::NullableAdded, "it may be null"),
             (Change::NullableRemoved, "it may no longer be null"),
             "nullable",
-            place,
+            context,
         );
     }
 
-    fn default(&mut self, before: &Schema, after: &Schema, place: Place) {
+    fn default(&mut self, before: &Schema, after: &Schema, context: NodeContext) {
         let (was, is) = (default(before), default(after));
         let change = match (was, is) {
             _ if was == is => return,
-            (None, _) if place.was_required => Change::DefaultAddedToRequired,
+            (None, _) if context.was_required => Change::DefaultAddedToRequired,
             (None, _) => Change::DefaultAdded,
             (_, None) => Change::DefaultRemoved,
             _ => Change::DefaultChanged,
         };
         let text = |value: Option<&Value>| value.map(Value::to_string);
-        self.turned(
+        self.transition(
             change,
             "default",
             text(was).as_deref(),
             text(is).as_deref(),
-            place,
+            context,
         );
     }
 
     /// The `enum`. The API server never finds a `null` in one.
-    fn values(&mut self, before: &Schema, after: &Schema, place: Place) {
+    fn values(&mut self, before: &Schema, after: &Schema, context: NodeContext) {
         let values = |schema: &Schema| {
             let values = schema.enum_.iter().flatten().enumerate();
             let values = values.filter(|(_, value)| !value.is_null());
@@ -204,16 +204,16 @@ impl Walk<'_> {
             (true, false) => {
                 let message = format!("any value -> one of {}", all(&is));
                 // a null is none of them, and never forgiven as unchanged
-                let is_renewed = place.is_renewed || before.nullable;
-                let place = Place {
+                let is_renewed = context.is_renewed || before.nullable;
+                let context = NodeContext {
                     is_renewed,
-                    ..place
+                    ..context
                 };
-                self.tell(Change::EnumAdded, place, Side::After, "/enum", message);
+                self.report(Change::EnumAdded, context, Side::After, "/enum", message);
             }
             (false, true) => {
                 let message = format!("one of {} -> any value", all(&was));
-                self.tell(Change::EnumRemoved, place, Side::Before, "/enum", message);
+                self.report(Change::EnumRemoved, context, Side::Before, "/enum", message);
             }
             (false, false) => {
                 let old: HashSet<&String> = was.iter().map(|(_, text)| text).collect();
@@ -221,9 +221,9 @@ impl Walk<'_> {
                 for (index, text) in was.iter().filter(|(_, text)| !new.contains(text)) {
                     let (step, text) = (format!("/enum/{index}"), shown(text));
                     let message = format!("the value {text} is removed");
-                    self.tell(
+                    self.report(
                         Change::EnumValueRemoved,
-                        place,
+                        context,
                         Side::Before,
                         &step,
                         message,
@@ -232,7 +232,7 @@ impl Walk<'_> {
                 for (index, text) in is.iter().filter(|(_, text)| !old.contains(text)) {
                     let (step, text) = (format!("/enum/{index}"), shown(text));
                     let message = format!("the value {text} is added");
-                    self.tell(Change::EnumValueAdded, place, Side::After, &step, message);
+                    self.report(Change::EnumValueAdded, context, Side::After, &step, message);
                 }
             }
         }
@@ -245,7 +245,7 @@ impl Walk<'_> {
         limit: Limit,
         was: Option<(Number, bool)>,
         is: Option<(Number, bool)>,
-        place: Place,
+        context: NodeContext,
     ) {
         let change = match (&was, &is) {
             (None, None) => return,
@@ -268,16 +268,16 @@ impl Walk<'_> {
             Some((bound, false)) => Some(bound.to_string()),
             None => None,
         };
-        self.turned(
+        self.transition(
             change,
             keyword,
             text(was).as_deref(),
             text(is).as_deref(),
-            place,
+            context,
         );
     }
 
-    fn multiple(&mut self, before: &Schema, after: &Schema, place: Place) {
+    fn multiple(&mut self, before: &Schema, after: &Schema, context: NodeContext) {
         let number = |factor: &Option<Number>| factor.as_ref().and_then(Number::as_f64);
         let is_multiple = |of: f64, factor: f64| (of / factor).fract() == 0.0;
         let change = match (number(&before.multiple_of), number(&after.multiple_of)) {
@@ -290,10 +290,10 @@ impl Walk<'_> {
         };
         let text = |factor: &Option<Number>| factor.as_ref().map(Number::to_string);
         let (was, is) = (text(&before.multiple_of), text(&after.multiple_of));
-        self.turned(change, "multipleOf", was.as_deref(), is.as_deref(), place);
+        self.transition(change, "multipleOf", was.as_deref(), is.as_deref(), context);
     }
 
-    fn unions(&mut self, before: &Schema, after: &Schema, place: Place) {
+    fn unions(&mut self, before: &Schema, after: &Schema, context: NodeContext) {
         let not = |schema: &Schema| schema.not.iter().map(|it| (**it).clone()).collect();
         let any_of = |schema: &Schema| match shape::is_only_int_or_string(schema) {
             // it is the type
@@ -321,7 +321,7 @@ impl Walk<'_> {
             };
             // the other branches are what they were
             let (was, is) = (text(&fewer), text(&more));
-            self.turned(change, keyword, was.as_deref(), is.as_deref(), place);
+            self.transition(change, keyword, was.as_deref(), is.as_deref(), context);
         }
     }
 }

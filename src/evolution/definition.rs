@@ -1,14 +1,14 @@
-//! What differs outside of schemas: names, scope, conversion, and which versions there are with what beside their schema.
+//! ChangeKind differs outside of schemas: names, scope, conversion, and which versions there are with what beside their schema.
 
 use super::{
     change::{Change, Impact},
-    difference::{Difference, Side, in_version, shown, turned},
+    difference::{Difference, Side, impact_in_version, shown, transition},
 };
 use crate::crd::{Api, Conversion, Deprecation, Scope, Version};
 
 /// Parts of the whole definition.
 pub fn definition(before: &Api, after: &Api) -> Vec<Difference> {
-    let mut found = Found::default();
+    let mut differences = Differences::default();
     let (was, is) = (&before.names, &after.names);
     for (change, pointer, name, was, is) in [
         (
@@ -48,31 +48,31 @@ pub fn definition(before: &Api, after: &Api) -> Vec<Difference> {
         ),
     ] {
         if was != is {
-            found.push(change, pointer, format!("{name} {was} -> {is}"));
+            differences.push(change, pointer, format!("{name} {was} -> {is}"));
         }
     }
-    found.names(
+    differences.names(
         "shortNames",
         "short name",
         &was.short_names,
         &is.short_names,
     );
-    found.names("categories", "category", &was.categories, &is.categories);
+    differences.names("categories", "category", &was.categories, &is.categories);
     if before.scope != after.scope {
         let name = |scope| match scope {
             Scope::Namespaced => "Namespaced",
             Scope::Cluster => "Cluster",
         };
         let message = format!("scope {} -> {}", name(before.scope), name(after.scope));
-        found.push(Change::ScopeChanged, "/spec/scope", message);
+        differences.push(Change::ScopeChanged, "/spec/scope", message);
     }
     match (before.conversion, after.conversion) {
-        (Conversion::None, Conversion::Webhook) => found.push(
+        (Conversion::None, Conversion::Webhook) => differences.push(
             Change::ConversionByWebhook,
             "/spec/conversion/strategy",
             "conversion None -> Webhook",
         ),
-        (Conversion::Webhook, Conversion::None) => found.gone(
+        (Conversion::Webhook, Conversion::None) => differences.push_removed(
             Change::ConversionByNone,
             "/spec/conversion/strategy",
             "conversion Webhook -> None",
@@ -83,9 +83,9 @@ pub fn definition(before: &Api, after: &Api) -> Vec<Difference> {
     if was.name != is.name {
         let pointer = format!("/spec/versions/{}/storage", is.index);
         let message = format!("objects are stored as {} -> {}", was.name, is.name);
-        found.push(Change::StorageMoved, &pointer, message);
+        differences.push(Change::StorageMoved, &pointer, message);
     }
-    found.0
+    differences.0
 }
 
 /// A version of either definition.
@@ -111,14 +111,14 @@ pub fn versions<'a>(before: &'a Api, after: &'a Api) -> Vec<Step<'a>> {
 }
 
 impl Step<'_> {
-    /// What differs beside the schema.
+    /// ChangeKind differs beside the schema.
     pub fn parts(self) -> Vec<Difference> {
-        let mut found = Found::default();
+        let mut differences = Differences::default();
         let pointer = |version: &Version| format!("/spec/versions/{}", version.index);
         let (name, impact): (_, &dyn Fn(Change) -> Impact) = match self {
             Self::Added(version) => {
                 let message = format!("the version {} is new", version.name);
-                found.push(Change::VersionAdded, &pointer(version), message);
+                differences.push(Change::VersionAdded, &pointer(version), message);
                 (&version.name, &Change::impact)
             }
             Self::Removed(version) => {
@@ -127,20 +127,20 @@ impl Step<'_> {
                     false => Change::UnservedVersionRemoved,
                 };
                 let message = format!("the version {} is gone", version.name);
-                found.push(change, &pointer(version), message);
-                found.0[0].side = Side::Before;
+                differences.push(change, &pointer(version), message);
+                differences.0[0].side = Side::Before;
                 (&version.name, &Change::impact)
             }
             Self::Kept(before, after) => {
-                found.kept(&pointer(after), before, after);
+                differences.compare_kept(&pointer(after), before, after);
                 (&after.name, &|change| match change {
                     // these are about being served
                     Change::VersionServed | Change::VersionUnserved => change.impact(),
-                    _ => in_version(change.impact(), before, after),
+                    _ => impact_in_version(change.impact(), before, after),
                 })
             }
         };
-        for difference in &mut found.0 {
+        for difference in &mut differences.0 {
             difference.version = Some(name.clone());
             difference.impact = impact(difference.change);
             if let Self::Kept(before, after) = self
@@ -150,14 +150,14 @@ impl Step<'_> {
                 difference.pointer = pointer(before) + rest;
             }
         }
-        found.0
+        differences.0
     }
 }
 
 #[derive(Default)]
-struct Found(Vec<Difference>);
+struct Differences(Vec<Difference>);
 
-impl Found {
+impl Differences {
     fn push(&mut self, change: Change, pointer: &str, message: impl Into<String>) {
         self.0.push(Difference {
             change,
@@ -172,7 +172,7 @@ impl Found {
         });
     }
 
-    fn gone(&mut self, change: Change, pointer: &str, message: impl Into<String>) {
+    fn push_removed(&mut self, change: Change, pointer: &str, message: impl Into<String>) {
         self.push(change, pointer, message);
         if let Some(last) = self.0.last_mut() {
             last.side = Side::Before;
@@ -198,7 +198,7 @@ impl Found {
             .filter(|(_, was)| !after.contains(was))
         {
             let pointer = format!("/spec/names/{keyword}/{index}");
-            self.gone(
+            self.push_removed(
                 Change::NameRemoved,
                 &pointer,
                 format!("the {name} {was} is gone"),
@@ -206,7 +206,7 @@ impl Found {
         }
     }
 
-    fn kept(&mut self, pointer: &str, before: &Version, after: &Version) {
+    fn compare_kept(&mut self, pointer: &str, before: &Version, after: &Version) {
         let at = |step: &str| format!("{pointer}/{step}");
         match (before.served, after.served) {
             (true, false) => {
@@ -223,7 +223,10 @@ impl Found {
             let message = match (&before.deprecated, &after.deprecated) {
                 (_, Deprecation::No) => "it is no longer deprecated".to_owned(),
                 (Deprecation::No, Deprecation::Yes) => "it is deprecated".to_owned(),
-                (was, is) => format!("it is deprecated: {}", turned(warning(was), warning(is))),
+                (was, is) => format!(
+                    "it is deprecated: {}",
+                    transition(warning(was), warning(is))
+                ),
             };
             let step = match after.deprecated {
                 Deprecation::WithWarning(_) => "deprecationWarning",
@@ -253,7 +256,7 @@ impl Found {
         {
             let message = format!("selectors can no longer use `{path}`");
             let pointer = at(&format!("selectableFields/{index}"));
-            self.gone(Change::SelectableFieldRemoved, &pointer, message);
+            self.push_removed(Change::SelectableFieldRemoved, &pointer, message);
         }
     }
 
@@ -265,7 +268,7 @@ impl Found {
                 &pointer,
                 "the status subresource is new",
             ),
-            (true, false) => self.gone(
+            (true, false) => self.push_removed(
                 Change::StatusRemoved,
                 &pointer,
                 "the status subresource is gone",
@@ -277,7 +280,7 @@ impl Found {
             (None, Some(_)) => {
                 self.push(Change::ScaleAdded, &pointer, "the scale subresource is new")
             }
-            (Some(_), None) => self.gone(
+            (Some(_), None) => self.push_removed(
                 Change::ScaleRemoved,
                 &pointer,
                 "the scale subresource is gone",
@@ -306,12 +309,12 @@ impl Found {
                 let some = |names: &str| {
                     Some(format!("the columns {names}")).filter(|_| !names.is_empty())
                 };
-                turned(some(&was).as_deref(), some(&is).as_deref())
+                transition(some(&was).as_deref(), some(&is).as_deref())
             }
         };
         let pointer = at("additionalPrinterColumns");
         match after.printer_columns.is_empty() {
-            true => self.gone(Change::ColumnsChanged, &pointer, message),
+            true => self.push_removed(Change::ColumnsChanged, &pointer, message),
             false => self.push(Change::ColumnsChanged, &pointer, message),
         }
     }

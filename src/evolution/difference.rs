@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use operator_schema::Schema;
 
-use super::change::{Change, Impact, Party, Verdict, What};
+use super::change::{Change, ChangeKind, Impact, Party, Verdict};
 use crate::crd::Version;
 
-/// What is otherwise after than before.
+/// ChangeKind is otherwise after than before.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
     pub change: Change,
@@ -55,8 +55,8 @@ impl Difference {
         fields.collect::<Vec<_>>().join(".")
     }
 
-    pub fn what(&self) -> What {
-        self.change.what()
+    pub fn kind(&self) -> ChangeKind {
+        self.change.kind()
     }
 
     /// Whether there is somebody whom it breaks.
@@ -72,8 +72,8 @@ impl Difference {
     }
 }
 
-/// What becomes of a verdict in a version: who cannot ask for it does not notice, but objects may be stored in it.
-pub fn in_version(impact: Impact, before: &Version, after: &Version) -> Impact {
+/// ChangeKind becomes of a verdict in a version: who cannot ask for it does not notice, but objects may be stored in it.
+pub fn impact_in_version(impact: Impact, before: &Version, after: &Version) -> Impact {
     if before.served && after.served {
         return impact;
     }
@@ -99,7 +99,7 @@ pub fn shown(text: &str) -> String {
 }
 
 /// `10 -> 5`, `5 is new` or `10 is gone`.
-pub fn turned(before: Option<&str>, after: Option<&str>) -> String {
+pub fn transition(before: Option<&str>, after: Option<&str>) -> String {
     match (before.map(shown), after.map(shown)) {
         (Some(before), Some(after)) => format!("{before} -> {after}"),
         (None, Some(after)) => format!("{after} is new"),

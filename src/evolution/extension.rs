@@ -1,4 +1,4 @@
-//! What differs in the `x-kubernetes-` keywords of one node, and in what becomes of its unknown fields.
+//! ChangeKind differs in the `x-kubernetes-` keywords of one node, and in what becomes of its unknown fields.
 
 use std::collections::HashSet;
 
@@ -9,12 +9,12 @@ use super::{
     difference::{Side, shown},
     shape,
     unknown::Unknown,
-    walk::{Place, Walk},
+    walk::{NodeContext, Walk},
 };
 
 impl Walk<'_> {
-    pub fn extensions(&mut self, before: &Schema, after: &Schema, place: Place) {
-        self.unknown_fields(before, after, place);
+    pub fn extensions(&mut self, before: &Schema, after: &Schema, context: NodeContext) {
+        self.unknown_fields(before, after, context);
         self.flag(
             before.embedded_resource,
             after.embedded_resource,
@@ -24,14 +24,14 @@ impl Walk<'_> {
                 "it is no longer an embedded resource",
             ),
             "x-kubernetes-embedded-resource",
-            place,
+            context,
         );
-        self.list_type(before, after, place);
-        self.map_type(before, after, place);
-        self.rules(before, after, place);
+        self.list_type(before, after, context);
+        self.map_type(before, after, context);
+        self.rules(before, after, context);
     }
 
-    fn unknown_fields(&mut self, before: &Schema, after: &Schema, place: Place) {
+    fn unknown_fields(&mut self, before: &Schema, after: &Schema, context: NodeContext) {
         let (was, is) = (Unknown::of(before), Unknown::of(after));
         let can_have_fields = matches!(shape::json(before), "" | "object" | "array");
         let Some(change) = was.to(is).filter(|_| can_have_fields) else {
@@ -50,17 +50,17 @@ impl Walk<'_> {
             (None, None) => (Side::After, ""),
         };
         let message = format!("unknown fields are {} -> {}", was.as_str(), is.as_str());
-        self.tell(change, place, side, step, message);
+        self.report(change, context, side, step, message);
     }
 
-    fn list_type(&mut self, before: &Schema, after: &Schema, place: Place) {
+    fn list_type(&mut self, before: &Schema, after: &Schema, context: NodeContext) {
         let type_ = |schema: &Schema| schema.list_type.clone().unwrap_or_else(|| "atomic".into());
         let (was, is) = (type_(before), type_(after));
         let keys = |schema: &Schema| schema.list_map_keys.join(", ");
         if was == "map" && is == "map" && before.list_map_keys != after.list_map_keys {
             let step = "/x-kubernetes-list-map-keys";
             let message = format!("the keys of the list {} -> {}", keys(before), keys(after));
-            self.tell(Change::ListKeysChanged, place, Side::After, step, message);
+            self.report(Change::ListKeysChanged, context, Side::After, step, message);
         }
         let change = match (was.as_str(), is.as_str()) {
             _ if was == is => return,
@@ -73,10 +73,10 @@ impl Walk<'_> {
             None => Side::Before,
         };
         let message = format!("list type {was} -> {is}");
-        self.tell(change, place, side, "/x-kubernetes-list-type", message);
+        self.report(change, context, side, "/x-kubernetes-list-type", message);
     }
 
-    fn map_type(&mut self, before: &Schema, after: &Schema, place: Place) {
+    fn map_type(&mut self, before: &Schema, after: &Schema, context: NodeContext) {
         let type_ = |schema: &Schema| schema.map_type.clone().unwrap_or_else(|| "granular".into());
         let (was, is) = (type_(before), type_(after));
         if was != is {
@@ -85,9 +85,9 @@ impl Walk<'_> {
                 None => Side::Before,
             };
             let message = format!("map type {was} -> {is}");
-            self.tell(
+            self.report(
                 Change::MapTypeChanged,
-                place,
+                context,
                 side,
                 "/x-kubernetes-map-type",
                 message,
@@ -95,7 +95,7 @@ impl Walk<'_> {
         }
     }
 
-    fn rules(&mut self, before: &Schema, after: &Schema, place: Place) {
+    fn rules(&mut self, before: &Schema, after: &Schema, context: NodeContext) {
         // what a rule says when it refuses is a description
         fn judged(rule: &Rule) -> (&str, bool) {
             (&rule.rule, rule.optional_old_self == Some(true))
@@ -122,7 +122,7 @@ impl Walk<'_> {
                 if !others.contains(&judged(rule)) {
                     let message = format!("the rule `{}` is {verb}", shown(&rule.rule));
                     let step = format!("/x-kubernetes-validations/{index}");
-                    self.tell(change, place, side, &step, message);
+                    self.report(change, context, side, &step, message);
                 }
             }
         }

@@ -12,22 +12,22 @@ mod shape;
 mod unknown;
 mod walk;
 
-pub use change::{Change, Impact, Party, Verdict, What};
+pub use change::{Change, ChangeKind, Impact, Party, Verdict};
 pub use difference::{Difference, Segment, Side};
 
 use crate::crd::Api;
 
-/// What is otherwise in `after` than in `before`: first the parts of the whole definition, then version by version, each in the order of
-/// its schema. What is only described otherwise is not told.
+/// ChangeKind is otherwise in `after` than in `before`: first the parts of the whole definition, then version by version, each in the order of
+/// its schema. ChangeKind is only described otherwise is not told.
 pub fn differences(before: &Api, after: &Api) -> Vec<Difference> {
-    let mut found = definition::definition(before, after);
+    let mut differences = definition::definition(before, after);
     for step in definition::versions(before, after) {
-        found.extend(step.parts());
+        differences.extend(step.parts());
         if let definition::Step::Kept(before, after) = step {
-            found.extend(walk::schema(before, after));
+            differences.extend(walk::schema(before, after));
         }
     }
-    found
+    differences
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What a schema node is as JSON and as a Rust type, without its `Option`.
+//! ChangeKind a schema node is as JSON and as a Rust type, without its `Option`.
 
 use operator_schema::{Schema, SchemaOrBool};
 

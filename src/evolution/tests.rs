@@ -61,7 +61,7 @@ fn retyped(before: &Api, after: &Api) -> Vec<String> {
 }
 
 /// As in the cases: `change path: message`.
-fn told(found: &[Difference]) -> Vec<String> {
+fn lines(found: &[Difference]) -> Vec<String> {
     let line = |it: &Difference| match it.field_path().is_empty() {
         true => format!("{}: {}", it.change, it.message),
         false => format!("{} {}: {}", it.change, it.field_path(), it.message),
@@ -72,8 +72,8 @@ fn told(found: &[Difference]) -> Vec<String> {
 /// Compares both ways, and gives the changes that were told.
 fn check(before: &Api, after: &Api, there: &[&str], back: &[&str]) -> Vec<Change> {
     let (forth, reverse) = (differences(before, after), differences(after, before));
-    assert_eq!(told(&forth), there, "{} -> {}", before.text, after.text);
-    assert_eq!(told(&reverse), back, "{} -> {}", after.text, before.text);
+    assert_eq!(lines(&forth), there, "{} -> {}", before.text, after.text);
+    assert_eq!(lines(&reverse), back, "{} -> {}", after.text, before.text);
     for (found, [old, new]) in [(&forth, [before, after]), (&reverse, [after, before])] {
         assert_eq!(differences(new, new), []);
         for path in retyped(old, new) {
@@ -180,7 +180,7 @@ fn a_path_has_no_steps_for_lists_and_maps() {
         &nested("{type: string, maxLength: 5}"),
     );
     assert_eq!(
-        told(&found),
+        lines(&found),
         ["bound-tightened spec.a.b/c: maxLength 5 is new"]
     );
     assert_eq!(
@@ -261,7 +261,7 @@ fn the_documentation_has_the_table() {
     for change in Change::ALL {
         let impact = change.impact();
         let [readers, stored, clients] = Party::ALL.map(|party| impact.on(party).as_str());
-        let (what, reason) = (change.what().as_str(), change.reason());
+        let (what, reason) = (change.kind().as_str(), change.reason());
         rows += &format!("| `{change}` | {what} | {readers} | {stored} | {clients} | {reason} |\n");
     }
     assert!(

@@ -1,4 +1,4 @@
-//! What becomes of fields that `properties` do not name.
+//! ChangeKind becomes of fields that `properties` do not name.
 
 use operator_schema::{Schema, SchemaOrBool};
 

@@ -8,8 +8,8 @@ use std::{
 use operator_schema::{Schema, SchemaOrBool, pointer};
 
 use super::{
-    change::{Change, Verdict, What},
-    difference::{Difference, Segment, Side, in_version, shown},
+    change::{Change, ChangeKind, Verdict},
+    difference::{Difference, Segment, Side, impact_in_version, shown},
     shape,
     unknown::Unknown,
 };
@@ -23,20 +23,20 @@ pub fn schema(before: &Version, after: &Version) -> Vec<Difference> {
         pointer: String::new(),
         path: vec![],
         schemas: [None; 2],
-        found: vec![],
+        differences: vec![],
     };
-    let root = Place {
+    let root = NodeContext {
         level: Level::Root,
         is_renewed: true,
-        ..Place::default()
+        ..NodeContext::default()
     };
     walk.node(&before.schema, &after.schema, root);
-    walk.found
+    walk.differences
 }
 
 /// Where a node stands.
 #[derive(Clone, Copy, Default)]
-pub struct Place {
+pub struct NodeContext {
     pub level: Level,
     pub was_required: bool,
     /// Whether each update changes it: the root, and all below it where it is atomic.
@@ -62,20 +62,20 @@ pub struct Walk<'a> {
     path: Vec<Segment>,
     /// Those at the end of the path, before and after.
     schemas: [Option<&'a Schema>; 2],
-    found: Vec<Difference>,
+    differences: Vec<Difference>,
 }
 
 impl<'a> Walk<'a> {
-    fn node(&mut self, before: &'a Schema, after: &'a Schema, place: Place) {
+    fn node(&mut self, before: &'a Schema, after: &'a Schema, context: NodeContext) {
         if before == after {
             return;
         }
         let around = std::mem::replace(&mut self.schemas, [Some(before), Some(after)]);
-        self.compare(before, after, place);
+        self.compare(before, after, context);
         self.schemas = around;
     }
 
-    fn compare(&mut self, before: &'a Schema, after: &'a Schema, place: Place) {
+    fn compare(&mut self, before: &'a Schema, after: &'a Schema, context: NodeContext) {
         let (was, is) = (shape::json(before), shape::json(after));
         if was != is {
             let name = |type_: &str| match type_ {
@@ -88,25 +88,25 @@ impl<'a> Walk<'a> {
             };
             let message = format!("{} -> {}", name(was), name(is));
             match after.type_ {
-                Some(_) => self.tell(change, place, Side::After, "/type", message),
-                None => self.tell(change, place, Side::After, "", message),
+                Some(_) => self.report(change, context, Side::After, "/type", message),
+                None => self.report(change, context, Side::After, "", message),
             }
             if change == Change::TypeChanged {
                 return;
             }
-        } else if shape::rust(before) != shape::rust(after) && place.level == Level::Field {
+        } else if shape::rust(before) != shape::rust(after) && context.level == Level::Field {
             let message = format!("in Rust {} -> {}", shape::rust(before), shape::rust(after));
-            self.tell(Change::RustTypeChanged, place, Side::After, "", message);
+            self.report(Change::RustTypeChanged, context, Side::After, "", message);
         }
-        self.keywords(before, after, place);
-        let is_counted = place.is_counted || compares(after);
+        self.keywords(before, after, context);
+        let is_counted = context.is_counted || compares(after);
         let is_atomic = after.map_type.as_deref() == Some("atomic");
-        let below = Place {
-            is_renewed: place.is_renewed && (is_atomic || place.level != Level::Root),
+        let below = NodeContext {
+            is_renewed: context.is_renewed && (is_atomic || context.level != Level::Root),
             is_counted,
-            ..Place::default()
+            ..NodeContext::default()
         };
-        self.fields(before, after, place, below);
+        self.fields(before, after, context, below);
         if let (Some(SchemaOrBool::Schema(was)), Some(SchemaOrBool::Schema(is))) =
             (&before.additional_properties, &after.additional_properties)
         {
@@ -120,26 +120,32 @@ impl<'a> Walk<'a> {
             (None, Some(_)) if is == "array" => {
                 let message = "items of any type -> those of a schema";
                 self.schemas = [None, after.items.as_deref()];
-                self.tell(Change::TypeChanged, below, Side::After, "/items", message);
+                self.report(Change::TypeChanged, below, Side::After, "/items", message);
             }
             (Some(_), None) if is == "array" => {
                 let message = "items of a schema -> those of any type";
                 self.schemas = [before.items.as_deref(), None];
-                self.tell(Change::TypeChanged, below, Side::Before, "/items", message);
+                self.report(Change::TypeChanged, below, Side::Before, "/items", message);
             }
             _ => {}
         }
         self.path.pop();
     }
 
-    fn fields(&mut self, before: &'a Schema, after: &'a Schema, place: Place, below: Place) {
+    fn fields(
+        &mut self,
+        before: &'a Schema,
+        after: &'a Schema,
+        context: NodeContext,
+        below: NodeContext,
+    ) {
         let was_required: HashSet<&String> = before.required.iter().collect();
         for name in merged(before, after) {
-            let has_envelope = place.level == Level::Root || after.embedded_resource;
+            let has_envelope = context.level == Level::Root || after.embedded_resource;
             let is_own =
                 has_envelope && matches!(name.as_str(), "apiVersion" | "kind" | "metadata");
-            let field = Place {
-                level: match is_own || place.level == Level::Envelope {
+            let field = NodeContext {
+                level: match is_own || context.level == Level::Envelope {
                     true => Level::Envelope,
                     false => Level::Field,
                 },
@@ -153,7 +159,7 @@ impl<'a> Walk<'a> {
             match (before.properties.get(name), after.properties.get(name)) {
                 (Some(was), Some(is)) => {
                     // the API server sees to it that the root has its own
-                    if !(is_own && place.level == Level::Root) {
+                    if !(is_own && context.level == Level::Root) {
                         self.required(before, after, name, is, field);
                     }
                     self.within(&step, |walk| walk.node(was, is, field));
@@ -165,7 +171,7 @@ impl<'a> Walk<'a> {
                         _ => Unknown::of(before),
                     };
                     let (change, message) = added(after, name, is, unknown, field);
-                    self.tell(change, field, Side::After, &step, message);
+                    self.report(change, field, Side::After, &step, message);
                 }
                 (Some(_), None) => {
                     let is_kept =
@@ -177,7 +183,7 @@ impl<'a> Walk<'a> {
                         ),
                         false => (Change::FieldRemoved, format!("`{name}` is gone")),
                     };
-                    self.tell(change, field, Side::Before, &step, message);
+                    self.report(change, field, Side::Before, &step, message);
                 }
                 (None, None) => {}
             }
@@ -188,7 +194,14 @@ impl<'a> Walk<'a> {
     }
 
     /// Whether a field that is described on both sides has to be there.
-    fn required(&mut self, before: &Schema, after: &Schema, name: &str, is: &Schema, place: Place) {
+    fn required(
+        &mut self,
+        before: &Schema,
+        after: &Schema,
+        name: &str,
+        is: &Schema,
+        context: NodeContext,
+    ) {
         let position = |schema: &Schema| schema.required.iter().position(|it| it == name);
         match (position(before), position(after)) {
             (None, Some(index)) => {
@@ -197,9 +210,9 @@ impl<'a> Walk<'a> {
                     None => (Change::RequiredAdded, ""),
                 };
                 let message = format!("`{name}` is now required{rest}");
-                self.tell(
+                self.report(
                     change,
-                    place,
+                    context,
                     Side::After,
                     &format!("/required/{index}"),
                     message,
@@ -208,14 +221,20 @@ impl<'a> Walk<'a> {
             (Some(index), None) => {
                 let message = format!("`{name}` is no longer required");
                 let step = format!("/required/{index}");
-                self.tell(Change::RequiredRemoved, place, Side::Before, &step, message);
+                self.report(
+                    Change::RequiredRemoved,
+                    context,
+                    Side::Before,
+                    &step,
+                    message,
+                );
             }
             _ => {}
         }
     }
 
     /// Fields that are required and have no schema; those that come or go with their schema are told already.
-    fn undescribed(&mut self, before: &'a Schema, after: &'a Schema, place: Place) {
+    fn undescribed(&mut self, before: &'a Schema, after: &'a Schema, context: NodeContext) {
         for (schema, other, change, side, message) in [
             (
                 after,
@@ -238,7 +257,7 @@ impl<'a> Walk<'a> {
                     self.path.push(Segment::Field(name.clone()));
                     let (step, message) =
                         (format!("/required/{index}"), format!("`{name}` {message}"));
-                    self.tell(change, place, side, &step, message);
+                    self.report(change, context, side, &step, message);
                     self.path.pop();
                     self.schemas = around;
                 }
@@ -254,21 +273,21 @@ impl<'a> Walk<'a> {
     }
 
     /// `step` leads from the node to what differs.
-    pub fn tell(
+    pub fn report(
         &mut self,
         change: Change,
-        place: Place,
+        context: NodeContext,
         side: Side,
         step: &str,
         message: impl Into<String>,
     ) {
-        let mut impact = in_version(change.impact(), self.before, self.after);
-        if place.level == Level::Envelope {
+        let mut impact = impact_in_version(change.impact(), self.before, self.after);
+        if context.level == Level::Envelope {
             // its type is not the schema's
             impact.readers = Verdict::Safe;
         }
-        let refuses = matches!(change.what(), What::Tightened | What::Changed);
-        if place.is_renewed && refuses && impact.stored == Verdict::Risky {
+        let refuses = matches!(change.kind(), ChangeKind::Tightened | ChangeKind::Changed);
+        if context.is_renewed && refuses && impact.stored == Verdict::Risky {
             // nothing of it is ever forgiven as unchanged
             impact.stored = Verdict::Breaking;
         }
@@ -277,7 +296,7 @@ impl<'a> Walk<'a> {
             Side::After => self.after,
         };
         let [before, after] = self.schemas.map(|it| it.cloned().map(Arc::new));
-        self.found.push(Difference {
+        self.differences.push(Difference {
             change,
             version: Some(version.name.clone()),
             pointer: version.schema_pointer() + &self.pointer + step,
@@ -315,9 +334,9 @@ fn added(
     name: &str,
     is: &Schema,
     unknown: Unknown<'_>,
-    place: Place,
+    context: NodeContext,
 ) -> (Change, String) {
-    let is_counted = place.is_counted || after.max_properties.is_some();
+    let is_counted = context.is_counted || after.max_properties.is_some();
     let is_required = after.required.iter().any(|required| required == name);
     match default(is) {
         _ if unknown.is_kept() => (

@@ -18,7 +18,7 @@ pub fn plan(
     only: impl Fn(&str) -> bool,
     resolution: &Resolution,
 ) -> Plan {
-    let mut made = Making {
+    let mut planner = Planner {
         lock,
         ours,
         resolution,
@@ -26,15 +26,15 @@ pub fn plan(
         new_lock: lock.clone(),
         bases: vec![],
     };
-    let mut gone: Vec<_> = lock.files.iter().collect();
-    gone.retain(|(path, _)| only(path) && !theirs.0.contains_key(*path));
+    let mut removed: Vec<_> = lock.files.iter().collect();
+    removed.retain(|(path, _)| only(path) && !theirs.0.contains_key(*path));
     for (path, file) in theirs.0.into_iter().filter(|(path, _)| only(path)) {
-        made.file(&path, file.owner, file.text);
+        planner.file(&path, file.owner, file.text);
     }
-    for (path, entry) in gone {
-        made.gone(path, entry);
+    for (path, entry) in removed {
+        planner.no_longer_generated(path, entry);
     }
-    made.finish()
+    planner.finish()
 }
 
 /// Where the tool keeps what it needs to know, which is nobody's to adopt.
@@ -43,7 +43,7 @@ const MEMORY: &str = ".operator/";
 /// The runtime's crates, which a project needs whole.
 const VENDORED: &str = "crates/";
 
-struct Making<'a> {
+struct Planner<'a> {
     lock: &'a Lock,
     ours: &'a Ours,
     resolution: &'a Resolution,
@@ -52,7 +52,7 @@ struct Making<'a> {
     bases: Vec<Change>,
 }
 
-impl Making<'_> {
+impl Planner<'_> {
     fn file(&mut self, path: &str, owner: Owner, theirs: String) {
         let is_there = self.ours.get(path).is_some();
         let is_adopted = owner != Owner::User
@@ -217,7 +217,7 @@ impl Making<'_> {
     }
 
     /// A file that is not generated any more.
-    fn gone(&mut self, path: &str, entry: &Entry) {
+    fn no_longer_generated(&mut self, path: &str, entry: &Entry) {
         let is_pristine = |ours: &str| match entry.owner {
             Owner::Merged | Owner::Keys => {
                 (self.ours.base(path)).is_some_and(|base| same(ours, base))

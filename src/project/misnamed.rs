@@ -190,7 +190,7 @@ fn near_verb(verb: &str) -> Option<&'static str> {
 mod tests {
     use super::*;
 
-    fn told(groups: &[&str], resources: &[&str]) -> Vec<String> {
+    fn lines(groups: &[&str], resources: &[&str]) -> Vec<String> {
         let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
         let (groups, resources): (Vec<String>, Vec<String>) = (owned(groups), owned(resources));
         let widget = crate::crd::read("", include_str!("../../tests/crds/widget.yaml")).unwrap();
@@ -229,7 +229,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                told(&groups, &resources),
+                lines(&groups, &resources),
                 [expected],
                 "{groups:?} {resources:?}"
             );
@@ -240,7 +240,7 @@ mod tests {
     fn every_known_name_and_those_that_may_be_somebody_s_are_taken() {
         for (group, _, _, plural, _) in BUILTIN {
             for resource in [plural.to_owned(), format!("{plural}/status")] {
-                assert_eq!(told(&[group], &[&resource]), [""; 0], "{group} {resource}");
+                assert_eq!(lines(&[group], &[&resource]), [""; 0], "{group} {resource}");
             }
         }
         for (groups, resources) in [
@@ -255,7 +255,11 @@ mod tests {
             (&["cert-manager.io"], &["certificaterequests"]),
             (&[], &[]),
         ] {
-            assert_eq!(told(groups, resources), [""; 0], "{groups:?} {resources:?}");
+            assert_eq!(
+                lines(groups, resources),
+                [""; 0],
+                "{groups:?} {resources:?}"
+            );
         }
     }
 }

@@ -28,7 +28,7 @@ pub fn diagnostics(version: &Version) -> impl Iterator<Item = Diagnostic> {
     });
     let dangling = columns
         .chain(scale)
-        .filter(|(_, path, _)| !leads(&version.schema, path));
+        .filter(|(_, path, _)| !resolves(&version.schema, path));
     dangling.map(|(pointer, path, effect)| Diagnostic {
         code: Code::Contradiction,
         severity: Severity::Warning,
@@ -40,7 +40,7 @@ pub fn diagnostics(version: &Version) -> impl Iterator<Item = Diagnostic> {
 }
 
 /// Whether a JSON path can find something. What this does not understand of a path is taken to.
-fn leads(schema: &Schema, path: &str) -> bool {
+fn resolves(schema: &Schema, path: &str) -> bool {
     let Some(steps) = steps(path) else {
         return true;
     };
@@ -124,7 +124,7 @@ mod tests {
             "..x",
             "{.spec}",
         ] {
-            assert!(leads(&schema, path), "{path}");
+            assert!(resolves(&schema, path), "{path}");
         }
         for path in [
             ".spec.replicas",
@@ -133,7 +133,7 @@ mod tests {
             ".spec['replicas']",
             ".spec.items.x",
         ] {
-            assert!(!leads(&schema, path), "{path}");
+            assert!(!resolves(&schema, path), "{path}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What is odd about a schema, counted: one diagnostic for an oddity and kind, not thousands.
+//! The diagnostics of a schema: one for each sort of problem, with its count, not one for each place.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub fn diagnostics(
     supplement: &Supplement,
 ) -> Vec<Diagnostic> {
     let mut found = untyped(graph);
-    found.extend(doubts(version));
+    found.extend(schema_warnings(version));
     found.extend(unreadable(version));
     found.extend(dangling::diagnostics(version));
     let mut reasons: BTreeMap<Reason, (usize, &str)> = BTreeMap::new();
@@ -35,7 +35,11 @@ pub fn diagnostics(
                 code: Code::NoAttribute,
                 severity: Severity::Note,
                 pointer: version.schema_pointer() + first,
-                message: format!("no attribute can express {}{}", why(reason), such(count)),
+                message: format!(
+                    "no attribute can express {}{}",
+                    describe(reason),
+                    count_suffix(count)
+                ),
                 instead: Some("the module contains it as JSON".into()),
                 help: None,
             }),
@@ -43,15 +47,15 @@ pub fn diagnostics(
     found
 }
 
-/// How many places there are, where there is more than the one that is shown.
-fn such(count: usize) -> String {
+/// The number of places, if there are more than the one that is shown.
+fn count_suffix(count: usize) -> String {
     match count {
         1 => String::new(),
         count => format!(" ({count} such places)"),
     }
 }
 
-fn why(reason: Reason) -> &'static str {
+fn describe(reason: Reason) -> &'static str {
     match reason {
         Reason::Text => {
             "this: a description with lists, indentation or markup, which a doc comment cannot hold"
@@ -72,7 +76,7 @@ fn untyped(graph: &TypeGraph) -> Vec<Diagnostic> {
             pointer: first.clone(),
             message: format!(
                 "the schema does not say which type a value has{}",
-                such(graph.untyped.len())
+                count_suffix(graph.untyped.len())
             ),
             instead: Some("its type is `serde_json::Value`".into()),
             help: Some("add a `type` if the spec is yours".into()),
@@ -81,31 +85,34 @@ fn untyped(graph: &TypeGraph) -> Vec<Diagnostic> {
     found
 }
 
-/// What the API server takes of the schema without a word.
-fn doubts(version: &Version) -> impl Iterator<Item = Diagnostic> {
-    let mut doubts: IndexMap<(Code, &str, &str), (usize, &str)> = IndexMap::new();
-    for problem in &version.doubts {
+/// The problems of a schema that the API server accepts silently.
+fn schema_warnings(version: &Version) -> impl Iterator<Item = Diagnostic> {
+    let mut schema_warnings: IndexMap<(Code, &str, &str), (usize, &str)> = IndexMap::new();
+    for problem in &version.schema_warnings {
         let code = match problem.effect {
             Effect::Dropped => Code::UnknownKeyword,
             Effect::Refused | Effect::Contradiction => Code::Contradiction,
         };
         let what = (code, keyword(&problem.pointer), problem.message.as_str());
-        doubts.entry(what).or_insert((0, &problem.pointer)).0 += 1;
+        schema_warnings
+            .entry(what)
+            .or_insert((0, &problem.pointer))
+            .0 += 1;
     }
-    doubts
+    schema_warnings
         .into_iter()
         .map(|((code, keyword, message), (count, first))| {
             let (message, instead, help) = match code {
                 Code::UnknownKeyword => (
                     format!(
                         "`{keyword}` is not a keyword of a CRD's schema{}",
-                        such(count)
+                        count_suffix(count)
                     ),
                     "it is ignored",
                     "remove it; the API server drops it, and kubectl refuses it",
                 ),
                 _ => (
-                    format!("`{keyword}` {message}{}", such(count)),
+                    format!("`{keyword}` {message}{}", count_suffix(count)),
                     "the types ignore it",
                     "fix the schema: the API server accepts it, but rejects objects",
                 ),
@@ -121,7 +128,7 @@ fn doubts(version: &Version) -> impl Iterator<Item = Diagnostic> {
         })
 }
 
-/// Rules that are no CEL to the evaluator.
+/// CEL rules that the evaluator can't parse.
 fn unreadable(version: &Version) -> impl Iterator<Item = Diagnostic> {
     let rules = operator_schema::unreadable_rules(&version.schema);
     rules.into_iter().map(|unsupported| Diagnostic {

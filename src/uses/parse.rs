@@ -262,7 +262,7 @@ fn f(spec: &Spec) -> i32 {
             enums_with_new_variants: names(&["Mode"]),
             ..ChangedItems::default()
         };
-        let told = |uses: Vec<Use>| {
+        let positions = |uses: Vec<Use>| {
             uses.into_iter()
                 .map(|at| (at.line, at.column))
                 .collect::<Vec<_>>()

@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, fs, path::Path};
 
 use cargo_operator::{
     crd::{self, Api},
-    evolution::{Change, Difference, Party, Verdict, What, differences},
+    evolution::{Change, ChangeKind, Difference, Party, Verdict, differences},
     types,
     types::SchemaMode,
 };
@@ -42,18 +42,21 @@ proptest! {
     }
 }
 
-fn opposite(what: What) -> What {
+fn opposite(what: ChangeKind) -> ChangeKind {
     match what {
-        What::Added => What::Removed,
-        What::Removed => What::Added,
-        What::Tightened => What::Loosened,
-        What::Loosened => What::Tightened,
-        What::Retyped | What::Changed => what,
+        ChangeKind::Added => ChangeKind::Removed,
+        ChangeKind::Removed => ChangeKind::Added,
+        ChangeKind::Tightened => ChangeKind::Loosened,
+        ChangeKind::Loosened => ChangeKind::Tightened,
+        ChangeKind::Retyped | ChangeKind::Changed => what,
     }
 }
 
 /// What happened where, but for what is compared only where one type has all values of the other.
-fn sides(found: &[Difference], as_: impl Fn(What) -> What) -> Vec<(String, What)> {
+fn sides(
+    found: &[Difference],
+    as_: impl Fn(ChangeKind) -> ChangeKind,
+) -> Vec<(String, ChangeKind)> {
     let is_retyped =
         |it: &&Difference| matches!(it.change, Change::TypeChanged | Change::TypeWidened);
     let is_under = |it: &Difference, above: &Difference| {
@@ -65,7 +68,7 @@ fn sides(found: &[Difference], as_: impl Fn(What) -> What) -> Vec<(String, What)
     let mut sides: Vec<_> = found
         .iter()
         .filter(|it| !retyped.iter().any(|above| is_under(it, above)))
-        .map(|it| (it.field_path(), as_(it.what())))
+        .map(|it| (it.field_path(), as_(it.kind())))
         .collect();
     sides.sort();
     sides

@@ -165,7 +165,7 @@ fn a_text_that_ends_too_early_is_wrong_in_a_line_that_it_has() {
     for text in ["a: 1\nb", "a: 1\nb\n", "a: [1,\n", "a: {b: 1,"] {
         let lines = text.lines().count();
         let errors = read("x.yaml", text).unwrap_err();
-        assert_eq!(errors[0].place.line, lines, "{text:?}");
+        assert_eq!(errors[0].location.line, lines, "{text:?}");
     }
 }
 
@@ -181,7 +181,7 @@ fn many_definitions_and_errors_take_no_time() {
     let list = format!("kind: List\nitems:\n{}", item.repeat(60_000));
     let begun = std::time::Instant::now();
     let errors = read("x.yaml", &list).unwrap_err();
-    assert_eq!(errors[1].place.line, 4);
+    assert_eq!(errors[1].location.line, 4);
     let value = compose(&list).unwrap();
     let pointers: Vec<String> = (0..60_000).map(|at| format!("/items/{at}/kind")).collect();
     let places = value.positions.unwrap().places(&list, &pointers);
@@ -232,8 +232,8 @@ fn what_the_api_server_refuses_beside_schemas_has_its_place_and_a_cure() {
     ] {
         let errors = read("x.yaml", &text).unwrap_err();
         let error = errors.into_iter().next().unwrap();
-        assert_eq!(error.place.line, line, "{error}");
-        assert_eq!(error.place.pointer, pointer, "{error}");
+        assert_eq!(error.location.line, line, "{error}");
+        assert_eq!(error.location.pointer, pointer, "{error}");
         assert_eq!(error.problem.help(), cure, "{error}");
     }
 }
@@ -249,5 +249,5 @@ fn what_is_filled_in_when_a_crd_is_installed_is_not_refused() {
     assert!(read("x.yaml", &webhook).is_ok());
     // a placeholder hides no other fault
     let errors = read("x.yaml", &labelled(&format!("{{{placeholder}, a: '-'}}"))).unwrap_err();
-    assert_eq!(errors[0].place.pointer, "/metadata/labels/a");
+    assert_eq!(errors[0].location.pointer, "/metadata/labels/a");
 }

@@ -1,38 +1,38 @@
-//! A place in a text, with as much of the text as is shown of it.
+//! A location in a file, with an excerpt of the text around it.
 
 use std::ops::Range;
 
-/// How much of a line is shown; longer ones are cut around the place.
+/// The most bytes of a line in an excerpt; a longer line is cut around the location.
 const WIDTH: usize = 120;
 
-/// A place in a file.
+/// A location in a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct Location {
     /// As the user named the file; `-` is standard input.
     pub path: String,
     /// From 1.
     pub line: usize,
     /// In characters, from 1.
     pub column: usize,
-    /// JSON pointer into the document; empty where there is none.
+    /// A JSON pointer into the document; may be empty.
     pub pointer: String,
     pub excerpt: Excerpt,
 }
 
-/// The line of a place with its neighbours. It is small, however large the text.
+/// The line of a location, with the lines before and after it. It is small, however large the text is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Excerpt {
     pub text: String,
     /// The number of the first line.
     pub line: usize,
-    /// What is marked, in bytes of `text`.
+    /// The marked range, in bytes of `text`.
     pub mark: Range<usize>,
-    /// Whether the beginning of the place's line is not shown, so that its columns are not those of the text.
+    /// Whether the start of the location's line is cut off, so that its columns are not those of the file.
     pub is_cut: bool,
 }
 
-impl Place {
-    /// The place of `range`, in bytes of `text`, which begins on the line `first_line` of its file.
+impl Location {
+    /// Creates the location of `range`, in bytes of `text`, which begins on the line `first_line` of its file.
     pub fn new(path: &str, first_line: usize, text: &str, range: Range<usize>) -> Self {
         // a text that ends too early is wrong at its end, not on the empty line behind it
         let start = floor(text, range.start.min(text.trim_end().len()));
@@ -103,7 +103,7 @@ pub fn offset(text: &str, line: usize, column: usize) -> usize {
     start + column.map_or(rest.len(), |(at, _)| at)
 }
 
-/// The numbers of the lines on which offsets stand, in one pass over the text where they ascend; the text begins on the line `first`.
+/// The line numbers of offsets, in one pass over the text if they ascend. The text begins on the line `first`.
 pub fn lines(text: &str, first: usize, offsets: impl Iterator<Item = usize>) -> Vec<usize> {
     let (mut at, mut line) = (0, first);
     let count = |offset: usize| {
@@ -139,7 +139,7 @@ fn line_end(text: &str, start: usize) -> usize {
         .map_or(text.len(), |length| start + length)
 }
 
-/// The last boundary of a character that is not behind `at`.
+/// The last character boundary at or before `at`.
 fn floor(text: &str, at: usize) -> usize {
     let at = at.min(text.len());
     (0..=at)
@@ -148,7 +148,7 @@ fn floor(text: &str, at: usize) -> usize {
         .unwrap_or(0)
 }
 
-/// As much of a line as is shown where `at` matters, the bytes that were left out before, and those that stand for them.
+/// Cuts a line around `at`. Returns the excerpt, the number of bytes cut off at the start, and the length of the `...` in their place.
 fn cut(line: &str, at: usize) -> (String, (usize, usize)) {
     let start = if at > WIDTH / 2 && line.len() > WIDTH {
         floor(line, at - WIDTH / 2)
@@ -171,19 +171,23 @@ mod tests {
     use super::*;
 
     fn marked(text: &str, range: Range<usize>) -> (usize, usize, String) {
-        let place = Place::new("x", 11, text, range);
-        let Excerpt { text, mark, .. } = &place.excerpt;
-        (place.line, place.column, text[mark.clone()].to_owned())
+        let location = Location::new("x", 11, text, range);
+        let Excerpt { text, mark, .. } = &location.excerpt;
+        (
+            location.line,
+            location.column,
+            text[mark.clone()].to_owned(),
+        )
     }
 
     #[test]
-    fn a_place_is_shown_with_its_neighbours() {
+    fn an_excerpt_has_the_neighbouring_lines() {
         let text = "a: 1\nb: 2\r\nc: 3\rd: 4\n";
-        let place = Place::new("x", 1, text, 11..12);
-        assert_eq!((place.line, place.column), (3, 1));
-        assert_eq!(place.excerpt.text, "b: 2\nc: 3\nd: 4");
-        assert_eq!(place.excerpt.line, 2);
-        assert_eq!(&place.excerpt.text[place.excerpt.mark.clone()], "c");
+        let location = Location::new("x", 1, text, 11..12);
+        assert_eq!((location.line, location.column), (3, 1));
+        assert_eq!(location.excerpt.text, "b: 2\nc: 3\nd: 4");
+        assert_eq!(location.excerpt.line, 2);
+        assert_eq!(&location.excerpt.text[location.excerpt.mark.clone()], "c");
         assert_eq!(marked(text, 3..4), (11, 4, "1".into()));
         assert_eq!(marked(text, 16..17), (14, 1, "d".into()));
         assert_eq!(marked("", 0..0), (11, 1, String::new()));
@@ -199,22 +203,22 @@ mod tests {
     }
 
     #[test]
-    fn huge_lines_are_cut_around_the_place() {
+    fn huge_lines_are_cut_around_the_location() {
         let text = format!(
             "{}\u{e4}KEY\u{e4}{}",
             "\u{e4}".repeat(100_000),
             "z".repeat(100_000)
         );
         let start = 200_002;
-        let place = Place::new("x", 1, &text, start..start + 3);
-        assert_eq!(place.column, 100_002);
-        assert_eq!(&place.excerpt.text[place.excerpt.mark.clone()], "KEY");
+        let location = Location::new("x", 1, &text, start..start + 3);
+        assert_eq!(location.column, 100_002);
+        assert_eq!(&location.excerpt.text[location.excerpt.mark.clone()], "KEY");
         assert!(
-            place.excerpt.text.len() < 2 * WIDTH,
+            location.excerpt.text.len() < 2 * WIDTH,
             "{}",
-            place.excerpt.text.len()
+            location.excerpt.text.len()
         );
-        let all = Place::new("x", 1, &text, 0..text.len());
+        let all = Location::new("x", 1, &text, 0..text.len());
         assert!(all.excerpt.mark.end <= all.excerpt.text.len());
     }
 
