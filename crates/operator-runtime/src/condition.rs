@@ -89,13 +89,13 @@ impl Condition {
         generation: Option<i64>,
         now: Timestamp,
     ) -> Result<()> {
-        let mut place = None;
+        let mut position = None;
         let mut item = Map::new();
         for (index, condition) in conditions.iter().enumerate() {
             if let Value::Object(fields) = serde_json::to_value(condition)?
                 && fields.get("type").and_then(Value::as_str) == Some(&self.type_)
             {
-                (place, item) = (Some(index), fields);
+                (position, item) = (Some(index), fields);
                 break;
             }
         }
@@ -127,7 +127,7 @@ impl Condition {
                 C::deserialize(&Value::Object(item)).map_err(|_| error)?
             }
         };
-        match place {
+        match position {
             Some(index) => conditions[index] = item,
             None => conditions.push(item),
         }
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_time_moves_only_with_the_status() {
+    fn last_transition_time_changes_only_with_the_status() {
         let mut conditions: Vec<MetaV1> = vec![];
         ready(false, "starting")
             .set_at(&mut conditions, Some(1), at(1))
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn other_conditions_stay_as_they_are() {
+    fn other_conditions_are_not_changed() {
         let mut conditions: Vec<MetaV1> = vec![];
         Condition::new("Other", Truth::Unknown, "R", "")
             .set_at(&mut conditions, None, at(1))
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn a_required_update_time_moves_with_any_change() {
+    fn a_required_last_update_time_changes_with_any_field() {
         #[derive(Serialize, Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Updated {
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_schema_s_own_condition_takes_what_it_knows_and_keeps_its_own() {
+    fn a_custom_condition_type_ignores_unknown_fields_and_keeps_its_own() {
         #[derive(Serialize, Deserialize, Debug, PartialEq)]
         struct Own {
             r#type: String,

@@ -71,7 +71,7 @@ pub enum Error {
         kind: String,
         /// The name of the child.
         name: String,
-        /// Kind, group and name of the controlling owner, as `Memcached.cache.example.com a`, if it has one.
+        /// Kind, group and name of the controller_context owner, as `Memcached.cache.example.com a`, if it has one.
         holder: Option<String>,
         /// What mends it.
         help: &'static str,
@@ -329,7 +329,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_failure_of_a_webhook_reads_the_same_each_time() {
+    fn equal_failures_of_a_webhook_have_equal_messages() {
         let message = |port| {
             let text = format!(
                 "failed calling webhook: read tcp 10.0.0.1:{port}->10.96.0.7:443: i/o timeout"
@@ -342,7 +342,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_that_is_gone_is_not_a_kind_that_is_missing() {
+    fn a_deleted_object_is_not_a_missing_kind() {
         let not_found = |details: serde_json::Value| {
             let status =
                 serde_json::json!({ "code": 404, "reason": "NotFound", "details": details });
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_that_stays_is_reported_and_one_that_the_server_cannot_hear_is_not() {
+    fn persistent_errors_become_events_and_an_unreachable_server_does_not() {
         let reasons = |error: &Error| [1, 2].map(|failures| error.reason(failures));
         assert_eq!(reasons(&refused().into()), [None, Some("ReconcileError")]);
         let panicked = Error::Panicked("no luck".into());
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn only_errors_that_a_change_must_mend_are_permanent() {
+    fn only_errors_that_need_a_change_are_permanent() {
         assert!(Error::permanent(anyhow::anyhow!("bad size")).is_permanent());
         assert!(!Error::from(refused()).is_permanent());
         assert!(!Error::temporary(Duration::from_secs(1), anyhow::anyhow!("busy")).is_permanent());

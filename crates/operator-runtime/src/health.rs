@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_worker_is_ready_with_full_caches_and_never_again_after_stopping() {
+    async fn a_leader_is_ready_with_full_caches_and_not_once_it_stops() {
         let health = health();
         health.filling("Memcached.cache.example.com".into());
         health.set_role(Role::Working);

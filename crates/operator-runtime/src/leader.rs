@@ -43,9 +43,9 @@ enum Decision {
 
 /// The lease's version as last seen, and since when, by our own clock.
 #[derive(Default)]
-struct Sight(Option<(String, Instant)>);
+struct ObservedLease(Option<(String, Instant)>);
 
-impl Sight {
+impl ObservedLease {
     fn decide(&mut self, lease: Option<&Lease>, me: &str, duration: Duration) -> Decision {
         let Some(lease) = lease else {
             return Decision::Create;
@@ -81,7 +81,7 @@ pub(crate) struct Election {
     me: String,
     settings: Settings,
     health: Arc<Health>,
-    sight: Sight,
+    observed: ObservedLease,
 }
 
 impl Election {
@@ -98,12 +98,12 @@ impl Election {
             me: format!("{}_{unique:016x}", host.to_string_lossy()),
             settings: settings.clone(),
             health,
-            sight: Sight::default(),
+            observed: ObservedLease::default(),
         }
     }
 
     /// Waits until the lease is ours; nothing if `stop` comes first.
-    pub async fn acquire(&mut self, stop: &CancellationToken) -> Option<Held> {
+    pub async fn acquire(&mut self, stop: &CancellationToken) -> Option<HeldLease> {
         let mut standing_by = false;
         loop {
             let asked = Instant::now();
@@ -112,7 +112,7 @@ impl Election {
             match tried.unwrap_or_else(|_| Err(kube::Error::Service("no answer in time".into()))) {
                 Ok(Some(lease)) => {
                     info!(lease = self.name, identity = self.me, "leading");
-                    return Some(Held {
+                    return Some(HeldLease {
                         lease,
                         renewed: asked,
                     });
@@ -136,7 +136,7 @@ impl Election {
     }
 
     /// Renews the lease until `done`, then gives it up. An error if it is lost before.
-    pub async fn keep(mut self, mut held: Held, done: CancellationToken) -> Result<(), Fatal> {
+    pub async fn keep(mut self, mut held: HeldLease, done: CancellationToken) -> Result<(), Fatal> {
         let mut trouble = "no time".to_owned();
         loop {
             let deadline = held.renewed + self.settings.renew_deadline;
@@ -151,7 +151,7 @@ impl Election {
             let asked = Instant::now();
             match timeout_at(deadline, self.renew(&held.lease)).await {
                 Ok(Ok(Some(lease))) => {
-                    held = Held {
+                    held = HeldLease {
                         lease,
                         renewed: asked,
                     };
@@ -182,7 +182,7 @@ impl Election {
         let lease = self.leases.get_opt(&self.name).await?;
         self.health.lease_seen();
         match (
-            self.sight
+            self.observed
                 .decide(lease.as_ref(), &self.me, self.settings.lease_duration),
             lease,
         ) {
@@ -268,7 +268,7 @@ impl Election {
 }
 
 /// The lease in our name.
-pub(crate) struct Held {
+pub(crate) struct HeldLease {
     lease: Lease,
     /// When the request that wrote it was sent: others count from later.
     renewed: Instant,
@@ -316,23 +316,23 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_missing_free_or_own_lease_is_taken_at_once() {
-        let mut sight = Sight::default();
-        assert_eq!(sight.decide(None, "me", DURATION), Decision::Create);
+        let mut observed = ObservedLease::default();
+        assert_eq!(observed.decide(None, "me", DURATION), Decision::Create);
         assert_eq!(
-            sight.decide(Some(&lease("", "1", None)), "me", DURATION),
+            observed.decide(Some(&lease("", "1", None)), "me", DURATION),
             Decision::Take
         );
         assert_eq!(
-            sight.decide(Some(&lease("me", "2", None)), "me", DURATION),
+            observed.decide(Some(&lease("me", "2", None)), "me", DURATION),
             Decision::Take
         );
     }
 
     #[tokio::test(start_paused = true)]
-    async fn another_s_lease_expires_when_it_has_not_changed_for_its_duration() {
-        let mut sight = Sight::default();
+    async fn a_lease_of_another_expires_after_its_duration_without_a_change() {
+        let mut observed = ObservedLease::default();
         let mut decide =
-            |version| sight.decide(Some(&lease("other", version, Some(20))), "me", DURATION);
+            |version| observed.decide(Some(&lease("other", version, Some(20))), "me", DURATION);
         assert_eq!(decide("1"), Decision::Wait);
         advance(Duration::from_secs(19)).await;
         assert_eq!(

@@ -211,7 +211,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_metric_of_a_kind_is_shown_from_the_start() {
+    fn every_metric_of_a_kind_is_exported_from_the_start() {
         let metrics = Metrics::new("memcached-operator");
         let kind = |group: &str| GroupKind {
             group: group.into(),

@@ -174,7 +174,7 @@ impl Operator {
             values,
         } = self;
         settings.check()?;
-        if let Some(kind) = controllers.doubled() {
+        if let Some(kind) = controllers.duplicate_kind() {
             let kind = kind.to_string();
             return Err(Fatal::TwoControllers { kind });
         }

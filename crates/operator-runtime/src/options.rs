@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn the_environment_is_left_aside() {
+    fn options_for_tests_ignore_the_environment() {
         let options: Options = options_for_tests(&["--required", "b"]).unwrap();
         assert_eq!((&*options.path, &*options.more.required), ("none", "b"));
         let error = options_for_tests::<Options>(&[]).unwrap_err();

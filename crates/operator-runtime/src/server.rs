@@ -19,7 +19,7 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset
 const TEXT: &str = "text/plain; charset=utf-8";
 
 /// A connection on which the head of the next request is not whole by then is closed.
-const PATIENCE: Duration = Duration::from_secs(120);
+const HEADER_TIMEOUT: Duration = Duration::from_secs(120);
 
 type Answer = (StatusCode, &'static str, String);
 
@@ -36,7 +36,8 @@ pub(crate) async fn serve(
     metrics: Arc<Metrics>,
 ) -> Infallible {
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+    http.timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIMEOUT);
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
@@ -47,7 +48,7 @@ pub(crate) async fn serve(
             Ok((stream, _)) => stream,
             Err(error) => {
                 // Where it was not the client that went, too many files may be open: some will be closed.
-                if !is_of_client(&error) {
+                if !is_client_error(&error) {
                     sleep(Duration::from_secs(1)).await;
                 }
                 continue;
@@ -70,7 +71,7 @@ pub(crate) async fn serve(
     }
 }
 
-fn is_of_client(error: &io::Error) -> bool {
+fn is_client_error(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, ConnectionRefused, ConnectionReset};
     matches!(
         error.kind(),
@@ -90,10 +91,10 @@ fn page(path: &str, health: &Health, metrics: &Metrics) -> Answer {
     }
 }
 
-fn answer_of(trouble: Option<String>) -> Answer {
-    match trouble {
+fn answer_of(problem: Option<String>) -> Answer {
+    match problem {
         None => (StatusCode::OK, TEXT, "ok".into()),
-        Some(trouble) => (StatusCode::SERVICE_UNAVAILABLE, TEXT, trouble),
+        Some(problem) => (StatusCode::SERVICE_UNAVAILABLE, TEXT, problem),
     }
 }
 

@@ -4,7 +4,7 @@ use std::{net::SocketAddr, num::NonZeroU16, time::Duration};
 
 use clap::{Args, ValueEnum};
 
-use crate::{engine::objects::Growth, error::Fatal};
+use crate::{engine::objects::Backoff, error::Fatal};
 
 // Not `///`: clap would show that text as the description of the program that flattens this.
 #[doc = concat!(
@@ -178,8 +178,8 @@ impl Settings {
         names
     }
 
-    pub(crate) fn growth(&self) -> Growth {
-        Growth {
+    pub(crate) fn backoff(&self) -> Backoff {
+        Backoff {
             first: self.backoff_first,
             last: self.backoff_last,
         }
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn times_have_units_and_are_never_nothing() {
+    fn durations_need_units_and_are_not_zero() {
         assert_eq!(duration("500ms"), Ok(Duration::from_millis(500)));
         assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
         for wrong in [
@@ -295,7 +295,7 @@ mod tests {
     }
 
     #[test]
-    fn the_help_describes_the_program_that_has_the_settings() {
+    fn the_help_describes_the_program_and_not_the_settings() {
         use clap::CommandFactory;
         let help = Program::command().render_long_help().to_string();
         assert!(help.starts_with("Does what it does\n\nUsage:"), "{help}");

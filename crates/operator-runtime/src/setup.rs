@@ -216,7 +216,7 @@ impl Controllers {
     }
 
     /// A kind that has more than one: they would undo each other's writes, and share finalizer and metrics.
-    pub(crate) fn doubled(&self) -> Option<&GroupKind> {
+    pub(crate) fn duplicate_kind(&self) -> Option<&GroupKind> {
         let mut seen = vec![];
         let mut kinds = self.starts.iter().map(|(kind, _)| kind);
         kinds.find(|kind| {

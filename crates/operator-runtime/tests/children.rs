@@ -167,7 +167,7 @@ async fn size(server: &Server, name: &str) -> BTreeMap<String, String> {
 }
 
 #[tokio::test]
-async fn a_child_is_never_read_and_a_wake_that_changes_nothing_requests_nothing() {
+async fn a_child_is_never_read_and_an_unchanged_child_makes_no_requests() {
     let server = server().await;
     let (_running, _gate) = running(&server).await;
     let before = server.requests().len();
@@ -222,7 +222,7 @@ async fn config_maps_read(owned: fn(Watches) -> Watches) -> usize {
 }
 
 #[tokio::test]
-async fn the_content_of_config_maps_is_cached_where_it_is_asked_for() {
+async fn the_content_of_config_maps_is_cached_if_requested() {
     assert_ne!(config_maps_read(|c| c.owns::<ConfigMap>()).await, 0);
     let cached = config_maps_read(|c| c.owns_with_content::<ConfigMap>()).await;
     assert_eq!(cached, 0);
@@ -270,7 +270,7 @@ async fn a_name_in_use_is_refused_without_a_write() {
 }
 
 #[tokio::test]
-async fn a_child_that_was_let_go_unheard_is_not_taken_back() {
+async fn a_child_released_during_a_silent_watch_is_not_taken_back() {
     let server = server().await;
     let (_running, gate) = running(&server).await;
     gate.set(false);
@@ -286,7 +286,7 @@ async fn a_child_that_was_let_go_unheard_is_not_taken_back() {
 }
 
 #[tokio::test]
-async fn a_child_that_was_deleted_unheard_is_made_again() {
+async fn a_child_deleted_during_a_silent_watch_is_recreated() {
     let server = server().await;
     let (_running, gate) = running(&server).await;
     gate.set(false);
@@ -304,7 +304,7 @@ async fn a_child_that_was_deleted_unheard_is_made_again() {
 }
 
 #[tokio::test]
-async fn writes_that_the_watch_has_not_reported_are_remembered() {
+async fn own_writes_are_known_before_the_watch_reports_them() {
     let server = server().await;
     let (_running, gate) = running(&server).await;
     gate.set(false);
@@ -325,7 +325,7 @@ async fn writes_that_the_watch_has_not_reported_are_remembered() {
 }
 
 #[tokio::test]
-async fn a_write_whose_answer_was_lost_is_not_taken_for_one_that_failed() {
+async fn a_write_without_a_response_is_not_taken_for_a_failed_one() {
     let server = server().await;
     let (pass, is_lossy) = (server.client(), Arc::new(AtomicBool::default()));
     let loses = is_lossy.clone();

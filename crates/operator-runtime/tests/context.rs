@@ -99,7 +99,7 @@ impl Reconciler for Everything {
 }
 
 #[tokio::test]
-async fn everything_that_a_context_can_do() {
+async fn the_context_applies_deletes_and_records_events() {
     let server = server().await;
     let configs: Api<ConfigMap> = Api::default_namespaced(server.client());
     let metadata = ObjectMeta {

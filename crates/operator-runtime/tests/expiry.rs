@@ -63,7 +63,7 @@ async fn ready_at_last(server: &Server, name: &str) {
 }
 
 #[tokio::test]
-async fn a_list_whose_next_page_has_expired_begins_anew() {
+async fn a_list_whose_next_page_has_expired_is_restarted() {
     let server = server().await;
     for number in 0..120 {
         create(&server, &format!("w{number:03}"), "ok").await;
@@ -90,7 +90,7 @@ async fn a_list_whose_next_page_has_expired_begins_anew() {
 }
 
 #[tokio::test]
-async fn a_conflict_that_no_change_explains_is_tried_again() {
+async fn a_conflict_without_a_newer_version_is_retried() {
     let server = server().await;
     let is_status = |request: &http::Request<Body>| request.uri().path().ends_with("/status");
     let (client, writes) = counting(&server, is_status, || {

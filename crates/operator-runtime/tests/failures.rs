@@ -23,7 +23,7 @@ use serde_json::json;
 use support::{Calls, Running, Widget, create, event, ready, rest, server, set_way, widgets};
 
 #[tokio::test]
-async fn a_panic_is_an_event_and_a_metric_and_the_controller_lives_on() {
+async fn a_panic_becomes_an_event_and_a_metric_and_the_controller_continues() {
     let server = server().await;
     let calls = Arc::new(Calls::default());
     let running = Running::start(
@@ -87,7 +87,7 @@ async fn a_permanent_error_waits_for_a_change_and_a_temporary_one_does_not() {
 }
 
 #[tokio::test]
-async fn an_error_that_stays_becomes_events_and_not_too_many() {
+async fn a_persistent_error_becomes_a_limited_number_of_events() {
     let server = server().await;
     let calls = Arc::new(Calls::default());
     let mut settings = Settings::for_tests();
@@ -147,7 +147,7 @@ async fn the_delay_between_failures_grows() {
 }
 
 #[tokio::test]
-async fn a_status_that_differs_with_each_failure_cuts_no_delay_short() {
+async fn a_status_write_in_each_failure_does_not_shorten_the_backoff() {
     let server = server().await;
     let calls = Arc::new(Calls::default());
     let mut settings = Settings::for_tests();
@@ -169,7 +169,7 @@ async fn a_status_that_differs_with_each_failure_cuts_no_delay_short() {
 }
 
 #[tokio::test]
-async fn an_object_that_goes_while_it_fails_is_not_counted_for_ever() {
+async fn a_failing_object_that_is_deleted_is_no_longer_counted() {
     let server = server().await;
     let calls = Arc::new(Calls::default());
     let running = Running::start(
@@ -223,7 +223,7 @@ async fn an_undeclared_child_is_refused_with_the_line_to_add() {
 }
 
 #[tokio::test]
-async fn a_child_of_another_is_never_seized() {
+async fn a_child_of_another_owner_is_never_taken_over() {
     let server = server().await;
     let api: Api<ConfigMap> = Api::default_namespaced(server.client());
     let metadata = ObjectMeta {
@@ -255,7 +255,7 @@ async fn a_child_of_another_is_never_seized() {
 }
 
 #[tokio::test]
-async fn a_child_that_another_kind_has_tells_which() {
+async fn the_error_for_a_child_of_another_kind_names_the_kind() {
     let server = server().await;
     let api: Api<ConfigMap> = Api::default_namespaced(server.client());
     let holder = support::other(&server, "a").await;
@@ -302,7 +302,7 @@ async fn a_child_that_another_kind_has_tells_which() {
 }
 
 #[tokio::test]
-async fn a_child_that_another_makes_at_the_same_moment_stays_as_it_is() {
+async fn an_object_that_another_creates_concurrently_is_not_changed() {
     for (what, theirs) in [
         ("the same field", json!({ "data": { "size": "99" } })),
         ("another field", json!({ "data": { "theirs": "99" } })),
@@ -342,7 +342,7 @@ async fn a_child_that_another_makes_at_the_same_moment_stays_as_it_is() {
 }
 
 #[tokio::test]
-async fn an_undecodable_object_is_reported_on_itself_and_stalls_nobody() {
+async fn an_undecodable_object_gets_an_event_and_does_not_stall_others() {
     let server = server().await;
     support::create(&server, "worse", "ok").await;
     support::patch_raw(&server, "worse", json!({ "spec": { "size": "large" } })).await;
@@ -393,7 +393,7 @@ async fn an_undecodable_object_is_reported_on_itself_and_stalls_nobody() {
 }
 
 #[tokio::test]
-async fn a_finalizer_that_meets_a_newer_version_is_no_success() {
+async fn a_finalizer_write_with_a_conflict_is_not_a_success() {
     let server = server().await;
     let meddles = Arc::new(AtomicBool::new(false));
     let (pass, on) = (server.client(), meddles.clone());
@@ -445,7 +445,7 @@ async fn a_finalizer_that_meets_a_newer_version_is_no_success() {
 }
 
 #[tokio::test]
-async fn many_undecodable_objects_are_reported_a_few_at_a_time() {
+async fn many_undecodable_objects_are_reported_with_limited_concurrency() {
     let server = server().await;
     for number in 0..20 {
         let name = format!("bad{number}");

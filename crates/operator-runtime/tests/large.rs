@@ -90,7 +90,7 @@ fn on_a_test_thread(test: impl FnOnce() + Send + 'static) {
 }
 
 #[test]
-fn a_large_kind_is_reconciled_on_the_stack_of_a_test() {
+fn a_large_kind_fits_the_stack_of_a_test() {
     assert!(size_of::<Armada>() > 32 << 10, "{}", size_of::<Armada>());
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -139,7 +139,7 @@ async fn is_ready(server: &Server, api: &Api<DynamicObject>) {
 }
 
 #[test]
-fn a_large_kind_is_tried_on_the_stack_of_a_test() {
+fn a_trial_of_a_large_kind_fits_the_stack_of_a_test() {
     let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("large");
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("crds.yaml"), include_str!("support/crds.yaml")).unwrap();

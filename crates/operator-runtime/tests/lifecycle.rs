@@ -18,7 +18,7 @@ use support::{Calls, Running, Widget, create, patch, ready, rest, server, widget
 use tokio::sync::watch;
 
 #[tokio::test]
-async fn an_object_takes_two_writes_three_with_a_finalizer_and_none_at_rest() {
+async fn an_object_takes_two_writes_or_three_with_a_finalizer_and_none_once_settled() {
     let server = server().await;
     for (name, cleanup, expected) in [
         (
@@ -95,7 +95,7 @@ async fn a_restart_writes_nothing() {
 }
 
 #[tokio::test]
-async fn a_child_comes_back_when_it_is_deleted_or_changed() {
+async fn a_deleted_or_changed_child_is_restored() {
     let server = server().await;
     let calls = Arc::new(Calls::default());
     let _running = Running::start(
@@ -134,7 +134,7 @@ async fn a_child_comes_back_when_it_is_deleted_or_changed() {
 }
 
 #[tokio::test]
-async fn cleanup_runs_before_an_object_goes() {
+async fn cleanup_runs_before_an_object_is_deleted() {
     let server = server().await;
     let calls = Arc::new(Calls::default());
     let _running = Running::start(
@@ -221,7 +221,7 @@ fn gated(client: Client, gate: watch::Receiver<bool>) -> Client {
 }
 
 #[tokio::test]
-async fn an_object_that_goes_is_made_no_child_anew() {
+async fn children_of_a_deleted_object_are_not_recreated() {
     let server = server().await;
     let calls = Arc::new(Calls::default());
     let (gate, is_open) = watch::channel(true);

@@ -40,7 +40,7 @@ async fn leads(server: &Server, running: &Running) {
 }
 
 #[tokio::test]
-async fn one_replica_works_and_a_standby_takes_over_at_once_when_it_stops() {
+async fn a_standby_takes_over_immediately_when_the_leader_stops() {
     let server = server().await;
     let (first_calls, second_calls) = (Arc::new(Calls::default()), Arc::new(Calls::default()));
     let first = Running::start(server.client(), electing(), widgets::<false>(&first_calls)).await;
@@ -74,7 +74,7 @@ async fn one_replica_works_and_a_standby_takes_over_at_once_when_it_stops() {
 }
 
 #[tokio::test]
-async fn a_standby_takes_over_from_a_crash_when_the_lease_expires_and_not_before() {
+async fn a_standby_takes_over_from_a_crashed_leader_when_the_lease_expires() {
     let server = server().await;
     let calls = Arc::new(Calls::default());
     let first = Running::start(server.client(), electing(), widgets::<false>(&calls)).await;
@@ -89,7 +89,7 @@ async fn a_standby_takes_over_from_a_crash_when_the_lease_expires_and_not_before
 }
 
 #[tokio::test]
-async fn a_leader_that_lost_its_lease_stops_at_once() {
+async fn a_leader_that_loses_its_lease_stops_immediately() {
     let server = server().await;
     let calls = Arc::new(Calls::default());
     let mut running = Running::start(server.client(), electing(), widgets::<false>(&calls)).await;
@@ -114,7 +114,7 @@ async fn a_leader_that_lost_its_lease_stops_at_once() {
 }
 
 #[tokio::test]
-async fn what_is_in_flight_ends_before_the_lease_is_released() {
+async fn running_reconciliations_end_before_the_lease_is_released() {
     let server = server().await;
     let calls = Arc::new(Calls::default());
     let mut running = Running::start(server.client(), electing(), widgets::<false>(&calls)).await;
@@ -139,7 +139,7 @@ async fn what_is_in_flight_ends_before_the_lease_is_released() {
 }
 
 #[tokio::test]
-async fn what_does_not_end_is_given_up_after_its_time() {
+async fn reconciliations_that_do_not_end_are_abandoned_after_the_shutdown_timeout() {
     let server = server().await;
     let calls = Arc::new(Calls::default());
     let mut settings = electing();

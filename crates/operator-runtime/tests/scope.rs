@@ -97,7 +97,7 @@ async fn one_several_or_all_namespaces_are_watched() {
 }
 
 #[tokio::test]
-async fn a_cluster_scoped_owner_is_woken_by_children_outside_the_listed_namespaces() {
+async fn children_outside_the_listed_namespaces_trigger_a_cluster_scoped_owner() {
     let server = server().await;
     let fleets = Fleets(Arc::default());
     let controllers =
@@ -156,7 +156,7 @@ impl Reconciler for Fleets {
 }
 
 #[tokio::test]
-async fn a_cluster_scoped_owner_has_children_and_is_woken_by_what_it_watches() {
+async fn a_cluster_scoped_owner_has_children_and_is_triggered_by_watched_kinds() {
     let server = server().await;
     let seen = Arc::new(Mutex::new(vec![]));
     let fleets = Fleets(seen.clone());
@@ -243,7 +243,7 @@ impl Reconciler for Counting {
 }
 
 #[tokio::test]
-async fn a_kind_that_several_want_to_know_of_is_one_watch() {
+async fn controllers_that_watch_the_same_kind_share_one_watch() {
     let server = server().await;
     support::create(&server, "early", "ok").await;
     let seen = Arc::new(Mutex::new(vec![]));
@@ -318,7 +318,7 @@ mod other {
 }
 
 #[tokio::test]
-async fn two_kinds_of_one_name_are_told_apart() {
+async fn two_kinds_with_the_same_name_are_distinguished() {
     let server = server().await;
     let widgets_of_other: Api<other::Widget> = Api::default_namespaced(server.client());
     let widget = other::Widget::new("a", other::WidgetSpec {});
@@ -357,7 +357,7 @@ async fn two_kinds_of_one_name_are_told_apart() {
 }
 
 #[tokio::test]
-async fn a_list_after_a_gap_finds_a_child_that_went_meanwhile() {
+async fn a_relist_finds_a_child_that_was_deleted_during_a_gap() {
     let server = server().await;
     // Needs to disturb the watches, which only the server in memory can.
     let Some(service) = server.service() else {

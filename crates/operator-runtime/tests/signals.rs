@@ -18,7 +18,7 @@ fn terminate() {
 }
 
 #[tokio::test]
-async fn sigterm_stops_in_order_and_a_second_one_at_once() {
+async fn sigterm_shuts_down_gracefully_and_a_second_one_immediately() {
     let server = server().await;
     for (way, signals) in [("slow", 1), ("hang", 2)] {
         let calls = Arc::new(Calls::default());

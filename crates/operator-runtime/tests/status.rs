@@ -82,7 +82,7 @@ async fn sized(server: &Server, size: i64) {
 }
 
 #[tokio::test]
-async fn an_object_made_anew_never_gets_the_status_of_the_old_one() {
+async fn a_recreated_object_never_gets_the_status_of_the_old_one() {
     let server = server().await;
     let api: Api<Widget> = Api::default_namespaced(server.client());
     let (client, codes) = meddling(&server, move || {
@@ -106,7 +106,7 @@ async fn an_object_made_anew_never_gets_the_status_of_the_old_one() {
 }
 
 #[tokio::test]
-async fn a_condition_that_another_writes_meanwhile_stays() {
+async fn a_condition_written_concurrently_by_another_is_kept() {
     let server = server().await;
     let api: Api<Widget> = Api::default_namespaced(server.client());
     let others = json!({
@@ -141,7 +141,7 @@ async fn a_condition_that_another_writes_meanwhile_stays() {
 }
 
 #[tokio::test]
-async fn a_status_may_be_written_in_steps() {
+async fn a_status_can_be_written_in_several_steps() {
     let server = server().await;
     let (client, codes) = meddling(&server, async || ());
     let _running = Running::start(client, Settings::for_tests(), sizes()).await;

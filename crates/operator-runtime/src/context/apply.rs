@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{
     Context, Owned,
-    child::{Place, Uncontrolled},
+    child::{ChildKey, Uncontrolled},
     requests,
 };
 use crate::{
@@ -96,15 +96,15 @@ impl Context {
         K: Resource<DynamicType = (), Scope: 'static> + Serialize,
     {
         let owned = self.declared::<K>()?;
-        let place = self.place(child);
-        let namespace = place.namespace.as_deref();
-        let mut known = self.known::<K>(owned, &place).await?;
+        let key = self.child_key(child);
+        let namespace = key.namespace.as_deref();
+        let mut known = self.cached_or_live::<K>(owned, &key).await?;
         let mut attempts = 0;
         loop {
             let Some(live) = known else {
                 return Ok(());
             };
-            self.check_control(&owned.kind, &place.name, &live, Uncontrolled::Refuse)?;
+            self.check_control(&owned.kind, &key.name, &live, Uncontrolled::Refuse)?;
             if !live["metadata"]["deletionTimestamp"].is_null() {
                 return Ok(());
             }
@@ -118,18 +118,18 @@ impl Context {
                 ..DeleteParams::background()
             };
             let request = requests::<K>(namespace)
-                .delete(&place.name, &parameters)
+                .delete(&key.name, &parameters)
                 .map_err(kube::Error::BuildRequest)?;
-            let sent = owned.children.writing(namespace, &place.name);
+            let sent = owned.children.before_write(namespace, &key.name);
             attempts += 1;
             match self.controller.client.request::<Value>(request).await {
                 Ok(_) => return Ok(()),
                 Err(error) if is_gone(&error) => {
-                    owned.children.learn_absent(sent, namespace, &place.name);
+                    owned.children.record_absent(sent, namespace, &key.name);
                     return Ok(());
                 }
                 Err(error) if is_conflict(&error) && attempts < ATTEMPTS => {
-                    known = self.live::<K>(owned, &place).await?;
+                    known = self.live::<K>(owned, &key).await?;
                 }
                 Err(error) => return Err(error.into()),
             }
@@ -142,50 +142,50 @@ impl Context {
         K: Resource<DynamicType = (), Scope: 'static> + Serialize,
     {
         let owned = self.declared::<K>()?;
-        let place = self.place(child);
+        let key = self.child_key(child);
         if Scope::of::<K>() == Scope::Cluster && self.owner.namespace.is_some()
-            || self.owner.namespace.is_some() && place.namespace != self.owner.namespace
+            || self.owner.namespace.is_some() && key.namespace != self.owner.namespace
         {
             return Err(Error::Unownable {
                 kind: owned.kind.to_string(),
-                name: place.name,
+                name: key.name,
                 owner: format!("{} {}", self.controller.kind, self.owner.name),
             });
         }
-        let desired = self.desired(child, &place)?;
-        let namespace = place.namespace.as_deref();
-        let mut known = self.known::<K>(owned, &place).await?;
+        let desired = self.desired(child, &key)?;
+        let namespace = key.namespace.as_deref();
+        let mut known = self.cached_or_live::<K>(owned, &key).await?;
         let mut attempts = 0;
         loop {
             match &known {
-                Some(live) => self.check_control(&owned.kind, &place.name, live, uncontrolled)?,
+                Some(live) => self.check_control(&owned.kind, &key.name, live, uncontrolled)?,
                 None => self.check_owner().await?,
             }
-            let is_applied = |live: &mut Value| self.is_applied(owned, &place, &desired, live);
+            let is_applied = |live: &mut Value| self.is_applied(owned, &key, &desired, live);
             if let Some(applied) = known.take_if(is_applied) {
                 return Ok(applied);
             }
-            let sent = owned.children.writing(namespace, &place.name);
+            let sent = owned.children.before_write(namespace, &key.name);
             attempts += 1;
-            let error = match self.send::<K>(&place, &desired, known.as_ref()).await {
+            let error = match self.send::<K>(&key, &desired, known.as_ref()).await {
                 Ok(written) => {
-                    owned.children.learn(sent, &written);
-                    self.remember(owned, &place, &desired, &written);
+                    owned.children.record(sent, &written);
+                    self.remember(owned, &key, &desired, &written);
                     return Ok(written);
                 }
                 Err(error) => error,
             };
-            owned.children.doubt(namespace, &place.name);
+            owned.children.invalidate(namespace, &key.name);
             if is_conflict(&error) && attempts < ATTEMPTS {
-                known = self.live::<K>(owned, &place).await?;
+                known = self.live::<K>(owned, &key).await?;
                 continue;
             }
             // Authorization and mutating admission come before the API server compares versions: the name may belong to another object.
             if known.is_none()
                 && has_code(&error, &[403, 422])
-                && let Ok(Some(live)) = self.live::<K>(owned, &place).await
+                && let Ok(Some(live)) = self.live::<K>(owned, &key).await
             {
-                self.check_control(&owned.kind, &place.name, &live, uncontrolled)?;
+                self.check_control(&owned.kind, &key.name, &live, uncontrolled)?;
             }
             return Err(error.into());
         }
@@ -194,7 +194,7 @@ impl Context {
     /// Where a child was deleted, its owner may be being deleted before our watch reports that: the garbage collector would delete what is
     /// created now, which would trigger the next reconciliation, for as long as the watch is silent.
     async fn check_owner(&self) -> Result<()> {
-        if self.lost_child.swap(false, Relaxed) && !self.stays().await? {
+        if self.lost_child.swap(false, Relaxed) && !self.still_exists().await? {
             return Err(anyhow::anyhow!("the object was deleted, or is being deleted").into());
         }
         Ok(())
@@ -204,7 +204,7 @@ impl Context {
     /// for one that is there though nothing is known of it, as no object has the resource version 1.
     async fn send<K: Resource<DynamicType = ()>>(
         &self,
-        place: &Place,
+        key: &ChildKey,
         desired: &Value,
         known: Option<&Value>,
     ) -> Result<Value, kube::Error> {
@@ -221,19 +221,19 @@ impl Context {
             force: known.is_some(),
             ..PatchParams::apply(self.operator())
         };
-        let request = requests::<K>(place.namespace.as_deref())
-            .patch(&place.name, &parameters, &Patch::Apply(patch))
+        let request = requests::<K>(key.namespace.as_deref())
+            .patch(&key.name, &parameters, &Patch::Apply(patch))
             .map_err(kube::Error::BuildRequest)?;
         self.controller.client.request(request).await
     }
 
     /// The child as the cache has it, or as it is in the cluster if the cache does not know.
-    async fn known<K: Resource<DynamicType = ()>>(
+    async fn cached_or_live<K: Resource<DynamicType = ()>>(
         &self,
         owned: &Owned,
-        place: &Place,
+        key: &ChildKey,
     ) -> Result<Option<Value>> {
-        match owned.children.get(place.namespace.as_deref(), &place.name) {
+        match owned.children.get(key.namespace.as_deref(), &key.name) {
             Cached::Absent => return Ok(None),
             Cached::Child(body) => {
                 let body: Value = serde_json::from_slice(&body)?;
@@ -243,27 +243,27 @@ impl Context {
             }
             Cached::Unknown => {}
         }
-        self.live::<K>(owned, place).await
+        self.live::<K>(owned, key).await
     }
 
     async fn live<K: Resource<DynamicType = ()>>(
         &self,
         owned: &Owned,
-        place: &Place,
+        key: &ChildKey,
     ) -> Result<Option<Value>> {
-        let namespace = place.namespace.as_deref();
+        let namespace = key.namespace.as_deref();
         let request = requests::<K>(namespace)
-            .get(&place.name, &GetParams::default())
+            .get(&key.name, &GetParams::default())
             .map_err(kube::Error::BuildRequest)?;
-        let sent = owned.children.reading(namespace);
+        let sent = owned.children.before_read(namespace);
         self.controller.reads.inc();
         match self.controller.client.request(request).await {
             Ok(live) => {
-                owned.children.learn(sent, &live);
+                owned.children.record(sent, &live);
                 Ok(Some(live))
             }
             Err(error) if is_gone(&error) => {
-                owned.children.learn_absent(sent, namespace, &place.name);
+                owned.children.record_absent(sent, namespace, &key.name);
                 Ok(None)
             }
             Err(error) => Err(error.into()),

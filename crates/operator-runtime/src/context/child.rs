@@ -25,7 +25,7 @@ pub(super) enum Uncontrolled {
 }
 
 /// Where a child is.
-pub(super) struct Place {
+pub(super) struct ChildKey {
     pub namespace: Option<String>,
     pub name: String,
 }
@@ -52,7 +52,10 @@ impl Context {
         })
     }
 
-    pub(super) fn place<K: Resource<DynamicType = (), Scope: 'static>>(&self, child: &K) -> Place {
+    pub(super) fn child_key<K: Resource<DynamicType = (), Scope: 'static>>(
+        &self,
+        child: &K,
+    ) -> ChildKey {
         let meta = child.meta();
         let namespace = match Scope::of::<K>() {
             Scope::Cluster => None,
@@ -62,14 +65,14 @@ impl Context {
                 .or_else(|| self.owner.namespace.clone())
                 .or_else(|| Some(self.namespace().to_owned())),
         };
-        Place {
+        ChildKey {
             namespace,
             name: meta.name.clone().unwrap_or_default(),
         }
     }
 
     /// The child as it is sent: with what an apply needs, without what it must not have.
-    pub(super) fn desired<K>(&self, child: &K, place: &Place) -> Result<Value>
+    pub(super) fn desired<K>(&self, child: &K, key: &ChildKey) -> Result<Value>
     where
         K: Resource<DynamicType = ()> + Serialize,
     {
@@ -92,7 +95,7 @@ impl Context {
                 metadata.remove(read_only);
             }
         }
-        if let Some(namespace) = &place.namespace {
+        if let Some(namespace) = &key.namespace {
             metadata["namespace"] = json!(namespace);
         }
         if let Some(owner) = &self.owner.reference {
@@ -131,14 +134,14 @@ impl Context {
         let ours = self.owner.reference.as_ref().map(|owner| &owner.uid);
         match controller {
             Some(controller) if Some(&controller.uid) == ours => Ok(()),
-            Some(controller) => Err(self.taken(kind, name, Some(holder(&controller)))),
+            Some(controller) => Err(self.name_conflict(kind, name, Some(holder(&controller)))),
             None if uncontrolled == Uncontrolled::Adopt => Ok(()),
-            None => Err(self.taken(kind, name, None)),
+            None => Err(self.name_conflict(kind, name, None)),
         }
     }
 
     /// That an object cannot be our child, as `holder` controls it, or nobody.
-    pub(super) fn taken(&self, kind: &Kind, name: &str, holder: Option<String>) -> Error {
+    pub(super) fn name_conflict(&self, kind: &Kind, name: &str, holder: Option<String>) -> Error {
         let owner = format!("{} {}", self.controller.kind, self.owner.name);
         let help = match &holder {
             None => "give the child another name, or take the object over with `adopt`",
@@ -160,7 +163,7 @@ impl Context {
     pub(super) fn is_applied(
         &self,
         owner: &Owned,
-        place: &Place,
+        key: &ChildKey,
         desired: &Value,
         live: &Value,
     ) -> bool {
@@ -171,23 +174,21 @@ impl Context {
             return true;
         }
         let uid = live["metadata"]["uid"].as_str().unwrap_or_default();
-        let namespace = place.namespace.as_deref();
-        let applied = owner.children.applied(namespace, &place.name, uid);
+        let namespace = key.namespace.as_deref();
+        let applied = owner.children.applied(namespace, &key.name, uid);
         applied == Some((hash(desired), hash(owned)))
     }
 
     /// Remembers a child that the API server stores otherwise than it was sent, such as `1000m` as `1`.
-    pub(super) fn remember(&self, owner: &Owned, place: &Place, desired: &Value, live: &Value) {
+    pub(super) fn remember(&self, owner: &Owned, key: &ChildKey, desired: &Value, live: &Value) {
         let owned = ownership::owned(live, self.operator());
         let uid = live["metadata"]["uid"].as_str();
         if let (Some(owned), Some(uid)) = (owned, uid)
             && !ownership::is_same(desired, owned, live)
         {
             let applied = (hash(desired), hash(owned));
-            let namespace = place.namespace.as_deref();
-            owner
-                .children
-                .remember(namespace, &place.name, uid, applied);
+            let namespace = key.namespace.as_deref();
+            owner.children.remember(namespace, &key.name, uid, applied);
         }
     }
 }

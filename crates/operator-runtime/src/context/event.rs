@@ -18,8 +18,8 @@ use tokio::time::Instant;
 use tracing::{debug, warn};
 
 use super::{
-    Context, Controlling,
-    history::{Key, Next},
+    Context, ControllerContext,
+    history::{EventAction, Key},
 };
 use crate::error::{client_message, is_gone};
 
@@ -63,7 +63,7 @@ pub(crate) struct Reporter {
     pub instance: String,
 }
 
-impl Controlling {
+impl ControllerContext {
     pub async fn event(
         &self,
         object: &ObjectReference,
@@ -109,8 +109,8 @@ impl Controlling {
         );
         let next = self.event_history().next(&key, Instant::now());
         let written = match next {
-            Next::Count => return,
-            Next::Write { name, count } => {
+            EventAction::Skip => return,
+            EventAction::UpdateCount { name, count } => {
                 let series = EventSeries {
                     count,
                     last_observed_time: MicroTime(Timestamp::now()),
@@ -124,7 +124,7 @@ impl Controlling {
                     Ok(_) => Ok(None),
                 }
             }
-            Next::Create => Err(None),
+            EventAction::Create => Err(None),
         };
         let written = match written {
             Err(None) => {

@@ -40,15 +40,15 @@ impl Key {
 
 /// What to do about an event.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Next {
+pub(crate) enum EventAction {
     Create,
     /// It has come that often.
-    Write {
+    UpdateCount {
         name: String,
         count: i32,
     },
     /// It is counted, and its count written later.
-    Count,
+    Skip,
 }
 
 /// The events of late.
@@ -102,18 +102,18 @@ impl History {
     }
 
     /// Counts the event, and says what is to be written.
-    pub fn next(&mut self, key: &Key, now: Instant) -> Next {
+    pub fn next(&mut self, key: &Key, now: Instant) -> EventAction {
         self.forget(now);
         let Some(series) = self.series.get_mut(key) else {
-            return Next::Create;
+            return EventAction::Create;
         };
         series.count = series.count.saturating_add(1);
         series.seen = now;
         if series.count > 2 && now - series.written < Self::PERIOD {
-            return Next::Count;
+            return EventAction::Skip;
         }
         series.written = now;
-        Next::Write {
+        EventAction::UpdateCount {
             name: series.name.clone(),
             count: series.count,
         }
@@ -153,27 +153,31 @@ mod tests {
     }
 
     #[test]
-    fn the_same_event_again_is_counted_and_not_written_each_time() {
+    fn a_repeated_event_is_counted_and_not_written_each_time() {
         let (mut history, start) = (History::default(), Instant::now());
         let key = key("a", "no luck");
-        assert_eq!(history.next(&key, start), Next::Create);
+        assert_eq!(history.next(&key, start), EventAction::Create);
         history.created(key.clone(), "a.1".into(), start);
-        let write = |count| Next::Write {
+        let write = |count| EventAction::UpdateCount {
             name: "a.1".into(),
             count,
         };
         assert_eq!(history.next(&key, start), write(2));
         for _ in 0..100 {
-            assert_eq!(history.next(&key, start), Next::Count);
+            assert_eq!(history.next(&key, start), EventAction::Skip);
         }
         assert_eq!(history.next(&key, start + History::PERIOD), write(103));
         let later = start + History::PERIOD + History::REMEMBERED;
-        assert_eq!(history.next(&key, later), Next::Create, "it is forgotten");
+        assert_eq!(
+            history.next(&key, later),
+            EventAction::Create,
+            "it is forgotten"
+        );
         assert!(history.series.is_empty());
     }
 
     #[test]
-    fn an_object_gets_a_few_new_events_at_once_and_then_one_a_minute() {
+    fn new_events_of_an_object_are_limited_to_a_burst_and_then_one_a_minute() {
         let (mut history, start) = (History::default(), Instant::now());
         let notes: Vec<Key> = (0..100).map(|it| key("a", &format!("{it}"))).collect();
         let mut allowed = |from: usize, at: Instant| {

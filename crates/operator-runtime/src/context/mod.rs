@@ -37,7 +37,7 @@ use history::History;
 
 /// What a [`Reconciler`](crate::Reconciler) works with, made for each call of it.
 pub struct Context {
-    controller: Arc<Controlling>,
+    controller: Arc<ControllerContext>,
     owner: Owner,
     /// The reconciled object as the API server answered our last write of it.
     written: Mutex<Option<Value>>,
@@ -50,7 +50,7 @@ pub struct Context {
 }
 
 /// What is the same for all objects of a controller.
-pub(crate) struct Controlling {
+pub(crate) struct ControllerContext {
     pub client: Client,
     pub operator: String,
     reporter: Reporter,
@@ -88,7 +88,7 @@ struct Owner {
     is_deleting: bool,
 }
 
-impl Controlling {
+impl ControllerContext {
     pub fn new<K>(client: Client, operator: &str, owns: Vec<Owned>, reads: Counter) -> Arc<Self>
     where
         K: Resource<DynamicType = ()>,
@@ -114,7 +114,7 @@ impl Controlling {
     }
 }
 
-impl Controlling {
+impl ControllerContext {
     /// Lets reconciliations begin once the caches of all owned kinds are complete; before that, each child would have to be read.
     pub fn begin_when_listed(&self) {
         if self.owns.iter().all(|owned| owned.children.is_complete()) {
@@ -162,7 +162,7 @@ impl Controlling {
 
 impl Context {
     pub(crate) fn new<K: Resource<DynamicType = ()>>(
-        controller: Arc<Controlling>,
+        controller: Arc<ControllerContext>,
         object: &K,
         lost_child: bool,
     ) -> Self {
@@ -233,7 +233,7 @@ impl Context {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn found_gone(&self) -> bool {
+    pub(crate) fn is_gone(&self) -> bool {
         self.is_gone.load(Relaxed)
     }
 
@@ -241,26 +241,26 @@ impl Context {
         self.lost_child.load(Relaxed)
     }
 
-    pub(crate) fn found_outdated(&self) -> bool {
+    pub(crate) fn is_outdated(&self) -> bool {
         self.is_outdated.load(Relaxed)
     }
 
     /// Asks the API server whether it has the reconciled object, and notes if it has not.
-    pub(crate) async fn is_there(&self) -> Result<bool> {
-        Ok(self.newest().await?.is_some())
+    pub(crate) async fn exists(&self) -> Result<bool> {
+        Ok(self.read_owner().await?.is_some())
     }
 
     /// Whether the object is there and, if it was not being deleted when it was read, is not now. Notes if it has gone or is to go.
-    pub(crate) async fn stays(&self) -> Result<bool> {
-        let newest = self.newest().await?;
-        let stays = newest.is_some_and(|newest| {
+    pub(crate) async fn still_exists(&self) -> Result<bool> {
+        let newest = self.read_owner().await?;
+        let exists = newest.is_some_and(|newest| {
             self.owner.is_deleting || newest["metadata"]["deletionTimestamp"].is_null()
         });
-        self.is_gone.fetch_or(!stays, Relaxed);
-        Ok(stays)
+        self.is_gone.fetch_or(!exists, Relaxed);
+        Ok(exists)
     }
 
-    async fn newest(&self) -> Result<Option<Value>> {
+    async fn read_owner(&self) -> Result<Option<Value>> {
         let Owner {
             namespace, name, ..
         } = &self.owner;
@@ -301,7 +301,7 @@ pub(crate) fn requests<K: Resource<DynamicType = ()>>(namespace: Option<&str>) -
 }
 
 /// A key as people read it: `namespace/name`.
-pub(crate) fn place<K: Resource<DynamicType = ()>>(key: &ObjectRef<K>) -> String {
+pub(crate) fn display_key<K: Resource<DynamicType = ()>>(key: &ObjectRef<K>) -> String {
     match &key.namespace {
         Some(namespace) => format!("{namespace}/{}", key.name),
         None => key.name.clone(),
@@ -325,7 +325,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_name_becomes_a_label_of_its_own() {
+    fn long_names_become_distinct_label_values() {
         let long = "a".repeat(100);
         let value = label_value(&long);
         assert_eq!(value.len(), 63);

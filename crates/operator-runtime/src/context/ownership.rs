@@ -194,20 +194,20 @@ mod tests {
     }
 
     #[test]
-    fn what_was_applied_and_is_still_ours_needs_no_apply() {
+    fn an_unchanged_object_needs_no_apply() {
         assert!(unchanged(&desired(), &live()));
         assert_eq!(owned(&live(), "another"), None);
     }
 
     #[test]
-    fn a_key_that_is_no_longer_in_an_atomic_map_needs_an_apply() {
+    fn a_removed_key_of_an_atomic_map_needs_an_apply() {
         let mut live = live();
         live["spec"]["selector"]["matchLabels"]["old"] = json!("sent before");
         assert!(!unchanged(&desired(), &live));
     }
 
     #[test]
-    fn a_new_value_a_new_field_and_a_dropped_field_need_one() {
+    fn changed_added_and_removed_fields_need_an_apply() {
         type Edit = fn(&mut Value);
         let edits: [(&str, Edit); 7] = [
             ("new value", |d| d["spec"]["replicas"] = json!(3)),
@@ -239,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_another_took_needs_one() {
+    fn a_field_taken_by_another_manager_needs_an_apply() {
         let mut live = live();
         live["spec"]["replicas"] = json!(5);
         assert!(!unchanged(&desired(), &live), "the value differs");

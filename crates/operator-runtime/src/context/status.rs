@@ -93,7 +93,7 @@ impl Context {
                 Ok(())
             }
             Err(error) if is_gone(&error) && is_owner => {
-                match self.is_there().await? {
+                match self.exists().await? {
                     // what is not there is the subresource
                     true => Err(error.into()),
                     false => Ok(()),

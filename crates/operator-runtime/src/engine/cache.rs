@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_list_of_one_namespace_removes_what_is_gone_there_only() {
+    fn a_relist_of_a_namespace_removes_objects_of_that_namespace_only() {
         let mut cache = Cache::new(&[Some("a".into()), Some("b".into())]);
         for (source, namespace, name) in [(0, "a", "one"), (0, "a", "two"), (1, "b", "three")] {
             cache.take(source, Event::InitApply(object(namespace, name, "1", true)));
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_an_abandoned_first_list_told_never_enters_the_store() {
+    fn objects_of_an_aborted_first_list_never_enter_the_store() {
         let mut cache = Cache::new(&[Some("a".into()), Some("b".into())]);
         cache.take(0, Event::Init);
         cache.take(0, Event::InitApply(object("a", "gone early", "1", true)));
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_that_stops_decoding_leaves_the_cache_and_is_reported_once_a_version() {
+    fn an_object_that_becomes_undecodable_leaves_the_cache_and_is_reported_once_per_version() {
         let mut cache = Cache::new(&[None]);
         cache.take(0, Event::InitApply(object("a", "one", "1", true)));
         cache.take(0, Event::InitDone);
@@ -317,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn an_undecodable_object_that_goes_is_forgotten() {
+    fn a_deleted_undecodable_object_is_forgotten() {
         let mut cache = Cache::new(&[None]);
         cache.take(0, Event::InitApply(object("a", "one", "1", false)));
         cache.take(0, Event::InitApply(object("a", "two", "1", false)));

@@ -33,9 +33,9 @@ pub(crate) struct Children {
 
 struct State {
     /// Counts what has cast doubt on objects.
-    doubts: u64,
+    invalidations: u64,
     watches: Vec<Watch>,
-    objects: HashMap<Key, Known>,
+    objects: HashMap<Key, Entry>,
 }
 
 /// One watch of the kind: of a namespace, or of all.
@@ -44,7 +44,7 @@ struct Watch {
     /// What a list in progress has contained so far.
     list: Option<List>,
     /// The newest version that the watch has reported, once it has listed: what it reported since is at least as new.
-    passed: Option<u64>,
+    newest: Option<u64>,
     /// How many lists it has completed.
     lists: u64,
 }
@@ -56,7 +56,7 @@ struct List {
 }
 
 /// What is known of an object.
-struct Known {
+struct Entry {
     uid: Box<str>,
     version: Option<u64>,
     trust: Trust,
@@ -74,7 +74,7 @@ enum Trust {
     /// An answer to our own request, which the watch has not reported yet.
     Answered,
     /// It may be another by now, absent or new: only the API server knows. The number is that of the doubt.
-    Doubtful(u64),
+    Invalidated(u64),
 }
 
 enum Content {
@@ -99,9 +99,9 @@ pub(crate) enum Cached {
 
 /// What the watches had seen when a request was sent.
 #[derive(Clone, Copy)]
-pub(crate) struct Sent {
+pub(crate) struct SentAt {
     lists: Option<u64>,
-    doubts: u64,
+    invalidations: u64,
 }
 
 impl Children {
@@ -115,7 +115,7 @@ impl Children {
         let watch = |namespace: &Option<String>| Watch {
             namespace: namespace.clone(),
             list: None,
-            passed: None,
+            newest: None,
             lists: 0,
         };
         Self {
@@ -123,7 +123,7 @@ impl Children {
             keeps_bodies,
             is_child,
             state: Mutex::new(State {
-                doubts: 0,
+                invalidations: 0,
                 watches: namespaces.iter().map(watch).collect(),
                 objects: HashMap::new(),
             }),
@@ -131,10 +131,10 @@ impl Children {
     }
 
     /// Takes an event of the watch of `namespace`.
-    pub fn take(&self, namespace: Option<&str>, event: &Event<Arc<Related>>) {
+    pub fn handle(&self, namespace: Option<&str>, event: &Event<Arc<Related>>) {
         let mut state = self.lock();
         let State {
-            doubts,
+            invalidations,
             watches,
             objects,
         } = &mut *state;
@@ -146,7 +146,7 @@ impl Children {
         };
         match event {
             Event::Init => {
-                if watch.passed.is_none() {
+                if watch.newest.is_none() {
                     // None was of use, and a list that never succeeds must not let them grow.
                     objects.retain(|key, _| watch.is_elsewhere(key));
                 }
@@ -162,11 +162,11 @@ impl Children {
             }
             Event::InitDone => {
                 let list = watch.list.take().unwrap_or_default();
-                *doubts += 1;
+                *invalidations += 1;
                 objects.retain(|key, known| {
-                    watch.is_elsewhere(key) || list.retains(key, known, *doubts)
+                    watch.is_elsewhere(key) || list.retains(key, known, *invalidations)
                 });
-                watch.passed = Some(list.newest);
+                watch.newest = Some(list.newest);
                 watch.lists += 1;
             }
             Event::Apply(object) => {
@@ -188,7 +188,7 @@ impl Children {
     }
 
     /// Takes what a watch says of an object, unless an answer to a request of our own is newer.
-    fn put(&self, objects: &mut HashMap<Key, Known>, key: Key, object: &Related) {
+    fn put(&self, objects: &mut HashMap<Key, Entry>, key: Key, object: &Related) {
         let Related { metadata, body } = object;
         let before = objects.get(&key);
         let version = version(metadata);
@@ -204,11 +204,11 @@ impl Children {
         metadata: &ObjectMeta,
         body: Option<Arc<[u8]>>,
         trust: Trust,
-        before: Option<&Known>,
-    ) -> Known {
+        before: Option<&Entry>,
+    ) -> Entry {
         let uid: Box<str> = metadata.uid.as_deref().unwrap_or_default().into();
         let applied = before.filter(|known| known.uid == uid);
-        Known {
+        Entry {
             applied: applied.and_then(|known| known.applied),
             version: version(metadata),
             trust,
@@ -226,21 +226,21 @@ impl Children {
         self.lock()
             .watches
             .iter()
-            .all(|watch| watch.passed.is_some())
+            .all(|watch| watch.newest.is_some())
     }
 
     /// What is known of the object of this name.
     pub fn get(&self, namespace: Option<&str>, name: &str) -> Cached {
         let state = self.lock();
         let watch = state.watch(namespace);
-        if watch.is_none_or(|watch| watch.passed.is_none()) {
+        if watch.is_none_or(|watch| watch.newest.is_none()) {
             return Cached::Unknown;
         }
-        let Some(known) = state.objects.get(&named(namespace, name)) else {
+        let Some(known) = state.objects.get(&key_of(namespace, name)) else {
             return Cached::Absent;
         };
         match &known.content {
-            _ if matches!(known.trust, Trust::Doubtful(_)) => Cached::Unknown,
+            _ if matches!(known.trust, Trust::Invalidated(_)) => Cached::Unknown,
             Content::Child(Some(body)) => Cached::Child(body.clone()),
             // What nobody may have is read before it is refused: it may have been deleted since.
             Content::Child(None) | Content::Other => Cached::Unknown,
@@ -249,24 +249,24 @@ impl Children {
     }
 
     /// To be called before a read whose answer [`learn`](Self::learn) takes.
-    pub fn reading(&self, namespace: Option<&str>) -> Sent {
+    pub fn before_read(&self, namespace: Option<&str>) -> SentAt {
         self.lock().sent(namespace)
     }
 
     /// To be called before a write, as its answer may never arrive.
-    pub fn writing(&self, namespace: Option<&str>, name: &str) -> Sent {
+    pub fn before_write(&self, namespace: Option<&str>, name: &str) -> SentAt {
         let mut state = self.lock();
-        state.doubt(namespace, name);
+        state.invalidate(namespace, name);
         state.sent(namespace)
     }
 
     /// A write failed, so the object may be another than is known.
-    pub fn doubt(&self, namespace: Option<&str>, name: &str) {
-        self.lock().doubt(namespace, name);
+    pub fn invalidate(&self, namespace: Option<&str>, name: &str) {
+        self.lock().invalidate(namespace, name);
     }
 
     /// The API server has answered a request with this object.
-    pub fn learn(&self, sent: Sent, object: &Value) {
+    pub fn record(&self, sent: SentAt, object: &Value) {
         let Some(metadata) = related::metadata(object) else {
             return;
         };
@@ -278,28 +278,28 @@ impl Children {
         };
         let (key, version) = (key(&metadata), version(&metadata));
         let before = state.objects.get(&key);
-        let passed = watch.passed.zip(version);
-        let is_reported = passed.is_some_and(|(passed, version)| passed >= version);
+        let newest = watch.newest.zip(version);
+        let is_reported = newest.is_some_and(|(newest, version)| newest >= version);
         let trust = match before {
             Some(known) if known.version > version => return,
-            Some(known) if is_reported && known.is_settled_by(sent) => Trust::Watched,
+            Some(known) if is_reported && known.is_confirmed_by(sent) => Trust::Watched,
             // What the watch has reported since is newer: another version, or that the object is gone.
             _ if is_reported => return,
             // A list that was completed since the request may be newer, and lack the object.
             _ if Some(watch.lists) == sent.lists && version.is_some() => Trust::Answered,
-            _ => Trust::Doubtful(state.doubts),
+            _ => Trust::Invalidated(state.invalidations),
         };
-        let is_usable = watch.passed.is_some() && !matches!(trust, Trust::Doubtful(_));
+        let is_usable = watch.newest.is_some() && !matches!(trust, Trust::Invalidated(_));
         let body = body.filter(|_| is_usable);
         let known = self.known(&metadata, body, trust, before);
         state.objects.insert(key, known);
     }
 
     /// The API server has answered a request that there is no such object.
-    pub fn learn_absent(&self, sent: Sent, namespace: Option<&str>, name: &str) {
+    pub fn record_absent(&self, sent: SentAt, namespace: Option<&str>, name: &str) {
         let mut state = self.lock();
-        if let hash_map::Entry::Occupied(mut known) = state.objects.entry(named(namespace, name))
-            && known.get().is_settled_by(sent)
+        if let hash_map::Entry::Occupied(mut known) = state.objects.entry(key_of(namespace, name))
+            && known.get().is_confirmed_by(sent)
         {
             if known.get().version.is_none() {
                 known.remove();
@@ -314,14 +314,14 @@ impl Children {
     /// The hashes that were [remembered](Self::remember) for the object, if it is the same one.
     pub fn applied(&self, namespace: Option<&str>, name: &str, uid: &str) -> Option<(u64, u64)> {
         let state = self.lock();
-        let known = state.objects.get(&named(namespace, name))?;
+        let known = state.objects.get(&key_of(namespace, name))?;
         known.applied.filter(|_| *known.uid == *uid)
     }
 
     /// Keeps the hashes of what was sent and of what we owned afterwards, until the next write of the object.
     pub fn remember(&self, namespace: Option<&str>, name: &str, uid: &str, applied: (u64, u64)) {
         let mut state = self.lock();
-        let known = state.objects.get_mut(&named(namespace, name));
+        let known = state.objects.get_mut(&key_of(namespace, name));
         if let Some(known) = known.filter(|known| *known.uid == *uid) {
             known.applied = Some(applied);
         }
@@ -333,20 +333,20 @@ impl Children {
 }
 
 impl State {
-    fn sent(&self, namespace: Option<&str>) -> Sent {
+    fn sent(&self, namespace: Option<&str>) -> SentAt {
         let watch = self.watch(namespace);
-        Sent {
+        SentAt {
             lists: watch.map(|watch| watch.lists),
-            doubts: self.doubts,
+            invalidations: self.invalidations,
         }
     }
 
     /// Drops what is known of an object, but for its version: the API server knows more.
-    fn doubt(&mut self, namespace: Option<&str>, name: &str) {
-        self.doubts += 1;
-        let trust = Trust::Doubtful(self.doubts);
+    fn invalidate(&mut self, namespace: Option<&str>, name: &str) {
+        self.invalidations += 1;
+        let trust = Trust::Invalidated(self.invalidations);
         let is_watched = self.watch(namespace).is_some();
-        match self.objects.entry(named(namespace, name)) {
+        match self.objects.entry(key_of(namespace, name)) {
             hash_map::Entry::Occupied(mut known) => {
                 let known = known.get_mut();
                 known.trust = trust;
@@ -354,7 +354,7 @@ impl State {
                 known.content = Content::Child(None);
             }
             hash_map::Entry::Vacant(unknown) if is_watched => {
-                unknown.insert(Known {
+                unknown.insert(Entry {
                     uid: Box::default(),
                     version: None,
                     trust,
@@ -380,16 +380,16 @@ impl Watch {
     }
 
     fn pass(&mut self, metadata: &ObjectMeta) {
-        self.passed = self.passed.max(version(metadata));
+        self.newest = self.newest.max(version(metadata));
     }
 }
 
-impl Known {
+impl Entry {
     /// Whether what a watch says of a version is out of date.
     fn is_newer_than(&self, version: Option<u64>) -> bool {
         match (self.trust, &self.content) {
             (Trust::Watched, _) => false,
-            (Trust::Doubtful(_), _) | (_, Content::Deleted) => {
+            (Trust::Invalidated(_), _) | (_, Content::Deleted) => {
                 self.version.is_some() && self.version >= version
             }
             (Trust::Answered, _) => self.version > version,
@@ -397,25 +397,25 @@ impl Known {
     }
 
     /// Whether it is doubtful, and the answer to a request is not.
-    fn is_settled_by(&self, sent: Sent) -> bool {
-        matches!(self.trust, Trust::Doubtful(doubt) if doubt <= sent.doubts)
+    fn is_confirmed_by(&self, sent: SentAt) -> bool {
+        matches!(self.trust, Trust::Invalidated(invalidation) if invalidation <= sent.invalidations)
     }
 }
 
 impl List {
     /// Whether an object stays known when the list is complete, which is the doubt of this number.
-    fn retains(&self, key: &Key, known: &mut Known, doubt: u64) -> bool {
+    fn retains(&self, key: &Key, known: &mut Entry, invalidation: u64) -> bool {
         let is_newer = known.version.is_none_or(|version| version > self.newest);
         if known.trust != Trust::Watched && is_newer {
             // The list may be older than the write, or the object may have been deleted before it.
-            known.trust = Trust::Doubtful(doubt);
+            known.trust = Trust::Invalidated(invalidation);
             return true;
         }
         self.keys.contains(key)
     }
 }
 
-fn named(namespace: Option<&str>, name: &str) -> Key {
+fn key_of(namespace: Option<&str>, name: &str) -> Key {
     (namespace.map(str::to_owned), name.to_owned())
 }
 

@@ -20,7 +20,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{debug, warn};
 
 use crate::{
-    context::{Controlling, Owned},
+    context::{ControllerContext, Owned},
     engine::{
         cache::Cache,
         children::Children,
@@ -63,7 +63,7 @@ pub(crate) type Running = BoxFuture<'static, ()>;
 
 /// A controller, which works once it is polled. What it wants to know of other kinds is said at once, before any watch begins.
 pub(crate) fn run<R: Reconciler>(reconciler: R, watches: Watches, wiring: Wiring) -> Running {
-    let places = Places::of::<R>(&wiring);
+    let watched = WatchedNamespaces::of::<R>(&wiring);
     let owner = GroupKind::of::<R::Resource>();
     let errors = wiring.metrics.of_kind(&owner).watch_errors;
     let listen = |kind: &Kind, namespace: Option<String>, owner| {
@@ -73,24 +73,24 @@ pub(crate) fn run<R: Reconciler>(reconciler: R, watches: Watches, wiring: Wiring
     };
     let mut other_events = OtherEvents::default();
     for (index, owns) in watches.owns.iter().enumerate() {
-        for namespace in owns.kind.scope.watched(&places.child_namespaces) {
+        for namespace in owns.kind.scope.watched(&watched.child_namespaces) {
             let owner = owns.caches_content.then(|| owner.clone());
             let events = listen(&owns.kind, namespace.clone(), owner);
             other_events.children.push((index, namespace, events));
         }
     }
     for kind in &watches.watches {
-        for namespace in kind.scope.watched(&places.namespaces) {
+        for namespace in kind.scope.watched(&watched.namespaces) {
             let events = listen(kind, namespace, None);
             other_events.others.push((kind.clone(), events));
         }
     }
-    wiring.fan_out.owns::<R::Resource>(&places.primary);
-    Box::pin(work(reconciler, watches, places, other_events, wiring))
+    wiring.fan_out.owns::<R::Resource>(&watched.primary);
+    Box::pin(work(reconciler, watches, watched, other_events, wiring))
 }
 
 /// Where a controller watches.
-struct Places {
+struct WatchedNamespaces {
     namespaces: Vec<String>,
     /// Its own objects.
     primary: Vec<Option<String>>,
@@ -98,7 +98,7 @@ struct Places {
     child_namespaces: Vec<String>,
 }
 
-impl Places {
+impl WatchedNamespaces {
     fn of<R: Reconciler>(wiring: &Wiring) -> Self {
         let namespaces = wiring.settings.namespaces();
         let scope = Scope::of::<R::Resource>();
@@ -132,7 +132,7 @@ struct OtherEvents {
 async fn work<R: Reconciler>(
     reconciler: R,
     watches: Watches,
-    places: Places,
+    watched: WatchedNamespaces,
     other_events: OtherEvents,
     wiring: Wiring,
 ) {
@@ -149,7 +149,7 @@ async fn work<R: Reconciler>(
     let metrics = metrics.of_kind(&GroupKind::of::<R::Resource>());
     let owned = |owns: Owns| Owned {
         children: Children::new(
-            &owns.kind.scope.watched(&places.child_namespaces),
+            &owns.kind.scope.watched(&watched.child_namespaces),
             &operator,
             owns.caches_content,
             |child| controller_of::<R::Resource>(child).is_some(),
@@ -158,20 +158,21 @@ async fn work<R: Reconciler>(
     };
     let owns = watches.owns.into_iter().map(owned).collect();
     let reads = metrics.child_reads.clone();
-    let controlling = Controlling::new::<R::Resource>(client.clone(), &operator, owns, reads);
-    controlling.begin_when_listed();
+    let controller_context =
+        ControllerContext::new::<R::Resource>(client.clone(), &operator, owns, reads);
+    controller_context.begin_when_listed();
     let reconciler = Arc::new(reconciler);
-    let cache = Cache::new(&places.primary);
+    let cache = Cache::new(&watched.primary);
     let store = cache.store();
     let shared = Arc::new(Reconciliations {
         reconciler: reconciler.clone(),
-        controlling: controlling.clone(),
+        controller_context: controller_context.clone(),
         metrics: metrics.clone(),
-        objects: Objects::new(settings.growth()),
+        objects: Objects::new(settings.backoff()),
         store: store.clone(),
         reports_errors: settings.error_events,
         observers,
-        derived: finalizer::derived_name::<R::Resource>(&operator),
+        derived_finalizer: finalizer::derived_name::<R::Resource>(&operator),
     });
 
     let source = watch::Source {
@@ -179,12 +180,12 @@ async fn work<R: Reconciler>(
         operator,
         settings: settings.clone(),
     };
-    let listeners = places.primary.iter();
+    let listeners = watched.primary.iter();
     let listeners = listeners.map(|namespace| fan_out.listeners::<R::Resource>(namespace));
     let objects = watch::objects(
         &source,
         cache,
-        &places.primary,
+        &watched.primary,
         listeners.collect(),
         shared.clone(),
         health,
@@ -233,8 +234,8 @@ async fn work<R: Reconciler>(
         });
     let unlisted = async {
         tokio::select! {
-            () = sleep(UNLISTED) => controlling.begin(),
-            () = stop.cancelled() => controlling.stop_waiting(),
+            () = sleep(UNLISTED) => controller_context.begin(),
+            () = stop.cancelled() => controller_context.stop_waiting(),
         }
         std::future::pending().await
     };

@@ -106,7 +106,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_bad_object_tells_the_path_and_keeps_its_name() {
+    fn an_undecodable_object_has_the_path_of_the_error_and_its_metadata() {
         let object = json!({
             "apiVersion": "v1", "kind": "Service",
             "metadata": { "name": "a", "namespace": "b", "resourceVersion": "7", "finalizers": ["x/y"] },
@@ -130,12 +130,12 @@ mod tests {
     }
 
     #[test]
-    fn a_large_kind_costs_the_streams_no_stack() {
+    fn decoding_a_large_kind_does_not_enlarge_the_streams() {
         assert!(size_of::<Decoded<[u8; 1 << 16]>>() <= 16);
     }
 
     #[test]
-    fn a_bad_object_spoils_no_list() {
+    fn an_undecodable_object_does_not_fail_its_list() {
         let list = json!([
             { "metadata": { "name": "bad" }, "spec": 1 },
             { "metadata": { "name": "good", "managedFields": [{ "manager": "kubectl" }] } },

@@ -28,14 +28,14 @@ const WAITING: usize = 256;
 
 /// What is watched. Versions do not matter: metadata is the same in each.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Place {
+struct WatchKey {
     group: String,
     plural: String,
     namespace: Option<String>,
 }
 
 /// Those who want to know of one kind in one place.
-struct Audience {
+struct SharedWatch {
     resource: ApiResource,
     /// The kinds that want the bodies of their children.
     owners: Vec<GroupKind>,
@@ -54,9 +54,9 @@ pub(crate) struct FanOut(Arc<Mutex<Shared>>);
 
 #[derive(Default)]
 struct Shared {
-    audiences: HashMap<Place, Audience>,
+    watches: HashMap<WatchKey, SharedWatch>,
     /// What controllers watch as their own.
-    own: Vec<Place>,
+    own: Vec<WatchKey>,
 }
 
 impl FanOut {
@@ -69,15 +69,15 @@ impl FanOut {
         errors: &Counter,
     ) -> impl Stream<Item = Event<Arc<Related>>> + Send + use<> {
         let (sender, events) = mpsc::channel(WAITING);
-        let place = Place {
+        let key = WatchKey {
             group: resource.group.clone(),
             plural: resource.plural.clone(),
             namespace,
         };
         let mut shared = self.lock();
-        let audience = match shared.audiences.entry(place) {
+        let watch = match shared.watches.entry(key) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(vacant) => vacant.insert(Audience {
+            Entry::Vacant(vacant) => vacant.insert(SharedWatch {
                 resource: resource.clone(),
                 owners: vec![],
                 listeners: Listeners::default(),
@@ -85,14 +85,14 @@ impl FanOut {
             }),
         };
         if let Some(owner) = owner {
-            if audience.owners.is_empty() {
+            if watch.owners.is_empty() {
                 // Bodies differ between versions; metadata does not.
-                audience.resource = resource.clone();
+                watch.resource = resource.clone();
             }
-            audience.owners.push(owner);
+            watch.owners.push(owner);
         }
-        audience.listeners.0.push(sender);
-        audience.errors.push(errors.clone());
+        watch.listeners.0.push(sender);
+        watch.errors.push(errors.clone());
         stream::unfold(events, |mut events| async move {
             let event = events.recv().await?;
             Some((event, events))
@@ -101,8 +101,8 @@ impl FanOut {
 
     /// Notes that a controller watches its own kind there, and will pass on what it sees.
     pub fn owns<K: Resource<DynamicType = ()>>(&self, namespaces: &[Option<String>]) {
-        let places = namespaces.iter().map(place::<K>);
-        self.lock().own.extend(places);
+        let keys = namespaces.iter().map(watch_key::<K>);
+        self.lock().own.extend(keys);
     }
 
     /// Who listens to what a controller sees of its own kind. All must have been said of who listens.
@@ -111,23 +111,23 @@ impl FanOut {
         namespace: &Option<String>,
     ) -> Listeners {
         let shared = self.lock();
-        let audience = shared.audiences.get(&place::<K>(namespace));
-        audience.map_or_else(Listeners::default, |audience| audience.listeners.clone())
+        let watch = shared.watches.get(&watch_key::<K>(namespace));
+        watch.map_or_else(Listeners::default, |watch| watch.listeners.clone())
     }
 
     /// Begins the watches of kinds that no controller watches as its own; they end when the set is dropped.
     pub fn start(&self, source: &Source) -> JoinSet<()> {
         let mut watches = JoinSet::new();
         let shared = self.lock();
-        for (place, audience) in &shared.audiences {
-            if shared.own.contains(place) {
+        for (key, watch) in &shared.watches {
+            if shared.own.contains(key) {
                 continue;
             }
-            let mut events = match &*audience.owners {
-                [] => related::<false>(source, place, audience),
-                _ => related::<true>(source, place, audience),
+            let mut events = match &*watch.owners {
+                [] => related::<false>(source, key, watch),
+                _ => related::<true>(source, key, watch),
             };
-            let listeners = audience.listeners.clone();
+            let listeners = watch.listeners.clone();
             watches.spawn(async move {
                 while let Some(event) = events.next().await {
                     listeners.send(&event).await;
@@ -144,13 +144,13 @@ impl FanOut {
 
 fn related<const WHOLE: bool>(
     source: &Source,
-    place: &Place,
-    audience: &Audience,
+    key: &WatchKey,
+    watch: &SharedWatch,
 ) -> BoxStream<'static, Event<Arc<Related>>> {
-    let (resource, manager) = (audience.resource.clone(), source.operator.clone());
-    let owners = audience.owners.clone();
-    let namespace = place.namespace.as_deref();
-    let events = source.events::<Watched<WHOLE>>(&resource, namespace, audience.errors.clone());
+    let (resource, manager) = (watch.resource.clone(), source.operator.clone());
+    let owners = watch.owners.clone();
+    let namespace = key.namespace.as_deref();
+    let events = source.events::<Watched<WHOLE>>(&resource, namespace, watch.errors.clone());
     let related =
         move |object: Watched<WHOLE>| Arc::new(object.into_related(&resource, &manager, &owners));
     events.map(move |event| map(event, &related)).boxed()
@@ -170,8 +170,8 @@ impl Listeners {
     }
 }
 
-fn place<K: Resource<DynamicType = ()>>(namespace: &Option<String>) -> Place {
-    Place {
+fn watch_key<K: Resource<DynamicType = ()>>(namespace: &Option<String>) -> WatchKey {
+    WatchKey {
         group: K::group(&()).into_owned(),
         plural: K::plural(&()).into_owned(),
         namespace: namespace.clone(),

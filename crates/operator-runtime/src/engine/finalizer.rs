@@ -10,12 +10,12 @@ pub(crate) enum Step {
     /// Clean up, then write these finalizers.
     Cleanup(Vec<String>),
     /// The object is going, and not ours to hold: write these finalizers (if any are given).
-    LetGo(Option<Vec<String>>),
+    RemoveFinalizers(Option<Vec<String>>),
 }
 
 /// `finalizer` is the one that the reconciler wants; `derived` is the conventional one, which an earlier
 /// version may have left.
-pub(crate) fn step<K: Resource>(object: &K, finalizer: Option<&str>, derived: &str) -> Step {
+pub(crate) fn next_step<K: Resource>(object: &K, finalizer: Option<&str>, derived: &str) -> Step {
     let present = object.finalizers();
     let stale = |name: &String| name == derived && finalizer != Some(derived);
     let ours = |name: &String| Some(name.as_str()) == finalizer;
@@ -30,7 +30,7 @@ pub(crate) fn step<K: Resource>(object: &K, finalizer: Option<&str>, derived: &s
     if object.meta().deletion_timestamp.is_some() {
         return match has_ours {
             true => Step::Cleanup(others().collect()),
-            false => Step::LetGo(has_stale.then(|| others().collect())),
+            false => Step::RemoveFinalizers(has_stale.then(|| others().collect())),
         };
     }
     let missing = finalizer.is_some() && !has_ours;
@@ -71,32 +71,36 @@ mod tests {
     }
 
     #[test]
-    fn a_wanted_finalizer_is_added_once() {
-        let step = |present: &[&str]| step(&object(present, false), Some(OURS), OURS);
+    fn a_declared_finalizer_is_added_once() {
+        let step = |present: &[&str]| next_step(&object(present, false), Some(OURS), OURS);
         assert_eq!(step(&["x/y"]), Step::Reconcile(Some(names(&["x/y", OURS]))));
         assert_eq!(step(&[OURS, "x/y"]), Step::Reconcile(None));
     }
 
     #[test]
-    fn a_finalizer_of_an_earlier_version_goes_and_others_stay() {
-        let step_without = |present: &[&str], deleted| step(&object(present, deleted), None, OURS);
+    fn a_finalizer_of_an_earlier_version_is_removed_and_others_are_kept() {
+        let step_without =
+            |present: &[&str], deleted| next_step(&object(present, deleted), None, OURS);
         assert_eq!(step_without(&["x/y"], false), Step::Reconcile(None));
         assert_eq!(
             step_without(&[OURS, "x/y"], false),
             Step::Reconcile(Some(names(&["x/y"])))
         );
-        assert_eq!(step_without(&[OURS], true), Step::LetGo(Some(vec![])));
-        let renamed = step(&object(&[OURS], false), Some("new/name"), OURS);
+        assert_eq!(
+            step_without(&[OURS], true),
+            Step::RemoveFinalizers(Some(vec![]))
+        );
+        let renamed = next_step(&object(&[OURS], false), Some("new/name"), OURS);
         assert_eq!(renamed, Step::Reconcile(Some(names(&["new/name"]))));
     }
 
     #[test]
-    fn cleanup_comes_only_with_our_finalizer() {
-        let deleted = |present: &[&str]| step(&object(present, true), Some(OURS), OURS);
+    fn cleanup_runs_only_with_our_finalizer() {
+        let deleted = |present: &[&str]| next_step(&object(present, true), Some(OURS), OURS);
         assert_eq!(deleted(&["x/y", OURS]), Step::Cleanup(names(&["x/y"])));
         assert_eq!(
             deleted(&["x/y"]),
-            Step::LetGo(None),
+            Step::RemoveFinalizers(None),
             "never reconciled on the way out"
         );
     }

@@ -126,7 +126,7 @@ mod tests {
     };
 
     #[test]
-    fn a_cluster_scoped_kind_is_watched_once_whatever_the_namespaces() {
+    fn a_cluster_scoped_kind_is_watched_once_for_any_namespaces() {
         let namespaces = ["a".to_owned(), "b".to_owned()];
         assert_eq!(Scope::of::<Namespace>().watched(&namespaces), [None]);
         assert_eq!(
@@ -137,14 +137,14 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_reads_as_in_operator_toml() {
+    fn a_kind_is_displayed_as_in_operator_toml() {
         let kind = |group, kind| Kind::new(group, "v1", kind, "", Scope::Namespaced).to_string();
         assert_eq!(kind("apps", "Deployment"), "apps/v1/Deployment");
         assert_eq!(kind("", "ConfigMap"), "v1/ConfigMap");
     }
 
     #[test]
-    fn a_kind_without_its_version_reads_as_kubernetes_prints_it() {
+    fn a_group_kind_is_displayed_as_kubernetes_prints_it() {
         let printed = GroupKind::of::<Deployment>().to_string();
         assert_eq!(printed, "Deployment.apps");
         assert_eq!(GroupKind::of::<ConfigMap>().to_string(), "ConfigMap");

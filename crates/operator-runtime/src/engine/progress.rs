@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn an_answer_that_stops_half_way_is_an_error() {
+    async fn a_response_that_stops_half_way_is_an_error() {
         let service = service_fn(async |_: Request<Body>| {
             let begun = futures::stream::iter([Ok(Frame::data(Bytes::from("{")))]);
             let frames = begun.chain(futures::stream::pending());

@@ -18,10 +18,10 @@ use tracing::{Instrument, debug, info_span, warn};
 
 use crate::{
     Result,
-    context::{Context, Controlling, place, requests},
+    context::{Context, ControllerContext, display_key, requests},
     engine::{
         decode::{forget_managers, read},
-        finalizer::{Step, step},
+        finalizer::{Step, next_step},
         objects::Objects,
         reconciled::Observers,
     },
@@ -31,12 +31,12 @@ use crate::{
 };
 
 /// Only a net below the watch, which delivers the newer version.
-const AFTER_CONFLICT: Duration = Duration::from_secs(1);
+const CONFLICT_RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// What the reconciliations of a controller share.
 pub(crate) struct Reconciliations<R: Reconciler> {
     pub reconciler: Arc<R>,
-    pub controlling: Arc<Controlling>,
+    pub controller_context: Arc<ControllerContext>,
     pub metrics: KindMetrics,
     pub objects: Objects<R::Resource>,
     pub store: Store<R::Resource>,
@@ -44,7 +44,7 @@ pub(crate) struct Reconciliations<R: Reconciler> {
     pub reports_errors: bool,
     pub observers: Observers,
     /// The finalizer's conventional name.
-    pub derived: String,
+    pub derived_finalizer: String,
 }
 
 /// Reconciles an object. Failures are reported here, and become the time of the next attempt.
@@ -53,7 +53,7 @@ pub(crate) async fn reconcile<R: Reconciler>(
     shared: Arc<Reconciliations<R>>,
 ) -> std::result::Result<Action, Infallible> {
     let key = ObjectRef::from_obj(&*object);
-    let object = match shared.controlling.wait_to_begin().await {
+    let object = match shared.controller_context.wait_to_begin().await {
         None => Some(object),
         // It may have changed, or have been deleted, meanwhile.
         Some(true) => shared.store.get(&key),
@@ -67,13 +67,13 @@ pub(crate) async fn reconcile<R: Reconciler>(
     }
     let Some(object) = shared.objects.newest(&key, object) else {
         debug!(
-            object = place(&key),
+            object = display_key(&key),
             "it was deleted, but its watch has not reported that yet"
         );
         shared.objects.succeed(&key);
         return Ok(Action::await_change());
     };
-    let span = info_span!("reconcile", kind = %shared.metrics.kind, object = place(&key));
+    let span = info_span!("reconcile", kind = %shared.metrics.kind, object = display_key(&key));
     let reconciliation = async {
         shared.metrics.active.inc();
         let started = Instant::now();
@@ -89,11 +89,11 @@ pub(crate) async fn reconcile<R: Reconciler>(
         shared.metrics.duration.observe(duration.as_secs_f64());
         shared
             .metrics
-            .result(done.as_ref().map_or_else(Error::label, Done::label))
+            .result(done.as_ref().map_or_else(Error::label, Outcome::label))
             .inc();
         let result = match &done {
-            Ok(Done::Reconciled(_)) => Some(Ok(())),
-            Ok(Done::Gone | Done::Outdated) => None,
+            Ok(Outcome::Reconciled(_)) => Some(Ok(())),
+            Ok(Outcome::Gone | Outcome::Outdated) => None,
             Err(error) => Some(Err(error)),
         };
         if let Some(result) = result {
@@ -101,20 +101,20 @@ pub(crate) async fn reconcile<R: Reconciler>(
             shared.observers.report(kind, &*object, result, duration);
         }
         let action = match done {
-            Ok(Done::Reconciled(action)) => {
+            Ok(Outcome::Reconciled(action)) => {
                 shared.objects.succeed(&key);
                 debug!(took = ?duration, "reconciled");
                 action
             }
-            Ok(Done::Gone) => {
+            Ok(Outcome::Gone) => {
                 shared.objects.succeed(&key);
                 Action::await_change()
             }
-            Ok(Done::Outdated) => {
+            Ok(Outcome::Outdated) => {
                 debug!("the object has changed since it was read");
-                Action::requeue(AFTER_CONFLICT)
+                Action::requeue(CONFLICT_RETRY_DELAY)
             }
-            Err(error) => shared.failed(&key, &object, &error).await,
+            Err(error) => shared.handle_failure(&key, &object, &error).await,
         };
         if shared.store.get(&key).is_none() {
             // It was deleted meanwhile, and nothing reports that again.
@@ -135,9 +135,9 @@ impl<R: Reconciler> Reconciliations<R> {
     }
 
     /// A child of the object was deleted.
-    pub fn lose_child(&self, key: &ObjectRef<R::Resource>) {
+    pub fn record_lost_child(&self, key: &ObjectRef<R::Resource>) {
         if self.store.get(key).is_some() {
-            self.objects.lose_child(key);
+            self.objects.record_lost_child(key);
         }
     }
 
@@ -149,65 +149,67 @@ impl<R: Reconciler> Reconciliations<R> {
 
     /// Whether this controller, now or in an earlier version, set the finalizer.
     pub fn is_own_finalizer(&self, name: &str) -> bool {
-        R::FINALIZER == Some(name) || name == self.derived
+        R::FINALIZER == Some(name) || name == self.derived_finalizer
     }
 
     async fn attempt(
         &self,
         key: &ObjectRef<R::Resource>,
         mut object: Arc<R::Resource>,
-    ) -> Result<Done> {
-        match step(&*object, R::FINALIZER, &self.derived) {
+    ) -> Result<Outcome> {
+        match next_step(&*object, R::FINALIZER, &self.derived_finalizer) {
             Step::Reconcile(finalizers) => {
                 if let Some(finalizers) = finalizers {
                     match self.write_finalizers(key, &object, finalizers).await? {
-                        Written::Now(written) => object = written,
-                        Written::Outdated => return Ok(Done::Outdated),
-                        Written::Gone => return Ok(Done::Gone),
+                        WriteOutcome::Written(written) => object = written,
+                        WriteOutcome::Outdated => return Ok(Outcome::Outdated),
+                        WriteOutcome::Gone => return Ok(Outcome::Gone),
                     }
                 }
                 let cx = self.context(key, &object);
                 let done = self.reconciler.reconcile(object.clone(), &cx).await;
-                self.note_writes(key, &cx);
-                if cx.found_gone() {
-                    self.objects.found_gone(key, object);
-                    return Ok(Done::Gone);
+                self.record_writes(key, &cx);
+                if cx.is_gone() {
+                    self.objects.record_gone(key, object);
+                    return Ok(Outcome::Gone);
                 }
                 match done {
-                    Ok(action) if cx.found_outdated() && action == Action::await_change() => {
-                        Ok(Done::Reconciled(Action::requeue(AFTER_CONFLICT)))
+                    Ok(action) if cx.is_outdated() && action == Action::await_change() => {
+                        Ok(Outcome::Reconciled(Action::requeue(CONFLICT_RETRY_DELAY)))
                     }
-                    done => done.map(Done::Reconciled),
+                    done => done.map(Outcome::Reconciled),
                 }
             }
             Step::Cleanup(finalizers) => {
                 let cx = self.context(key, &object);
                 let done = self.reconciler.cleanup(object.clone(), &cx).await;
-                object = self.note_writes(key, &cx).unwrap_or(object);
+                object = self.record_writes(key, &cx).unwrap_or(object);
                 done?;
-                self.let_go(key, &object, finalizers).await
+                self.remove_finalizers(key, &object, finalizers).await
             }
-            Step::LetGo(Some(finalizers)) => {
-                let done = self.let_go(key, &object, finalizers).await?;
+            Step::RemoveFinalizers(Some(finalizers)) => {
+                let done = self.remove_finalizers(key, &object, finalizers).await?;
                 Ok(match done {
-                    Done::Reconciled(_) => Done::Gone,
+                    Outcome::Reconciled(_) => Outcome::Gone,
                     done => done,
                 })
             }
-            Step::LetGo(None) => Ok(Done::Gone),
+            Step::RemoveFinalizers(None) => Ok(Outcome::Gone),
         }
     }
 
-    async fn let_go(
+    async fn remove_finalizers(
         &self,
         key: &ObjectRef<R::Resource>,
         object: &Arc<R::Resource>,
         finalizers: Vec<String>,
-    ) -> Result<Done> {
+    ) -> Result<Outcome> {
         Ok(
             match self.write_finalizers(key, object, finalizers).await? {
-                Written::Outdated => Done::Outdated,
-                Written::Now(_) | Written::Gone => Done::Reconciled(Action::await_change()),
+                WriteOutcome::Outdated => Outcome::Outdated,
+                WriteOutcome::Written(_) | WriteOutcome::Gone => {
+                    Outcome::Reconciled(Action::await_change())
+                }
             },
         )
     }
@@ -218,28 +220,33 @@ impl<R: Reconciler> Reconciliations<R> {
         key: &ObjectRef<R::Resource>,
         object: &Arc<R::Resource>,
         finalizers: Vec<String>,
-    ) -> Result<Written<R::Resource>> {
+    ) -> Result<WriteOutcome<R::Resource>> {
         let version = object.resource_version();
         let patch = json!({ "metadata": { "resourceVersion": version, "finalizers": finalizers } });
         let parameters = PatchParams {
-            field_manager: Some(self.controlling.operator.clone()),
+            field_manager: Some(self.controller_context.operator.clone()),
             ..PatchParams::default()
         };
         let request = requests::<R::Resource>(object.namespace().as_deref())
             .patch(&object.name_any(), &parameters, &Patch::Merge(&patch))
             .map_err(kube::Error::BuildRequest)?;
-        match self.controlling.client.request::<Value>(request).await {
+        match self
+            .controller_context
+            .client
+            .request::<Value>(request)
+            .await
+        {
             Ok(mut written) => {
                 forget_managers(&mut written);
                 let written = read(&written).map_err(|error| error.into_inner())?;
                 let written: Arc<R::Resource> = Arc::from(written);
-                self.objects.wrote(key, written.clone());
-                Ok(Written::Now(written))
+                self.objects.record_write(key, written.clone());
+                Ok(WriteOutcome::Written(written))
             }
-            Err(kube::Error::Api(refused)) if refused.code == 409 => Ok(Written::Outdated),
+            Err(kube::Error::Api(refused)) if refused.code == 409 => Ok(WriteOutcome::Outdated),
             Err(error) if is_gone(&error) => {
-                self.objects.found_gone(key, object.clone());
-                Ok(Written::Gone)
+                self.objects.record_gone(key, object.clone());
+                Ok(WriteOutcome::Gone)
             }
             Err(error) => Err(error.into()),
         }
@@ -247,22 +254,26 @@ impl<R: Reconciler> Reconciliations<R> {
 
     fn context(&self, key: &ObjectRef<R::Resource>, object: &R::Resource) -> Context {
         let lost_child = self.objects.take_lost_child(key);
-        Context::new(self.controlling.clone(), object, lost_child)
+        Context::new(self.controller_context.clone(), object, lost_child)
     }
 
     /// Keeps the object as the reconciler's status write left it, until the cache has it.
-    fn note_writes(&self, key: &ObjectRef<R::Resource>, cx: &Context) -> Option<Arc<R::Resource>> {
+    fn record_writes(
+        &self,
+        key: &ObjectRef<R::Resource>,
+        cx: &Context,
+    ) -> Option<Arc<R::Resource>> {
         if cx.has_lost_child() {
-            self.lose_child(key);
+            self.record_lost_child(key);
         }
         let written = cx.written().take()?;
         let written = Arc::from(read(&written).ok()?);
-        self.objects.wrote(key, Arc::clone(&written));
+        self.objects.record_write(key, Arc::clone(&written));
         Some(written)
     }
 
     /// Reports a failure, and says when to try again.
-    async fn failed(
+    async fn handle_failure(
         &self,
         key: &ObjectRef<R::Resource>,
         object: &R::Resource,
@@ -282,7 +293,7 @@ impl<R: Reconciler> Reconciliations<R> {
             .wait(key, delay.map(|delay| Instant::now() + delay));
         if let Some(reason) = error.reason(failures).filter(|_| self.reports_errors) {
             let (regarding, note) = (object.object_ref(&()), error.to_string());
-            self.controlling
+            self.controller_context
                 .limited_event(&regarding, EventType::Warning, reason, note)
                 .await;
         }
@@ -291,7 +302,7 @@ impl<R: Reconciler> Reconciliations<R> {
 }
 
 /// How a reconciliation ended that did not fail.
-enum Done {
+enum Outcome {
     Reconciled(Action),
     /// Its object is deleted, or being deleted and not ours to clean up: the reconciler was not called, or for nothing.
     Gone,
@@ -299,7 +310,7 @@ enum Done {
     Outdated,
 }
 
-impl Done {
+impl Outcome {
     /// The metrics' label.
     fn label(&self) -> &'static str {
         match self {
@@ -310,8 +321,8 @@ impl Done {
 }
 
 /// What became of a write.
-enum Written<K> {
-    Now(Arc<K>),
+enum WriteOutcome<K> {
+    Written(Arc<K>),
     /// The object has changed since we read it; its newer version is on the way.
     Outdated,
     Gone,

@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn a_body_has_what_the_manager_applied_and_a_foreign_object_has_none() {
+    fn a_body_keeps_the_managers_own_fields_and_foreign_objects_have_no_body() {
         let object = |controller: bool, owner: &str| {
             let body = json!({
                 "spec": { "early": true },
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deeply_nested_object_fails_no_list() {
+    fn a_deeply_nested_object_does_not_fail_its_list() {
         let deep = format!("{}{}", "[".repeat(500), "]".repeat(500));
         let list = format!(
             r#"[{{ "metadata": {{ "name": "deep", "managedFields": {deep} }}, "spec": {deep} }}, {{ "metadata": {{ "name": "a" }} }}]"#

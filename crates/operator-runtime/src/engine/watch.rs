@@ -21,7 +21,7 @@ use tokio::time::Instant;
 use tracing::{debug, warn};
 
 use crate::{
-    context::{Controlling, place},
+    context::{ControllerContext, display_key},
     engine::{
         cache::{Cache, Change},
         decode::{Decoded, Undecodable},
@@ -235,18 +235,18 @@ async fn report<R: Reconciler>(
     key: &ObjectRef<R::Resource>,
     object: Box<Undecodable>,
 ) {
-    let Controlling { kind, .. } = &*shared.controlling;
+    let ControllerContext { kind, .. } = &*shared.controller_context;
     let Undecodable {
         metadata,
         path,
         error,
     } = &*object;
-    let name = place(key);
+    let name = display_key(key);
     warn!(%kind, object = name, path, "cannot be decoded: {error}");
     let regarding = Decoded::<R::Resource>::Bad(object.clone()).object_ref(&());
     let note = format!("{path}: {error}");
     shared
-        .controlling
+        .controller_context
         .event(&regarding, EventType::Warning, "Undecodable", note)
         .await;
 
@@ -270,7 +270,7 @@ async fn report<R: Reconciler>(
         );
         warn!(%kind, object = name, "{note}");
         shared
-            .controlling
+            .controller_context
             .event(&regarding, EventType::Warning, "CleanupBlocked", note)
             .await;
     }
@@ -285,13 +285,13 @@ pub(crate) fn children<R: Reconciler>(
 ) -> impl Stream<Item = ObjectRef<R::Resource>> + Send {
     let cache = shared.store.clone();
     let events = events.inspect(move |event| {
-        let children = &shared.controlling.owns[index].children;
-        children.take(namespace.as_deref(), event);
+        let children = &shared.controller_context.owns[index].children;
+        children.handle(namespace.as_deref(), event);
         match event {
-            Event::InitDone => shared.controlling.begin_when_listed(),
+            Event::InitDone => shared.controller_context.begin_when_listed(),
             Event::Delete(child) => {
                 if let Some(owner) = controller_of(&child.metadata) {
-                    shared.lose_child(&owner);
+                    shared.record_lost_child(&owner);
                 }
             }
             _ => {}
@@ -358,7 +358,7 @@ mod tests {
     use kube::{core::ObjectMeta, runtime::reflector::store};
 
     #[test]
-    fn a_watch_that_expires_again_and_again_is_no_ordinary_one() {
+    fn a_watch_that_expires_repeatedly_is_reported() {
         let (mut expiries, start) = (Expiries::default(), Instant::now());
         let at = [0, 10, 20, 30, 59, 60, 70, 200, 201];
         let frequent = at.map(|at| expiries.is_frequent(start + Duration::from_secs(at)));
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn every_list_triggers_all_since_it_does_not_show_what_was_deleted_before() {
+    async fn every_list_triggers_all_owners_because_it_does_not_show_deletions() {
         let (cache, mut writer) = store::<ConfigMap>();
         let mut parent = ConfigMap::default();
         parent.metadata.name = Some("parent".into());

@@ -44,30 +44,30 @@ fn cached(children: &Children, name: &str) -> Result<Option<u64>, Cached> {
 }
 
 fn list(children: &Children, objects: &[Value]) {
-    children.take(None, &Event::Init);
+    children.handle(None, &Event::Init);
     for object in objects {
-        children.take(None, &Event::InitApply(related(object)));
+        children.handle(None, &Event::InitApply(related(object)));
     }
-    children.take(None, &Event::InitDone);
+    children.handle(None, &Event::InitDone);
 }
 
 #[test]
-fn nothing_is_known_before_the_first_list_or_outside_of_the_watches() {
+fn objects_are_unknown_before_the_first_list_and_outside_the_watched_namespaces() {
     let before = children(true);
     assert_eq!(cached(&before, "a"), Err(Cached::Unknown));
-    let sent = before.reading(Some("ns"));
-    before.learn(sent, &object("a", 1, 5, "Parent"));
+    let sent = before.before_read(Some("ns"));
+    before.record(sent, &object("a", 1, 5, "Parent"));
     assert_eq!(cached(&before, "a"), Err(Cached::Unknown));
 
     let one_namespace = Children::new(&[Some("other".into())], "us", true, |_| true);
-    one_namespace.take(Some("other"), &Event::Init);
-    one_namespace.take(Some("other"), &Event::InitDone);
+    one_namespace.handle(Some("other"), &Event::Init);
+    one_namespace.handle(Some("other"), &Event::InitDone);
     assert_eq!(cached(&one_namespace, "a"), Err(Cached::Unknown));
     assert_eq!(one_namespace.get(Some("other"), "a"), Cached::Absent);
 }
 
 #[test]
-fn what_others_control_is_read_before_it_is_refused() {
+fn an_object_that_another_controls_is_read_before_it_is_refused() {
     let children = children(true);
     list(
         &children,
@@ -78,7 +78,7 @@ fn what_others_control_is_read_before_it_is_refused() {
 }
 
 #[test]
-fn without_bodies_a_child_is_asked_for_and_an_absent_one_is_not() {
+fn without_cached_bodies_an_existing_child_is_read_and_an_absent_one_is_not() {
     let children = children(false);
     list(&children, &[object("a", 1, 5, "Parent")]);
     assert_eq!(cached(&children, "a"), Err(Cached::Unknown));
@@ -86,31 +86,31 @@ fn without_bodies_a_child_is_asked_for_and_an_absent_one_is_not() {
 }
 
 #[test]
-fn what_is_remembered_of_an_object_is_forgotten_with_it_and_at_the_next_write() {
+fn remembered_hashes_are_dropped_with_the_object_and_at_the_next_write() {
     let children = children(true);
     let remembered = |uid| children.applied(Some("ns"), "a", uid);
     list(&children, &[object("a", 1, 5, "Parent")]);
     children.remember(Some("ns"), "a", "1", (1, 2));
-    children.take(None, &Event::Apply(related(&object("a", 1, 6, "Parent"))));
+    children.handle(None, &Event::Apply(related(&object("a", 1, 6, "Parent"))));
     assert_eq!(remembered("1"), Some((1, 2)));
     // the answer to this write is lost
-    children.writing(Some("ns"), "a");
-    children.take(None, &Event::Apply(related(&object("a", 1, 7, "Parent"))));
+    children.before_write(Some("ns"), "a");
+    children.handle(None, &Event::Apply(related(&object("a", 1, 7, "Parent"))));
     assert_eq!(remembered("1"), None);
 
     children.remember(Some("ns"), "a", "1", (1, 2));
-    children.take(None, &Event::Apply(related(&object("a", 2, 9, "Parent"))));
+    children.handle(None, &Event::Apply(related(&object("a", 2, 9, "Parent"))));
     assert_eq!(remembered("2"), None);
     children.remember(Some("ns"), "a", "1", (1, 2));
     assert_eq!(remembered("1"), None, "the object of this uid was deleted");
 }
 
 #[test]
-fn a_create_whose_answer_was_lost_makes_its_name_unknown() {
+fn a_create_without_a_response_makes_the_name_unknown() {
     let children = children(true);
     list(&children, &[]);
     assert_eq!(cached(&children, "a"), Ok(None));
-    let sent = children.writing(Some("ns"), "a");
+    let sent = children.before_write(Some("ns"), "a");
     assert_eq!(cached(&children, "a"), Err(Cached::Unknown));
     list(&children, &[]);
     assert_eq!(
@@ -118,18 +118,18 @@ fn a_create_whose_answer_was_lost_makes_its_name_unknown() {
         Err(Cached::Unknown),
         "the list may be older"
     );
-    children.learn_absent(sent, Some("ns"), "a");
+    children.record_absent(sent, Some("ns"), "a");
     assert_eq!(
         cached(&children, "a"),
         Err(Cached::Unknown),
         "and so may this answer"
     );
-    children.take(None, &Event::Apply(related(&object("a", 1, 5, "Parent"))));
+    children.handle(None, &Event::Apply(related(&object("a", 1, 5, "Parent"))));
     assert_eq!(cached(&children, "a"), Ok(Some(5)));
 }
 
 #[test]
-fn a_list_of_one_namespace_says_nothing_of_another() {
+fn a_list_of_one_namespace_does_not_affect_another() {
     let namespaces = ["ns", "other"].map(|namespace| Some(namespace.to_owned()));
     let children = Children::new(&namespaces, "us", true, |_| true);
     for namespace in ["ns", "other"] {
@@ -137,32 +137,32 @@ fn a_list_of_one_namespace_says_nothing_of_another() {
         child["metadata"]["namespace"] = namespace.into();
         let child = Event::InitApply(related(&child));
         for event in [Event::Init, child, Event::InitDone] {
-            children.take(Some(namespace), &event);
+            children.handle(Some(namespace), &event);
         }
     }
     for event in [Event::Init, Event::InitDone] {
-        children.take(Some("other"), &event);
+        children.handle(Some("other"), &event);
     }
     assert_eq!(cached(&children, "a"), Ok(Some(5)));
     assert_eq!(children.get(Some("other"), "a"), Cached::Absent);
 }
 
 #[test]
-fn a_failed_write_makes_its_object_unknown_until_it_was_read() {
+fn a_failed_write_makes_the_object_unknown_until_it_is_read() {
     let children = children(true);
     list(
         &children,
         &[object("a", 1, 5, "Parent"), object("b", 2, 6, "Parent")],
     );
-    let before = children.reading(Some("ns"));
+    let before = children.before_read(Some("ns"));
     for name in NAMES {
-        children.doubt(Some("ns"), name);
-        children.learn(before, &object(name, 1, 5, "Parent"));
+        children.invalidate(Some("ns"), name);
+        children.record(before, &object(name, 1, 5, "Parent"));
         assert_eq!(cached(&children, name), Err(Cached::Unknown));
     }
-    let sent = children.reading(Some("ns"));
-    children.learn(sent, &object("a", 1, 5, "Parent"));
-    children.learn_absent(sent, Some("ns"), "b");
+    let sent = children.before_read(Some("ns"));
+    children.record(sent, &object("a", 1, 5, "Parent"));
+    children.record_absent(sent, Some("ns"), "b");
     assert_eq!(cached(&children, "a"), Ok(Some(5)));
     assert_eq!(cached(&children, "b"), Ok(None));
 }
@@ -209,7 +209,7 @@ type Objects = BTreeMap<usize, Value>;
 
 /// The answer to one of our requests.
 struct Answer {
-    sent: Sent,
+    sent: SentAt,
     name: usize,
     is_of_write: bool,
     /// The object, if there is one.
@@ -264,9 +264,9 @@ impl World {
     fn report(&mut self, children: &Children) -> bool {
         if let Some(listing) = &mut self.listing {
             match listing.pop_front() {
-                Some(object) => children.take(None, &Event::InitApply(related(&object))),
+                Some(object) => children.handle(None, &Event::InitApply(related(&object))),
                 None => {
-                    children.take(None, &Event::InitDone);
+                    children.handle(None, &Event::InitDone);
                     self.listing = None;
                 }
             }
@@ -275,7 +275,7 @@ impl World {
         let Some((_, event)) = self.history.get(self.next) else {
             return false;
         };
-        children.take(None, event);
+        children.handle(None, event);
         self.next += 1;
         true
     }
@@ -288,10 +288,10 @@ impl World {
             object,
         } = self.answers.remove(index);
         let Some(object) = object else {
-            children.learn_absent(sent, Some("ns"), NAMES[name]);
+            children.record_absent(sent, Some("ns"), NAMES[name]);
             return;
         };
-        children.learn(sent, &object);
+        children.record(sent, &object);
         if !is_of_write {
             return;
         }
@@ -305,7 +305,7 @@ impl World {
     fn step(&mut self, children: &Children, step: &Step, oldest: usize) {
         match *step {
             Step::Write(name) => {
-                let sent = children.writing(Some("ns"), NAMES[name]);
+                let sent = children.before_write(Some("ns"), NAMES[name]);
                 let object = Some(self.write(name));
                 let is_of_write = true;
                 self.answers.push(Answer {
@@ -316,11 +316,11 @@ impl World {
                 });
             }
             Step::DeleteOwn(name) => {
-                children.writing(Some("ns"), NAMES[name]);
+                children.before_write(Some("ns"), NAMES[name]);
                 self.delete(name);
             }
             Step::Read(name) => {
-                let sent = children.reading(Some("ns"));
+                let sent = children.before_read(Some("ns"));
                 let object = self.state().remove(&name);
                 let is_of_write = false;
                 self.answers.push(Answer {
@@ -336,7 +336,7 @@ impl World {
                     name, is_of_write, ..
                 } = self.answers.remove(index);
                 if is_of_write {
-                    children.doubt(Some("ns"), NAMES[name]);
+                    children.invalidate(Some("ns"), NAMES[name]);
                 }
             }
             Step::OtherWrites(name) => {
@@ -351,7 +351,7 @@ impl World {
                 let state = of.checked_sub(1).map(|last| self.history[last].0.clone());
                 self.listing = Some(state.unwrap_or_default().into_values().collect());
                 self.next = of;
-                children.take(None, &Event::Init);
+                children.handle(None, &Event::Init);
             }
             _ => {}
         }
@@ -372,7 +372,7 @@ impl World {
     }
 
     /// All is reported and answered: the cache has what the server has, if it must be after one read of each name.
-    fn settle(&mut self, children: &Children) {
+    fn finish(&mut self, children: &Children) {
         while !self.answers.is_empty() {
             self.answer(children, 0);
         }
@@ -380,10 +380,10 @@ impl World {
         let state = self.state();
         for (index, name) in NAMES.into_iter().enumerate() {
             if cached(children, name).is_err() {
-                let sent = children.reading(Some("ns"));
+                let sent = children.before_read(Some("ns"));
                 match state.get(&index) {
-                    Some(object) => children.learn(sent, object),
-                    None => children.learn_absent(sent, Some("ns"), name),
+                    Some(object) => children.record(sent, object),
+                    None => children.record_absent(sent, Some("ns"), name),
                 }
             }
             let expected = state.get(&index).map(|object| {
@@ -397,7 +397,7 @@ impl World {
 
 proptest! {
     #[test]
-    fn own_writes_are_read_and_the_cache_ends_as_the_server(steps in steps()) {
+    fn own_writes_are_visible_and_the_cache_converges_to_the_server(steps in steps()) {
         let (children, mut world) = (children(true), World::default());
         list(&children, &[]);
         for step in &steps {
@@ -406,38 +406,38 @@ proptest! {
             world.step(&children, step, oldest);
             world.check_own_writes(&children);
         }
-        world.settle(&children);
+        world.finish(&children);
     }
 
     #[test]
-    fn the_cache_ends_as_the_server_after_lists_of_an_older_state(steps in steps()) {
+    fn the_cache_converges_to_the_server_after_stale_lists(steps in steps()) {
         let (children, mut world) = (children(true), World::default());
         list(&children, &[]);
         for step in &steps {
             world.step(&children, step, 0);
         }
-        world.settle(&children);
+        world.finish(&children);
     }
 }
 
 #[test]
-fn a_late_event_of_a_version_before_a_write_does_not_clear_the_doubt() {
+fn a_late_event_of_an_older_version_does_not_revalidate_the_object() {
     let children = children(true);
     list(&children, &[object("a", 1, 5, "Parent")]);
-    children.writing(Some("ns"), "a");
-    children.take(None, &Event::Apply(related(&object("a", 1, 5, "Parent"))));
+    children.before_write(Some("ns"), "a");
+    children.handle(None, &Event::Apply(related(&object("a", 1, 5, "Parent"))));
     assert_eq!(cached(&children, "a"), Err(Cached::Unknown));
-    children.take(None, &Event::Apply(related(&object("a", 1, 6, "Parent"))));
+    children.handle(None, &Event::Apply(related(&object("a", 1, 6, "Parent"))));
     assert_eq!(cached(&children, "a"), Ok(Some(6)));
 }
 
 #[test]
-fn a_list_that_never_succeeds_lets_nothing_grow() {
+fn lists_that_never_complete_do_not_grow_the_cache() {
     let children = children(true);
     for name in 0..10 {
-        children.take(None, &Event::Init);
-        let sent = children.reading(Some("ns"));
-        children.learn(sent, &object(&name.to_string(), name, name, "Parent"));
+        children.handle(None, &Event::Init);
+        let sent = children.before_read(Some("ns"));
+        children.record(sent, &object(&name.to_string(), name, name, "Parent"));
     }
     assert_eq!(children.lock().objects.len(), 1);
 }

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 /// Delays that double with each failure in a row, up to a bound.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Growth {
+pub(crate) struct Backoff {
     pub first: Duration,
     pub last: Duration,
 }
 
-impl Growth {
+impl Backoff {
     /// The delay after `failures` earlier ones; `jitter` in 0..1 takes up to a fifth off, so that
     /// objects which failed together do not come back together.
     pub fn delay(self, failures: u32, jitter: f64) -> Duration {
@@ -25,14 +25,14 @@ impl Growth {
 mod tests {
     use super::*;
 
-    const GROWTH: Growth = Growth {
+    const BACKOFF: Backoff = Backoff {
         first: Duration::from_secs(1),
         last: Duration::from_secs(300),
     };
 
     #[test]
-    fn the_delay_doubles_up_to_its_bound() {
-        let seconds = |failures| GROWTH.delay(failures, 0.0).as_secs();
+    fn the_delay_doubles_up_to_its_maximum() {
+        let seconds = |failures| BACKOFF.delay(failures, 0.0).as_secs();
         assert_eq!(
             [seconds(0), seconds(1), seconds(2), seconds(8)],
             [1, 2, 4, 256]
@@ -41,7 +41,7 @@ mod tests {
     }
 
     #[test]
-    fn jitter_takes_up_to_a_fifth() {
-        assert_eq!(GROWTH.delay(9, 1.0), Duration::from_secs(240));
+    fn jitter_shortens_the_delay_by_up_to_a_fifth() {
+        assert_eq!(BACKOFF.delay(9, 1.0), Duration::from_secs(240));
     }
 }

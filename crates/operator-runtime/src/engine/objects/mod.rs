@@ -18,13 +18,13 @@ use kube::{
 };
 use tokio::{sync::Notify, time::Instant};
 
-pub(crate) use self::backoff::Growth;
+pub(crate) use self::backoff::Backoff;
 use self::state::ObjectState;
 use crate::engine::decode::Undecodable;
 
 /// The objects of a controller that are not idle.
 pub(crate) struct Objects<K: Resource<DynamicType = ()> + 'static> {
-    growth: Growth,
+    backoff: Backoff,
     random: RandomState,
     states: Mutex<States<K>>,
     has_reports: Notify,
@@ -38,9 +38,9 @@ struct States<K: Resource<DynamicType = ()> + 'static> {
 }
 
 impl<K: Resource<DynamicType = ()> + 'static> Objects<K> {
-    pub fn new(growth: Growth) -> Self {
+    pub fn new(backoff: Backoff) -> Self {
         Self {
-            growth,
+            backoff,
             random: RandomState::new(),
             states: Mutex::new(States {
                 by_object: HashMap::new(),
@@ -54,7 +54,7 @@ impl<K: Resource<DynamicType = ()> + 'static> Objects<K> {
     /// Counts a failure of the object. Returns how many there are in a row, and the delay before the next attempt.
     pub fn fail(&self, key: &ObjectRef<K>) -> (u32, Duration) {
         let jitter = |failures| self.random.hash_one((key, failures)) as f64 / u64::MAX as f64;
-        self.change(key, |state| state.fail(self.growth, jitter))
+        self.change(key, |state| state.fail(self.backoff, jitter))
     }
 
     pub fn succeed(&self, key: &ObjectRef<K>) {
@@ -67,13 +67,13 @@ impl<K: Resource<DynamicType = ()> + 'static> Objects<K> {
     }
 
     /// The object was written, and the API server answered this.
-    pub fn wrote(&self, key: &ObjectRef<K>, object: Arc<K>) {
-        self.change(key, |state| state.wrote(object));
+    pub fn record_write(&self, key: &ObjectRef<K>, object: Arc<K>) {
+        self.change(key, |state| state.record_write(object));
     }
 
     /// A write found no such object any more.
-    pub fn found_gone(&self, key: &ObjectRef<K>, object: Arc<K>) {
-        self.change(key, |state| state.found_gone(object));
+    pub fn record_gone(&self, key: &ObjectRef<K>, object: Arc<K>) {
+        self.change(key, |state| state.record_gone(object));
     }
 
     /// The cached object, or what we wrote if the cache is older; none if it is known to be deleted.
@@ -101,8 +101,8 @@ impl<K: Resource<DynamicType = ()> + 'static> Objects<K> {
     }
 
     /// A child of the object was deleted.
-    pub fn lose_child(&self, key: &ObjectRef<K>) {
-        self.change(key, ObjectState::lose_child);
+    pub fn record_lost_child(&self, key: &ObjectRef<K>) {
+        self.change(key, ObjectState::record_lost_child);
     }
 
     /// Whether a child of the object was deleted; asked once.
@@ -170,7 +170,7 @@ mod tests {
     use futures::FutureExt;
     use k8s_openapi::api::core::v1::ConfigMap;
 
-    const GROWTH: Growth = Growth {
+    const BACKOFF: Backoff = Backoff {
         first: Duration::from_secs(1),
         last: Duration::from_secs(300),
     };
@@ -181,11 +181,11 @@ mod tests {
 
     #[test]
     fn each_object_has_its_own_delay_and_success_resets_it() {
-        let objects = Objects::new(GROWTH);
+        let objects = Objects::new(BACKOFF);
         let (count, first) = objects.fail(&key("a"));
         let (next, second) = objects.fail(&key("a"));
         assert!((count, next) == (1, 2) && second > first);
-        assert!(objects.fail(&key("b")).1 <= GROWTH.first);
+        assert!(objects.fail(&key("b")).1 <= BACKOFF.first);
         assert_eq!(objects.failing(), 2);
         objects.succeed(&key("a"));
         assert_eq!(objects.failing(), 1);
@@ -202,7 +202,7 @@ mod tests {
 
     #[test]
     fn delays_of_objects_that_fail_together_differ() {
-        let objects = Objects::new(GROWTH);
+        let objects = Objects::new(BACKOFF);
         let delays: Vec<_> = (0..50)
             .map(|name| objects.fail(&key(&name.to_string())).1)
             .collect();
@@ -218,8 +218,8 @@ mod tests {
     }
 
     #[test]
-    fn of_several_reports_of_an_object_only_the_newest_is_made() {
-        let objects = Objects::new(GROWTH);
+    fn only_the_newest_report_of_an_object_is_delivered() {
+        let objects = Objects::new(BACKOFF);
         let report = |error: &str| {
             Box::new(Undecodable {
                 metadata: Default::default(),

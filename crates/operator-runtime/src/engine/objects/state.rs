@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use kube::{Resource, ResourceExt, runtime::controller::Action};
 use tokio::time::Instant;
 
-use super::Growth;
+use super::Backoff;
 use crate::engine::decode::Undecodable;
 
 /// An object that is idle, as most are, needs none of it.
@@ -13,7 +13,7 @@ pub(super) struct ObjectState<K> {
     /// How many reconciliations have failed in a row.
     failures: u32,
     /// The answer to our last write, until the cache has caught up with it.
-    answer: Option<Answer<K>>,
+    answer: Option<WriteAnswer<K>>,
     /// What has triggered the next reconciliation.
     triggers: Triggers,
     waiting: Option<Waiting>,
@@ -24,7 +24,7 @@ pub(super) struct ObjectState<K> {
 }
 
 /// What the API server answered a write.
-enum Answer<K> {
+enum WriteAnswer<K> {
     Written(Arc<K>),
     /// There was no such object any more.
     Gone(Arc<K>),
@@ -83,8 +83,8 @@ impl<K> ObjectState<K> {
     }
 
     /// Counts a failure. Returns how many there are in a row, and the delay before the next attempt.
-    pub fn fail(&mut self, growth: Growth, jitter: impl Fn(u32) -> f64) -> (u32, Duration) {
-        let delay = growth.delay(self.failures, jitter(self.failures));
+    pub fn fail(&mut self, backoff: Backoff, jitter: impl Fn(u32) -> f64) -> (u32, Duration) {
+        let delay = backoff.delay(self.failures, jitter(self.failures));
         self.failures = self.failures.saturating_add(1);
         (self.failures, delay)
     }
@@ -122,7 +122,7 @@ impl<K> ObjectState<K> {
         None
     }
 
-    pub fn lose_child(&mut self) {
+    pub fn record_lost_child(&mut self) {
         self.lost_child = true;
     }
 
@@ -150,22 +150,22 @@ impl<K> ObjectState<K> {
 }
 
 impl<K: Resource<DynamicType = ()>> ObjectState<K> {
-    pub fn wrote(&mut self, object: Arc<K>) {
-        self.answer = Some(Answer::Written(object));
+    pub fn record_write(&mut self, object: Arc<K>) {
+        self.answer = Some(WriteAnswer::Written(object));
     }
 
     /// A write found no object. If the watch is silent, it may report that much later, and until then each change of a child would recreate
     /// the children.
-    pub fn found_gone(&mut self, object: Arc<K>) {
-        self.answer = Some(Answer::Gone(object));
+    pub fn record_gone(&mut self, object: Arc<K>) {
+        self.answer = Some(WriteAnswer::Gone(object));
     }
 
     /// The cached object, or what we wrote if the cache is older; none if it is known to be deleted.
     pub fn newest(&mut self, cached: Arc<K>) -> Option<Arc<K>> {
         match &self.answer {
-            Some(Answer::Written(own)) if is_older(&*cached, &**own) => Some(own.clone()),
+            Some(WriteAnswer::Written(own)) if is_older(&*cached, &**own) => Some(own.clone()),
             // One that changes exists, as after a restore of the cluster's state.
-            Some(Answer::Gone(gone))
+            Some(WriteAnswer::Gone(gone))
                 if gone.uid() == cached.uid() && !is_older(&**gone, &*cached) =>
             {
                 None
@@ -180,8 +180,8 @@ impl<K: Resource<DynamicType = ()>> ObjectState<K> {
     /// The version that we wrote last, unless the cache is known to have it.
     pub fn written_version(&self) -> Option<String> {
         match self.answer.as_ref()? {
-            Answer::Written(own) => own.resource_version(),
-            Answer::Gone(_) => None,
+            WriteAnswer::Written(own) => own.resource_version(),
+            WriteAnswer::Gone(_) => None,
         }
     }
 }
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn its_own_write_does_not_cut_the_wait_of_a_failing_object_short() {
+    fn the_event_of_an_own_write_does_not_end_the_backoff() {
         let (mut state, now) = (state(), Instant::now());
         // Its event may come before the reconciliation has ended.
         state.trigger(version("10"));
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn any_other_trigger_begins_a_reconciliation_at_once() {
+    fn any_other_trigger_ends_the_backoff() {
         let (mut state, now) = (state(), Instant::now());
         for triggers in [
             &[version("9"), version("10")][..],
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn the_cache_is_used_once_it_has_caught_up_with_a_write() {
         let mut state = state();
-        state.wrote(object("1", "10"));
+        state.record_write(object("1", "10"));
         let mut version = |cached| state.newest(cached).unwrap().resource_version().unwrap();
         assert_eq!(
             version(object("1", "9")),
@@ -268,18 +268,18 @@ mod tests {
     }
 
     #[test]
-    fn a_new_object_of_the_name_is_not_mistaken_for_the_old_one() {
+    fn an_object_recreated_under_the_name_is_not_mistaken_for_the_old_one() {
         let mut state = state();
-        state.wrote(object("1", "10"));
+        state.record_write(object("1", "10"));
         let newest = state.newest(object("2", "5")).unwrap();
         assert_eq!(newest.uid().as_deref(), Some("2"));
     }
 
     #[test]
-    fn an_object_that_a_write_did_not_find_is_not_taken_from_the_cache() {
+    fn an_object_deleted_according_to_a_write_is_not_read_from_the_cache() {
         let mut state = state();
         for there in [object("1", "11"), object("2", "9")] {
-            state.found_gone(object("1", "10"));
+            state.record_gone(object("1", "10"));
             assert!(state.newest(object("1", "9")).is_none());
             assert!(state.newest(object("1", "10")).is_none());
             assert!(state.newest(there.clone()).is_some());
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_that_is_forgotten_is_still_reported() {
+    fn a_forgotten_object_is_still_reported() {
         let (mut state, now) = (state(), Instant::now());
         let report = Undecodable {
             metadata: Default::default(),
@@ -297,8 +297,8 @@ mod tests {
         };
         state.trigger(None);
         state.wait(Some(now), "1".into());
-        state.wrote(object("1", "1"));
-        state.lose_child();
+        state.record_write(object("1", "1"));
+        state.record_lost_child();
         assert!(state.report(Box::new(report)));
         state.forget();
         assert_eq!(state.take_report().unwrap().error, "wrong");
