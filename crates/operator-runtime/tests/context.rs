@@ -99,7 +99,7 @@ impl Reconciler for Everything {
 }
 
 #[tokio::test]
-async fn the_context_applies_deletes_and_records_events() {
+async fn children_are_applied_adopted_and_deleted_and_ownership_is_enforced() {
     let server = server().await;
     let configs: Api<ConfigMap> = Api::default_namespaced(server.client());
     let metadata = ObjectMeta {
