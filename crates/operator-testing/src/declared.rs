@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde::Deserialize;
 
-use crate::rights::Right;
+use crate::permission::Permission;
 
 /// An entry of `owns`, `watches` or `reads`.
 #[derive(Clone, Debug, Deserialize)]
@@ -23,18 +23,18 @@ pub(crate) struct Declared {
 }
 
 /// The edits of `operator.toml` that take unneeded permissions away, each a line.
-pub(crate) fn edits(unseen: &BTreeSet<Right>, declared: &[Declared]) -> Vec<String> {
+pub(crate) fn edits(unused: &BTreeSet<Permission>, declared: &[Declared]) -> Vec<String> {
     let of_resource = |it: &&Declared| {
-        let unseen = unseen.iter();
-        unseen
+        let unused = unused.iter();
+        unused
             .clone()
             .any(|right| right.is_on(&it.group, &it.resource))
     };
     let mut edits = vec![];
     for entry in declared.iter().filter(of_resource) {
         let is_unseen = |verb: &str| {
-            let mut unseen = unseen.iter();
-            unseen.any(|right| right.is_on(&entry.group, &entry.resource) && right.verb() == verb)
+            let mut unused = unused.iter();
+            unused.any(|right| right.is_on(&entry.group, &entry.resource) && right.verb() == verb)
         };
         let (unneeded, needed): (Vec<&String>, Vec<&String>) =
             entry.verbs.iter().partition(|verb| is_unseen(verb));
@@ -62,9 +62,9 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::rights::Unseen;
+    use crate::permission::UnusedPermissions;
 
-    fn unseen(resource: &str, verbs: &[&str]) -> BTreeSet<Right> {
+    fn unused(resource: &str, verbs: &[&str]) -> BTreeSet<Permission> {
         let role = json!({
             "kind": "ClusterRole", "metadata": {"name": "a"},
             "rules": [{"apiGroups": [""], "resources": [resource], "verbs": verbs}],
@@ -73,7 +73,7 @@ mod tests {
             "roleRef": {"kind": "ClusterRole", "name": "a"}, "subjects": [{"kind": "User", "name": "a"}],
         });
         let manifests = [role, binding].map(|it| (PathBuf::from("role.yaml"), it));
-        Unseen::of(&manifests, "a").0
+        UnusedPermissions::of(&manifests, "a").0
     }
 
     fn declared(key: &str, verbs: &[&str]) -> [Declared; 1] {
@@ -87,21 +87,21 @@ mod tests {
     fn an_entry_that_is_not_needed_is_removed_and_one_that_gives_too_much_gives_less() {
         let reads = declared("reads", &["get", "list"]);
         assert_eq!(
-            edits(&unseen("secrets", &["list"]), &reads),
+            edits(&unused("secrets", &["list"]), &reads),
             [
                 "help: in operator.toml, under the kind Widget, write in `reads`, in place of \"v1/Secret\":\n{ kind = \"v1/Secret\", verbs = [\"get\"] }"
             ]
         );
         let remove = "help: in operator.toml, under the kind Widget, remove \"v1/Secret\" from";
         assert_eq!(
-            edits(&unseen("secrets", &["get", "list"]), &reads),
+            edits(&unused("secrets", &["get", "list"]), &reads),
             [format!("{remove} `reads`")]
         );
         let watches = declared("watches", &["list", "watch"]);
         assert_eq!(
-            edits(&unseen("secrets", &["list", "watch"]), &watches),
+            edits(&unused("secrets", &["list", "watch"]), &watches),
             [format!("{remove} `watches`")]
         );
-        assert!(edits(&unseen("pods", &["list"]), &reads).is_empty());
+        assert!(edits(&unused("pods", &["list"]), &reads).is_empty());
     }
 }

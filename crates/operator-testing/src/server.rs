@@ -224,7 +224,7 @@ impl Server {
     }
 
     /// A client of a user, with faults in its requests.
-    pub(crate) fn disturbed(&self, user: &str, faults: &Faults) -> Client {
+    pub(crate) fn faulty_client(&self, user: &str, faults: &Faults) -> Client {
         let namespace = self.namespace_of(user);
         match &self.inner.backend {
             Backend::Memory(server) => ClientBuilder::new(server.clone(), namespace)

@@ -20,12 +20,12 @@ pub(super) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 pub(super) type Answer = Response<UnsyncBoxBody<Bytes, BoxError>>;
 
 /// Lets the server end its answer, so that what it does is done.
-pub(super) async fn whole(answer: Answer) -> Result<(), BoxError> {
+pub(super) async fn drain(answer: Answer) -> Result<(), BoxError> {
     answer.into_body().collect().await.map(drop)
 }
 
 /// A refusal, and what the server says in it.
-pub(super) async fn told(answer: Answer) -> Result<(Answer, String), BoxError> {
+pub(super) async fn with_message(answer: Answer) -> Result<(Answer, String), BoxError> {
     let (parts, body) = answer.into_parts();
     let bytes = body.collect().await?.to_bytes();
     let status: serde_json::Value = serde_json::from_slice(&bytes).unwrap_or_default();
@@ -35,7 +35,9 @@ pub(super) async fn told(answer: Answer) -> Result<(Answer, String), BoxError> {
 }
 
 /// A request and its copy; its body is bytes, as all are that a client of kube sends with no stream.
-pub(super) fn twice(request: http::Request<Body>) -> (http::Request<Body>, http::Request<Body>) {
+pub(super) fn duplicate(
+    request: http::Request<Body>,
+) -> (http::Request<Body>, http::Request<Body>) {
     let (parts, body) = request.into_parts();
     let copy = body.try_clone().unwrap_or_else(Body::empty);
     (

@@ -1,4 +1,4 @@
-//! The layer in the client: it numbers the requests, and injects faults into those that are due.
+//! The layer in the client that numbers the requests and injects the faults of a schedule.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -18,34 +18,34 @@ use tokio::time::{Instant, sleep};
 use tower::{Layer, Service};
 
 use super::answer::{
-    Answer, BoxError, error, garbled, late, refusal, reset, status, told, twice, until_cut,
-    watched, whole,
+    Answer, BoxError, drain, duplicate, error, garbled, late, refusal, reset, status, until_cut,
+    watched, with_message,
 };
 use super::{Fault, Schedule};
 use crate::record::Request;
 use crate::server::Server;
 
-/// How long the server takes no connections.
-const AWAY: Duration = Duration::from_secs(3);
+/// How long the server refuses connections while it restarts.
+const RESTART_TIME: Duration = Duration::from_secs(3);
 
-/// How long a request is held back.
+/// How long a request is delayed.
 const DELAY: Duration = Duration::from_secs(5);
 
-/// How late what the server answers is; more than an operator waits for its first lists.
+/// How late a response arrives; longer than an operator waits for its first lists.
 const LATE: Duration = Duration::from_secs(30);
 
-/// How long requests of one kind fail.
+/// How long similar requests fail.
 const OUTAGE: Duration = Duration::from_secs(5);
 
-/// The faults of a client, and what it asked.
+/// The faults of a client, and the requests that it made.
 #[derive(Clone)]
 pub(crate) struct Faults(Arc<Shared>);
 
 struct Shared {
     state: Mutex<State>,
-    /// Rises when all connections end.
+    /// Incremented when all connections end.
     cut: watch::Sender<u32>,
-    usurped: Notify,
+    lease_taken: Notify,
     user: String,
     server: Server,
 }
@@ -53,25 +53,25 @@ struct Shared {
 #[derive(Default)]
 struct State {
     schedule: Schedule,
-    asked: Vec<Request>,
-    /// When something was last to be written, other than messages.
-    worked: Option<Instant>,
-    /// When the effect of the last fault ends or ended.
-    befell: Option<Instant>,
-    /// When the server is back.
-    away: Option<Instant>,
-    /// When the lease was lost.
-    lost: Option<Instant>,
-    /// What the server said when it first forbade something.
+    requests: Vec<Request>,
+    /// When the operator last tried to write something other than events and leases.
+    last_write: Option<Instant>,
+    /// When the effect of the last fault ends.
+    last_fault: Option<Instant>,
+    /// When the server has restarted.
+    restarting_until: Option<Instant>,
+    /// When another replica took the lease.
+    lease_lost: Option<Instant>,
+    /// The server's message for the first forbidden request.
     forbidden: Option<String>,
-    /// What fails, and until when.
+    /// The requests that fail, those like this one, and until when.
     outage: Option<(Request, Instant)>,
-    /// What somebody applies just before a request like this one, after so many others like it.
+    /// YAML to apply just before a request like this one, after so many others like it.
     edit: Option<(usize, Request, String)>,
 }
 
 impl Faults {
-    /// Of the requests of a user to a server.
+    /// The faults of the requests of a user to a server.
     pub fn new(schedule: Schedule, user: &str, server: &Server) -> Self {
         let state = State {
             schedule,
@@ -80,114 +80,114 @@ impl Faults {
         Self(Arc::new(Shared {
             state: Mutex::new(state),
             cut: watch::Sender::new(0),
-            usurped: Notify::new(),
+            lease_taken: Notify::new(),
             user: user.to_owned(),
             server: server.clone(),
         }))
     }
 
-    /// What was asked so far, whether it got to the server or not.
-    pub fn asked(&self) -> Vec<Request> {
-        self.lock().asked.clone()
+    /// The requests so far, whether they reached the server or not.
+    pub fn requests(&self) -> Vec<Request> {
+        self.lock().requests.clone()
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
         self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What has befallen no request yet.
-    pub fn left(&self) -> Schedule {
+    /// The faults that have not applied to a request yet.
+    pub fn remaining(&self) -> Schedule {
         self.lock().schedule.clone()
     }
 
-    /// Whether more was asked than any operator asks that does not turn in circles.
-    pub fn is_exhausted(&self) -> bool {
-        self.lock().asked.len() > MOST
+    /// Whether there were more requests than any operator makes without an endless loop.
+    pub fn exceeds_request_limit(&self) -> bool {
+        self.lock().requests.len() > MAX_REQUESTS
     }
 
-    /// When something was last written, other than messages.
-    pub fn worked(&self) -> Option<Instant> {
-        self.lock().worked
+    /// When the operator last tried to write something other than events and leases.
+    pub fn last_write(&self) -> Option<Instant> {
+        self.lock().last_write
     }
 
-    /// When the effect of the last fault on a request ends, which may be yet to come; what failed is tried again after that.
-    pub fn befell(&self) -> Option<Instant> {
-        self.lock().befell
+    /// When the effect of the last fault ends, which may be in the future; failed requests are retried after that.
+    pub fn last_fault(&self) -> Option<Instant> {
+        self.lock().last_fault
     }
 
-    /// How long it shows that another replica took the lease.
-    pub fn usurped_until(&self) -> Option<Instant> {
-        let lost = self.lock().lost;
-        lost.map(|lost| lost + 3 * LEASE)
+    /// Until when the loss of the lease can have an effect.
+    pub fn lease_loss_until(&self) -> Option<Instant> {
+        let lease_lost = self.lock().lease_lost;
+        lease_lost.map(|lease_lost| lease_lost + 3 * LEASE)
     }
 
     /// Waits until another replica has taken the lease.
-    pub async fn usurped(&self) {
-        self.0.usurped.notified().await;
+    pub async fn lease_taken(&self) {
+        self.0.lease_taken.notified().await;
     }
 
-    /// What the server said when it first forbade something.
+    /// The server's message for the first forbidden request.
     pub fn forbidden(&self) -> Option<String> {
         self.lock().forbidden.clone()
     }
 
-    fn next(&self, request: Request) -> Next {
+    fn decide(&self, request: Request) -> Decision {
         let mut state = self.lock();
-        let number = state.asked.len();
+        let number = state.requests.len();
         let now = Instant::now();
         if request.is_work() {
-            state.worked = Some(now);
+            state.last_write = Some(now);
         }
-        state.asked.push(request.clone());
-        if number >= MOST {
-            return Next::Silence;
+        state.requests.push(request.clone());
+        if number >= MAX_REQUESTS {
+            return Decision::Silence;
         }
-        if state.away.is_some_and(|back| now < back) {
-            state.befell = state.befell.max(Some(now));
-            return Next::Refusal;
+        if state.restarting_until.is_some_and(|back| now < back) {
+            state.last_fault = state.last_fault.max(Some(now));
+            return Decision::Refusal;
         }
         if let Some((failing, end)) = &state.outage
             && now < *end
             && request.is_like(failing)
         {
-            state.befell = state.befell.max(Some(now));
-            return Next::Fault(Fault::ServerError);
+            state.last_fault = state.last_fault.max(Some(now));
+            return Decision::Fault(Fault::ServerError);
         }
-        // after an earlier fault the number may be that of another request: then it befalls the next that it can befall
+        // after an earlier fault, the number may be that of another request: then the fault applies to the next possible one
         let mut due = state.schedule.0.range(..=number);
-        let due = due.find(|(_, fault)| fault.befalls(&request));
+        let due = due.find(|(_, fault)| fault.applies_to(&request));
         let Some((due, fault)) = due.map(|(due, fault)| (*due, *fault)) else {
-            return Next::Server;
+            return Decision::Server;
         };
         state.schedule.0.remove(&due);
         let end = match fault {
             Fault::Delay => now + DELAY,
             _ => now,
         };
-        state.befell = state.befell.max(Some(end));
+        state.last_fault = state.last_fault.max(Some(end));
         match fault {
             Fault::Outage => state.outage = Some((request, now + OUTAGE)),
             Fault::Restart | Fault::Compact => {
-                state.away = Some(now + AWAY);
+                state.restarting_until = Some(now + RESTART_TIME);
                 self.0.cut.send_modify(|cuts| *cuts += 1);
             }
             _ => {}
         }
-        Next::Fault(fault)
+        Decision::Fault(fault)
     }
 
-    /// Lets somebody apply this just before the operator makes a request like that, after `number` earlier ones of that object.
+    /// Applies `yaml` just before the operator makes a request like `request`, after `number` earlier ones of that object.
     pub fn edit_before(&self, number: usize, request: &Request, yaml: &str) {
         self.lock().edit = Some((number, request.clone(), yaml.to_owned()));
     }
 
-    /// Whether the edit still waits for its request.
+    /// Whether the edit has not been applied yet.
     pub fn awaits_edit(&self) -> bool {
         self.lock().edit.is_some()
     }
 
-    /// What is to be applied before this request.
-    fn edit_due(&self, request: &Request) -> Option<String> {
+    /// Takes the edit to apply before this request.
+    fn take_edit(&self, request: &Request) -> Option<String> {
         let mut state = self.lock();
         let (left, write, _) = state.edit.as_mut()?;
         let is_same_object = (
@@ -211,14 +211,14 @@ impl Faults {
         state.edit.take().map(|(_, _, yaml)| yaml)
     }
 
-    fn forget_history(&self) {
+    fn compact(&self) {
         if let Some(server) = self.0.server.service() {
             server.expire_watches();
         }
     }
 
-    /// Another replica holds the lease of the operator, which is named after its account and lies beside it.
-    async fn usurp(&self) -> Result<(), BoxError> {
+    /// Lets another replica hold the lease of the operator, which has the name and the namespace of its account.
+    async fn take_lease(&self) -> Result<(), BoxError> {
         let account = self.0.user.strip_prefix("system:serviceaccount:");
         let (namespace, name) = account
             .and_then(|account| account.split_once(':'))
@@ -226,8 +226,8 @@ impl Faults {
         let spec = json!({"holderIdentity": "another", "leaseDurationSeconds": LEASE.as_secs()});
         let lease = lease(namespace, name, &spec);
         self.0.server.install(&lease.to_string()).await?;
-        self.lock().lost = Some(Instant::now());
-        self.0.usurped.notify_one();
+        self.lock().lease_lost = Some(Instant::now());
+        self.0.lease_taken.notify_one();
         Ok(())
     }
 }
@@ -241,37 +241,38 @@ pub(crate) fn lease(namespace: &str, name: &str, spec: &serde_json::Value) -> se
     })
 }
 
-/// How long the lease is another's that is never renewed.
+/// The duration of the lease of the other replica, which never renews it.
 pub(crate) const LEASE: Duration = Duration::from_secs(30);
 
-/// How many requests are answered. On a clock that leaps while nothing is done, whoever asks without end would stop it.
-const MOST: usize = 5_000;
+/// How many requests are answered. On a paused clock, which advances only when all tasks are idle, an endless loop of requests would stop
+/// the time.
+const MAX_REQUESTS: usize = 5_000;
 
-enum Next {
+enum Decision {
     Server,
     Fault(Fault),
-    /// The server is away.
+    /// The server is restarting.
     Refusal,
     Silence,
 }
 
 impl<S> Layer<S> for Faults {
-    type Service = Disturbed<S>;
+    type Service = FaultService<S>;
 
-    fn layer(&self, inner: S) -> Disturbed<S> {
+    fn layer(&self, inner: S) -> FaultService<S> {
         let faults = self.clone();
-        Disturbed { inner, faults }
+        FaultService { inner, faults }
     }
 }
 
 /// A service behind [`Faults`].
 #[derive(Clone)]
-pub(crate) struct Disturbed<S> {
+pub(crate) struct FaultService<S> {
     inner: S,
     faults: Faults,
 }
 
-impl<S, B> Service<http::Request<Body>> for Disturbed<S>
+impl<S, B> Service<http::Request<Body>> for FaultService<S>
 where
     S: Service<http::Request<Body>, Response = Response<B>> + Clone + Send + 'static,
     S::Future: Send + 'static,
@@ -290,9 +291,9 @@ where
     fn call(&mut self, request: http::Request<Body>) -> Self::Future {
         let noted = Request::of(&request);
         let is_watch = noted.verb == "watch";
-        let edit = self.faults.edit_due(&noted);
-        let next = self.faults.next(noted);
-        // the one that is ready answers, and its copy takes its place
+        let edit = self.faults.take_edit(&noted);
+        let next = self.faults.decide(noted);
+        // the service that is ready handles the request, and its clone replaces it
         let copy = self.inner.clone();
         let server = std::mem::replace(&mut self.inner, copy);
         let faults = self.faults.clone();
@@ -303,10 +304,10 @@ where
                     faults.0.server.install(&yaml).await?;
                 }
                 match next {
-                    Next::Server => ask(server, request).await,
-                    Next::Fault(fault) => befall(fault, server, request, &faults).await,
-                    Next::Refusal => Err(error(std::io::ErrorKind::ConnectionRefused)),
-                    Next::Silence => std::future::pending().await,
+                    Decision::Server => ask(server, request).await,
+                    Decision::Fault(fault) => inject(fault, server, request, &faults).await,
+                    Decision::Refusal => Err(error(std::io::ErrorKind::ConnectionRefused)),
+                    Decision::Silence => std::future::pending().await,
                 }
             };
             let answer = tokio::select! {
@@ -315,7 +316,7 @@ where
                 _ = cut.changed() => return Err(reset()),
             };
             if answer.status() == StatusCode::FORBIDDEN {
-                let (answer, message) = told(answer).await?;
+                let (answer, message) = with_message(answer).await?;
                 faults.lock().forbidden.get_or_insert(message);
                 return Ok(answer);
             }
@@ -338,7 +339,7 @@ where
     Ok(answer.map(|body| body.map_err(Into::into).boxed_unsync()))
 }
 
-async fn befall<S, B>(
+async fn inject<S, B>(
     fault: Fault,
     server: S,
     request: http::Request<Body>,
@@ -357,20 +358,20 @@ where
             Ok(refusal(500, "InternalError", "the server has failed"))
         }
         Fault::TimeoutAfter => {
-            whole(ask(server, request).await?).await?;
+            drain(ask(server, request).await?).await?;
             Ok(refusal(504, "Timeout", "the server did not answer in time"))
         }
         Fault::ResetBefore | Fault::Restart => Err(reset()),
         Fault::Compact => {
-            faults.forget_history();
+            faults.compact();
             Err(reset())
         }
         Fault::Usurp => {
-            faults.usurp().await?;
+            faults.take_lease().await?;
             ask(server, request).await
         }
         Fault::ResetAfter => {
-            whole(ask(server, request).await?).await?;
+            drain(ask(server, request).await?).await?;
             Err(reset())
         }
         Fault::Delay => {
@@ -378,8 +379,8 @@ where
             ask(server, request).await
         }
         Fault::Duplicate => {
-            let (first, second) = twice(request);
-            whole(ask(server.clone(), first).await?).await?;
+            let (first, second) = duplicate(request);
+            drain(ask(server.clone(), first).await?).await?;
             ask(server, second).await
         }
         Fault::Cut => Ok(watched(vec![])),
@@ -416,16 +417,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fault_befalls_what_it_can_befall() {
+    fn a_fault_is_injected_into_the_next_request_it_applies_to() {
         let faults = Faults::new(
             Schedule([(0, Fault::Cut), (1, Fault::Conflict)].into()),
             "",
             &Server::in_memory(),
         );
-        let befallen = |method: &str, uri: &str| {
+        let injected = |method: &str, uri: &str| {
             let request = http::Request::builder().method(method).uri(uri);
-            match faults.next(Request::of(&request.body(()).unwrap())) {
-                Next::Fault(fault) => Some(fault),
+            match faults.decide(Request::of(&request.body(()).unwrap())) {
+                Decision::Fault(fault) => Some(fault),
                 _ => None,
             }
         };
@@ -433,11 +434,11 @@ mod tests {
             "/api/v1/namespaces/a/secrets/b",
             "/api/v1/secrets?watch=true",
         );
-        assert_eq!(befallen("GET", object), None);
-        assert_eq!(befallen("GET", object), None, "no conflict either");
-        assert_eq!(befallen("PATCH", object), Some(Fault::Conflict));
-        assert_eq!(befallen("GET", all), Some(Fault::Cut));
-        assert_eq!(befallen("GET", all), None, "once");
-        assert_eq!(faults.left(), Schedule::default());
+        assert_eq!(injected("GET", object), None);
+        assert_eq!(injected("GET", object), None, "no conflict either");
+        assert_eq!(injected("PATCH", object), Some(Fault::Conflict));
+        assert_eq!(injected("GET", all), Some(Fault::Cut));
+        assert_eq!(injected("GET", all), None, "once");
+        assert_eq!(faults.remaining(), Schedule::default());
     }
 }

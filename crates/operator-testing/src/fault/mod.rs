@@ -1,4 +1,4 @@
-//! Faults between an operator and the API server, as a layer in the operator's client.
+//! Injects faults into the requests of an operator, as a layer in its client.
 
 mod answer;
 mod layer;
@@ -11,7 +11,7 @@ pub(crate) use self::layer::{Faults, LEASE, lease};
 pub(crate) use self::schedule::{Schedule, bounded, sampled, schedules, seed};
 use crate::record::Request;
 
-/// What happens to one request.
+/// A fault that is injected into one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Fault {
     /// `429 Too Many Requests` with a `Retry-After` of a second; the server does not see the request.
@@ -20,37 +20,37 @@ pub(crate) enum Fault {
     Conflict,
     /// `500 Internal Server Error`; the server does not see the request.
     ServerError,
-    /// `504 Gateway Timeout` after the server has done what was asked.
+    /// `504 Gateway Timeout` after the server has handled the request.
     TimeoutAfter,
-    /// The connection ends before the request has got to the server.
+    /// The connection is reset before the request reaches the server.
     ResetBefore,
-    /// The connection ends after the server has done what was asked, and before its answer.
+    /// The connection is reset after the server has handled the request, before its response.
     ResetAfter,
-    /// The request gets to the server five seconds later, after others that were made after it.
+    /// The request reaches the server five seconds late, after requests that were made after it.
     Delay,
-    /// The server gets the request twice; its second answer is the client's.
+    /// The server gets the request twice; the client gets the second response.
     Duplicate,
-    /// The watch ends before its first event, as when a server goes away in good order.
+    /// The watch ends before its first event, as when a server shuts down gracefully.
     Cut,
-    /// The connection of the watch ends before its first event.
+    /// The connection of the watch is reset before its first event.
     Torn,
-    /// The watch stays open, and no event comes.
+    /// The watch stays open without any event.
     Stall,
-    /// The watch stays open, and no event comes after the first.
+    /// The watch stays open without any event after the first.
     Hush,
-    /// Each part of the answer of a list or watch arrives 30 seconds late, and so may be older than a write that was answered before.
+    /// Each part of the response to a list or watch arrives 30 seconds late, so that it may be older than a write that was answered before.
     Late,
     /// The watch reports that its version has expired (`410 Gone`).
     Expire,
-    /// `500` to this request and to all like it, for five seconds.
+    /// `500` for this request and all similar ones, for five seconds.
     Outage,
-    /// The server goes away with all connections, and takes none for three seconds.
+    /// The server closes all connections, and refuses new ones for three seconds.
     Restart,
-    /// The same, and it has forgotten all versions but the newest when it is back.
+    /// As `Restart`, and the server has compacted all versions but the newest.
     Compact,
-    /// Another replica takes the lease just before, and dies some time after. Of an operator that elects a leader.
+    /// Another replica takes the lease just before the request, and never renews it; for an operator with leader election.
     Usurp,
-    /// The watch delivers objects of another schema, as after a change of the definition. What cannot be decoded need not converge.
+    /// The watch delivers objects that do not match the schema, as after a change of the CRD. Objects that cannot be decoded need not converge.
     Garble,
 }
 
@@ -77,18 +77,18 @@ const ALL: [(Fault, &str); 19] = [
 ];
 
 impl Fault {
-    /// Whether the client only learns in time that nothing comes any more.
+    /// Whether the client notices only by a timeout that nothing arrives any more.
     pub fn is_silence(self) -> bool {
         matches!(self, Self::Stall | Self::Hush)
     }
 
-    /// Whether it takes long before the client goes on.
+    /// Whether the client continues only after a long time.
     pub fn is_slow(self) -> bool {
         self.is_silence() || self == Self::Late
     }
 
-    /// Whether it can befall a request.
-    pub fn befalls(self, request: &Request) -> bool {
+    /// Whether the fault can be injected into a request.
+    pub fn applies_to(self, request: &Request) -> bool {
         match self {
             Self::Usurp => true,
             Self::Garble => request.verb == "watch",
@@ -96,7 +96,7 @@ impl Fault {
         }
     }
 
-    /// Those after which an operator must reach the same state; the loss of a lease has a trial of its own.
+    /// The faults of a request after which an operator must reach the same state; the loss of a lease is tested separately.
     pub fn of(request: &Request) -> &'static [Self] {
         match request.verb {
             "watch" => &[

@@ -11,7 +11,7 @@ use crate::record::Request;
 const PAIRS: usize = 24;
 
 /// How many single faults are tried. One kind of a starter has some 250; an operator of many kinds makes more requests with each.
-const MOST: usize = 600;
+const MAX_SCHEDULES: usize = 600;
 
 /// The faults of a client's requests, by the number of the request, from 0.
 ///
@@ -51,8 +51,8 @@ impl FromStr for Schedule {
 
 /// Each fault of each request, and some pairs; of too many, or of more than `FAULT_COUNT` says, some. Silence befalls what is asked in a
 /// longer time.
-pub(crate) fn schedules(asked: &[Request], for_long: &[Request], seed: u64) -> Vec<Schedule> {
-    bounded(every(asked, for_long, seed), seed)
+pub(crate) fn schedules(requests: &[Request], for_long: &[Request], seed: u64) -> Vec<Schedule> {
+    bounded(every(requests, for_long, seed), seed)
 }
 
 /// As many as `FAULT_COUNT` says, or all.
@@ -74,7 +74,7 @@ fn number(variable: &str) -> Option<u64> {
         return None;
     }
     let number = text.trim().parse();
-    Some(number.unwrap_or_else(|_| panic!("{variable} is `{text}`, which is not a whole number")))
+    Some(number.unwrap_or_else(|_| panic!("{variable} is `{text}`, which is not a drain number")))
 }
 
 fn choose(all: &mut Vec<Schedule>, count: usize, seed: u64) {
@@ -84,21 +84,21 @@ fn choose(all: &mut Vec<Schedule>, count: usize, seed: u64) {
     }
 }
 
-fn every(asked: &[Request], for_long: &[Request], seed: u64) -> Vec<Schedule> {
-    let faults = |asked: &[Request]| -> Vec<(usize, Fault)> {
-        let numbered = asked.iter().enumerate();
+fn every(requests: &[Request], for_long: &[Request], seed: u64) -> Vec<Schedule> {
+    let faults = |requests: &[Request]| -> Vec<(usize, Fault)> {
+        let numbered = requests.iter().enumerate();
         let faults = numbered.flat_map(|(number, request)| {
             Fault::of(request).iter().map(move |fault| (number, *fault))
         });
         faults.collect()
     };
-    let mut single = faults(asked);
+    let mut single = faults(requests);
     single.retain(|(_, fault)| !fault.is_silence());
     let silence = faults(for_long).into_iter();
     single.extend(silence.filter(|(_, fault)| fault.is_silence()));
     let mut below = random(seed);
     let mut pairs: BTreeSet<Schedule> = BTreeSet::new();
-    if asked.len() > 1 {
+    if requests.len() > 1 {
         while pairs.len() < PAIRS {
             let pair = [single[below(single.len())], single[below(single.len())]];
             if pair[0].0 != pair[1].0 {
@@ -106,7 +106,7 @@ fn every(asked: &[Request], for_long: &[Request], seed: u64) -> Vec<Schedule> {
             }
         }
     }
-    while single.len() > MOST {
+    while single.len() > MAX_SCHEDULES {
         single.swap_remove(below(single.len()));
     }
     let single = single.into_iter().map(|fault| Schedule([fault].into()));
@@ -125,8 +125,8 @@ fn random(mut state: u64) -> impl FnMut(usize) -> usize {
 
 /// Some single faults for a real server, where each run takes its time: three, or as many as `FAULT_COUNT` says. It omits silence, which
 /// takes minutes to be detected, answers that arrive after the end of the run, and faults that only the server in memory supports.
-pub(crate) fn sampled(asked: &[Request], seed: u64) -> Vec<Schedule> {
-    let mut all = every(asked, &[], seed);
+pub(crate) fn sampled(requests: &[Request], seed: u64) -> Vec<Schedule> {
+    let mut all = every(requests, &[], seed);
     all.retain(|schedule| {
         let mut faults = schedule.0.values();
         schedule.0.len() == 1 && !faults.any(|fault| *fault == Fault::Compact || fault.is_slow())

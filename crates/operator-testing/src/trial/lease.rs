@@ -1,6 +1,6 @@
 //! An operator that loses its lease: it stops, and its successor reaches the same state.
 
-use super::run::Plot;
+use super::run::Scenario;
 use super::stage::Stage;
 use super::{Operator, Start, Trial};
 use crate::fault::{Fault, Schedule, bounded, seed};
@@ -26,13 +26,19 @@ impl Trial {
     fn yields(&self, operator: &Operator<'_>) {
         let stage = Stage::in_memory(self);
         for sample in &self.samples {
-            let calm = self.calm(&stage, operator, sample, Plot::Nothing);
+            let baseline = self.baseline(&stage, operator, sample, Scenario::Plain);
             assert!(
-                calm.asked.iter().any(is_election),
+                baseline.requests.iter().any(is_election),
                 "without a fault: it does not request a lease"
             );
-            let schedules = |_: &_| bounded(losses(&calm.asked), seed());
-            self.try_all(&stage, operator, &calm, (sample, Plot::Usurp), &schedules);
+            let schedules = |_: &_| bounded(losses(&baseline.requests), seed());
+            self.run_schedules(
+                &stage,
+                operator,
+                &baseline,
+                (sample, Scenario::LoseLease),
+                &schedules,
+            );
         }
     }
 }
@@ -42,10 +48,10 @@ fn is_election(request: &Request) -> bool {
 }
 
 /// The lease is lost at each request, and each fault is injected into the requests for it; of similar requests, into the first few.
-fn losses(asked: &[Request]) -> Vec<Schedule> {
+fn losses(requests: &[Request]) -> Vec<Schedule> {
     let mut losses = vec![];
-    for (number, request) in asked.iter().enumerate() {
-        let earlier = asked[..number].iter();
+    for (number, request) in requests.iter().enumerate() {
+        let earlier = requests[..number].iter();
         let like = earlier.filter(|earlier| earlier.is_like(request)).count();
         if like >= LIKE {
             continue;

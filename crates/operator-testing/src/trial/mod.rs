@@ -2,7 +2,7 @@
 
 mod conform;
 mod lease;
-mod right;
+mod permissions;
 mod run;
 mod stage;
 mod start;
@@ -18,7 +18,7 @@ use std::time::Duration;
 
 use crate::declared::Declared;
 
-use self::run::{Course, Plot, Run, told};
+use self::run::{Run, RunOptions, Scenario, failure_report};
 use self::stage::Stage;
 use self::start::Operator;
 pub use self::start::Start;
@@ -220,43 +220,59 @@ impl Trial {
     fn converge(&self, operator: &Operator<'_>) {
         let stage = Stage::new(self);
         for sample in &self.samples {
-            let calm = self.calm(&stage, operator, sample, Plot::Nothing);
+            let baseline = self.baseline(&stage, operator, sample, Scenario::Plain);
             let schedules = |again: &Run| match stage.is_real() {
-                true => sampled(&calm.asked, seed()),
-                false => schedules(&calm.asked, &again.asked[..again.before_end], seed()),
+                true => sampled(&baseline.requests, seed()),
+                false => schedules(
+                    &baseline.requests,
+                    &again.requests[..again.requests_before_deletion],
+                    seed(),
+                ),
             };
-            self.try_all(&stage, operator, &calm, (sample, Plot::Nothing), &schedules);
+            self.run_schedules(
+                &stage,
+                operator,
+                &baseline,
+                (sample, Scenario::Plain),
+                &schedules,
+            );
         }
     }
 
     /// A run without a fault.
-    fn calm(&self, stage: &Stage, operator: &Operator<'_>, sample: &Sample, plot: Plot) -> Run {
-        let course = self.course(stage, sample, plot, Schedule::default());
-        let calm = self.run(stage, operator, course);
-        if let Some(why) = &calm.restless {
+    fn baseline(
+        &self,
+        stage: &Stage,
+        operator: &Operator<'_>,
+        sample: &Sample,
+        scenario: Scenario,
+    ) -> Run {
+        let options = self.options(stage, sample, scenario, Schedule::default());
+        let baseline = self.run(stage, operator, options);
+        if let Some(why) = &baseline.failure {
             panic!("without a fault: {why}");
         }
         assert!(
-            !calm.asked.is_empty(),
+            !baseline.requests.is_empty(),
             "without a fault: it makes no requests"
         );
-        calm
+        baseline
     }
 
-    fn course<'a>(
+    fn options<'a>(
         &self,
         stage: &Stage,
         sample: &'a Sample,
-        plot: Plot,
+        scenario: Scenario,
         schedule: Schedule,
-    ) -> Course<'a> {
+    ) -> RunOptions<'a> {
         let is_silent = schedule.0.values().any(|fault| fault.is_silence());
-        Course {
+        RunOptions {
             sample,
             schedule,
-            plot,
+            scenario,
             rest: stage.rest(self.rest),
-            least: match is_silent {
+            min_duration: match is_silent {
                 true => LONG,
                 false => [Duration::ZERO; 2],
             },
@@ -264,40 +280,43 @@ impl Trial {
     }
 
     /// Runs under the schedules that are made of a long run without faults, or under the one of `FAULTS`.
-    fn try_all(
+    fn run_schedules(
         &self,
         stage: &Stage,
         operator: &Operator<'_>,
-        calm: &Run,
-        (sample, plot): (&Sample, Plot),
+        baseline: &Run,
+        (sample, scenario): (&Sample, Scenario),
         schedules: &dyn Fn(&Run) -> Vec<Schedule>,
     ) {
         // what is done at intervals is done, and watches are renewed, each of which may fall silent
-        let mut course = self.course(stage, sample, Plot::Nothing, Schedule::default());
+        let mut options = self.options(stage, sample, Scenario::Plain, Schedule::default());
         if !stage.is_real() {
-            course.least = LONG;
+            options.min_duration = LONG;
         }
-        let again = self.run(stage, operator, course);
-        if let Some(why) = &again.restless {
+        let again = self.run(stage, operator, options);
+        if let Some(why) = &again.failure {
             panic!("without a fault, for long: {why}");
         }
-        let unsteady = differences(calm, &again);
-        let judge = |schedule: &Schedule| {
+        let nondeterministic = differences(baseline, &again);
+        let run_with = |schedule: &Schedule| {
             let run = self.run(
                 stage,
                 operator,
-                self.course(stage, sample, plot, schedule.clone()),
+                self.options(stage, sample, scenario, schedule.clone()),
             );
-            let why = wrong(calm, &run, &unsteady);
-            (why.map(|why| told(schedule, &run, &why)), run.left)
+            let why = difference_to_baseline(baseline, &run, &nondeterministic);
+            (
+                why.map(|why| failure_report(schedule, &run, &why)),
+                run.remaining,
+            )
         };
         if let Ok(text) = std::env::var("FAULTS") {
             let schedule: Schedule = text
                 .parse()
                 .unwrap_or_else(|error| panic!("FAULTS: {error}"));
-            let (failure, left) = judge(&schedule);
+            let (failure, remaining) = run_with(&schedule);
             assert_eq!(
-                left,
+                remaining,
                 Schedule::default(),
                 "FAULTS: these faults applied to no request"
             );
@@ -317,7 +336,7 @@ impl Trial {
             for _ in 0..threads {
                 scope.spawn(|| {
                     while let Some(schedule) = schedules.get(next.fetch_add(1, Ordering::Relaxed)) {
-                        if let (Some(failure), _) = judge(schedule) {
+                        if let (Some(failure), _) = run_with(schedule) {
                             let mut failures =
                                 failures.lock().unwrap_or_else(PoisonError::into_inner);
                             failures.insert(failure);
@@ -352,16 +371,20 @@ struct Sample {
 }
 
 /// Why a run is not what the one without faults was; places that are not steady do not count.
-fn wrong(calm: &Run, run: &Run, unsteady: &BTreeMap<String, String>) -> Option<String> {
-    if let Some(why) = &run.restless {
+fn difference_to_baseline(
+    baseline: &Run,
+    run: &Run,
+    nondeterministic: &BTreeMap<String, String>,
+) -> Option<String> {
+    if let Some(why) = &run.failure {
         return Some(why.clone());
     }
-    let mut places = differences(calm, run);
-    places.retain(|place, _| !unsteady.contains_key(place));
-    if places.is_empty() {
+    let mut differences = differences(baseline, run);
+    differences.retain(|path, _| !nondeterministic.contains_key(path));
+    if differences.is_empty() {
         return None;
     }
-    let shown: Vec<String> = places.into_values().take(6).collect();
+    let shown: Vec<String> = differences.into_values().take(6).collect();
     Some(format!(
         "the cluster ends in a different state:\n  {}",
         shown.join("\n  ")

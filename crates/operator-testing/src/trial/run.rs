@@ -1,4 +1,4 @@
-//! One run of an operator, from its start to its rest.
+//! One run of an operator: it starts, reconciles a sample, and settles.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::stage::Stage;
-use super::state::{Objects, made, settled};
+use super::state::{Objects, created_children, settled_state};
 use super::success::{Phase, failures};
 use super::{Operator, Sample, Trial};
 use crate::fault::{Faults, LEASE, Schedule, lease};
@@ -16,86 +16,91 @@ use crate::install::documents;
 use crate::record::Request;
 use crate::server::Server;
 
-/// How often it may begin anew to be at rest.
-const PATIENCE: usize = 8;
+/// How often the operator may become active again before it must have settled.
+const MAX_ATTEMPTS: usize = 8;
 
 /// How long success is awaited on a real server after a fault.
-const REAL_PATIENCE: Duration = Duration::from_secs(60);
+const REAL_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What is done in a run, besides that the sample is made and deleted.
+/// What is done in a run, besides creating and deleting the sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Plot {
-    Nothing,
-    /// When all is at rest, somebody deletes what the operator has made; then its owner is taken from it, and the sample changes, so that the
-    /// operator finds what is not its own, until that is deleted.
-    Deprive,
-    /// The sample changes a second after it was made.
-    Touch,
-    /// The sample is deleted a second after it was made.
-    Hurry,
-    /// The same as the first when another replica holds the lease, under which nothing may be written; an operator that ends is started again.
-    Usurp,
+pub(super) enum Scenario {
+    Plain,
+    /// When the operator has settled, its children are deleted; then their owner references are removed and the sample is changed, so that
+    /// the operator finds objects that are not its own, until they are deleted.
+    DeleteChildren,
+    /// The sample is changed a second after its creation.
+    UpdateEarly,
+    /// The sample is deleted a second after its creation.
+    DeleteEarly,
+    /// As `Plain`, but another replica takes the lease, during which nothing may be written; an operator that exits is restarted.
+    LoseLease,
 }
 
-/// What a run is to be.
-pub(super) struct Course<'a> {
+/// The options of a run.
+pub(super) struct RunOptions<'a> {
     pub sample: &'a Sample,
     pub schedule: Schedule,
-    pub plot: Plot,
-    /// How long nothing may be written at rest.
+    pub scenario: Scenario,
+    /// How long the operator must not write anything to count as settled.
     pub rest: Duration,
-    /// How long it is at least, with the sample and without.
-    pub least: [Duration; 2],
+    /// The shortest time to observe, with the sample and after its deletion.
+    pub min_duration: [Duration; 2],
 }
 
-/// What became of one run.
+/// The result of one run.
 pub(super) struct Run {
-    pub asked: Vec<Request>,
-    /// What the server answered.
-    pub answered: Vec<Request>,
-    /// The objects at rest: with the sample, and without.
+    pub requests: Vec<Request>,
+    /// The requests with the responses of the server.
+    pub server_requests: Vec<Request>,
+    /// The settled objects: with the sample, and after its deletion.
     pub states: Vec<Value>,
-    pub restless: Option<String>,
-    /// What befell no request.
-    pub left: Schedule,
-    /// How much was asked before the sample was deleted.
-    pub before_end: usize,
+    pub failure: Option<String>,
+    /// The faults that applied to no request.
+    pub remaining: Schedule,
+    /// How many requests were made before the sample was deleted.
+    pub requests_before_deletion: usize,
 }
 
 impl Trial {
-    pub(super) fn run(&self, stage: &Stage, operator: &Operator<'_>, course: Course<'_>) -> Run {
+    pub(super) fn run(
+        &self,
+        stage: &Stage,
+        operator: &Operator<'_>,
+        options: RunOptions<'_>,
+    ) -> Run {
         stage.runtime().block_on(async {
             let server = stage.server(self);
             if stage.is_real() {
-                self.free_lease(&server).await;
-                self.collect(&server).await;
+                self.delete_lease(&server).await;
+                self.collect_garbage(&server).await;
             }
-            let faults = Faults::new(course.schedule.clone(), &self.user, &server);
+            let faults = Faults::new(options.schedule.clone(), &self.user, &server);
             let start = || {
-                server.run(operator.start(server.disturbed(&self.user, &faults), server.outcomes()))
+                server.run(operator.start(server.faulty_client(&self.user, &faults), server.outcomes()))
             };
             start();
-            let story = self.story(&server, &faults, &course, operator.reports);
-            let (states, before_end, restless) = match course.plot {
-                Plot::Usurp => tokio::select! {
-                    told = story => told,
-                    () = replace(&server, start) => unreachable!("it goes on until the end"),
+            let run_scenario = self.run_scenario(&server, &faults, &options, operator.reports);
+            let (states, requests_before_deletion, failure) = match options.scenario {
+                Scenario::LoseLease => tokio::select! {
+                    result = run_scenario => result,
+                    () = restart_when_ended(&server, start) => unreachable!("it goes on until the end"),
                 },
-                _ => story.await,
+                _ => run_scenario.await,
             };
             Run {
-                asked: faults.asked(),
+                requests: faults.requests(),
                 states,
-                restless: faults.forbidden().or(restless),
-                left: faults.left(),
-                before_end,
-                answered: server.requests(),
+                failure: faults.forbidden().or(failure),
+                remaining: faults.remaining(),
+                requests_before_deletion,
+                server_requests: server.requests(),
             }
         })
     }
 
-    /// On a server that runs share, the operator of the last one still holds its lease.
-    async fn free_lease(&self, server: &Server) {
+    /// On a server that several runs share, the operator of the previous run still holds its lease.
+    async fn delete_lease(&self, server: &Server) {
         let account = self.user.strip_prefix("system:serviceaccount:");
         if let Some((namespace, name)) = account.and_then(|account| account.split_once(':')) {
             let lease = lease(namespace, name, &Value::Null);
@@ -104,9 +109,9 @@ impl Trial {
         }
     }
 
-    /// On a server that runs share, the garbage collector may not have come to what the samples of the last one controlled, if it has one
-    /// at all. An owner that a later list does not have is gone.
-    async fn collect(&self, server: &Server) {
+    /// On a server that several runs share, the garbage collector, if there is one, may not have deleted the children of the previous
+    /// samples yet. An owner that a later list lacks was deleted.
+    async fn collect_garbage(&self, server: &Server) {
         let controlled = server.objects().await;
         let later = server.objects().await;
         if later.is_empty() {
@@ -119,7 +124,7 @@ impl Trial {
             .collect();
         let samples = self.samples.iter().map(|sample| documents(&sample.text));
         let samples: Vec<Value> = samples.flatten().flatten().collect();
-        let is_left = |object: &Value| {
+        let is_leftover = |object: &Value| {
             let owners = object["metadata"]["ownerReferences"].as_array();
             owners.into_iter().flatten().any(|owner| {
                 let is_of_sample = |sample: &Value| {
@@ -130,75 +135,82 @@ impl Trial {
                     && uid(owner).is_none_or(|uid| !uids.contains(uid))
             })
         };
-        let left: Vec<Arc<Value>> = controlled.into_values().filter(|it| is_left(it)).collect();
-        delete(server, &left).await;
+        let remaining: Vec<Arc<Value>> = controlled
+            .into_values()
+            .filter(|it| is_leftover(it))
+            .collect();
+        delete(server, &remaining).await;
     }
 
-    /// What happens to the sample. Out: the states at rest, how much was asked before its end, and why there was no rest.
-    async fn story(
+    /// Creates, changes and deletes the sample. Returns the settled states, the number of requests before the deletion, and why the
+    /// operator failed.
+    async fn run_scenario(
         &self,
         server: &Server,
         faults: &Faults,
-        course: &Course<'_>,
+        options: &RunOptions<'_>,
         reports: bool,
     ) -> (Vec<Value>, usize, Option<String>) {
         let before = server.objects().await;
-        let must =
+        let expect_ok =
             |done: crate::Result<()>| done.unwrap_or_else(|error| panic!("the sample: {error}"));
-        let sample = course.sample.text.as_str();
-        must(server.install(sample).await);
-        let [with, without] = course.least;
-        let (mut states, mut before_end) = (vec![], 0);
+        let sample = options.sample.text.as_str();
+        expect_ok(server.install(sample).await);
+        let [with, without] = options.min_duration;
+        let (mut states, mut requests_before_deletion) = (vec![], 0);
         let succeeded = async |phase: Phase| match reports {
-            true => self.succeeded(server, course.sample, phase).await,
+            true => self.succeeded(server, options.sample, phase).await,
             false => Ok(()),
         };
         // A regular reconciliation may meet a fault while the results are read: then the retry is awaited. In real time a retry may also
         // come after the rest, which is shorter than the pauses between the retries of a watch.
-        let succeed_at_rest = async |least: Duration, phase: Phase| {
-            let end = Instant::now() + REAL_PATIENCE;
+        let succeed_at_rest = async |min_duration: Duration, phase: Phase| {
+            let end = Instant::now() + REAL_TIMEOUT;
             loop {
-                come_to_rest(server, faults, course, least).await?;
-                let befell = faults.befell();
-                let judged = succeeded(phase).await;
-                let is_early = server.is_real() && befell.is_some() && Instant::now() < end;
-                if judged.is_ok() || (faults.befell() == befell && !is_early) {
-                    return judged;
+                settle(server, faults, options, min_duration).await?;
+                let last_fault = faults.last_fault();
+                let result = succeeded(phase).await;
+                let is_early = server.is_real() && last_fault.is_some() && Instant::now() < end;
+                if result.is_ok() || (faults.last_fault() == last_fault && !is_early) {
+                    return result;
                 }
             }
         };
         let life = async {
-            if matches!(course.plot, Plot::Hurry | Plot::Touch) {
+            if matches!(
+                options.scenario,
+                Scenario::DeleteEarly | Scenario::UpdateEarly
+            ) {
                 sleep(Duration::from_secs(1)).await;
             }
-            if course.plot == Plot::Touch {
-                must(server.install(&touched(sample)).await);
+            if options.scenario == Scenario::UpdateEarly {
+                expect_ok(server.install(&with_label(sample)).await);
             }
-            if course.plot != Plot::Hurry {
+            if options.scenario != Scenario::DeleteEarly {
                 succeed_at_rest(with, Phase::WithSample).await?;
-                if course.schedule.0.is_empty() && course.sample.fails.is_none() {
-                    content(server, &before).await?;
+                if options.schedule.0.is_empty() && options.sample.fails.is_none() {
+                    check_events(server, &before).await?;
                 }
             }
-            if course.plot == Plot::Deprive {
-                deprive(server, faults, &before).await;
-                come_to_rest(server, faults, course, with).await?;
-                let strangers = disown(server, faults, &before).await;
-                must(server.install(&touched(sample)).await);
-                sleep(STRANGE).await;
-                delete(server, &strangers).await;
+            if options.scenario == Scenario::DeleteChildren {
+                delete_children(server, faults, &before).await;
+                settle(server, faults, options, with).await?;
+                let orphans = disown(server, faults, &before).await;
+                expect_ok(server.install(&with_label(sample)).await);
+                sleep(ORPHAN_TIME).await;
+                delete(server, &orphans).await;
                 succeed_at_rest(with, Phase::WithSample).await?;
             }
-            states.push(settled(server, faults, &before).await);
-            before_end = faults.asked().len();
-            must(server.uninstall(sample).await);
+            states.push(settled_state(server, faults, &before).await);
+            requests_before_deletion = faults.requests().len();
+            expect_ok(server.uninstall(sample).await);
             succeed_at_rest(without, Phase::Deleted).await?;
-            states.push(settled(server, faults, &before).await);
+            states.push(settled_state(server, faults, &before).await);
             Ok(())
         };
         let usurped = async {
-            match course.plot {
-                Plot::Usurp => keep_off(server, faults, &before).await,
+            match options.scenario {
+                Scenario::LoseLease => write_without_lease(server, faults, &before).await,
                 _ => std::future::pending().await,
             }
         };
@@ -206,12 +218,12 @@ impl Trial {
             ended = life => ended,
             acted = usurped => Err(acted),
         };
-        (states, before_end, ended.err())
+        (states, requests_before_deletion, ended.err())
     }
 }
 
-/// Whether the operator has told in no event that it panicked, or gives up.
-pub(super) async fn content(server: &Server, before: &Objects) -> Result<(), String> {
+/// Checks that no event of the operator reports a panic or a permanent error.
+pub(super) async fn check_events(server: &Server, before: &Objects) -> Result<(), String> {
     // A child that is taken may be one of a sample before, which a real server has yet to collect.
     const REASONS: [&str; 4] = [
         "Panicked",
@@ -220,10 +232,10 @@ pub(super) async fn content(server: &Server, before: &Objects) -> Result<(), Str
         "UnownableChild",
     ];
     let objects = server.objects().await;
-    let mut told = objects
+    let mut new_objects = objects
         .iter()
         .filter(|(path, _)| !before.contains_key(*path));
-    let complaint = told.find_map(|(_, event)| {
+    let problem = new_objects.find_map(|(_, event)| {
         let reason = event["reason"].as_str()?;
         let of = |old: &str, new: &str| match &event[old] {
             Value::Null => event[new].clone(),
@@ -237,15 +249,15 @@ pub(super) async fn content(server: &Server, before: &Objects) -> Result<(), Str
             format!("the operator failed with {kind} {name}, by its event {reason}: {note}")
         })
     });
-    complaint.map_or(Ok(()), Err)
+    problem.map_or(Ok(()), Err)
 }
 
 fn uid(of: &Value) -> Option<&str> {
     of["uid"].as_str()
 }
 
-/// As a Deployment does: when the operator ends, another takes its place a second later.
-async fn replace(server: &Server, start: impl Fn()) {
+/// Restarts the operator a second after it ended, as a Deployment does.
+async fn restart_when_ended(server: &Server, start: impl Fn()) {
     loop {
         sleep(Duration::from_secs(1)).await;
         if server.forget_end().is_some() {
@@ -254,9 +266,9 @@ async fn replace(server: &Server, start: impl Fn()) {
     }
 }
 
-/// Somebody deletes what the operator made.
-async fn deprive(server: &Server, faults: &Faults, before: &Objects) {
-    delete(server, &made(server, faults, before).await).await;
+/// Deletes the children that the operator created.
+async fn delete_children(server: &Server, faults: &Faults, before: &Objects) {
+    delete(server, &created_children(server, faults, before).await).await;
 }
 
 async fn delete(server: &Server, objects: &[Arc<Value>]) {
@@ -266,12 +278,12 @@ async fn delete(server: &Server, objects: &[Arc<Value>]) {
     }
 }
 
-/// How long what the operator made is not its own.
-const STRANGE: Duration = Duration::from_secs(5);
+/// How long the children have no owner.
+const ORPHAN_TIME: Duration = Duration::from_secs(5);
 
-/// Somebody takes their owners from the objects that the operator made.
+/// Removes the owner references of the children that the operator created.
 async fn disown(server: &Server, faults: &Faults, before: &Objects) -> Vec<Arc<Value>> {
-    let made = made(server, faults, before).await;
+    let made = created_children(server, faults, before).await;
     for object in &made {
         let disowned = server.disown(Value::clone(object)).await;
         disowned.unwrap_or_else(|error| panic!("what the operator made: {error}"));
@@ -280,7 +292,7 @@ async fn disown(server: &Server, faults: &Faults, before: &Objects) -> Vec<Arc<V
 }
 
 /// The sample with a label.
-fn touched(sample: &str) -> String {
+fn with_label(sample: &str) -> String {
     let mut objects = documents(sample).unwrap_or_else(|error| panic!("the sample: {error}"));
     for object in &mut objects {
         object["metadata"]["labels"]["operator-testing"] = "touched".into();
@@ -289,16 +301,17 @@ fn touched(sample: &str) -> String {
     texts.join("\n---\n")
 }
 
-/// Waits until another replica holds the lease, gives an operator that did not notice reason to act, and says what it did; else for ever.
-async fn keep_off(server: &Server, faults: &Faults, before: &Objects) -> String {
-    faults.usurped().await;
+/// Waits until another replica holds the lease, then deletes children. Returns a description of the operator's write if it reacts;
+/// otherwise never returns.
+async fn write_without_lease(server: &Server, faults: &Faults, before: &Objects) -> String {
+    faults.lease_taken().await;
     // it learns of it when it renews the lease, and may end what it does
     sleep(LEASE / 2).await;
-    let known = faults.asked().len();
-    deprive(server, faults, before).await;
+    let known = faults.requests().len();
+    delete_children(server, faults, before).await;
     sleep(LEASE / 3).await;
-    let asked = faults.asked();
-    match asked[known..].iter().find(|request| request.is_work()) {
+    let requests = faults.requests();
+    match requests[known..].iter().find(|request| request.is_work()) {
         Some(request) => {
             format!("it makes a change while another replica holds the lease: {request}")
         }
@@ -306,36 +319,36 @@ async fn keep_off(server: &Server, faults: &Faults, before: &Objects) -> String 
     }
 }
 
-/// Waits until nothing is written any more, or says why there is no end of it.
-pub(super) async fn come_to_rest(
+/// Waits until the operator stops writing. Returns the reason if it does not stop.
+pub(super) async fn settle(
     server: &Server,
     faults: &Faults,
-    course: &Course<'_>,
-    least: Duration,
+    options: &RunOptions<'_>,
+    min_duration: Duration,
 ) -> Result<(), String> {
     let begun = Instant::now();
     let end = || {
-        let last = faults.worked().max(faults.befell());
+        let last = faults.last_write().max(faults.last_fault());
         let last = last.map_or(begun, |last| last.max(begun));
-        let usurped = faults.usurped_until().unwrap_or(begun);
-        (last + course.rest).max(begun + least).max(usurped)
+        let usurped = faults.lease_loss_until().unwrap_or(begun);
+        (last + options.rest).max(begun + min_duration).max(usurped)
     };
-    for _ in 0..PATIENCE {
+    for _ in 0..MAX_ATTEMPTS {
         let expected = end();
         sleep_until(expected).await;
         // Who asks too much is not answered any more, and ends for that: as one that can't renew its lease.
-        if faults.is_exhausted() {
+        if faults.exceeds_request_limit() {
             break;
         }
         let ended = server.ended().clone();
-        if let Some(reason) = ended.filter(|_| course.plot != Plot::Usurp) {
+        if let Some(reason) = ended.filter(|_| options.scenario != Scenario::LoseLease) {
             return Err(format!("the operator ended: {reason}"));
         }
         if end() == expected {
             return Ok(());
         }
     }
-    let asked = faults.asked();
+    let requests = faults.requests();
     let failures = failures(&server.outcomes());
     let question = match failures.as_str() {
         "" => ": does it write a different value each time?",
@@ -343,16 +356,16 @@ pub(super) async fn come_to_rest(
     };
     Err(format!(
         "it does not stop making requests: {} requests, {}{failures}",
-        asked.len(),
-        repeated(&asked, question),
+        requests.len(),
+        repeated(&requests, question),
     ))
 }
 
-/// What is asked again and again at the end: the write that is met most often, as it may be what wakes the operator, with a question about
-/// it; or just the last.
-fn repeated(asked: &[Request], question: &str) -> String {
+/// Describes the repeated requests at the end of a run: the most frequent write, which may trigger the operator, followed by a question
+/// about it; or the last requests.
+fn repeated(requests: &[Request], question: &str) -> String {
     const LAST: usize = 200;
-    let last = &asked[asked.len().saturating_sub(LAST)..];
+    let last = &requests[requests.len().saturating_sub(LAST)..];
     let mut writes: BTreeMap<String, usize> = BTreeMap::new();
     for request in last.iter().filter(|request| request.is_work()) {
         *writes.entry(request.to_string()).or_default() += 1;
@@ -363,20 +376,20 @@ fn repeated(asked: &[Request], question: &str) -> String {
             last.len()
         ),
         _ => {
-            let last = asked.iter().rev().take(4).map(ToString::to_string);
+            let last = requests.iter().rev().take(4).map(ToString::to_string);
             format!("the last of them {}", last.collect::<Vec<_>>().join(", "))
         }
     }
 }
 
-pub(super) fn told(schedule: &Schedule, run: &Run, why: &str) -> String {
-    let befallen = schedule
+pub(super) fn failure_report(schedule: &Schedule, run: &Run, why: &str) -> String {
+    let injected = schedule
         .0
         .iter()
-        .map(|(number, fault)| match run.asked.get(*number) {
+        .map(|(number, fault)| match run.requests.get(*number) {
             Some(request) => format!("{fault} at request {number}, {request}"),
             None => format!("{fault} at request {number}, which was not made"),
         });
-    let befallen: Vec<String> = befallen.collect();
-    format!("FAULTS=\"{schedule}\": {}\n  {why}", befallen.join("; "))
+    let injected: Vec<String> = injected.collect();
+    format!("FAULTS=\"{schedule}\": {}\n  {why}", injected.join("; "))
 }

@@ -33,11 +33,11 @@ impl Stage {
             }
             _ => Self::empty(),
         };
-        stage.furnished(trial)
+        stage.prepared(trial)
     }
 
     pub fn in_memory(trial: &Trial) -> Self {
-        Self::empty().furnished(trial)
+        Self::empty().prepared(trial)
     }
 
     fn empty() -> Self {
@@ -47,7 +47,7 @@ impl Stage {
     }
 
     /// With namespaces and manifests.
-    fn furnished(self, trial: &Trial) -> Self {
+    fn prepared(self, trial: &Trial) -> Self {
         let stage = self;
         stage.runtime().block_on(async {
             let server = match &stage {
@@ -62,8 +62,8 @@ impl Stage {
             }
             let installed = server.install_kustomization(&trial.manifests).await;
             installed.unwrap_or_else(|error| panic!("{}: {error}", trial.manifests.display()));
-            let furnished = trial.install_fixtures(&server).await;
-            furnished.unwrap_or_else(|error| panic!("{error}"));
+            let prepared = trial.install_fixtures(&server).await;
+            prepared.unwrap_or_else(|error| panic!("{error}"));
         });
         stage
     }

@@ -17,7 +17,7 @@ pub(super) type Objects = BTreeMap<String, Arc<Value>>;
 
 /// The objects that are not as they were before, without what is another in each run, and without messages. On a real server, where
 /// controllers act as well, those of the resources that the operator writes.
-pub(super) async fn settled(server: &Server, faults: &Faults, before: &Objects) -> Value {
+pub(super) async fn settled_state(server: &Server, faults: &Faults, before: &Objects) -> Value {
     let objects = server.objects().await;
     let written = written(faults);
     let counts = |path: &str| {
@@ -33,20 +33,20 @@ pub(super) async fn settled(server: &Server, faults: &Faults, before: &Objects) 
         .iter()
         .filter(|(path, object)| is_new(before, path, object));
     let new = new.map(|(path, object)| (path.clone(), masked(object)));
-    let mut places: Vec<(String, Value)> =
+    let mut objects: Vec<(String, Value)> =
         new.chain(gone).filter(|(path, _)| counts(path)).collect();
     // of paths that are alike but for a uid, by what is there
-    places.sort_by_cached_key(|(path, object)| (mask_uids(path).into_owned(), object.to_string()));
-    let mut settled = Map::new();
-    for (path, object) in places {
+    objects.sort_by_cached_key(|(path, object)| (mask_uids(path).into_owned(), object.to_string()));
+    let mut settled_state = Map::new();
+    for (path, object) in objects {
         let path = match prefix(&object) {
-            Some(prefix) => numbered(&settled, &path, prefix),
+            Some(prefix) => numbered(&settled_state, &path, prefix),
             None if before.contains_key(&path) => path,
-            None => free(&settled, mask_uids(&path).into_owned()),
+            None => free(&settled_state, mask_uids(&path).into_owned()),
         };
-        settled.insert(path, object);
+        settled_state.insert(path, object);
     }
-    Value::Object(settled)
+    Value::Object(settled_state)
 }
 
 /// What the name begins with that the server made up.
@@ -64,7 +64,11 @@ fn numbered(others: &Map<String, Value>, path: &str, prefix: &str) -> String {
 }
 
 /// The new objects that the operator made and that another object controls.
-pub(super) async fn made(server: &Server, faults: &Faults, before: &Objects) -> Vec<Arc<Value>> {
+pub(super) async fn created_children(
+    server: &Server,
+    faults: &Faults,
+    before: &Objects,
+) -> Vec<Arc<Value>> {
     let objects = server.objects().await;
     let written = written(faults);
     let is_controlled = |object: &Value| {
@@ -97,8 +101,8 @@ fn is_new(before: &Objects, path: &str, object: &Arc<Value>) -> bool {
 
 /// Group and plural of all that the operator wrote, but for messages.
 fn written(faults: &Faults) -> BTreeSet<(String, String)> {
-    let asked = faults.asked();
-    let written = asked.into_iter().filter(Request::is_work);
+    let requests = faults.requests();
+    let written = requests.into_iter().filter(Request::is_work);
     written
         .map(|request| (request.group, request.resource))
         .collect()
@@ -212,28 +216,28 @@ fn mask_uids(text: &str) -> Cow<'_, str> {
 }
 
 fn is_uuid(text: &str) -> bool {
-    let mut places = text.bytes().enumerate();
-    places.all(|(place, byte)| match place {
+    let mut bytes = text.bytes().enumerate();
+    bytes.all(|(index, byte)| match index {
         8 | 13 | 18 | 23 => byte == b'-',
         _ => byte.is_ascii_hexdigit(),
     })
 }
 
 /// The places where two runs came to another state, each with what is there.
-pub(super) fn differences(calm: &Run, run: &Run) -> BTreeMap<String, String> {
-    let mut places = BTreeMap::new();
+pub(super) fn differences(baseline: &Run, run: &Run) -> BTreeMap<String, String> {
+    let mut differences = BTreeMap::new();
     let names = ["with the sample", "when it is gone"];
-    for ((name, expected), found) in names.iter().zip(&calm.states).zip(&run.states) {
-        differ(&format!("{name}, "), expected, found, &mut places);
+    for ((name, expected), found) in names.iter().zip(&baseline.states).zip(&run.states) {
+        differ(&format!("{name}, "), expected, found, &mut differences);
     }
-    places
+    differences
 }
 
 pub(super) fn differ(
     path: &str,
     expected: &Value,
     found: &Value,
-    places: &mut BTreeMap<String, String>,
+    differences: &mut BTreeMap<String, String>,
 ) {
     match (expected, found) {
         (Value::Object(a), Value::Object(b)) => {
@@ -241,19 +245,19 @@ pub(super) fn differ(
             for key in keys {
                 let (a, b) = (expected.get(key), found.get(key));
                 let (a, b) = (a.unwrap_or(&Value::Null), b.unwrap_or(&Value::Null));
-                differ(&format!("{path}/{key}"), a, b, places);
+                differ(&format!("{path}/{key}"), a, b, differences);
             }
         }
         (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
             for (index, (a, b)) in a.iter().zip(b).enumerate() {
-                differ(&format!("{path}/{index}"), a, b, places);
+                differ(&format!("{path}/{index}"), a, b, differences);
             }
         }
         (a, b) if a == b => {}
         (a, b) => {
             let short = |value: &Value| -> String { value.to_string().chars().take(160).collect() };
             let what = format!("{path} is {}, not {}", short(b), short(a));
-            places.insert(path.to_owned(), what);
+            differences.insert(path.to_owned(), what);
         }
     }
 }

@@ -36,7 +36,7 @@ impl Trial {
             .collect();
         kinds.extend(sampled.iter().map(|key| (&*key.group, &*key.kind)));
         let objects = server.objects().await;
-        let mut complaints = vec![];
+        let mut problems = vec![];
         let mut present = BTreeSet::new();
         for object in objects.values() {
             let key = key_of(object);
@@ -50,9 +50,9 @@ impl Trial {
             let outcome = outcomes.of(&key);
             // what is being deleted is not reconciled any more
             let is_owed = object["metadata"]["deletionTimestamp"].is_null() || outcome.is_some();
-            if is_owed && let Some(why) = complaint(outcome, expected) {
+            if is_owed && let Some(why) = problem(outcome, expected) {
                 let events = warnings(objects.values().map(|it| &**it), &key);
-                complaints.push(format!("{key} {why}{events}"));
+                problems.push(format!("{key} {why}{events}"));
             }
             present.insert(key);
         }
@@ -61,15 +61,15 @@ impl Trial {
             for key in sampled.difference(&present) {
                 let outcome = outcomes.of(key).unwrap_or_default();
                 if outcome.succeeded == 0
-                    && let Some(why) = complaint(Some(outcome), sample.fails.as_deref())
+                    && let Some(why) = problem(Some(outcome), sample.fails.as_deref())
                 {
-                    complaints.push(format!("{key} {why}"));
+                    problems.push(format!("{key} {why}"));
                 }
             }
         }
-        match complaints.is_empty() {
+        match problems.is_empty() {
             true => Ok(()),
-            false => Err(complaints.join("\n  ")),
+            false => Err(problems.join("\n  ")),
         }
     }
 }
@@ -99,7 +99,7 @@ fn key_of(object: &Value) -> ObjectKey {
 }
 
 /// What is wrong with the results for an object, of which a failure may be expected.
-fn complaint(outcome: Option<Outcome>, expected: Option<&str>) -> Option<String> {
+fn problem(outcome: Option<Outcome>, expected: Option<&str>) -> Option<String> {
     let outcome = outcome.unwrap_or_default();
     match (&outcome.failing, expected) {
         _ if outcome.succeeded + outcome.failed == 0 => Some(

@@ -21,17 +21,17 @@ const A_SECOND: Duration = Duration::from_millis(1_100);
 const EDITS: usize = 4;
 
 impl Trial {
-    pub(super) fn follow(
+    pub(super) fn check_spec_changes(
         &self,
         stage: &Stage,
         operator: &Operator<'_>,
         sample: &Sample,
-        complaints: &mut Vec<String>,
+        problems: &mut Vec<String>,
     ) {
         let created = |sample: &Sample| {
             stage.runtime().block_on(async {
-                let course = Scene::course(self, stage, sample);
-                let scene = Scene::start(self, stage, operator, course).await;
+                let options = Scene::options(self, stage, sample);
+                let scene = Scene::start(self, stage, operator, options).await;
                 scene.install(&sample.text).await;
                 scene.rest("the sample was created").await.ok()?;
                 if scene.reports {
@@ -41,7 +41,7 @@ impl Trial {
                 Some((scene.state().await, own_writes(&scene).await))
             })
         };
-        let scene = || Scene::start(self, stage, operator, Scene::course(self, stage, sample));
+        let scene = || Scene::start(self, stage, operator, Scene::options(self, stage, sample));
         let Some((old, writes)) = created(sample) else {
             return;
         };
@@ -61,20 +61,20 @@ impl Trial {
             let is_alike = paths(&state) == paths(&old);
             is_alike.then_some((edited.text, state, again))
         });
-        let mut check = |complaint: Result<(), String>| complaints.extend(complaint.err());
+        let mut check = |problem: Result<(), String>| problems.extend(problem.err());
         check(
             stage
                 .runtime()
-                .block_on(async { steady(&scene().await).await }),
+                .block_on(async { check_transition_times(&scene().await).await }),
         );
         let Some((edited, state, again)) = expected else {
             return;
         };
-        let unsteady = differences(&state, &again);
+        let nondeterministic = differences(&state, &again);
         let compare = |found: &Value, when: &str| {
-            let mut places = differences(&state, found);
-            places.retain(|place, _| !unsteady.contains_key(place));
-            let shown: Vec<String> = places.into_values().take(6).collect();
+            let mut differences = differences(&state, found);
+            differences.retain(|path, _| !nondeterministic.contains_key(path));
+            let shown: Vec<String> = differences.into_values().take(6).collect();
             match shown.is_empty() {
                 true => Ok(()),
                 false => Err(format!(
@@ -90,7 +90,7 @@ impl Trial {
             scene.install(&edited).await;
             scene.rest("its spec was changed").await?;
             compare(&scene.state().await, "after its spec was changed")?;
-            observed(&scene, &self.kinds).await
+            check_observed_generation(&scene, &self.kinds).await
         }));
         for (number, write) in writes.iter().enumerate().take(EDITS) {
             check(stage.runtime().block_on(async {
@@ -120,7 +120,7 @@ async fn own_writes(scene: &Scene<'_>) -> Vec<Request> {
     let path = scene.server.path_of(&mut Value::clone(&object)).await;
     let path = path.unwrap_or_default();
     let plural = path.rsplit('/').nth(1).unwrap_or_default();
-    let kind_writes = scene.faults.asked().into_iter().filter(|request| {
+    let kind_writes = scene.faults.requests().into_iter().filter(|request| {
         request.is_work()
             && request.subresource.is_empty()
             && request.group == group(&object)
@@ -136,7 +136,7 @@ fn group(object: &Value) -> &str {
 }
 
 /// A change of nothing but a label moves no time of a condition.
-async fn steady(scene: &Scene<'_>) -> Result<(), String> {
+async fn check_transition_times(scene: &Scene<'_>) -> Result<(), String> {
     scene.install(scene.sample()).await;
     scene.rest("the sample was created").await?;
     let before = conditions(scene).await;
@@ -174,7 +174,10 @@ async fn conditions(scene: &Scene<'_>) -> BTreeMap<String, Value> {
 }
 
 /// A status that claims the current generation was written after the children, or does not claim that all is well.
-async fn observed(scene: &Scene<'_>, kinds: &[(String, String)]) -> Result<(), String> {
+async fn check_observed_generation(
+    scene: &Scene<'_>,
+    kinds: &[(String, String)],
+) -> Result<(), String> {
     let Some(object) = scene.object().await else {
         return Ok(());
     };
@@ -186,7 +189,7 @@ async fn observed(scene: &Scene<'_>, kinds: &[(String, String)]) -> Result<(), S
     if claimed != generation || conditions.values().any(|it| it["status"] != "True") {
         return Ok(());
     }
-    let made = scene.made().await;
+    let made = scene.created_children().await;
     // A child that the operator reconciles too gets its status in its own time.
     let mut children = made.iter().filter(|child| !is_of(kinds, child));
     let late = children.find(|child| version(child) > version(&object));

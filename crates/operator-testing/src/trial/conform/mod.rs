@@ -10,7 +10,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use self::scene::{Scene, version};
-use super::run::content;
+use super::run::check_events;
 use super::stage::Stage;
 use super::state::Objects;
 use super::success::Phase;
@@ -47,40 +47,44 @@ impl Trial {
 
     fn conform(&self, operator: &Operator<'_>) {
         let stage = Stage::in_memory(self);
-        let mut complaints = vec![];
+        let mut problems = vec![];
         for sample in self.samples.iter().filter(|it| it.fails.is_none()) {
-            let earlier = complaints.len();
-            let course = || Scene::course(self, &stage, sample);
+            let earlier = problems.len();
+            let options = || Scene::options(self, &stage, sample);
             let children = stage.runtime().block_on(async {
-                let scene = Scene::start(self, &stage, operator, course()).await;
-                self.many(&scene, &mut complaints).await
+                let scene = Scene::start(self, &stage, operator, options()).await;
+                self.check_several_objects(&scene, &mut problems).await
             });
-            if children.is_empty() && complaints.len() > earlier {
+            if children.is_empty() && problems.len() > earlier {
                 continue;
             }
             stage.runtime().block_on(async {
-                let scene = Scene::start(self, &stage, operator, course()).await;
-                complaints.extend(strangers(&scene, &children).await.err());
+                let scene = Scene::start(self, &stage, operator, options()).await;
+                problems.extend(check_foreign_objects(&scene, &children).await.err());
             });
-            self.follow(&stage, operator, sample, &mut complaints);
+            self.check_spec_changes(&stage, operator, sample, &mut problems);
         }
-        assert!(complaints.is_empty(), "{}", complaints.join("\n\n"));
+        assert!(problems.is_empty(), "{}", problems.join("\n\n"));
     }
 
     /// One object, passers-by, a second object. Out: the objects that the first one controls.
-    async fn many(&self, scene: &Scene<'_>, complaints: &mut Vec<String>) -> Vec<Arc<Value>> {
+    async fn check_several_objects(
+        &self,
+        scene: &Scene<'_>,
+        problems: &mut Vec<String>,
+    ) -> Vec<Arc<Value>> {
         let mut children = vec![];
         let lived: Result<(), String> = async {
             scene.install(scene.sample()).await;
             scene.rest("the sample was created").await?;
-            children = scene.made().await;
+            children = scene.created_children().await;
             let alone = scene.state().await;
 
-            let passers_by = scene.passers_by().await;
+            let unrelated_objects = scene.unrelated_objects().await;
             scene
                 .rest("objects of the kinds that it watches were created")
                 .await?;
-            scene.uninstall(&passers_by).await;
+            scene.uninstall(&unrelated_objects).await;
             scene
                 .rest("objects of the kinds that it watches were deleted")
                 .await?;
@@ -88,7 +92,7 @@ impl Trial {
             let second = renamed(scene.sample());
             // a kind may admit one name alone, as by a CEL rule
             if scene.server.install(&second).await.is_ok() {
-                self.second(scene, &second, &alone).await?;
+                self.check_second_object(scene, &second, &alone).await?;
             }
 
             scene.uninstall(scene.sample()).await;
@@ -96,14 +100,19 @@ impl Trial {
             self.leftovers(&scene.state().await, &scene.before)
         }
         .await;
-        complaints.extend(lived.err());
+        problems.extend(lived.err());
         children
     }
 
     /// A second object, which is there already, and its deletion.
-    async fn second(&self, scene: &Scene<'_>, second: &str, alone: &Value) -> Result<(), String> {
+    async fn check_second_object(
+        &self,
+        scene: &Scene<'_>,
+        second: &str,
+        alone: &Value,
+    ) -> Result<(), String> {
         scene.rest("a second object was created").await?;
-        content(&scene.server, &scene.before).await?;
+        check_events(&scene.server, &scene.before).await?;
         if scene.reports {
             self.succeeded(&scene.server, scene.described(), Phase::WithSample)
                 .await?;
@@ -119,11 +128,11 @@ impl Trial {
         if let (Some(alone), Some(state)) = (alone.as_object(), state.as_object_mut()) {
             state.retain(|path, _| alone.contains_key(path));
         }
-        let places = scene::differences(alone, &state);
-        match places.into_values().next() {
+        let differences = scene::differences(alone, &state);
+        match differences.into_values().next() {
             None => Ok(()),
-            Some(place) => Err(format!(
-                "the children of an object differ after a second object was created and deleted:\n  {place}"
+            Some(path) => Err(format!(
+                "the children of an object differ after a second object was created and deleted:\n  {path}"
             )),
         }
     }
@@ -131,7 +140,7 @@ impl Trial {
     /// What remains when all samples are deleted.
     fn leftovers(&self, state: &Value, before: &Objects) -> Result<(), String> {
         let objects = state.as_object().into_iter().flatten();
-        let left: Vec<String> = objects
+        let remaining: Vec<String> = objects
             .filter(|(path, object)| !object.is_null() && !self.is_kept(path))
             .filter_map(|(path, object)| {
                 let metadata = &object["metadata"];
@@ -148,11 +157,11 @@ impl Trial {
                 })
             })
             .collect();
-        match left.is_empty() {
+        match remaining.is_empty() {
             true => Ok(()),
             false => Err(format!(
                 "after the sample was deleted, these objects remain:\n  {}\nhelp: set an owner reference (`cx.child_metadata`), or delete the object in `cleanup`; if it should remain, add its kind to `keeps` in operator.toml (`Trial::keeps` in your own trial)",
-                left.join("\n  ")
+                remaining.join("\n  ")
             )),
         }
     }
@@ -172,7 +181,7 @@ impl Trial {
 }
 
 /// Objects with the names of the children, which another object controls.
-async fn strangers(scene: &Scene<'_>, children: &[Arc<Value>]) -> Result<(), String> {
+async fn check_foreign_objects(scene: &Scene<'_>, children: &[Arc<Value>]) -> Result<(), String> {
     let Some(namespace) = children
         .iter()
         .find_map(|child| child["metadata"]["namespace"].as_str())
@@ -233,7 +242,7 @@ async fn strangers(scene: &Scene<'_>, children: &[Arc<Value>]) -> Result<(), Str
         let kind = kind.as_str().unwrap_or_default();
         let name = name.as_str().unwrap_or_default();
         return Err(format!(
-            "{kind} {namespace}/{name} {what}, although another object controls it\nhelp: `cx.apply` refuses such a child; your own requests must check the owner references first"
+            "{kind} {namespace}/{name} {what}, although another object controls it\nhelp: `cx.apply` refuses such a child; your own requests expect_ok check the owner references first"
         ));
     }
     Ok(())

@@ -14,18 +14,18 @@ pub(super) fn watch() {
     HOOK.call_once(|| {
         let printed = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
-            let place = panic.location().map(ToString::to_string);
+            let path = panic.location().map(ToString::to_string);
             let payload = panic.payload();
             let text = payload.downcast_ref::<&str>().copied();
             let text = text.or_else(|| payload.downcast_ref::<String>().map(|text| &**text));
-            let told = format!(
+            let report = format!(
                 "panicked at {}: {}",
-                place.unwrap_or_default(),
+                path.unwrap_or_default(),
                 text.unwrap_or("no message")
             );
             // fails while the thread ends, when nobody asks any more
             let _unheard = FIRST.try_with(|first| {
-                first.borrow_mut().get_or_insert(told);
+                first.borrow_mut().get_or_insert(report);
             });
             printed(panic);
         }));

@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::super::run::{Course, Plot, come_to_rest};
+use super::super::run::{RunOptions, Scenario, settle};
 use super::super::stage::Stage;
-use super::super::state::{self, Objects, differ, settled};
+use super::super::state::{self, Objects, differ, settled_state};
 use super::super::{Operator, Sample, Trial};
 use super::panics;
 use crate::fault::{Faults, Schedule};
@@ -19,12 +19,12 @@ pub(super) struct Scene<'a> {
     pub faults: Faults,
     pub before: Objects,
     pub reports: bool,
-    course: Course<'a>,
+    options: RunOptions<'a>,
 }
 
 impl<'a> Scene<'a> {
-    pub fn course(trial: &Trial, stage: &Stage, sample: &'a Sample) -> Course<'a> {
-        trial.course(stage, sample, Plot::Nothing, Schedule::default())
+    pub fn options(trial: &Trial, stage: &Stage, sample: &'a Sample) -> RunOptions<'a> {
+        trial.options(stage, sample, Scenario::Plain, Schedule::default())
     }
 
     /// With the operator running.
@@ -32,28 +32,31 @@ impl<'a> Scene<'a> {
         trial: &Trial,
         stage: &Stage,
         operator: &Operator<'_>,
-        course: Course<'a>,
+        options: RunOptions<'a>,
     ) -> Self {
         panics::watch();
         let server = stage.server(trial);
         let faults = Faults::new(Schedule::default(), &trial.user, &server);
-        server.run(operator.start(server.disturbed(&trial.user, &faults), server.outcomes()));
+        server.run(operator.start(
+            server.faulty_client(&trial.user, &faults),
+            server.outcomes(),
+        ));
         let before = server.objects().await;
         Self {
             server,
             faults,
             before,
             reports: operator.reports,
-            course,
+            options,
         }
     }
 
     pub fn sample(&self) -> &'a str {
-        &self.course.sample.text
+        &self.options.sample.text
     }
 
     pub fn described(&self) -> &'a Sample {
-        self.course.sample
+        self.options.sample
     }
 
     pub async fn install(&self, yaml: &str) {
@@ -68,23 +71,33 @@ impl<'a> Scene<'a> {
 
     /// Waits until the operator writes nothing any more.
     pub async fn rest(&self, since: &str) -> Result<(), String> {
-        let known = self.faults.asked().len();
-        let rested = come_to_rest(&self.server, &self.faults, &self.course, Default::default());
+        let known = self.faults.requests().len();
+        let rested = settle(
+            &self.server,
+            &self.faults,
+            &self.options,
+            Default::default(),
+        );
         let rested = rested.await;
-        let why = rested.and_then(|()| repeated(&self.faults.asked()[known..]));
-        self.sound(since)?;
+        let why = rested.and_then(|()| repeated(&self.faults.requests()[known..]));
+        self.check_failures(since)?;
         why.map_err(|why| format!("after {since}: {why}"))
     }
 
     /// As [`rest`](Self::rest), of an operator that may well fail, and try again for ever.
     pub async fn rest_or_retry(&self, since: &str) -> Result<(), String> {
-        let retries = come_to_rest(&self.server, &self.faults, &self.course, Default::default());
+        let retries = settle(
+            &self.server,
+            &self.faults,
+            &self.options,
+            Default::default(),
+        );
         drop(retries.await);
-        self.sound(since)
+        self.check_failures(since)
     }
 
     /// Whether the operator neither panicked nor lacked a permission.
-    fn sound(&self, since: &str) -> Result<(), String> {
+    fn check_failures(&self, since: &str) -> Result<(), String> {
         let panicked = panics::take().map(|panic| format!("the operator {panic}"));
         match panicked.or_else(|| self.faults.forbidden()) {
             Some(why) => Err(format!("after {since}: {why}")),
@@ -94,11 +107,11 @@ impl<'a> Scene<'a> {
 
     /// What there is besides what was before.
     pub async fn state(&self) -> Value {
-        settled(&self.server, &self.faults, &self.before).await
+        settled_state(&self.server, &self.faults, &self.before).await
     }
 
-    pub async fn made(&self) -> Vec<Arc<Value>> {
-        state::made(&self.server, &self.faults, &self.before).await
+    pub async fn created_children(&self) -> Vec<Arc<Value>> {
+        state::created_children(&self.server, &self.faults, &self.before).await
     }
 
     /// The object that the first document of the sample describes, as it is now.
@@ -113,9 +126,9 @@ impl<'a> Scene<'a> {
     }
 
     /// Creates an object of each kind that the operator watches, as long as it needs nothing but a name. Out: those that were made, as YAML.
-    pub async fn passers_by(&self) -> String {
-        let asked = self.faults.asked();
-        let watched: BTreeSet<(String, String)> = asked
+    pub async fn unrelated_objects(&self) -> String {
+        let requests = self.faults.requests();
+        let watched: BTreeSet<(String, String)> = requests
             .into_iter()
             .filter(|request| request.verb == "watch" && !MESSAGES.contains(&&*request.resource))
             .map(|request| (request.group, request.resource))
@@ -163,9 +176,9 @@ impl<'a> Scene<'a> {
 const WRITES: usize = 50;
 
 /// An operator that writes another value each time rests when it hits upon the same one by chance.
-fn repeated(asked: &[Request]) -> Result<(), String> {
+fn repeated(requests: &[Request]) -> Result<(), String> {
     let mut writes: BTreeMap<String, usize> = BTreeMap::new();
-    for request in asked.iter().filter(|request| request.is_work()) {
+    for request in requests.iter().filter(|request| request.is_work()) {
         *writes.entry(request.to_string()).or_default() += 1;
     }
     match writes.into_iter().max_by_key(|(_, times)| *times) {
@@ -184,14 +197,14 @@ pub(super) fn version(object: &Value) -> u64 {
 
 /// Where two states differ, but for what tells how an object came to be so.
 pub(super) fn differences(expected: &Value, found: &Value) -> BTreeMap<String, String> {
-    let mut places = BTreeMap::new();
+    let mut differences = BTreeMap::new();
     let [expected, found] = [expected, found].map(|state| {
         let mut state = state.clone();
         forget_history(&mut state);
         state
     });
-    differ("", &expected, &found, &mut places);
-    places
+    differ("", &expected, &found, &mut differences);
+    differences
 }
 
 fn forget_history(value: &mut Value) {

@@ -4,21 +4,21 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::run::Plot;
+use super::run::Scenario;
 use super::stage::Stage;
 use super::{Operator, Sample, Start, Trial};
 use crate::declared::{Declared, edits};
 use crate::fault::{Fault, Schedule};
 use crate::install::{documents, kustomization};
+use crate::permission::{Permission, UnusedPermissions};
 use crate::record::Request;
-use crate::rights::{Right, Unseen};
 
 /// What exercises the remaining permissions: an object that cannot be decoded is reported in events, a write that fails is repeated, and
 /// after a write to a deleted object, the operator checks whether it exists.
-const LAST: [(Fault, Plot); 3] = [
-    (Fault::Garble, Plot::Touch),
-    (Fault::Outage, Plot::Nothing),
-    (Fault::Delay, Plot::Hurry),
+const EXTRA_RUNS: [(Fault, Scenario); 3] = [
+    (Fault::Garble, Scenario::UpdateEarly),
+    (Fault::Outage, Scenario::Plain),
+    (Fault::Delay, Scenario::DeleteEarly),
 ];
 
 impl Trial {
@@ -36,10 +36,12 @@ impl Trial {
     ///
     /// With the permissions that no request needed; and before, as [`assert_converges`](Self::assert_converges) without faults.
     pub fn assert_rights_are_needed<A>(&self, written: &[&str], operator: impl Start<A>) {
-        Operator::with(operator, |operator| self.need_rights(written, operator));
+        Operator::with(operator, |operator| {
+            self.check_permissions(written, operator)
+        });
     }
 
-    fn need_rights(&self, written: &[&str], operator: &Operator<'_>) {
+    fn check_permissions(&self, written: &[&str], operator: &Operator<'_>) {
         let stage = Stage::new(self);
         let manifests = kustomization(&self.manifests);
         let manifests = manifests.unwrap_or_else(|error| panic!("the manifests: {error}"));
@@ -48,9 +50,9 @@ impl Trial {
             .map(|rule| serde_json::from_str(rule))
             .collect();
         let rules = rules.unwrap_or_else(|error| panic!("a written rule: {error}"));
-        let mut unseen = Unseen::of(&manifests, &self.user);
+        let mut unused = UnusedPermissions::of(&manifests, &self.user);
         assert!(
-            !unseen.0.is_empty(),
+            !unused.0.is_empty(),
             "{} grants no permissions to {}",
             self.manifests.display(),
             self.user
@@ -58,36 +60,36 @@ impl Trial {
         let samples: Vec<Sample> = self
             .samples
             .iter()
-            .map(|sample| self.bearing(sample))
+            .map(|sample| self.with_old_finalizer(sample))
             .collect();
-        let mut calms = vec![];
+        let mut baselines = vec![];
         for sample in &samples {
-            let calm = self.calm(&stage, operator, sample, Plot::Deprive);
-            unseen.note(&calm.answered);
-            calms.push(calm.asked);
+            let baseline = self.baseline(&stage, operator, sample, Scenario::DeleteChildren);
+            unused.record(&baseline.server_requests);
+            baselines.push(baseline.requests);
         }
-        let excused = unseen.excuse(&rules);
-        for (sample, calm) in samples.iter().zip(&calms) {
-            for (fault, plot) in LAST {
-                let numbered = calm.iter().enumerate();
+        let allowed = unused.take_allowed(&rules);
+        for (sample, baseline) in samples.iter().zip(&baselines) {
+            for (fault, scenario) in EXTRA_RUNS {
+                let numbered = baseline.iter().enumerate();
                 let counts = |request: &Request| {
-                    fault.befalls(request) && (request.is_work() || !request.is_write())
+                    fault.applies_to(request) && (request.is_work() || !request.is_write())
                 };
                 for (number, _) in numbered.filter(|(_, request)| counts(request)) {
-                    if unseen.0.is_empty() {
+                    if unused.0.is_empty() {
                         break;
                     }
                     let schedule = Schedule([(number, fault)].into());
-                    let course = self.course(&stage, sample, plot, schedule);
-                    unseen.note(&self.run(&stage, operator, course).answered);
+                    let options = self.options(&stage, sample, scenario, schedule);
+                    unused.record(&self.run(&stage, operator, options).server_requests);
                 }
             }
         }
-        report(&unseen.0, &excused, &self.declared);
+        report(&unused.0, &allowed, &self.declared);
     }
 
     /// The sample with the finalizer that an earlier version of the operator may have left.
-    fn bearing(&self, sample: &Sample) -> Sample {
+    fn with_old_finalizer(&self, sample: &Sample) -> Sample {
         let name = self.user.rsplit(':').next().unwrap_or_default();
         let mut objects =
             documents(&sample.text).unwrap_or_else(|error| panic!("the sample: {error}"));
@@ -106,15 +108,18 @@ impl Trial {
 }
 
 /// Fails with the permissions that no request needed, and prints those that somebody allowed on purpose.
-fn report(unseen: &BTreeSet<Right>, excused: &BTreeSet<Right>, declared: &[Declared]) {
-    for right in excused {
-        println!("not used, but permitted by your `rules`: {right}");
+fn report(unused: &BTreeSet<Permission>, allowed: &BTreeSet<Permission>, declared: &[Declared]) {
+    for permission in allowed {
+        println!("not used, but permitted by your `rules`: {permission}");
     }
-    let named: Vec<String> = unseen.iter().map(|right| format!("  {right}")).collect();
-    let Some(first) = unseen.first() else {
+    let named: Vec<String> = unused
+        .iter()
+        .map(|permission| format!("  {permission}"))
+        .collect();
+    let Some(first) = unused.first() else {
         return;
     };
-    let edits = edits(unseen, declared);
+    let edits = edits(unused, declared);
     let edits = match edits.is_empty() {
         true => "help: these permissions follow from `owns`, `watches` and `reads` in operator.toml; remove what the operator does not use".to_owned(),
         false => edits.join("\n"),
@@ -123,6 +128,6 @@ fn report(unseen: &BTreeSet<Right>, excused: &BTreeSet<Right>, declared: &[Decla
         "no request of these tests needs these permissions of the roles:\n{}\n\n{edits}\n\
          help: if the operator uses a permission, but not with any sample, add a rule for it under its kind in operator.toml:\n{}",
         named.join("\n"),
-        first.as_toml(unseen.iter())
+        first.as_toml(unused.iter())
     );
 }

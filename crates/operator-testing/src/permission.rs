@@ -15,7 +15,7 @@ pub(crate) type Document = (PathBuf, Value);
 
 /// A verb on a resource, by a rule of a role.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Right {
+pub(crate) struct Permission {
     file: PathBuf,
     /// As in `ClusterRole memcached-operator`.
     role: String,
@@ -27,9 +27,9 @@ pub(crate) struct Right {
     verb: String,
 }
 
-impl Right {
+impl Permission {
     /// Whether an answered request is one that only who has this right may make.
-    fn is_shown_by(&self, request: &Request) -> bool {
+    fn is_used_by(&self, request: &Request) -> bool {
         let resource = match request.subresource.as_str() {
             "" => request.resource.clone(),
             subresource => format!("{}/{subresource}", request.resource),
@@ -44,7 +44,7 @@ impl Right {
     }
 
     /// Whether a rule gives it, as far as rules know wildcards.
-    fn is_given_by(&self, rule: &Value) -> bool {
+    fn is_granted_by(&self, rule: &Value) -> bool {
         let has = |field: &str, wanted: &str| {
             let mut found = texts(&rule[field]);
             found.any(|found| found == wanted || found == "*")
@@ -79,7 +79,7 @@ impl Right {
     }
 }
 
-impl fmt::Display for Right {
+impl fmt::Display for Permission {
     /// As in `manifests/rbac/cluster-role.yaml: ClusterRole memcached-operator: patch deployments.apps`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (plural, subresource) = self
@@ -102,9 +102,9 @@ impl fmt::Display for Right {
 
 /// Rights that nothing has shown to be needed.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Unseen(pub BTreeSet<Right>);
+pub(crate) struct UnusedPermissions(pub BTreeSet<Permission>);
 
-impl Unseen {
+impl UnusedPermissions {
     /// All that the user is given by name in the manifests.
     pub fn of(manifests: &[Document], user: &str) -> Self {
         let bindings = manifests.iter().filter(|(_, binding)| {
@@ -125,32 +125,32 @@ impl Unseen {
         let roles = manifests
             .iter()
             .filter(|(_, role)| given.contains(&role_name(role)));
-        Self(roles.flat_map(rights_of).collect())
+        Self(roles.flat_map(permissions_of).collect())
     }
 
     /// Takes out what requests show to be needed.
-    pub fn note(&mut self, requests: &[Request]) {
+    pub fn record(&mut self, requests: &[Request]) {
         self.0
-            .retain(|right| !requests.iter().any(|request| right.is_shown_by(request)));
+            .retain(|right| !requests.iter().any(|request| right.is_used_by(request)));
     }
 
     /// Takes out what a rule gives for which somebody answers.
-    pub fn excuse(&mut self, rules: &[Value]) -> BTreeSet<Right> {
-        let (excused, left) = std::mem::take(&mut self.0)
+    pub fn take_allowed(&mut self, rules: &[Value]) -> BTreeSet<Permission> {
+        let (allowed, unused) = std::mem::take(&mut self.0)
             .into_iter()
-            .partition(|right| rules.iter().any(|rule| right.is_given_by(rule)));
-        self.0 = left;
-        excused
+            .partition(|right| rules.iter().any(|rule| right.is_granted_by(rule)));
+        self.0 = unused;
+        allowed
     }
 }
 
 /// One for each verb on each resource.
-fn rights_of((file, role): &Document) -> impl Iterator<Item = Right> {
-    let mut rights = Vec::new();
+fn permissions_of((file, role): &Document) -> impl Iterator<Item = Permission> {
+    let mut permissions = Vec::new();
     for rule in role["rules"].as_array().into_iter().flatten() {
         for group in texts(&rule["apiGroups"]) {
             for resource in texts(&rule["resources"]) {
-                rights.extend(texts(&rule["verbs"]).map(|verb| Right {
+                permissions.extend(texts(&rule["verbs"]).map(|verb| Permission {
                     file: file.clone(),
                     role: role_name(role),
                     group: group.to_owned(),
@@ -161,7 +161,7 @@ fn rights_of((file, role): &Document) -> impl Iterator<Item = Right> {
             }
         }
     }
-    rights.into_iter()
+    permissions.into_iter()
 }
 
 fn role_name(role: &Value) -> String {
