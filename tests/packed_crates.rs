@@ -1,4 +1,4 @@
-//! The sources that projects carry are those of `crates/`. `PACK=write cargo test --test packed_crates` packs them again.
+//! The sources that projects carry are those of `crates/`. `UPDATE=1 cargo test --test packed_crates` packs them again.
 
 use std::{collections::BTreeMap, fs, path::Path};
 
@@ -21,13 +21,13 @@ fn the_packed_crates_are_current() {
         }
     }
     let text = serde_json::to_string_pretty(&files).unwrap() + "\n";
-    if std::env::var_os("PACK").is_some_and(|mode| mode == "write") {
+    if std::env::var_os("UPDATE").is_some_and(|value| value == "1") {
         fs::write(PACKED, &text).unwrap();
     }
     let packed = fs::read_to_string(PACKED).unwrap();
     assert!(
         packed == text,
-        "crates/ has changed: run `PACK=write cargo test --test packed_crates`"
+        "crates/ has changed: run `UPDATE=1 cargo test --test packed_crates`"
     );
 }
 

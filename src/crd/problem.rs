@@ -200,7 +200,7 @@ fn cure(keyword: &str, message: &str) -> String {
         "type" => "use one of the six types, or `x-kubernetes-preserve-unknown-fields: true` if any value is allowed".into(),
         "default" => "use a default that the schema accepts, or remove it".into(),
         "pattern" => "write it without lookaround and back-references, which Go's regexp lacks; use a CEL rule for the rest".into(),
-        _ if message.starts_with("must be") => format!("mend `{keyword}`"),
+        _ if message.starts_with("must be") => format!("fix `{keyword}`"),
         _ => format!("fix `{keyword}`, or remove it"),
     }
 }

@@ -22,6 +22,8 @@ pub enum StateError {
     Name(String),
     #[error("the {0} {1} is listed twice")]
     Twice(&'static str, String),
+    #[error("the module {0} is listed twice")]
+    TwiceModule(String),
     #[error("`{0}` has characters that are not allowed in a path, a version or an address")]
     Word(String),
     #[error("`{0}` is not a module name")]
@@ -56,6 +58,7 @@ impl StateError {
                 format!("{:?}", kind.split('.').next().unwrap_or_default())
             }
             Self::Twice(_, word)
+            | Self::TwiceModule(word)
             | Self::Name(word)
             | Self::Word(word)
             | Self::Module(word)
@@ -66,7 +69,7 @@ impl StateError {
             | Self::SpecPath(word, _) => format!("{word:?}"),
         };
         let start = match self {
-            Self::Twice(..) => text.rfind(&word),
+            Self::Twice(..) | Self::TwiceModule(_) => text.rfind(&word),
             _ => text.find(&word),
         };
         start.map(|start| start..start + word.len())
@@ -82,7 +85,7 @@ impl StateError {
             Self::Name(_) => {
                 "use lower-case letters, digits and `-`, starting with a letter; keywords of Rust and names that cargo reserves, such as `test`, are not allowed"
             }
-            Self::Twice("module", _) => {
+            Self::TwiceModule(_) => {
                 "give one of the kinds another module name with `as` (--as NAME)"
             }
             Self::Twice(..) => "remove or rename one of the two",
@@ -153,7 +156,7 @@ impl State {
                 .iter()
                 .any(|other| other.module_name() == kind.module_name())
             {
-                return Err(StateError::Twice("module", kind.module_name()));
+                return Err(StateError::TwiceModule(kind.module_name()));
             }
             if !is_module_name(&kind.module_name()) {
                 return Err(StateError::Module(kind.module_name()));

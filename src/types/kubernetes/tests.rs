@@ -21,16 +21,16 @@ const TYPES: &str = concat!(
     "/src/types/kubernetes/types.json"
 );
 
-/// `KUBERNETES=write cargo test --lib kubernetes` writes the table anew.
+/// `UPDATE=1 cargo test --lib kubernetes` rewrites the table.
 #[test]
 fn the_table_is_that_of_k8s_openapi() {
     let text = text(&table());
-    if env::var_os("KUBERNETES").is_some_and(|mode| mode == "write") {
+    if env::var_os("UPDATE").is_some_and(|value| value == "1") {
         fs::write(TYPES, &text).unwrap();
     }
     assert!(
         fs::read_to_string(TYPES).unwrap() == text,
-        "k8s-openapi has changed: run `KUBERNETES=write cargo test --lib kubernetes`"
+        "k8s-openapi has changed: run `UPDATE=1 cargo test --lib kubernetes`"
     );
 }
 

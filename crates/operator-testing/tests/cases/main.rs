@@ -1,7 +1,7 @@
 //! Conformance: the cases of this folder on whichever server `OPERATOR_TEST_SERVER` names, compared with what the real one answered.
 //!
 //! A case is a list of requests in a namespace of its own; see [`case`] for its form. `recorded/` holds the whole answers of the real
-//! server but for what [`mask`] hides; `RECORD=write` writes them, on the real server only. Where the server in memory is known to
+//! server but for what [`mask`] hides; `UPDATE=1` writes them, on the real server only. Where the server in memory is known to
 //! differ, `differences.yaml` says so and why. `CASE=words` runs only the cases whose name has these words; `SHOW=1` prints all answers.
 
 mod ask;
@@ -48,7 +48,7 @@ async fn every_answer_is_that_of_the_real_server() {
         return;
     }
     let server = Server::start().await.unwrap();
-    let writes = recorded::writes();
+    let writes = recorded::is_updating();
     assert!(
         server.is_real() || !writes,
         "only the real server's answers are recorded"
@@ -141,8 +141,8 @@ async fn run(
     let mut masks = Masks::new(namespace, serde_yaml::to_string(&case.steps).unwrap());
     let mut answers = Vec::new();
     let is_recorded = recorded.is_some_and(|recorded| recorded.len() == case.steps.len());
-    if !is_recorded && !recorded::writes() {
-        return Err("not recorded: RECORD=write, on the real server".to_owned());
+    if !is_recorded && !recorded::is_updating() {
+        return Err("not recorded: UPDATE=1, on the real server".to_owned());
     }
     for (at, step) in case.steps.iter().enumerate() {
         let expected = recorded.map(|recorded| &recorded[at]);

@@ -11,9 +11,9 @@ use serde::Deserialize;
 
 use crate::ask::Answer;
 
-/// Whether answers are recorded, and not compared.
-pub fn writes() -> bool {
-    std::env::var("RECORD").is_ok_and(|word| word == "write")
+/// Whether responses are recorded instead of compared.
+pub fn is_updating() -> bool {
+    std::env::var("UPDATE").is_ok_and(|value| value == "1")
 }
 
 /// A step that the server in memory answers otherwise.
@@ -56,7 +56,7 @@ impl Recording {
             .filter(|name| !names.contains(name))
             .collect();
         assert!(
-            stale.is_empty() || writes(),
+            stale.is_empty() || is_updating(),
             "{}: no such cases: {stale:?}",
             file.display()
         );

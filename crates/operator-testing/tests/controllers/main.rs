@@ -2,7 +2,7 @@
 //!
 //! Each scenario has a namespace of its own, and a test that plays the kubelet: it writes the status of pods, as neither server has a node.
 //! After each step all workloads and pods at rest are compared with `recorded/`, which is what kube-controller-manager made of the same
-//! steps, but for what [`mask`] hides. `RECORD=write` writes it, with `OPERATOR_TEST_SERVER=assets` only; see `.ci/run`.
+//! steps, but for what [`mask`] hides. `UPDATE=1` writes it, with `OPERATOR_TEST_SERVER=assets` only; see `.ci/run`.
 
 mod mask;
 mod scenario;
@@ -34,7 +34,7 @@ fn workloads_come_to_what_real_controllers_make_of_them() {
 async fn compare() -> Vec<String> {
     let server = Server::start().await.unwrap();
     let server = server.with_workloads(Workloads::default().without_node());
-    let writes = std::env::var("RECORD").is_ok_and(|word| word == "write");
+    let writes = std::env::var("UPDATE").is_ok_and(|value| value == "1");
     assert!(
         server.is_real() || !writes,
         "only real controllers are recorded"
