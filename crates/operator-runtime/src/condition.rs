@@ -6,14 +6,14 @@ use serde_json::{Map, Value};
 
 use crate::Result;
 
-/// What is known about a condition.
+/// The status of a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Truth {
-    /// It holds.
+    /// The condition holds.
     True,
-    /// It does not hold.
+    /// The condition does not hold.
     False,
-    /// Neither is known.
+    /// Whether the condition holds is not known.
     Unknown,
 }
 
@@ -54,7 +54,7 @@ pub struct Condition {
 }
 
 impl Condition {
-    /// `reason` is one word in CamelCase, for programs; `message` is for people.
+    /// Creates a condition. `reason` is one word in CamelCase, for programs; `message` is for humans.
     pub fn new(
         type_: impl Into<String>,
         status: impl Into<Truth>,
@@ -69,12 +69,12 @@ impl Condition {
         }
     }
 
-    /// Puts the condition in place of the one of its type, or at the end.
+    /// Replaces the condition of the same type in `conditions`, or appends it.
     ///
-    /// `lastTransitionTime` moves only when `status` does, so that setting the same condition again
-    /// changes nothing. A `lastUpdateTime`, which the conditions of Deployments and of kinds that
-    /// followed them require, moves when anything of the condition does. `generation` is the `metadata.generation` that the condition speaks of.
-    /// Fields that `C` does not have are left out; those that only `C` has are kept.
+    /// `lastTransitionTime` changes only with `status`, so that setting the same condition again changes nothing. If `C` requires a
+    /// `lastUpdateTime`, as the conditions of Deployments do, that changes with any field. `generation` is the `metadata.generation` that
+    /// the condition was observed for; it becomes `observedGeneration`. Fields that `C` does not have are omitted, and fields that only `C`
+    /// has keep their values. Fails if the condition does not fit `C`.
     pub fn set_in<C: Serialize + DeserializeOwned>(
         self,
         conditions: &mut Vec<C>,

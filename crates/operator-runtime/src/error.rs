@@ -1,14 +1,14 @@
-//! Why a reconciliation did not reach the desired state, and what that means for the next one.
+//! The errors of reconciliations and of the operator, and when a reconciliation is retried.
 
 use std::{fmt, net::SocketAddr, time::Duration};
 
 /// Why a reconciliation did not reach the desired state.
 ///
-/// Errors are tried again with a delay that grows for each object, except those that
-/// [are permanent](Error::is_permanent): these wait until the object changes, or a child of it, or a watched object for which
-/// [`parents`](crate::Reconciler::parents) gives it.
+/// A failed reconciliation is retried with an exponential backoff for each object. After a [permanent error](Error::is_permanent), it is
+/// retried only when the object changes, or a child of it, or a watched object for which [`parents`](crate::Reconciler::parents) returns
+/// it.
 ///
-/// Any error that `anyhow` takes becomes one with `?`; [`Error::temporary`] and [`Error::permanent`] say when to try again:
+/// `?` converts any error that `anyhow` accepts; [`Error::temporary`] and [`Error::permanent`] determine when to retry:
 ///
 /// ```
 /// use std::time::Duration;
@@ -30,50 +30,50 @@ use std::{fmt, net::SocketAddr, time::Duration};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The API server refused a request, or could not be asked.
+    /// The API server rejected a request, or could not be reached.
     #[error("{}", client_message(.0))]
     Kube(#[source] kube::Error),
 
-    /// A value could not be turned into JSON or back.
+    /// A value could not be serialized to JSON, or deserialized from it.
     #[error("{0}")]
     Json(#[from] serde_json::Error),
 
-    /// Trying again is of no use until a change calls the reconciler.
+    /// A retry is useless until something changes.
     #[error("{}", chain_message(&**.0))]
     Permanent(#[source] anyhow::Error),
 
-    /// Try again after this delay, whatever the backoff would say.
+    /// Retry after this delay, instead of the backoff.
     #[error("{}", chain_message(&**source))]
     Temporary {
-        /// How long to wait.
+        /// The time until the retry.
         delay: Duration,
-        /// What is in the way.
+        /// The cause.
         source: anyhow::Error,
     },
 
-    /// The controller does not declare that it owns this kind, so it is neither watched nor permitted.
+    /// The controller does not declare that it owns this kind, so the kind is not watched and the operator has no permissions for it.
     #[error(
         "{kind} is not declared as a child of {owner}\nhelp: in operator.toml, under the kind {owner}, set\n    owns = [{owns}]\nand run `cargo operator regenerate`"
     )]
     Undeclared {
-        /// The kind of the child, as `apps/v1/Deployment`.
+        /// The kind of the child, for example `apps/v1/Deployment`.
         kind: String,
         /// The kind that the controller reconciles.
         owner: String,
-        /// The kinds to declare, as they stand in `operator.toml`.
+        /// The kinds to declare, in the syntax of `operator.toml`.
         owns: String,
     },
 
     /// An object of this name exists, and this owner does not control it.
     #[error("{kind} {name} exists already and is controlled by {}\nhelp: {help}", .holder.as_deref().unwrap_or("nobody"))]
     Taken {
-        /// The kind of the child, as `apps/v1/Deployment`.
+        /// The kind of the child, for example `apps/v1/Deployment`.
         kind: String,
         /// The name of the child.
         name: String,
-        /// Kind, group and name of the controller_context owner, as `Memcached.cache.example.com a`, if it has one.
+        /// Kind, group and name of the object that controls it, for example `Memcached.cache.example.com a`, if there is one.
         holder: Option<String>,
-        /// What mends it.
+        /// What the user can do.
         help: &'static str,
     },
 
@@ -83,7 +83,7 @@ pub enum Error {
         "{kind} {name} cannot be owned by {owner}: an owner in a namespace owns only objects of that namespace"
     )]
     Unownable {
-        /// The kind of the child, as `apps/v1/Deployment`.
+        /// The kind of the child, for example `apps/v1/Deployment`.
         kind: String,
         /// The name of the child.
         name: String,
@@ -91,11 +91,11 @@ pub enum Error {
         owner: String,
     },
 
-    /// The reconciler panicked; the controller goes on.
+    /// The reconciler panicked; the controller continues.
     #[error("panicked: {0}")]
     Panicked(String),
 
-    /// Any other.
+    /// Any other error of the reconciler.
     #[error("{}", chain_message(&**.0))]
     Other(#[from] anyhow::Error),
 }
@@ -104,13 +104,13 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// An error that only a change can resolve: of the object, of a child, or of a watched object for which
-    /// [`parents`](crate::Reconciler::parents) gives it.
+    /// Creates an error that only a change can resolve: of the object, of a child, or of a watched object for which
+    /// [`parents`](crate::Reconciler::parents) returns it.
     pub fn permanent(source: impl Into<anyhow::Error>) -> Self {
         Self::Permanent(source.into())
     }
 
-    /// An error that goes away by itself; the next try is after `delay`.
+    /// Creates an error that resolves itself; the reconciliation is retried after `delay`.
     pub fn temporary(delay: Duration, source: impl Into<anyhow::Error>) -> Self {
         Self::Temporary {
             delay,
@@ -118,7 +118,7 @@ impl Error {
         }
     }
 
-    /// Whether trying again without a change is of no use.
+    /// Whether a retry without a change is useless.
     pub fn is_permanent(&self) -> bool {
         matches!(
             self,
@@ -126,8 +126,8 @@ impl Error {
         )
     }
 
-    /// The reason of the event that reports it on the object after so many failures in a row, if one does. An error that
-    /// may be gone with the next try is reported when it is not.
+    /// The reason of the event that reports the error after `failures` consecutive failures; `None` if there is no event. An error that the
+    /// next retry may resolve is reported only when it persists.
     pub(crate) fn reason(&self, failures: u32) -> Option<&'static str> {
         match self {
             Self::Permanent(_) => Some("PermanentError"),
@@ -141,7 +141,7 @@ impl Error {
         }
     }
 
-    /// Whether the API server could not be asked, so that it could not be given an event either.
+    /// Whether the API server could not be reached, so that an event could not be written either.
     fn is_unreachable(&self) -> bool {
         matches!(
             self,
@@ -149,7 +149,7 @@ impl Error {
         )
     }
 
-    /// The metrics' label.
+    /// The value of the metrics' label `result`.
     pub(crate) fn label(&self) -> &'static str {
         match self {
             Self::Panicked(_) => "panic",
@@ -165,25 +165,25 @@ impl From<kube::Error> for Error {
     }
 }
 
-/// Why the operator could not start, or had to stop.
+/// The reason why the operator could not start, or had to stop.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fatal {
-    /// Neither in a cluster nor with a usable kubeconfig.
+    /// The process runs neither in a cluster nor with a usable kubeconfig.
     #[error("no usable cluster configuration: {}", chain_message(.0))]
     NoCluster(Box<kube::config::InferConfigError>),
-    /// The configuration does not give a client.
+    /// No client could be created from the configuration.
     #[error("cannot make a client: {}", client_message(.0))]
     Client(Box<kube::Error>),
-    /// The log filter does not parse.
+    /// The log filter is invalid.
     #[error("the log filter {filter:?} is not valid: {reason}")]
     LogFilter {
-        /// As given.
+        /// The filter as it was given.
         filter: String,
         /// What is wrong with it.
         reason: String,
     },
-    /// The lease must outlive the time in which a leader tries to renew it, and that more than one try.
+    /// The lease duration must be longer than the renew deadline, and that longer than the retry period.
     #[error(
         "the lease's duration ({duration:?}) must be longer than the renew deadline ({deadline:?}), and that longer than the retry period ({period:?})"
     )]
@@ -195,41 +195,41 @@ pub enum Fatal {
         /// `--retry-period`
         period: Duration,
     },
-    /// The address of health and metrics cannot be used.
+    /// The address for health and metrics cannot be used.
     #[error("cannot listen on {address}: {source}")]
     Listen {
         /// `--http-address`
         address: std::net::SocketAddr,
-        /// Why.
+        /// The reason.
         source: std::io::Error,
     },
-    /// A kind can have but one controller, whatever its versions.
+    /// A kind has more than one controller, in the same or different versions.
     #[error("two controllers are registered for {kind}")]
     TwoControllers {
-        /// The kind and its group, as `Memcached.cache.example.com`.
+        /// The kind and its group, for example `Memcached.cache.example.com`.
         kind: String,
     },
     /// A controller's setup failed.
     #[error("cannot set up a controller: {0}")]
     Setup(Box<Error>),
-    /// The lease went to another replica, or could not be renewed in time.
+    /// Another replica has taken the lease, or it could not be renewed in time.
     #[error("lost the lease {lease}: {reason}")]
     LeaseLost {
-        /// Its name.
+        /// The name of the lease.
         lease: String,
-        /// How.
+        /// How it was lost.
         reason: String,
     },
-    /// A task of the runtime ended that should not.
+    /// A task of the runtime ended unexpectedly.
     #[error("a task ended early: {0}")]
     Task(String),
-    /// A second signal asked to stop at once.
+    /// A second signal requested to stop immediately.
     #[error("stopped by a second signal, before work in flight was done")]
     Interrupted,
 }
 
-/// Whether a request failed because its object, or the subresource of a custom object, is not there. That there is no such kind is a
-/// 404 as well, but one that names no object.
+/// Whether a request failed because its object, or the subresource of a custom object, does not exist. For a missing kind, the response is
+/// also 404, but without the name of an object.
 pub(crate) fn is_gone(error: &kube::Error) -> bool {
     let kube::Error::Api(status) = error else {
         return false;
@@ -238,7 +238,7 @@ pub(crate) fn is_gone(error: &kube::Error) -> bool {
     status.code == 404 && details.is_some_and(|details| !details.name.is_empty())
 }
 
-/// What a client error says, without the `Status` that kube prints along with the message.
+/// The message of a client error, without the `Status` that kube prints after the message.
 pub(crate) fn client_message(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) if !status.message.is_empty() => status_message(status),
@@ -263,7 +263,7 @@ pub(crate) fn chain_message(error: &(dyn std::error::Error + 'static)) -> String
     })
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub(crate) fn panic_message(payload: &(dyn std::any::Any + Send)) -> &str {
     let text = payload.downcast_ref::<&str>().copied();
     text.or_else(|| payload.downcast_ref::<String>().map(|text| &**text))
@@ -277,8 +277,7 @@ fn one_message(error: &(dyn std::error::Error + 'static)) -> String {
     }
 }
 
-/// Without the port from which the API server called a webhook: the same failure is to read the same each
-/// time, as it gets into conditions and events.
+/// Removes the port from which the API server called a webhook, so that equal failures have equal messages in conditions and events.
 fn status_message(status: &kube::core::Status) -> String {
     let words = status.message.split(' ');
     let words = words.map(|word| match word.split_once("->") {
@@ -289,7 +288,7 @@ fn status_message(status: &kube::core::Status) -> String {
     format!("{message} ({})", status.code)
 }
 
-/// A watch's error without the `Status` that kube repeats.
+/// Formats the error of a watch, without the `Status` that kube repeats.
 pub(crate) struct WatchMessage<'a>(pub &'a kube::runtime::watcher::Error);
 
 impl fmt::Display for WatchMessage<'_> {

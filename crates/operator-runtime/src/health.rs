@@ -1,5 +1,4 @@
-//! Whether the operator is alive and ready. It is never unhealthy for want of an API server: a restart
-//! would not bring that back.
+//! Whether the operator is alive and ready. An unreachable API server does not make it unhealthy, because a restart would not help.
 
 use std::{
     convert::Infallible,
@@ -11,10 +10,10 @@ use tokio::time::{Instant, interval};
 
 use crate::engine::progress::Progress;
 
-/// An executor whose tasks wait longer than this to be polled is stalled.
+/// The executor is stalled if its tasks wait longer than this to be polled.
 const BEAT_WITHIN: Duration = Duration::from_secs(30);
 
-/// What this replica does.
+/// The role of this replica.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
     Starting,
@@ -23,7 +22,7 @@ pub(crate) enum Role {
     Stopping,
 }
 
-/// What `/healthz` and `/readyz` answer from.
+/// The state behind `/healthz` and `/readyz`.
 pub(crate) struct Health {
     progress: Arc<Progress>,
     lease_duration: Duration,
@@ -53,7 +52,7 @@ impl Health {
         })
     }
 
-    /// Never ends: a sign of life from the executor every five seconds.
+    /// Records every five seconds that the executor polls its tasks; never returns.
     pub async fn beat(self: Arc<Self>) -> Infallible {
         let mut ticks = interval(Duration::from_secs(5));
         loop {
@@ -62,7 +61,7 @@ impl Health {
         }
     }
 
-    /// Nothing leads from stopping back to work.
+    /// Sets the role; a replica that is stopping keeps that role.
     pub fn set_role(&self, role: Role) {
         let mut state = self.lock();
         if state.role != Role::Stopping {
@@ -82,7 +81,7 @@ impl Health {
         self.lock().filling.retain(|name| name != cache);
     }
 
-    /// Why the process should be restarted.
+    /// The reason why the process should be restarted, if there is one.
     pub fn unhealthy(&self) -> Option<String> {
         if self.lock().beat.elapsed() > BEAT_WITHIN {
             return Some("the executor is stalled".into());
@@ -92,7 +91,7 @@ impl Health {
             .map(|path| format!("the watch of {path} is stalled"))
     }
 
-    /// Why this replica is not to be counted on.
+    /// The reason why this replica is not ready, if there is one.
     pub fn unready(&self) -> Option<String> {
         let state = self.lock();
         match state.role {

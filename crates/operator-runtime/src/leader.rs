@@ -1,9 +1,8 @@
-//! Leader election on a [Lease](https://kubernetes.io/docs/concepts/architecture/leases/), so that one
-//! replica works at a time.
+//! Leader election on a [Lease](https://kubernetes.io/docs/concepts/architecture/leases/), so that one replica is active at a time.
 //!
-//! A holder's own times are never compared with ours, as clocks differ: a lease has expired when we
-//! have seen no change of it for its duration. Each write carries the version that was read, so of
-//! two candidates one wins. A leader that cannot renew in time stops before a standby may start.
+//! The holder's timestamps are never compared with our clock, because clocks differ: a lease has expired when we have observed no change of
+//! it for its duration. Each write names the version that was read, so that one of two candidates wins. A leader that cannot renew the
+//! lease in time stops before a standby can start.
 
 use std::{
     hash::{BuildHasher, RandomState},
@@ -30,18 +29,18 @@ use crate::{
     settings::Settings,
 };
 
-/// What to do about the lease as it was read.
+/// What to do about the lease that was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Decision {
-    /// There is none.
+    /// There is no lease: create it.
     Create,
-    /// It is ours, free or expired: write our name.
+    /// It is ours, free or expired: write our identity.
     Take,
-    /// Another replica holds it.
+    /// Another replica holds it: wait.
     Wait,
 }
 
-/// The lease's version as last seen, and since when, by our own clock.
+/// The version of the lease that was last observed, and since when, by our clock.
 #[derive(Default)]
 struct ObservedLease(Option<(String, Instant)>);
 
@@ -74,7 +73,7 @@ impl ObservedLease {
     }
 }
 
-/// A candidate for the lease, and then its holder.
+/// A candidate for the lease, and its holder once it is acquired.
 pub(crate) struct Election {
     leases: Api<Lease>,
     name: String,
@@ -102,7 +101,7 @@ impl Election {
         }
     }
 
-    /// Waits until the lease is ours; nothing if `stop` comes first.
+    /// Waits until this replica holds the lease. Returns `None` if `stop` is cancelled first.
     pub async fn acquire(&mut self, stop: &CancellationToken) -> Option<HeldLease> {
         let mut standing_by = false;
         loop {
@@ -135,7 +134,7 @@ impl Election {
         }
     }
 
-    /// Renews the lease until `done`, then gives it up. An error if it is lost before.
+    /// Renews the lease until `done`, then releases it. Fails if it is lost before.
     pub async fn keep(mut self, mut held: HeldLease, done: CancellationToken) -> Result<(), Fatal> {
         let mut trouble = "no time".to_owned();
         loop {
@@ -177,7 +176,7 @@ impl Election {
         }
     }
 
-    /// Reads the lease, and takes it if it may be taken.
+    /// Reads the lease, and acquires it if that is possible.
     async fn take(&mut self) -> kube::Result<Option<Lease>> {
         let lease = self.leases.get_opt(&self.name).await?;
         self.health.lease_seen();
@@ -201,7 +200,7 @@ impl Election {
         }
     }
 
-    /// Writes our name again; after a conflict the lease is read, as it may still be ours.
+    /// Renews the lease; reads it after a conflict, because it may still be ours.
     async fn renew(&mut self, lease: &Lease) -> kube::Result<Option<Lease>> {
         if let Some(lease) = self.write(lease).await? {
             return Ok(Some(lease));
@@ -213,7 +212,7 @@ impl Election {
         }
     }
 
-    /// Puts our name into the version that was read; `None` if that is not the newest.
+    /// Writes our identity to the version that was read. Returns `None` if that is not the newest version.
     async fn write(&self, lease: &Lease) -> kube::Result<Option<Lease>> {
         let lease = Lease {
             spec: Some(self.spec(Some(lease))),
@@ -225,7 +224,7 @@ impl Election {
             .await)
     }
 
-    /// Gives the lease up, so that a standby need not wait for it to expire.
+    /// Releases the lease, so that a standby need not wait until it expires.
     async fn release(&self, mut lease: Lease) {
         if let Some(spec) = &mut lease.spec {
             spec.holder_identity = None;
@@ -267,10 +266,10 @@ impl Election {
     }
 }
 
-/// The lease in our name.
+/// The lease that this replica holds.
 pub(crate) struct HeldLease {
     lease: Lease,
-    /// When the request that wrote it was sent: others count from later.
+    /// When the request that wrote it was sent; other replicas count from a later time.
     renewed: Instant,
 }
 
@@ -282,7 +281,7 @@ fn whole_seconds(duration: Duration) -> i32 {
     i32::try_from(duration.as_millis().div_ceil(1000)).unwrap_or(i32::MAX)
 }
 
-/// Of two writers of one version, one gets a conflict: the lease is not its.
+/// Converts a conflict to `None`: of two writers of a version, the other has won.
 fn won(written: kube::Result<Lease>) -> kube::Result<Option<Lease>> {
     match written {
         Ok(lease) => Ok(Some(lease)),

@@ -1,9 +1,9 @@
-//! What every operator needs and [kube](https://docs.rs/kube) lacks: ordinary Rust over kube-runtime.
+//! What every operator needs beyond [kube](https://docs.rs/kube), as plain Rust on top of kube-runtime.
 //!
-//! An [`Operator`] runs controllers. Each is a [`Reconciler`] and the kinds that it watches. With no word
-//! of user code it has leader election, finalizers, events, a growing backoff for each object, contained
-//! panics, health and readiness, metrics, logs and a graceful end; objects that do not decode are reported
-//! and stall nobody.
+//! An [`Operator`] runs controllers. Each consists of a [`Reconciler`] and the kinds that it watches. Without any user code, an operator
+//! has leader election, finalizers, events, an exponential backoff for each object, health and readiness endpoints, metrics, logs and a
+//! graceful shutdown. A panic fails only the reconciliation in which it occurs, and an object that cannot be decoded is reported without
+//! affecting others.
 //!
 //! ```no_run
 //! use std::sync::Arc;

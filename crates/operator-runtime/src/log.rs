@@ -1,4 +1,4 @@
-//! Logs on standard error, for people or as JSON, with the object that they are about.
+//! Logs to standard error, as text or JSON, with the object that is reconciled.
 
 use std::io::IsTerminal;
 
@@ -9,7 +9,7 @@ use crate::{
     settings::{LogFormat, Settings},
 };
 
-/// Sets up logs, unless the program has done that already.
+/// Sets up logging, unless the program has already done so. Fails if the filter is invalid.
 pub(crate) fn init(settings: &Settings) -> Result<(), Fatal> {
     let invalid = |error: tracing_subscriber::filter::ParseError| Fatal::LogFilter {
         filter: settings.log.clone(),

@@ -1,4 +1,4 @@
-//! What `/metrics` shows, in the [OpenMetrics](https://prometheus.io/docs/specs/om/open_metrics_spec/) text format.
+//! The metrics that `/metrics` exports in the [OpenMetrics](https://prometheus.io/docs/specs/om/open_metrics_spec/) text format.
 
 use std::{
     fmt,
@@ -32,7 +32,7 @@ struct WatchLabel {
     resource: String,
 }
 
-/// Every result that a reconciliation can have; each is shown from the start, as zero.
+/// The results that a reconciliation can have; each is exported from the start, as zero.
 const RESULTS: [&str; 5] = ["success", "conflict", "error", "permanent_error", "panic"];
 
 /// All metrics of an operator.
@@ -148,7 +148,7 @@ impl Metrics {
         registry.register("leader", "1 while this replica works", self.leader.clone());
     }
 
-    /// The metrics of a kind, which are shown from now on.
+    /// The metrics of a kind, which are exported from now on.
     pub fn of_kind(&self, kind: &GroupKind) -> KindMetrics {
         let label = KindLabel {
             group: kind.group.clone(),
@@ -172,7 +172,7 @@ impl Metrics {
         metrics
     }
 
-    /// A watch of this path of the API began.
+    /// Counts the start of a watch on this URL path.
     pub fn watch_started(&self, path: &str) {
         let resource = path.rsplit('/').next().unwrap_or_default().to_owned();
         // The core group's paths begin with `/api/`, and name no group.
@@ -183,7 +183,7 @@ impl Metrics {
         self.watches.get_or_create(&label).inc();
     }
 
-    /// Where a program adds metrics of its own.
+    /// The registry, in which a program can register its own metrics.
     pub fn registry(&self) -> MutexGuard<'_, Registry> {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -196,7 +196,7 @@ impl Metrics {
 }
 
 impl KindMetrics {
-    /// The counter of a result, one of [`RESULTS`].
+    /// The counter for a result, one of [`RESULTS`].
     pub fn result(&self, result: &'static str) -> Counter {
         self.results.get_or_create_owned(&ResultLabels {
             group: self.kind.group.clone(),

@@ -1,4 +1,4 @@
-//! The process: it sets up, waits to lead, runs the controllers, and stops in order.
+//! The process: sets up, waits for leadership, runs the controllers, and shuts down gracefully.
 
 use std::{collections::HashMap, convert::Infallible, sync::Arc};
 
@@ -27,9 +27,9 @@ use crate::{
     setup::{Build, Controllers, Setup, value},
 };
 
-/// A program that runs controllers, one replica of it at a time.
+/// An operator: runs controllers, in one replica at a time.
 ///
-/// [`connect`](Self::connect) is for `main`; the [crate's example](crate) uses it. Tests and programs that embed an operator bring a client:
+/// [`connect`](Self::connect) is for `main`; the [crate's example](crate) uses it. Tests and programs that embed an operator pass a client:
 ///
 /// ```no_run
 /// use operator_runtime::{Controllers, Operator, Settings};
@@ -55,20 +55,20 @@ pub struct Operator {
     values: HashMap<std::any::TypeId, Arc<dyn std::any::Any + Send + Sync>>,
 }
 
-/// Asks an operator to stop; see [`Operator::shutdown_handle`].
+/// Stops an operator; see [`Operator::shutdown_handle`].
 #[derive(Clone, Debug)]
 pub struct ShutdownHandle(CancellationToken);
 
 impl ShutdownHandle {
-    /// Lets reconciliations in flight finish, releases the lease, and ends [`Operator::run`].
+    /// Requests a graceful shutdown: running reconciliations finish, the lease is released, and [`Operator::run`] returns.
     pub fn shutdown(&self) {
         self.0.cancel();
     }
 }
 
 impl Operator {
-    /// Sets up logs, unless the program has, and connects to the cluster that the process runs in, or that the
-    /// kubeconfig names. The name is also the field manager of all that is applied, and the user agent.
+    /// Sets up logging, unless the program has already done so, and connects to the cluster in which the process runs, or to the current
+    /// context of the kubeconfig. The name of the operator is also its field manager and user agent.
     pub async fn connect(name: impl Into<String>, settings: Settings) -> Result<Self, Fatal> {
         let name = name.into();
         log::init(&settings)?;
@@ -82,7 +82,7 @@ impl Operator {
         Ok(Self::new(name, settings, client))
     }
 
-    /// An operator on a client of your own; the namespace of the client is the operator's.
+    /// Creates an operator with an existing client; the default namespace of the client is the operator's.
     pub fn new(name: impl Into<String>, settings: Settings, client: Client) -> Self {
         let name = name.into();
         Self {
@@ -98,7 +98,7 @@ impl Operator {
         }
     }
 
-    /// Gives a value to the setup functions, which find it with [`Setup::get`]; one for each type.
+    /// Provides a value to the setup functions, which get it with [`Setup::get`]. There is one value of each type.
     #[must_use]
     pub fn provide<T: Send + Sync + 'static>(mut self, provided: T) -> Self {
         value(&mut self.values, provided);
@@ -112,7 +112,7 @@ impl Operator {
         self
     }
 
-    /// Serves health and metrics on this listener, and not on the address in the settings.
+    /// Serves health and metrics on this listener, instead of the address in the settings.
     #[must_use]
     pub fn listener(mut self, listener: TcpListener) -> Self {
         self.listener = Some(listener);
@@ -120,7 +120,7 @@ impl Operator {
     }
 
     /// Calls `observer` after each reconciliation or cleanup, with its object and result: for a metric, a trace or a test. It runs between
-    /// two reconciliations, so it should return soon. Each call of this method adds one.
+    /// two reconciliations, so it should return quickly. Each call of this method adds an observer.
     ///
     /// A reconciliation whose object turns out to be deleted has no result, and is not reported.
     ///
@@ -142,21 +142,21 @@ impl Operator {
         self
     }
 
-    /// What ends [`run`](Self::run) from another task.
+    /// A handle that stops [`run`](Self::run) from another task.
     pub fn shutdown_handle(&self) -> ShutdownHandle {
         ShutdownHandle(self.stop.clone())
     }
 
-    /// Runs until SIGTERM, SIGINT or [`ShutdownHandle::shutdown`]. Reconciliations in flight finish first, within
-    /// the time that the settings give them, and then the lease is released. A second signal ends it at once.
+    /// Runs until SIGTERM, SIGINT or [`ShutdownHandle::shutdown`]. On shutdown, running reconciliations finish within the shutdown timeout
+    /// of the settings, and then the lease is released. A second signal stops the operator immediately.
     ///
     /// # Errors
-    /// A [`Fatal`] (`downcast_ref` gives it back) if the lease is lost, or the operator cannot work.
+    /// A [`Fatal`] error (see `downcast_ref`) if the operator cannot start, or loses its lease.
     pub async fn run(self) -> anyhow::Result<()> {
         Ok(self.started().await?)
     }
 
-    /// Boxed, so that it is compiled here and not in each program and test.
+    /// Boxed, so that it is compiled in this crate and not in each program and test.
     fn started(self) -> BoxFuture<'static, Result<(), Fatal>> {
         Box::pin(self.start())
     }
@@ -250,7 +250,7 @@ impl Operator {
     }
 }
 
-/// Works while this replica holds the lease, or at once if there is no election.
+/// Runs the controllers while this replica holds the lease, or immediately without leader election.
 async fn lead(wiring: Wiring, builds: Vec<(GroupKind, Build)>) -> Result<(), Fatal> {
     let Wiring {
         client,
@@ -281,7 +281,7 @@ async fn lead(wiring: Wiring, builds: Vec<(GroupKind, Build)>) -> Result<(), Fat
     worked
 }
 
-/// Runs the controllers until they are asked to stop, and what is in flight then until its time is up.
+/// Runs the controllers until the shutdown, and running reconciliations until the shutdown timeout.
 async fn work(wiring: Wiring, builds: Vec<(GroupKind, Build)>) -> Result<(), Fatal> {
     let Wiring {
         client,
@@ -337,7 +337,7 @@ async fn work(wiring: Wiring, builds: Vec<(GroupKind, Build)>) -> Result<(), Fat
     Ok(())
 }
 
-/// Shows in the metrics that this replica works, for as long as it is held.
+/// Sets the metric of the leader for as long as it exists.
 struct Leading(Arc<Metrics>);
 
 impl Leading {
@@ -353,7 +353,7 @@ impl Drop for Leading {
     }
 }
 
-/// The first signal asks to stop, the second to stop at once.
+/// The first signal requests a shutdown, the second an immediate stop.
 async fn signals(stop: CancellationToken, interrupted: CancellationToken) -> Infallible {
     let mut next = Signals::new();
     next.recv().await;
@@ -407,7 +407,7 @@ impl Signals {
     }
 }
 
-/// SIGINT, or Ctrl-C; never if it cannot be handled.
+/// Waits for SIGINT or Ctrl-C; forever if it cannot be handled.
 async fn interrupt() {
     if let Err(error) = tokio::signal::ctrl_c().await {
         warn!("SIGINT is not handled: {error}");

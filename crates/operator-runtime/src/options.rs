@@ -2,8 +2,8 @@
 
 use clap::{Args, Command};
 
-/// The options of a program that is started with `flags` and with no environment, so that a test means the same everywhere: for the
-/// tests of an operator with flags of its own.
+/// Parses `flags` as the options of a program, without its environment variables, so that a test behaves the same everywhere. For tests of
+/// an operator that has its own flags.
 ///
 /// ```
 /// #[derive(clap::Args)]
@@ -21,7 +21,7 @@ use clap::{Args, Command};
 /// ```
 ///
 /// # Errors
-/// Those of clap, such as a required flag that is missing.
+/// The errors of clap, for example for a missing required flag.
 pub fn options_for_tests<T: Args>(flags: &[&str]) -> Result<T, clap::Error> {
     let command = T::augment_args(Command::new("operator").no_binary_name(true));
     let command = command.mut_args(|argument| argument.env(None::<&'static str>));

@@ -14,11 +14,11 @@ use tokio::{net::TcpListener, task::JoinSet, time::sleep};
 
 use crate::{error::Fatal, health::Health, metrics::Metrics};
 
-/// The registered media type of what the metrics are written in.
+/// The registered media type of the OpenMetrics text format.
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// A connection on which the head of the next request is not whole by then is closed.
+/// A connection is closed if the header of the next request is not complete by then.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(120);
 
 type Answer = (StatusCode, &'static str, String);
@@ -29,7 +29,7 @@ pub(crate) async fn listen(address: SocketAddr) -> Result<TcpListener, Fatal> {
         .map_err(|source| Fatal::Listen { address, source })
 }
 
-/// Serves until it is dropped, and ends its connections then.
+/// Serves until it is dropped, which closes its connections.
 pub(crate) async fn serve(
     listener: TcpListener,
     health: Arc<Health>,

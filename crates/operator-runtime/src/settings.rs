@@ -1,4 +1,4 @@
-//! What can be set from the outside: each a flag and an environment variable of the operator's binary.
+//! The settings of an operator: each is a flag and an environment variable of its binary.
 
 use std::{net::SocketAddr, num::NonZeroU16, time::Duration};
 
@@ -111,20 +111,20 @@ pub struct Settings {
     pub handle_signals: bool,
 }
 
-/// Kube's own messages repeat the errors that the runtime reports, so only ours are on by default.
+/// The log messages of kube repeat the errors that the runtime reports, so most of them are off by default.
 const DEFAULT_LOG: &str = "info,kube_client=error,kube_client::client::builder=off,kube_runtime=error,kube_runtime::watcher=off";
 
 /// How logs are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
-    /// A line for people.
+    /// A line of text for humans.
     Human,
     /// A JSON object on each line.
     Json,
 }
 
 impl Default for Settings {
-    /// The same as for a program that is started without flags or environment.
+    /// The settings of a program that is started without flags and environment variables.
     fn default() -> Self {
         Self {
             namespaces: vec![],
@@ -149,7 +149,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// For tests: any free port of the loopback, no leader election, quick retries, signals left alone.
+    /// The settings for tests: a free port of the loopback interface, no leader election, quick retries, no signal handling.
     pub fn for_tests() -> Self {
         Self {
             leader_election: false,
@@ -165,7 +165,7 @@ impl Settings {
         }
     }
 
-    /// The namespaces to watch, without the empty name that stands for all of them.
+    /// The namespaces to watch; empty for all namespaces.
     pub(crate) fn namespaces(&self) -> Vec<String> {
         let mut names: Vec<_> = self
             .namespaces
@@ -200,7 +200,7 @@ impl Settings {
     }
 }
 
-/// `500ms`, `15s`, `5m`, `1h`.
+/// Parses a duration such as `500ms`, `15s`, `5m` or `1h`.
 fn duration(text: &str) -> Result<Duration, String> {
     let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let number: u64 = digits

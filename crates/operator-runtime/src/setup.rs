@@ -1,4 +1,4 @@
-//! What the generated registry and the user's setup functions meet in.
+//! The setup of controllers: what the generated registry and the user's setup functions use.
 
 use std::{
     any::{Any, TypeId},
@@ -24,7 +24,7 @@ use crate::{
 
 type Values = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
 
-/// What a controller's setup function can use. It is called once, before any object is seen.
+/// The argument of a controller's setup function, which is called once, before the first reconciliation.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -64,12 +64,12 @@ impl Setup {
         &self.settings
     }
 
-    /// What `main` gave to [`Operator::provide`](crate::Operator::provide).
+    /// The value that was passed to [`Operator::provide`](crate::Operator::provide); `None` if there is none of this type.
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
         self.values.get(&TypeId::of::<T>())?.clone().downcast().ok()
     }
 
-    /// Where metrics of your own are registered, to be shown with the runtime's.
+    /// The registry for your own metrics, which are exported with those of the runtime.
     pub fn metrics(&self) -> MutexGuard<'_, Registry> {
         self.metrics.registry()
     }
@@ -92,27 +92,27 @@ pub struct Watches {
     pub(crate) watches: Vec<Kind>,
 }
 
-/// A kind of children.
+/// An owned kind.
 #[derive(Clone, Debug)]
 pub(crate) struct Owns {
     pub kind: Kind,
-    /// Whether the cache of children has their content, and not the metadata alone.
+    /// Whether the cache of children has their content, or only the metadata.
     pub caches_content: bool,
 }
 
 impl Watches {
-    /// Children of this kind: a change of a child reconciles the object that controls it.
+    /// Declares a kind of children: a change of a child reconciles the object that controls it.
     ///
-    /// [`Context::apply`](crate::Context::apply) reads such a child from a cache. Of Secrets and ConfigMaps the cache has only the
-    /// metadata, because they may be large and the watch transfers those of others as well, so each apply of one reads it from the API
-    /// server; see [`owns_with_content`](Self::owns_with_content). A child that is applied in another version than that of `K` is also
-    /// read from the API server.
+    /// [`Context::apply`](crate::Context::apply) reads such a child from a cache. For Secrets and ConfigMaps, the cache has only the
+    /// metadata, because they may be large and the watch transfers those of others as well; each apply reads them from the API server,
+    /// unless they are declared by [`owns_with_content`](Self::owns_with_content). A child that is applied in another version than that of
+    /// `K` is also read from the API server.
     #[must_use]
     pub fn owns<K: Resource<DynamicType = (), Scope: 'static>>(self) -> Self {
         self.and_owns(Kind::of::<K>())
     }
 
-    /// Like [`owns`](Self::owns), with the content in the cache whatever the kind.
+    /// Like [`owns`](Self::owns), but caches the content for any kind.
     #[must_use]
     pub fn owns_with_content<K: Resource<DynamicType = (), Scope: 'static>>(mut self) -> Self {
         self.owns.push(Owns {
@@ -122,7 +122,7 @@ impl Watches {
         self
     }
 
-    /// Like [`owns`](Self::owns), for a kind that has no Rust type here: its group (empty for the core group), version, kind and plural.
+    /// Like [`owns`](Self::owns), for a kind without a Rust type: its group (empty for the core group), version, kind and plural.
     #[must_use]
     pub fn owns_named(self, group: &str, version: &str, kind: &str, plural: &str) -> Self {
         self.and_owns(Kind::new(group, version, kind, plural, Scope::Namespaced))
@@ -134,14 +134,13 @@ impl Watches {
         self.and_owns(Kind::new(group, version, kind, plural, Scope::Cluster))
     }
 
-    /// Objects of any kind, those of an owned one too: [`Reconciler::parents`] returns the objects that a change reconciles.
+    /// Declares a watched kind, which may also be an owned kind: [`Reconciler::parents`] returns the objects that a change reconciles.
     #[must_use]
     pub fn watches<K: Resource<DynamicType = (), Scope: 'static>>(self) -> Self {
         self.and_watches(Kind::of::<K>())
     }
 
-    /// Like [`watches`](Self::watches), for a kind that has no Rust type here: its group (empty for the core group), version, kind and
-    /// plural.
+    /// Like [`watches`](Self::watches), for a kind without a Rust type: its group (empty for the core group), version, kind and plural.
     #[must_use]
     pub fn watches_named(self, group: &str, version: &str, kind: &str, plural: &str) -> Self {
         self.and_watches(Kind::new(group, version, kind, plural, Scope::Namespaced))
@@ -176,7 +175,7 @@ impl Watches {
 
 type Start = Box<dyn FnOnce(Setup) -> BoxFuture<'static, Result<Build>> + Send>;
 
-/// Makes the controller's task, once this replica is to work.
+/// Creates the controller's task when this replica becomes active.
 pub(crate) type Build = Box<dyn FnOnce(Wiring) -> Running + Send>;
 
 /// The controllers of an operator.
@@ -186,12 +185,12 @@ pub struct Controllers {
 }
 
 impl Controllers {
-    /// None yet.
+    /// Creates an empty set.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Adds a controller: the function that sets up its reconciler, and what it watches. A kind has one controller.
+    /// Adds a controller, with the function that sets up its reconciler and the kinds that it watches. A kind can have only one controller.
     #[must_use]
     pub fn add<R, F>(
         mut self,
@@ -215,7 +214,7 @@ impl Controllers {
         self
     }
 
-    /// A kind that has more than one: they would undo each other's writes, and share finalizer and metrics.
+    /// The first kind with more than one controller: they would revert each other's writes, and share a finalizer and metrics.
     pub(crate) fn duplicate_kind(&self) -> Option<&GroupKind> {
         let mut seen = vec![];
         let mut kinds = self.starts.iter().map(|(kind, _)| kind);
@@ -226,7 +225,7 @@ impl Controllers {
         })
     }
 
-    /// The controllers of both.
+    /// Combines two sets of controllers.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.starts.extend(other.starts);

@@ -1,15 +1,15 @@
-//! Which old value a new one replaces: the same field, or the item with the same keys in a list of type `map`.
+//! Finds the old value that a new value replaces: the same field, or the item with the same keys in a list of type `map`.
 //!
-//! Items of all other lists, and the members of an `atomic` map, replace nothing: only as a whole are they old or new.
+//! Items of other lists, and members of an `atomic` map, have no counterpart; only the whole list or map is compared.
 
 use crate::{Schema, default::field};
 use serde_json::Value;
 
-/// The old value in the place of a new one, if there is one.
+/// The old counterpart of a new value, if there is one.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Old<'a> {
     value: Option<&'a Value>,
-    /// Whether the new value equals it, or, for want of an old one, whether the nearest value around has not changed.
+    /// Whether the new value equals it; without a counterpart, whether the nearest surrounding value has not changed.
     is_unchanged: bool,
 }
 
@@ -30,14 +30,14 @@ impl<'a> Old<'a> {
         self.value
     }
 
-    /// Of a member of the object that this one is of; `field` is the member's schema.
+    /// The counterpart of a member of this object; `field` is the member's schema.
     pub(crate) fn member(self, schema: &Schema, field: &Schema, key: &str, new: &Value) -> Self {
         let is_granular = schema.map_type.as_deref() != Some("atomic");
         let old = self.value.filter(|_| is_granular);
         self.below(field, new, old.and_then(|old| old.get(key)))
     }
 
-    /// Of an item of the list that this one is of; `items` is the item's schema.
+    /// The counterpart of an item of this list; `items` is the item's schema.
     pub(crate) fn item(self, schema: &Schema, items: &Schema, new: &Value) -> Self {
         let old = self.value.and_then(Value::as_array);
         let old = old.and_then(|old| counterpart(schema, new, old));
@@ -67,7 +67,7 @@ fn counterpart<'a>(schema: &Schema, item: &Value, old: &'a [Value]) -> Option<&'
     old.iter().find(is_same)
 }
 
-/// Equal, however the items of `map` lists are ordered.
+/// Whether two values are equal, regardless of the order of items in `map` lists.
 fn is_same(schema: &Schema, new: &Value, old: &Value) -> bool {
     match (new, old) {
         (Value::Object(new), Value::Object(old)) => {
@@ -95,7 +95,7 @@ fn is_same(schema: &Schema, new: &Value, old: &Value) -> bool {
     }
 }
 
-/// The old value with the items of sets and of `map` lists in the order of the new one, where they are the same: to rules they are equal.
+/// The old value, with equal items of sets and `map` lists in the order of the new one, because rules compare them regardless of the order.
 #[cfg(feature = "cel")]
 pub(crate) fn ordered(schema: &Schema, old: &Value, new: &Value) -> Value {
     match (old, new) {

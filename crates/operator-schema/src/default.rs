@@ -1,12 +1,12 @@
-//! Structural defaulting: what the API server adds to an object, and the nulls that it drops first.
+//! Structural defaulting: sets defaults in an object after dropping nulls, as the API server does.
 
 use crate::{Schema, SchemaOrBool};
 use serde_json::Value;
 
 /// Sets the defaults of `schema` in `value`, as the API server does on every read and write.
 ///
-/// A `null` where the schema is not nullable gives way to the default, or is dropped if there is none.
-/// Defaults inside of defaults are applied too. An object that is absent and has no default stays absent.
+/// A `null` whose schema is not nullable is replaced by the default, or dropped if there is none. Defaults within defaults are applied too.
+/// An absent object without a default stays absent.
 ///
 /// <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#defaulting>
 pub fn apply_defaults(schema: &Schema, value: &mut Value) {
@@ -71,12 +71,12 @@ fn set_default(schema: &Schema, value: &mut Value) {
     set_defaults(schema, value);
 }
 
-/// The server cannot tell `default: null` from no default.
+/// The default of a schema; the API server does not distinguish `default: null` from no default.
 fn default(schema: &Schema) -> Option<&Value> {
     schema.default.as_ref().filter(|default| !default.is_null())
 }
 
-/// The schema of a member: its property, else that of `additionalProperties`.
+/// The schema of a member: that of its property, or of `additionalProperties`.
 pub(crate) fn field<'a>(schema: &'a Schema, key: &str) -> Option<&'a Schema> {
     match (schema.properties.get(key), &schema.additional_properties) {
         (Some(field), _) => Some(field),

@@ -1,4 +1,4 @@
-//! What `x-kubernetes-embedded-resource` asks of a value: a type, and metadata that is some.
+//! Checks the `apiVersion`, `kind` and `metadata` that `x-kubernetes-embedded-resource` requires.
 
 use crate::default::field;
 use crate::go::shown;
@@ -6,9 +6,9 @@ use crate::validate::{child, enter};
 use crate::{Reason, Schema, Violation};
 use serde_json::{Map, Value};
 
-/// `found` gets what is wrong with the `apiVersion`, `kind` and `metadata` of all embedded resources.
+/// Adds the violations in the `apiVersion`, `kind` and `metadata` of all embedded resources to `found`.
 ///
-/// Of the metadata only the types and the name are checked.
+/// In the metadata, only the types and the name are checked.
 pub(crate) fn check(schema: &Schema, value: &Value, path: &mut String, found: &mut Vec<Violation>) {
     let length = path.len();
     match value {
@@ -125,7 +125,7 @@ fn check_metadata(metadata: &Map<String, Value>, path: &str, found: &mut Vec<Vio
     }
 }
 
-/// Why a name cannot be part of a URL's path.
+/// The reason why a name cannot be a segment of a URL path, if there is one.
 fn unusable(name: &str) -> Option<String> {
     if matches!(name, "." | "..") {
         return Some(format!("may not be '{name}'"));

@@ -9,7 +9,7 @@ use crate::{Schema, pattern};
 
 type Check = fn(&str) -> bool;
 
-/// Names without dashes: `date-time` and `datetime` are one.
+/// The formats by name without dashes: `date-time` and `datetime` are the same.
 const FORMATS: [(&str, Check); 26] = [
     ("bsonobjectid", |text| {
         text.len() == 24 && text.bytes().all(|b| b.is_ascii_hexdigit())
@@ -71,7 +71,7 @@ const FORMATS: [(&str, Check); 26] = [
 
 const NAME: &str = "^[a-z0-9]([-a-z0-9]*[a-z0-9])?$";
 
-/// The format that counts: one that the server knows for the type.
+/// The format of a schema, if the API server knows it for the type.
 pub(crate) fn effective(schema: &Schema) -> Option<&str> {
     let format = schema.format.as_deref()?;
     let type_ = if schema.int_or_string {
@@ -88,7 +88,7 @@ pub(crate) fn effective(schema: &Schema) -> Option<&str> {
     known.then_some(format)
 }
 
-/// The effective format of a string and what it accepts.
+/// The effective format of a string, and the function that checks it.
 pub(crate) fn text(schema: &Schema) -> Option<(&str, Check)> {
     let format = effective(schema)?;
     check(format).map(|check| (format, check))

@@ -1,10 +1,10 @@
-//! How Go prints what stands in the API server's messages.
+//! Prints values as Go does in the API server's messages.
 
 use serde_json::{Number, Value};
 use std::fmt::Write;
 use std::ops::Range;
 
-/// A number as the server holds it: whole numbers that fit are `int64`, all others `float64`.
+/// A number as the API server stores it: an `int64` if it is a whole number that fits, otherwise a `float64`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Num {
     Int(i64),
@@ -36,7 +36,7 @@ impl std::fmt::Display for Num {
     }
 }
 
-/// A float with an exponent of two digits or more, or without one if it lies in the plain range.
+/// Prints a float with an exponent of at least two digits, or without an exponent if that is in `plain`.
 fn float(number: f64, plain: Range<i32>) -> String {
     let scientific = format!("{number:e}");
     match scientific
@@ -51,7 +51,7 @@ fn float(number: f64, plain: Range<i32>) -> String {
     }
 }
 
-/// `%q` of a string.
+/// Prints a string as `%q` does.
 pub(crate) fn quoted(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('"');
@@ -79,7 +79,7 @@ pub(crate) fn quoted(text: &str) -> String {
     out
 }
 
-/// A value as messages show it: text quoted, numbers plain, the rest as JSON with sorted keys.
+/// Prints a value as in messages: strings quoted, numbers plain, other values as JSON with sorted keys.
 pub(crate) fn shown(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
@@ -88,7 +88,7 @@ pub(crate) fn shown(value: &Value) -> String {
     }
 }
 
-/// JSON with sorted keys: equal for two values exactly if the server takes them for duplicates.
+/// JSON with sorted keys: two values are duplicates for the API server if and only if their JSON is equal.
 pub(crate) fn json(value: &Value) -> String {
     match value {
         Value::Array(items) => {

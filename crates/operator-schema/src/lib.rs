@@ -1,15 +1,15 @@
 //! Structural schemas as the Kubernetes API server treats them.
 //!
-//! In: a [`Schema`] and JSON values. Out: violations, defaulted and pruned values, samples. It does no io and knows no client.
+//! In: a [`Schema`] and JSON values. Out: violations, defaulted and pruned values, samples. The crate does no I/O and needs no client.
 //!
 //! | question | function |
 //! |---|---|
-//! | what does the API server refuse in this object, or in this update? | [`violations`], [`update_violations`] |
-//! | which fields does it drop, which does it add? | [`prune`], [`apply_defaults`] |
-//! | does the API server take this schema? | [`structural`] |
+//! | why does the API server reject this object, or this update? | [`violations`], [`update_violations`] |
+//! | which fields does it drop, and which does it add? | [`prune`], [`apply_defaults`] |
+//! | does the API server accept this schema? | [`structural`] |
 //! | which CEL rules does a schema have? | [`unchecked_rules`] |
-//! | what do these say? (feature `cel`) | `Schema::validate`, `Schema::validate_update`, `rule_violations` |
-//! | which of them are no CEL? (feature `cel`) | `unreadable_rules` |
+//! | does an object satisfy them? (feature `cel`) | `Schema::validate`, `Schema::validate_update`, `rule_violations` |
+//! | which of them are not valid CEL? (feature `cel`) | `unreadable_rules` |
 //! | what does a valid object look like? | [`sample`] |
 //! | what else can valid objects look like? | [`Objects`] |
 //!

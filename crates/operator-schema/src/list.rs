@@ -1,4 +1,4 @@
-//! Lists that are sets or maps: no element, no key twice.
+//! Checks lists that are sets or maps for duplicate elements and keys.
 
 use crate::default::field;
 use crate::go::{json, shown};
@@ -7,7 +7,7 @@ use crate::{Reason, Schema, Violation};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
-/// `found` gets the duplicates of all lists with `x-kubernetes-list-type` `set` or `map`.
+/// Adds the duplicates in all lists with `x-kubernetes-list-type` `set` or `map` to `found`.
 pub(crate) fn check(schema: &Schema, value: &Value, path: &mut String, found: &mut Vec<Violation>) {
     let length = path.len();
     match value {
@@ -38,7 +38,7 @@ pub(crate) fn check(schema: &Schema, value: &Value, path: &mut String, found: &m
     }
 }
 
-/// Whether `uniqueItems` fails. Quadratic, which is why the server allows the keyword in no new schema.
+/// Whether `uniqueItems` is violated. Quadratic; therefore the API server rejects the keyword in new schemas.
 pub(crate) fn has_equal_items(items: &[Value]) -> bool {
     items
         .iter()
@@ -74,7 +74,7 @@ fn check_keys(schema: &Schema, items: &[Value], path: &str, found: &mut Vec<Viol
     });
 }
 
-/// Reports the second of each group of equal items; a third is not news. An item is its identity and how it is shown.
+/// Reports the second of each group of equal items. An item has an identity and a text to show.
 fn duplicates(
     items: &[Value],
     path: &str,
@@ -96,7 +96,7 @@ fn duplicates(
     }
 }
 
-/// Equal for what the server takes for equal. A number that was written with a fraction is another than one without.
+/// The identity of an item, as the API server compares items. A number that is written with a fraction differs from one without.
 fn identity(item: &Value) -> String {
     match item {
         Value::Number(number) if number.is_f64() => format!("float {}", json(item)),

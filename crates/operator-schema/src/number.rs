@@ -1,13 +1,13 @@
-//! Bounds, multiples and the range of formats.
+//! Checks the bounds, multiples and format ranges of numbers.
 //!
-//! The server keeps bounds as floats and compares whole numbers with their whole part. Since Kubernetes 1.36 it holds values to the
-//! format, and refuses every value of a field whose bound does not fit it (so an int64 with `maximum: 9223372036854775807`, which
-//! rounds up).
+//! The API server stores bounds as floats, and compares whole numbers with their whole part. Since Kubernetes 1.36, it checks that values
+//! fit the format, and rejects every value of a field whose bound does not fit it (for example an int64 with `maximum:
+//! 9223372036854775807`, which rounds up).
 
 use crate::go::Num;
 use crate::{Reason, Schema, Violation, format};
 
-/// `found` gets what the bounds of `schema` refuse in `value`.
+/// Adds the violations of the bounds of `schema` by `value` to `found`.
 pub(crate) fn check(schema: &Schema, value: Num, path: &str, found: &mut Vec<Violation>) {
     let range = Range::of(schema);
     found.extend(range.excludes("Checked", value, path));
@@ -41,7 +41,7 @@ pub(crate) fn check(schema: &Schema, value: Num, path: &str, found: &mut Vec<Vio
     }
 }
 
-/// The bounds for which the server refuses every number.
+/// The bounds with which the API server rejects every number.
 pub(crate) fn unusable(schema: &Schema) -> impl Iterator<Item = &'static str> {
     let range = Range::of(schema);
     let bounds = [
@@ -56,7 +56,7 @@ pub(crate) fn unusable(schema: &Schema) -> impl Iterator<Item = &'static str> {
     })
 }
 
-/// Whether the server takes a float for an integer.
+/// Whether the API server accepts a float as an integer.
 pub(crate) fn is_whole(number: f64) -> bool {
     const LARGEST: f64 = 9_007_199_254_740_991.0;
     if !(-LARGEST..=LARGEST).contains(&number) {
@@ -68,7 +68,7 @@ pub(crate) fn is_whole(number: f64) -> bool {
         || (number > 0.0 && rounded != 0.0 && (number - rounded) / (number + rounded) < 1e-9)
 }
 
-/// Whole numbers are compared as such if the bound is one of the schema's type, else both as floats.
+/// Converts a value and a bound for the comparison: to whole numbers if the bound is one of the schema's type, otherwise to floats.
 fn comparable(value: Num, bound: f64, native: bool) -> (Num, Num) {
     match value {
         Num::Int(_) if native => (value, Num::Int(bound as i64)),
@@ -114,7 +114,7 @@ fn multiple(value: Num, factor: Num, path: &str) -> Option<Violation> {
     (!is_multiple).then(|| refused(value, "a multiple of", factor, path))
 }
 
-/// The numbers that a type and its format can hold.
+/// The range of a type and its format.
 enum Range {
     Int32,
     Int64 { format: &'static str },

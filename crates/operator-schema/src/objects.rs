@@ -1,8 +1,8 @@
-//! Arbitrary valid objects of a schema, for tests that want to see every field and value at least once.
+//! Arbitrary valid objects of a schema, for tests that should cover every field and value.
 //!
-//! The schema is taken apart into goals: a value at each node, each enum value and union branch, and the edges of each node. An object
-//! carries as many open goals as fit together; what is left is then tried goal by goal, in the smallest object that can hold it.
-//! Same schema and seed, same objects.
+//! The schema is split into goals: a value at each node, each enum value and union branch, and the edge cases of each node. An object
+//! reaches as many open goals as are compatible; the remaining goals are then tried one by one, each in the smallest possible object. The
+//! same schema and seed give the same objects.
 
 mod array;
 mod dice;
@@ -22,11 +22,11 @@ use crate::sample::{accepts, named, sample};
 use crate::{Schema, Violation, prune};
 use serde_json::Value;
 
-/// An endless series of valid objects, which first reaches what can be reached of the schema and then goes on at random.
+/// An endless series of valid objects, which first covers what can be covered of the schema and then continues at random.
 ///
-/// Each object passes [`violations`](crate::violations) once it has its defaults, and loses nothing to [`prune`]. `apiVersion`, `kind` and
-/// `metadata` of the root are left to the caller, as by [`sample`](crate::sample), which is where the series begins. It has no object at
-/// all, and ends at once, if no valid one was found.
+/// Each object has no [`violations`](crate::violations) after defaulting, and [`prune`] drops nothing of it. The first one is that of
+/// [`sample`](crate::sample); as there, `apiVersion`, `kind` and `metadata` of the root are left to the caller. The series is empty if no
+/// valid object was found.
 ///
 /// ```
 /// let schema = serde_json::from_str(r#"{"type": "object", "properties": {"mode": {"type": "string", "enum": ["On", "Off"]}}}"#)?;
@@ -40,22 +40,22 @@ pub struct Objects<'s> {
     plan: Plan<'s>,
     dice: Dice,
     stage: Stage,
-    /// How many more nodes and checks the object at work may cost.
+    /// The remaining budget of the current object, in nodes and checks.
     budget: usize,
     given_up: usize,
-    /// The goal that the object at work is made for, if it is one alone.
+    /// The only goal of the current object, if it has one.
     focus: Option<Focus>,
-    /// What was last refused of a part of the object at work.
+    /// The last violations of a part of the current object.
     refused: Vec<Violation>,
 }
 
 enum Stage {
     First,
-    /// Everything that is open at once; how many objects in a row have reached nothing new.
+    /// All open goals at once; the number of consecutive objects that reached nothing new.
     Broad {
         dry: usize,
     },
-    /// One open goal after the other.
+    /// The open goals, one by one.
     Single,
     Random,
 }
@@ -63,21 +63,21 @@ enum Stage {
 struct Focus {
     node: Id,
     goal: usize,
-    /// The node and all above it.
+    /// The node and its ancestors.
     path: Vec<Id>,
 }
 
-/// How many objects in a row may reach nothing new before the open goals are tried one by one.
+/// How many consecutive objects may reach nothing new before the open goals are tried one by one.
 const DRY: usize = 3;
 
-/// An object that costs more than this is given up.
+/// The budget of an object; one that costs more is abandoned.
 const BUDGET: usize = 200_000;
 
-/// After so many objects that were given up only the sample is left.
+/// After so many abandoned objects, the series returns only the sample.
 const GIVEN_UP: usize = 4;
 
 impl<'s> Objects<'s> {
-    /// The series of `schema`, the root of a version, or any part of one; another `seed` gives another series.
+    /// Creates the series of `schema`, which is the root of a version or any part of one. Another `seed` gives another series.
     pub fn new(schema: &'s Schema, seed: u64) -> Self {
         Self {
             plan: Plan::of(schema),
@@ -90,12 +90,12 @@ impl<'s> Objects<'s> {
         }
     }
 
-    /// What the objects so far have reached of the schema, and what not, by name.
+    /// What the objects so far have covered of the schema, and what not.
     pub fn coverage(&self) -> Coverage {
         self.plan.coverage()
     }
 
-    /// The objects from here to the last that reaches something new, `most` of them at most.
+    /// The next objects, up to the last that covers something new; at most `most`.
     pub fn cover(&mut self, most: usize) -> Vec<Value> {
         let mut objects = Vec::new();
         while objects.len() < most && !matches!(self.stage, Stage::Random) {
@@ -107,7 +107,7 @@ impl<'s> Objects<'s> {
         objects
     }
 
-    /// The next object of the stages before the random one.
+    /// The next object of the stages before the random stage.
     fn next_new(&mut self) -> Option<Value> {
         loop {
             let before = self.plan.reached();
@@ -143,7 +143,7 @@ impl<'s> Objects<'s> {
         }
     }
 
-    /// An object for one goal alone; what is in its way is remembered. The branches of unions around it are a matter of luck.
+    /// An object for a single goal; if none is found, the violations are recorded. The branches of surrounding unions are chosen at random.
     fn single(&mut self, node: Id, goal: usize) -> Option<Value> {
         const TRIES: usize = 6;
         let mut object = None;
@@ -165,7 +165,7 @@ impl<'s> Objects<'s> {
         object
     }
 
-    /// A whole object; nothing if no valid one came about.
+    /// Builds a complete object; `None` if no valid one was found.
     fn made(&mut self) -> Option<Value> {
         if self.given_up >= GIVEN_UP {
             return None;

@@ -1,8 +1,8 @@
-//! Patterns in Go's regular expression syntax, for the `regex` crate.
+//! Converts patterns from Go's regular expression syntax to that of the `regex` crate.
 //!
-//! The two differ in what is silent: classes such as `\d` are ASCII in Go, `[` and `&&` are plain within its brackets, `{` is plain
-//! where no count follows. So a pattern is read as Go reads it and written out anew. What Go refuses (look-around, back references)
-//! is an error here as well. Groups are not captured, since only the match counts.
+//! The two differ in subtle ways: in Go, classes such as `\d` are ASCII, `[` and `&&` are literals within brackets, and `{` is a literal
+//! unless a count follows. So a pattern is parsed as Go does, and rewritten. What Go rejects (look-around, back-references) is an error
+//! here as well. Groups do not capture, because only the match matters.
 //!
 //! <https://pkg.go.dev/regexp/syntax>
 
@@ -14,7 +14,7 @@ use regex::{Regex, RegexBuilder};
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex};
 
-/// Why a pattern is none.
+/// Why a pattern is invalid.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub(crate) enum PatternError {
     #[error("missing closing ]: `{0}`")]
@@ -33,9 +33,9 @@ pub(crate) enum PatternError {
     Refused(String),
 }
 
-/// The compiled form of a pattern; it is remembered, as the same few are asked for again and again.
+/// Compiles a pattern; the result is cached, because few patterns are used repeatedly.
 ///
-/// It is shared, as a clone of a `Regex` begins without the memory that matching fills, and costs more than most matches.
+/// The `Regex` is shared, because a clone begins with an empty match cache, which costs more than most matches.
 pub(crate) fn compiled(pattern: &str) -> Result<Arc<Regex>, PatternError> {
     const REMEMBERED: usize = 1024;
     type Known = HashMap<String, Result<Arc<Regex>, PatternError>>;

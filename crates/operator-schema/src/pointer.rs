@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// A key as a token of a pointer, without the slash before it.
+/// Escapes a key as a token of a pointer, without the slash before it.
 ///
 /// ```
 /// assert_eq!(operator_schema::pointer::escape("a/b~c"), "a~1b~0c");
@@ -14,7 +14,7 @@ pub fn escape(key: &str) -> Cow<'_, str> {
     }
 }
 
-/// The key that a token of a pointer is for.
+/// Unescapes a token of a pointer.
 ///
 /// ```
 /// assert_eq!(operator_schema::pointer::unescape("a~1b~0c"), "a/b~c");

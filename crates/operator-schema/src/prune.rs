@@ -1,13 +1,13 @@
-//! Pruning: the fields that the API server drops because the schema does not name them.
+//! Pruning: drops the fields that the schema does not specify, as the API server does.
 
 use crate::{Schema, SchemaOrBool};
 use serde_json::Value;
 
-/// Drops from the object `value` what its schema does not specify and returns the paths of what went, sorted.
+/// Drops the fields of the object `value` that its schema does not specify. Returns their paths, sorted.
 ///
-/// `schema` is the root of a version: `apiVersion`, `kind` and `metadata` stay untouched, as in embedded resources.
-/// `x-kubernetes-preserve-unknown-fields` keeps unknown fields of its own level; what is specified below is pruned again.
-/// A request with `fieldValidation: Strict` is refused with `unknown field "PATH"` for each path.
+/// `schema` is the root of a version: `apiVersion`, `kind` and `metadata` are not changed, as in embedded resources.
+/// `x-kubernetes-preserve-unknown-fields` keeps the unknown fields of its own level; specified fields below are pruned again. The API
+/// server rejects a request with `fieldValidation: Strict` with `unknown field "PATH"` for each path.
 ///
 /// <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#field-pruning>
 pub fn prune(schema: &Schema, value: &mut Value) -> Vec<String> {
@@ -20,7 +20,7 @@ pub fn prune(schema: &Schema, value: &mut Value) -> Vec<String> {
     pruning.dropped
 }
 
-/// As [`prune`], for a value somewhere inside an object.
+/// Like [`prune`], for a value within an object.
 pub(crate) fn prune_part(schema: &Schema, value: &mut Value) -> Vec<String> {
     let mut pruning = Pruning {
         path: String::new(),
@@ -30,7 +30,7 @@ pub(crate) fn prune_part(schema: &Schema, value: &mut Value) -> Vec<String> {
     pruning.dropped
 }
 
-/// Whether a resource has this field whatever its schema says.
+/// Whether every resource has this field, regardless of its schema.
 pub(crate) fn is_meta(key: &str) -> bool {
     matches!(key, "apiVersion" | "kind" | "metadata")
 }
@@ -64,7 +64,7 @@ impl Pruning {
         }
     }
 
-    /// Under preserved unknown fields, also in the items of a preserved list.
+    /// Prunes a value whose unknown fields are preserved, also in the items of a list.
     fn preserved(&mut self, schema: &Schema, value: &mut Value, resource: bool) {
         match value {
             Value::Object(map) => {
@@ -85,7 +85,7 @@ impl Pruning {
         }
     }
 
-    /// Whether the schema names the member; if so its content is pruned.
+    /// Whether the schema specifies the member; if so, prunes its content.
     fn specified(&mut self, schema: &Schema, key: &str, value: &mut Value) -> bool {
         let length = self.path.len();
         self.push(key);
@@ -108,7 +108,7 @@ impl Pruning {
         specified
     }
 
-    /// Where no schema stands, objects lose all members. Iterative, since no schema bounds the depth.
+    /// Drops all members of objects without a schema. Iterative, because no schema limits the depth.
     fn unknown(&mut self, value: &mut Value) {
         let mut open = vec![(self.path.clone(), value)];
         while let Some((path, value)) = open.pop() {

@@ -1,7 +1,7 @@
-//! The CEL rules of a schema, evaluated where the API server evaluates them.
+//! Evaluates the CEL rules of a schema as the API server does.
 //!
-//! The walk over the schema, the pairing of old and new values and the words of a refusal are those of the API server; single expressions
-//! go to the crate `kube-cel`. What it cannot do is reported by name.
+//! The traversal of the schema, the correlation of old and new values, and the messages are those of the API server; the crate `kube-cel`
+//! evaluates single expressions. What it does not support is reported as [`Unsupported`].
 
 mod evaluate;
 mod functions;
@@ -24,39 +24,39 @@ use crate::{
 use serde_json::Value;
 use std::collections::HashSet;
 
-/// What the API server would say of an object, rules included.
+/// The result of a validation that includes rules.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Judgement {
-    /// Why it would refuse the object.
+    /// Why the API server would reject the object.
     pub violations: Vec<Violation>,
-    /// The rules that could not be evaluated; the API server may refuse the object for them as well.
+    /// The rules that could not be evaluated; the API server may reject the object because of them as well.
     pub unsupported: Vec<Unsupported>,
 }
 
 impl Judgement {
-    /// Whether there is nothing against the object, and nothing was left unchecked.
+    /// Whether there are no violations, and all rules were evaluated.
     pub fn is_valid(&self) -> bool {
         self.violations.is_empty() && self.unsupported.is_empty()
     }
 }
 
 impl Schema {
-    /// Everything for which the API server would refuse to create `object`: [`violations`], and then [`rule_violations`] unless the
-    /// object is too far off for rules to be asked.
+    /// The reasons why the API server would reject the creation of `object`: [`violations`], and [`rule_violations`] unless the former
+    /// prevent the evaluation of rules.
     ///
-    /// `self` is the root of a version, and the object pruned and defaulted, with its `apiVersion`, `kind` and `metadata`.
+    /// `self` is the root of a version. `object` is pruned and defaulted, and has `apiVersion`, `kind` and `metadata`.
     pub fn validate(&self, object: &Value) -> Judgement {
         judge(self, violations(self, object), object, None)
     }
 
-    /// Everything for which the API server would refuse to replace `old` by `new`: [`update_violations`], and the rules, with `old` as
-    /// `oldSelf`. What is wrong and has not changed is accepted, for rules too unless they look at `oldSelf`.
+    /// The reasons why the API server would reject the update of `old` to `new`: [`update_violations`], and the rules, with `old` as
+    /// `oldSelf`. Violations by unchanged values are accepted, also of rules that do not use `oldSelf`.
     pub fn validate_update(&self, old: &Value, new: &Value) -> Judgement {
         judge(self, update_violations(self, old, new), new, Some(old))
     }
 
-    /// Everything for which the API server would refuse to replace `old` by `new` through the subresource `status`:
-    /// [`status_violations`], and the rules of the whole object, as in [`Schema::validate_update`].
+    /// The reasons why the API server would reject the update of `old` to `new` through the subresource `status`: [`status_violations`],
+    /// and the rules of the whole object, as in [`Schema::validate_update`].
     pub fn validate_status(&self, old: &Value, new: &Value) -> Judgement {
         judge(self, status_violations(self, old, new), new, Some(old))
     }
@@ -92,11 +92,10 @@ fn judge(
 
 const NOT_ASKED: &str = "some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
 
-/// What the CEL rules of a schema have against an object, by itself or, with `old`, as its update.
+/// Evaluates the CEL rules of a schema for a new object, or with `old` for an update.
 ///
-/// Rules that look at `oldSelf` are asked only where there is an old value: in items of a list of type `map` the one with the same keys, in
-/// those of other lists none. With `optionalOldSelf` they are always asked. The API server also limits what rules may cost; that is not
-/// looked at here.
+/// Rules that use `oldSelf` are evaluated only if there is an old value: in a list of type `map`, that is the item with the same keys;
+/// items of other lists have none. With `optionalOldSelf`, rules are always evaluated. The cost limits of the API server are not checked.
 ///
 /// <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-rules>
 pub fn rule_violations(schema: &Schema, object: &Value, old: Option<&Value>) -> Judgement {
@@ -117,7 +116,7 @@ struct Walk {
 }
 
 impl Walk {
-    /// `pointer` leads to the schema.
+    /// `pointer` is the JSON pointer of the schema.
     fn at(&mut self, schema: &Schema, pointer: &str, value: &Value, old: Old<'_>, is_root: bool) {
         if !has_rules(schema) {
             return;
@@ -177,8 +176,8 @@ impl Walk {
     }
 }
 
-/// The rules of a schema that are no CEL, told before there is an object: the API server refuses a definition with one. What of the others
-/// cannot be evaluated shows in a [`Judgement`] alone.
+/// The rules of a schema that are not valid CEL; the API server rejects a CRD with such a rule. Whether a valid rule can be evaluated is
+/// known only with an object; see [`Judgement`].
 pub fn unreadable_rules(schema: &Schema) -> Vec<Unsupported> {
     let mut found = Vec::new();
     // many rules are there at several places
@@ -207,7 +206,7 @@ pub fn unreadable_rules(schema: &Schema) -> Vec<Unsupported> {
     found
 }
 
-/// Whether there are rules at the schema or below it.
+/// Whether the schema, or one below it, has rules.
 pub(crate) fn has_rules(schema: &Schema) -> bool {
     let additional = match &schema.additional_properties {
         Some(crate::SchemaOrBool::Schema(schema)) => Some(schema.as_ref()),

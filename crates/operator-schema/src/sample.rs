@@ -1,8 +1,7 @@
-//! A small valid value for a schema.
+//! Finds a small valid value for a schema.
 //!
-//! The value is put together from the required fields, and from one branch of each union. Every part is checked as soon as it is
-//! complete; where it fails, the next branch, the next candidate or one more optional field is tried, within a budget.
-//! Same schema, same sample.
+//! The value is built from the required fields and one branch of each union. Each part is checked when it is complete; if it is invalid,
+//! the next branch, the next candidate or another optional field is tried, within a budget. The same schema gives the same sample.
 
 pub(crate) mod scalar;
 mod text;
@@ -19,15 +18,15 @@ use serde_json::{Map, Value};
 pub struct NoSample {
     /// The best attempt.
     pub closest: Value,
-    /// What the API server has against it.
+    /// Its violations.
     pub violations: Vec<Violation>,
 }
 
-/// A small object that the API server accepts once it has set the defaults: required fields, what unions ask for, and `spec`.
+/// Finds a small object that the API server accepts after defaulting: with the required fields, those that unions require, and `spec`.
 ///
-/// A default or example of the schema is preferred where it is valid. `apiVersion`, `kind` and `metadata` of the root are left to the
-/// caller, optional fields are left out, unless rules of the
-/// root are about the name: then `metadata` has one. Rules are evaluated with the feature `cel` alone.
+/// A valid default or example of the schema is preferred. Optional fields are omitted. `apiVersion`, `kind` and `metadata` of the root are
+/// left to the caller, unless rules of the root require a name: then `metadata` has one. Rules are evaluated only with the feature `cel`.
+/// Fails with the best attempt if no valid object was found.
 pub fn sample(schema: &Schema) -> Result<Value, NoSample> {
     let has_spec = schema.properties.contains_key("spec");
     let wanted: &[&str] = if has_spec { &["spec"] } else { &[] };
@@ -48,7 +47,7 @@ pub fn sample(schema: &Schema) -> Result<Value, NoSample> {
     }
 }
 
-/// With the metadata that the rules of the root ask for.
+/// Adds the metadata that the rules of the root require.
 pub(crate) fn named(schema: &Schema, mut object: Value) -> Value {
     if let Some(metadata) = rules::metadata(schema, &object) {
         object["metadata"] = metadata;
@@ -56,7 +55,7 @@ pub(crate) fn named(schema: &Schema, mut object: Value) -> Value {
     object
 }
 
-/// What the API server has against a value.
+/// The violations of a value.
 fn against(schema: &Schema, value: &Value) -> Vec<Violation> {
     let mut found = violations(schema, value);
     if found.is_empty() && !rules::permits(schema, value) {
@@ -65,13 +64,13 @@ fn against(schema: &Schema, value: &Value) -> Vec<Violation> {
     found
 }
 
-/// How many values are put together at most, failed ones included.
+/// The most values that are built, including invalid ones.
 const BUDGET: usize = 5_000;
 
-/// How many optional fields are tried one by one where the required ones do not do.
+/// How many optional fields are tried one by one if the required fields are not sufficient.
 const OPTIONAL_TRIED: usize = 40;
 
-/// A small value that all facets accept, if one is found with little effort, and how many values were put together for it.
+/// A small value that satisfies all facets, if one is found with little effort, and how many values were built for it.
 pub(crate) fn smallest(facets: &[&Schema]) -> (Option<Value>, usize) {
     const BUDGET: usize = 400;
     let mut sampler = Sampler { budget: BUDGET };
@@ -80,21 +79,21 @@ pub(crate) fn smallest(facets: &[&Schema]) -> (Option<Value>, usize) {
     (Some(value).filter(|it| accepts(facets, it)), spent)
 }
 
-/// How many pairs of the fields that rules speak of are tried.
+/// How many pairs of the fields that rules mention are tried.
 const PAIRS_TRIED: usize = 100;
 
 struct Sampler {
     budget: usize,
 }
 
-/// Where a value will stand.
+/// The context of a value.
 #[derive(Clone, Copy, Default)]
 struct Place<'p> {
     /// The name of the field.
     name: &'p str,
-    /// Optional fields that the value shall have nevertheless.
+    /// Optional fields that the value must have.
     wanted: &'p [&'p str],
-    /// How many acceptable candidates to pass over, so that the items of a set differ.
+    /// How many valid candidates to skip, so that the items of a set differ.
     skip: usize,
 }
 
@@ -124,7 +123,7 @@ impl Sampler {
             .unwrap_or(Value::Null)
     }
 
-    /// Chooses a branch of each open union. `checked` is what the value must satisfy, `facets` what it is made from.
+    /// Chooses a branch of each open union. `checked` are the schemas that the value must satisfy, `facets` those that it is built from.
     fn resolve<'a>(
         &mut self,
         checked: &[&'a Schema],
@@ -147,7 +146,8 @@ impl Sampler {
         None
     }
 
-    /// Makes the value with the required fields; else with all that a branch speaks of; else with one more optional field.
+    /// Builds the value with the required fields; if that is invalid, with all fields that a branch mentions; then with another optional
+    /// field.
     fn complete<'a>(
         &mut self,
         checked: &[&'a Schema],
@@ -195,7 +195,7 @@ impl Sampler {
         None
     }
 
-    /// Nothing if the budget is used up.
+    /// `None` if the budget is used up.
     fn make<'a>(
         &mut self,
         checked: &[&'a Schema],
@@ -273,7 +273,7 @@ impl Sampler {
     }
 }
 
-/// The members that an object gets, in the order of the structural schema as far as that names them.
+/// The members of an object, in the order of the structural schema as far as it specifies them.
 fn keys<'a>(facets: &[&'a Schema], wanted: &[&'a str], least: usize) -> Vec<&'a str> {
     let required = facets
         .iter()
@@ -304,10 +304,10 @@ fn keys<'a>(facets: &[&'a Schema], wanted: &[&'a str], least: usize) -> Vec<&'a 
         .collect()
 }
 
-/// No sample has larger lists or maps.
+/// The largest size of lists and maps in a sample.
 const LARGEST: usize = 1000;
 
-/// What the value of some facets is.
+/// The kind of value that facets describe.
 pub(crate) enum Kind {
     Object,
     Array,
@@ -335,7 +335,7 @@ pub(crate) fn kind_of(facets: &[&Schema]) -> Kind {
     }
 }
 
-/// The largest lower bound of the facets, within reason.
+/// The largest lower bound of the facets, up to a limit.
 pub(crate) fn most_of(facets: &[&Schema], bound: impl Fn(&Schema) -> Option<i64>) -> usize {
     let most = facets.iter().filter_map(|facet| bound(facet)).max();
     most.and_then(|most| usize::try_from(most).ok())
@@ -343,7 +343,7 @@ pub(crate) fn most_of(facets: &[&Schema], bound: impl Fn(&Schema) -> Option<i64>
         .min(LARGEST)
 }
 
-/// A schema and all of its `allOf`, and the unions within.
+/// Adds a schema with all its `allOf` schemas to the facets, and their unions.
 pub(crate) fn flatten<'a>(
     schema: &'a Schema,
     facets: &mut Facets<'a>,
@@ -357,7 +357,7 @@ pub(crate) fn flatten<'a>(
     }
 }
 
-/// Whether a field of an object survives pruning, as far as its name goes.
+/// Whether pruning keeps a field of an object, as far as that depends on its name.
 fn keeps(schema: &Schema, key: &str) -> bool {
     is_meta(key)
         || schema.preserve_unknown_fields == Some(true)
@@ -365,7 +365,7 @@ fn keeps(schema: &Schema, key: &str) -> bool {
         || field(schema, key).is_some()
 }
 
-/// Whether all facets accept the value once it has its defaults.
+/// Whether the value satisfies all facets after defaulting.
 pub(crate) fn accepts(facets: &[&Schema], value: &Value) -> bool {
     let mut defaulted = value.clone();
     if let Some(structural) = facets.first() {

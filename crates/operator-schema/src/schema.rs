@@ -1,7 +1,7 @@
-//! The OpenAPI v3 schema of a CustomResourceDefinition, keyword by keyword, in the order of its document.
+//! The OpenAPI v3 schema of a CustomResourceDefinition, with its properties in the order of the document.
 //!
-//! Reading is total over what the API server can store: an unknown keyword is kept in [`Schema::unknown`], so that the
-//! caller can say so. Nothing is checked here; that is the work of `structural`.
+//! Every schema that the API server can store can be read: unknown keywords are kept in [`Schema::unknown`], so that the caller can report
+//! them. Nothing is checked here; see `structural`.
 
 use indexmap::IndexMap;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -10,19 +10,19 @@ use std::ops::Not;
 
 use crate::structural::is_absent;
 
-/// One node of a schema: [`JSONSchemaProps`] with the order of properties and the text of numbers kept.
+/// One node of a schema: [`JSONSchemaProps`], with the order of properties and the text of numbers.
 ///
 /// [`JSONSchemaProps`]: https://kubernetes.io/docs/reference/kubernetes-api/extend-resources/custom-resource-definition-v1/#JSONSchemaProps
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Schema {
-    /// What the value means, for people.
+    /// The description of the value, for humans.
     #[serde(
         deserialize_with = "not_empty",
         skip_serializing_if = "Option::is_none"
     )]
     pub description: Option<String>,
-    /// A short name for people.
+    /// A short title, for humans.
     #[serde(
         deserialize_with = "not_empty",
         skip_serializing_if = "Option::is_none"
@@ -35,7 +35,7 @@ pub struct Schema {
         skip_serializing_if = "Option::is_none"
     )]
     pub type_: Option<String>,
-    /// The form of a string or number, such as `date-time` or `int32`.
+    /// The format of a string or number, such as `date-time` or `int32`.
     #[serde(
         deserialize_with = "not_empty",
         skip_serializing_if = "Option::is_none"
@@ -44,7 +44,7 @@ pub struct Schema {
     /// Whether `null` is allowed.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "Not::not")]
     pub nullable: bool,
-    /// The value of an absent field. A `null` is no default, as in the API server.
+    /// The value of an absent field. `null` counts as no default, as in the API server.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub default: Option<Value>,
     /// An example, which the API server ignores.
@@ -86,7 +86,7 @@ pub struct Schema {
     /// The greatest number of items.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub max_items: Option<i64>,
-    /// Whether no two items may be equal. The API server refuses a CRD where this is `true`.
+    /// Whether no two items may be equal. The API server rejects a CRD in which this is `true`.
     #[serde(deserialize_with = "or_default", skip_serializing_if = "Not::not")]
     pub unique_items: bool,
 
@@ -233,7 +233,7 @@ pub struct Rule {
     pub optional_old_self: Option<bool>,
 }
 
-/// A text or list that is empty counts as absent, as the API server stores none: its Go type has `omitempty`.
+/// Reads an empty string or list as absent, because the API server does not store it: its Go type has `omitempty`.
 fn not_empty<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -243,7 +243,7 @@ where
     Ok(value.filter(|value| *value != T::default()))
 }
 
-/// An object without its empty texts, which the API server does not store either.
+/// Reads an object without its empty strings, which the API server does not store.
 fn without_empty_texts<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<Option<Value>, D::Error> {
@@ -254,7 +254,7 @@ fn without_empty_texts<'de, D: Deserializer<'de>>(
     Ok(value)
 }
 
-/// Without what the API server reads as an absent keyword, and does not store.
+/// Reads unknown keywords without those that the API server treats as absent.
 fn without_absent<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<IndexMap<String, Value>, D::Error> {
@@ -263,7 +263,7 @@ fn without_absent<'de, D: Deserializer<'de>>(
     Ok(keywords)
 }
 
-/// A keyword that is `null` counts as absent, as for the API server.
+/// Reads a keyword that is `null` as absent, as the API server does.
 fn or_default<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,

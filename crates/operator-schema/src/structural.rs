@@ -1,4 +1,4 @@
-//! Whether the API server takes a schema, and whether a value can satisfy it.
+//! Checks whether the API server accepts a schema, and whether a value can satisfy it.
 
 mod keywords;
 mod metadata;
@@ -8,39 +8,39 @@ pub(crate) use keywords::is_absent;
 
 use crate::{Reason, Rule, Schema, SchemaOrBool, pointer::escape, prune, violations};
 
-/// Something in a schema that does not work.
+/// A problem of a schema.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Problem {
-    /// Where, as a JSON pointer from the schema's root: `/properties/spec/type`. The keyword may be one that is missing.
+    /// The JSON pointer of the keyword from the schema's root, for example `/properties/spec/type`; the keyword may be missing.
     pub pointer: String,
-    /// What is wrong, for people.
+    /// The error message.
     pub message: String,
-    /// What the API server does about it.
+    /// How the API server reacts.
     pub effect: Effect,
 }
 
-/// What comes of a [`Problem`].
+/// The effect of a [`Problem`] in the API server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Effect {
-    /// The API server refuses the CustomResourceDefinition.
+    /// The API server rejects the CustomResourceDefinition.
     Refused,
-    /// It takes it, without this keyword, which it does not know.
+    /// The API server accepts the CRD, but drops this unknown keyword.
     Dropped,
-    /// It takes what cannot have been meant.
+    /// The API server accepts the CRD, although the schema contradicts itself.
     Contradiction,
 }
 
 /// A CEL rule of a schema.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UncheckedRule<'a> {
-    /// Where, as a JSON pointer from the schema's root.
+    /// The JSON pointer from the schema's root.
     pub pointer: String,
     /// The rule itself.
     pub rule: &'a Rule,
 }
 
-/// What is wrong with the schema of a version: what the API server demands of a structural schema, the keywords and combinations that
-/// it forbids, patterns and defaults that are not valid, and contradictions.
+/// The problems of the schema of a version: violations of a structural schema, forbidden keywords and combinations, invalid patterns and
+/// defaults, and contradictions.
 ///
 /// CEL rules are not compiled; see [`unchecked_rules`].
 ///
@@ -75,7 +75,7 @@ pub fn structural(schema: &Schema) -> Vec<Problem> {
     problems.found
 }
 
-/// All CEL rules, which [`violations`] does not evaluate.
+/// All CEL rules of a schema, which [`violations`] does not evaluate.
 ///
 /// <https://kubernetes.io/docs/reference/using-api/cel/>
 pub fn unchecked_rules(schema: &Schema) -> Vec<UncheckedRule<'_>> {
@@ -84,7 +84,7 @@ pub fn unchecked_rules(schema: &Schema) -> Vec<UncheckedRule<'_>> {
     rules
 }
 
-/// Those of a schema and of all below it; `pointer` leads to the schema.
+/// Collects the rules of a schema and of all schemas below; `pointer` is that of the schema.
 fn collect_rules<'a>(schema: &'a Schema, pointer: &mut String, rules: &mut Vec<UncheckedRule<'a>>) {
     for (index, rule) in schema.validations.iter().enumerate() {
         let pointer = format!("{pointer}/x-kubernetes-validations/{index}");
@@ -134,15 +134,15 @@ enum Level {
     Field,
 }
 
-/// Where a schema stands.
+/// The context of a schema.
 #[derive(Clone, Default)]
 struct Place {
     level: Level,
-    /// Within the `apiVersion`, `kind` or `metadata` of a resource.
+    /// Whether it is within the `apiVersion`, `kind` or `metadata` of a resource.
     in_meta: bool,
-    /// Below `additionalProperties`, where the server looks at no default.
+    /// Whether it is below `additionalProperties`, where the API server does not check defaults.
     in_additional: bool,
-    /// Why no default may stand here.
+    /// The reason why a default is not allowed here, if there is one.
     no_default: Option<String>,
 }
 
@@ -175,7 +175,7 @@ impl Problems {
         });
     }
 
-    /// Does something one step further down.
+    /// Calls `act` with the pointer extended by `step`.
     fn within(&mut self, step: &str, act: impl FnOnce(&mut Self)) {
         let length = self.pointer.len();
         self.pointer.push_str(step);
@@ -187,7 +187,7 @@ impl Problems {
         self.within("/properties/", |it| it.within(&escape(name), act));
     }
 
-    /// Checks a schema that is not under a logical junctor, and all below it.
+    /// Checks a schema that is not under a logical junctor (`allOf`, `anyOf`, `oneOf`, `not`), and all schemas below.
     fn structure(&mut self, schema: &Schema, place: &Place) {
         self.keywords(schema, place);
         self.types(schema, place.level);

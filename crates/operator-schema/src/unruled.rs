@@ -1,4 +1,4 @@
-//! In place of `rules` where the feature `cel` is off: samples are made without regard to rules.
+//! Replaces `rules` without the feature `cel`: samples ignore rules.
 
 use crate::{Schema, Violation};
 use serde_json::Value;

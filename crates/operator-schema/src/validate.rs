@@ -1,7 +1,7 @@
-//! The value checks of a schema, in the order and the words of the API server's validator.
+//! Validates values against a schema, with the order and the messages of the API server's validator.
 //!
-//! Its quirks are kept where they decide what is accepted: `null` never satisfies an `enum`, a list passes where a string with a
-//! known format is wanted, bounds lose their fraction when the value is a whole number.
+//! Its quirks are kept if they affect what is accepted: `null` never satisfies an `enum`, a list is accepted for a string with a known
+//! format, and bounds lose their fraction if the value is a whole number.
 
 mod kind;
 
@@ -13,21 +13,21 @@ use crate::{Reason, Schema, SchemaOrBool, Violation, embedded, format, list, num
 use serde_json::{Map, Value};
 use std::collections::HashSet;
 
-/// Everything for which the API server would refuse `value`, CEL rules apart (see [`unchecked_rules`](crate::unchecked_rules)).
+/// The reasons why the API server would reject `value`, except for CEL rules (see [`unchecked_rules`](crate::unchecked_rules)).
 ///
-/// `schema` is the root of a version and `value` a whole object, already pruned and defaulted; any part of both works too, with paths
-/// that start at the part. The checks of `metadata`, which all resources have, are not the schema's.
+/// `schema` is the root of a version, and `value` a whole object, pruned and defaulted. Corresponding parts of both work too; paths then
+/// start at the part. The metadata of the object is not checked, because that does not depend on the schema.
 ///
 /// <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation>
 pub fn violations(schema: &Schema, value: &Value) -> Vec<Violation> {
     checked(schema, value, Old::default(), true)
 }
 
-/// Everything for which the API server would refuse to replace `old` by `new`, CEL rules apart.
+/// The reasons why the API server would reject the update of `old` to `new`, except for CEL rules.
 ///
-/// What was refused before is accepted where it has not changed: a value that is equal to the one in its old place, in a list of type
-/// `map` to the one with its keys, is not held against the update. An item of any other list has changed as soon as its list has. An
-/// object that lacks a required field has to get it as soon as something else in it changes. Both are pruned and defaulted.
+/// Violations by unchanged values are accepted: a value is unchanged if it equals the old value of the same field, or of the item with the
+/// same keys in a list of type `map`. An item of another list counts as changed if the list has changed. An object that lacks a required
+/// field must get it when another field of it changes. Both objects are pruned and defaulted.
 ///
 /// <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-ratcheting>
 pub fn update_violations(schema: &Schema, old: &Value, new: &Value) -> Vec<Violation> {
@@ -41,8 +41,8 @@ pub fn update_violations(schema: &Schema, old: &Value, new: &Value) -> Vec<Viola
     )
 }
 
-/// Those of [`update_violations`] for which a write of the status alone is refused, CEL rules apart: only the status is looked at, by a
-/// schema that knows nothing of what is around it.
+/// The reasons why the API server would reject the update of `old` to `new` through the subresource `status`, except for CEL rules: the
+/// violations of the status alone, by the schema of the status alone.
 ///
 /// <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#status-subresource>
 pub fn status_violations(schema: &Schema, old: &Value, new: &Value) -> Vec<Violation> {
@@ -70,12 +70,12 @@ fn checked(schema: &Schema, value: &Value, old: Old<'_>, with_lists: bool) -> Ve
     found
 }
 
-/// Whether the API server accepts the value, as far as [`violations`] knows.
+/// Whether the value has no [`violations`].
 pub(crate) fn is_valid(schema: &Schema, value: &Value) -> bool {
     violations(schema, value).is_empty()
 }
 
-/// What one schema says of one value. The branch of a union with the most matches is the one that is reported.
+/// The result of a schema for a value. For a union, the branch with the most matches is reported.
 #[derive(Default)]
 struct Verdict {
     violations: Vec<Violation>,
@@ -409,7 +409,7 @@ fn keep_best(best: &mut Option<Verdict>, branch: Verdict) {
     }
 }
 
-/// Goes to a member: `spec.ports` for a property, `labels[app]` for what `additionalProperties` describe.
+/// Appends a member to a path: `spec.ports` for a property, `labels[app]` for a member of `additionalProperties`.
 pub(crate) fn enter(path: &mut String, schema: &Schema, key: &str) {
     if schema.properties.contains_key(key) {
         *path = child(path, key);

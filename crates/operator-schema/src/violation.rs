@@ -1,17 +1,18 @@
-//! What is wrong with a value, in the words of the API server.
+//! A violation of a schema, with the message of the API server.
 
 use std::fmt;
 
-/// One reason why the API server would refuse a value.
+/// A reason why the API server would reject a value.
 ///
-/// It prints as the server does: `spec.replicas: Invalid value: -1: spec.replicas in body should be greater than or equal to 0`.
+/// It is displayed as the API server does: `spec.replicas: Invalid value: -1: spec.replicas in body should be greater than or equal to 0`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Violation {
-    /// The field, as in `spec.ports[0].name`; `<nil>` where the server names none (the root, and all of `anyOf`, `oneOf`, `allOf`, `not`).
+    /// The field, as in `spec.ports[0].name`; `<nil>` if the API server names none (for the root, and for `anyOf`, `oneOf`, `allOf` and
+    /// `not`).
     pub path: String,
-    /// Which kind of violation it is.
+    /// The kind of the violation.
     pub reason: Reason,
-    /// What the server prints after the path.
+    /// The message that the API server prints after the path.
     pub detail: String,
 }
 
@@ -24,7 +25,7 @@ pub enum Reason {
     Duplicate,
     /// The field must not be set here.
     Forbidden,
-    /// The value breaks a rule that no other reason names.
+    /// The value violates a rule without a more specific reason.
     Invalid,
     /// The value is not one of the allowed ones.
     NotSupported,
@@ -99,7 +100,7 @@ impl Violation {
         }
     }
 
-    /// The server gives no field to what its validator reports as plain text.
+    /// A violation without a field, which the API server's validator reports as plain text.
     pub(crate) fn without_field(text: impl fmt::Display) -> Self {
         Self::new(Reason::Invalid, "", "\"\"", text)
     }

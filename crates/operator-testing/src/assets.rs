@@ -1,4 +1,4 @@
-//! An API server of one's own, from its programs.
+//! A private API server, started from its binaries.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -11,14 +11,14 @@ use serde_json::json;
 
 use crate::error::{Error, Result};
 
-/// The running programs, in the order of their start, and their files. Dropping it ends them.
+/// The running processes, in the order of their start, and their files. Dropping it terminates them.
 pub(crate) struct Own {
     children: Vec<Child>,
     folder: PathBuf,
 }
 
 impl Own {
-    /// Starts what is in `KUBEBUILDER_ASSETS`, with the controllers that `OPERATOR_TEST_CONTROLLERS` lists, or all.
+    /// Starts the binaries in `KUBEBUILDER_ASSETS`, with the controllers that `OPERATOR_TEST_CONTROLLERS` lists, or all.
     pub async fn start_from_environment(plugins: &str) -> Result<(Self, Config)> {
         let assets = std::env::var_os("KUBEBUILDER_ASSETS").ok_or(Error::NoAssets)?;
         let assets = PathBuf::from(assets);
@@ -115,7 +115,7 @@ impl Own {
         Ok(config)
     }
 
-    /// Starts a program behind a shell that ends it when this process is gone, however it went.
+    /// Starts a program behind a shell that terminates it when this process has ended, even if it was killed.
     fn spawn(&mut self, assets: &Path, name: &'static str, flags: &[(&str, &str)]) -> Result<()> {
         const WATCHDOG: &str = r#""$@" & child=$!; read -r _; kill "$child"; wait "$child""#;
         let log = self.folder.join(format!("{name}.log"));

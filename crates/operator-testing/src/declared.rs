@@ -1,4 +1,4 @@
-//! What `operator.toml` declares, and which of it to change where a permission is not needed.
+//! The entries of `operator.toml`, and the edits that remove unneeded permissions.
 
 use std::collections::BTreeSet;
 
@@ -10,19 +10,19 @@ use crate::permission::Permission;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Declared {
-    /// The kind of the project that has it.
+    /// The kind of the project that has the entry.
     kind: String,
     /// `owns`, `watches` or `reads`.
     key: String,
-    /// As in `operator.toml`, such as `v1/Secret`.
+    /// The entry in the syntax of `operator.toml`, for example `v1/Secret`.
     entry: String,
     group: String,
     resource: String,
-    /// What the entry gives.
+    /// The permissions that the entry grants.
     verbs: Vec<String>,
 }
 
-/// The edits of `operator.toml` that take unneeded permissions away, each a line.
+/// The edits of `operator.toml` that remove unused permissions, each as a line.
 pub(crate) fn edits(unused: &BTreeSet<Permission>, declared: &[Declared]) -> Vec<String> {
     let of_resource = |it: &&Declared| {
         let unused = unused.iter();

@@ -1,5 +1,5 @@
-//! Where `crd()` differs from the spec that it was made from, but for what says nothing: the order of keys, how a number is written, and
-//! empty values that the API server does not store.
+//! Compares `crd()` with the CRD that it was generated from, except for meaningless differences: the order of keys, the notation of
+//! numbers, and empty values that the API server does not store.
 
 use std::collections::BTreeSet;
 
@@ -7,12 +7,12 @@ use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::JSONSche
 use operator_schema::pointer;
 use serde_json::{Value, json};
 
-/// One line for each place where `crd()` has something else than the CustomResourceDefinition `spec` has for this version: in names,
-/// scope, subresources, printer columns, selectable fields or the schema.
+/// Returns a line for each difference between `crd` and the CustomResourceDefinition `spec` in this version: in names, scope, subresources,
+/// printer columns, selectable fields or the schema.
 ///
 /// # Panics
 ///
-/// Where one of them lacks the version or its schema.
+/// If one of them lacks the version or its schema.
 pub fn spec_differences(spec: &Value, crd: &Value, version: &str) -> Vec<String> {
     let mut found = vec![];
     differences("/spec/names", &names(spec), &names(crd), &mut found);
@@ -48,7 +48,7 @@ pub fn of_version(definition: &Value, version: &str) -> Value {
         .clone()
 }
 
-/// `spec.names`, completed as the API server does it.
+/// `spec.names`, with the defaults of the API server.
 fn names(definition: &Value) -> Value {
     let names = &definition["spec"]["names"];
     let kind = names["kind"].as_str().unwrap_or_default();
@@ -66,7 +66,7 @@ fn names(definition: &Value) -> Value {
     })
 }
 
-/// Absent, `false`, and empty are one thing where the API server reads them so; a subresource `status: {}` is something.
+/// Removes `false` and empty values that the API server treats as absent; a subresource `status: {}` is kept.
 fn without_nothing(value: &Value) -> Value {
     match value {
         Value::Bool(false) => Value::Null,
@@ -90,10 +90,9 @@ fn without_nothing(value: &Value) -> Value {
     }
 }
 
-/// One line for each place, with its JSON pointer, where `crd()` has another schema than the spec.
+/// Returns a line for each difference between the schemas, with its JSON pointer.
 ///
-/// What every kind has (`apiVersion`, `kind` and `metadata` where nothing is asked of them) and the root's title do not count, nor do
-/// keywords that definitions do not have.
+/// Ignored are `apiVersion`, `kind` and `metadata` without restrictions, the root's title, and keywords that CRDs do not have.
 fn schema_differences(spec: &Value, crd: &Value) -> Vec<String> {
     let mut found = vec![];
     let known: JSONSchemaProps =
@@ -107,8 +106,8 @@ fn schema_differences(spec: &Value, crd: &Value) -> Vec<String> {
     found
 }
 
-/// Keywords that the API server stores with any value. Of all others it drops `false`, `""`, `[]` and `{}`: their fields in Go have
-/// [`omitempty`], and are no pointers.
+/// Keywords that the API server stores with any value. For all others, it drops `false`, `""`, `[]` and `{}`, because their fields in Go
+/// have [`omitempty`] and are not pointers.
 ///
 /// [`omitempty`]: https://pkg.go.dev/k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1#JSONSchemaProps
 const KEPT: [&str; 7] = [
@@ -121,7 +120,7 @@ const KEPT: [&str; 7] = [
     "not",
 ];
 
-/// Takes the empty values that the API server does not store out of a schema.
+/// Removes the empty values that the API server does not store from a schema.
 fn drop_empty(schema: &mut Value) {
     let Value::Object(keywords) = schema else {
         return;

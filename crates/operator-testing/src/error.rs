@@ -1,86 +1,86 @@
-//! What can go wrong outside the code under test.
+//! Errors outside the code under test.
 
 use std::path::{Path, PathBuf};
 
-/// Why a server did not start, or did not take what was to be installed.
+/// Why a server could not be started, or objects could not be installed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// `OPERATOR_TEST_SERVER` is set to something else.
+    /// `OPERATOR_TEST_SERVER` has an unknown value.
     #[error("OPERATOR_TEST_SERVER is {0:?}; it may be `memory`, `assets` or `kubeconfig`")]
     Mode(String),
-    /// A server of one's own needs its programs.
+    /// `KUBEBUILDER_ASSETS`, the folder with the server's binaries, is not set.
     #[error(
         "OPERATOR_TEST_SERVER=assets needs KUBEBUILDER_ASSETS, a folder with etcd, kube-apiserver and kube-controller-manager"
     )]
     NoAssets,
-    /// One of them did not start, or ended.
+    /// One of the binaries did not start, or exited.
     #[error("{program} did not start; the end of its log:\n{log}")]
     Program {
-        /// Its file name.
+        /// The file name of the binary.
         program: &'static str,
-        /// The last lines that it wrote.
+        /// The last lines that it printed.
         log: String,
     },
     /// A file could not be read or written.
     #[error("{path}: {source}")]
     File {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// A text is no YAML.
+    /// A text is not valid YAML.
     #[error("not YAML: {0}")]
     Yaml(#[from] serde_yaml::Error),
-    /// A document is no object of Kubernetes.
+    /// A document is not a Kubernetes object.
     #[error("a document has no {0}: {1}")]
     Document(&'static str, String),
-    /// A sample is one object.
+    /// A sample must be exactly one object.
     #[error(
         "it has {0} objects, but a sample is one object\nhelp: move the objects that it refers to into a file in tests/fixtures/"
     )]
     NotOneObject(usize),
-    /// Something is wrong with the objects of a file.
+    /// An error about an object of a file.
     #[error("{path}: {source}")]
     InFile {
-        /// The file.
+        /// The path of the file.
         path: PathBuf,
-        /// What is wrong.
+        /// The error.
         source: Box<Error>,
     },
-    /// A kustomization wants more than reading files.
+    /// A kustomization has a key that is not supported.
     #[error(
         "{path}: `{key}` is not supported here; install the output of `kubectl kustomize` instead"
     )]
     Kustomization {
-        /// The kustomization.
+        /// The path of the kustomization.
         path: PathBuf,
-        /// Its unsupported key.
+        /// The unsupported key.
         key: String,
     },
-    /// Nothing serves objects of this kind.
+    /// The server does not serve this kind.
     #[error(
         "the server has no kind {kind} in {api_version}; install its CustomResourceDefinition first"
     )]
     Kind {
-        /// As in the document.
+        /// The `apiVersion` of the object.
         api_version: String,
-        /// As in the document.
+        /// The `kind` of the object.
         kind: String,
     },
-    /// A cluster that is not ours has the object already.
+    /// The object exists already on a cluster that is not private to the test.
     #[error(
         "{0} is already on this cluster, and tests change only what they created; use another cluster, or remove it"
     )]
     Taken(String),
-    /// A definition was not taken.
+    /// A CRD was not established.
     #[error("the CustomResourceDefinition {0} was not established in time")]
     NotEstablished(String),
-    /// The server refused a request.
+    /// The server rejected a request.
     #[error(transparent)]
     Kube(#[from] kube::Error),
-    /// The current context cannot be used.
+    /// The current context of the kubeconfig cannot be used.
     #[error("the kubeconfig cannot be used: {0}")]
     Kubeconfig(String),
 }

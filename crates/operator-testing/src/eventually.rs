@@ -1,4 +1,4 @@
-//! Waiting for what happens in the background.
+//! Waits for effects of the operator that runs in the background.
 
 use std::collections::BTreeSet;
 use std::future::Future;
@@ -11,7 +11,7 @@ use crate::record::Request;
 use crate::server::Server;
 
 impl Server {
-    /// Calls `probe` until it returns a value, for 10 seconds at most (30 on a real server).
+    /// Calls `probe` until it returns `Some`, and returns the value. Waits for at most 10 seconds (30 on a real server).
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -36,9 +36,9 @@ impl Server {
     ///
     /// # Panics
     ///
-    /// When an operator of [`run`](Self::run) has ended, with its error; when the time is up, with the description, the last error of each
-    /// object, where the operator reports to [`outcomes`](Self::outcomes), the last requests that were refused, the conditions of objects
-    /// whose status was written, and the Warning events of the cluster.
+    /// If an operator of [`run`](Self::run) has ended, with its error. If the time is up, with the description, the last error of each
+    /// object if the operator reports to [`outcomes`](Self::outcomes), the last rejected requests, the conditions of objects whose status
+    /// was written, and the Warning events of the cluster.
     pub async fn eventually<T, F, A>(&self, description: &str, mut probe: F) -> T
     where
         F: FnMut() -> A,
@@ -68,7 +68,7 @@ impl Server {
         }
     }
 
-    /// What may tell why nothing happened. Boxed, so that it is compiled here and not in each test.
+    /// What may explain a timeout. Boxed, so that it is compiled in this crate and not in each test.
     fn findings(&self) -> BoxFuture<'_, String> {
         Box::pin(self.found())
     }
@@ -151,7 +151,7 @@ impl Server {
         lines
     }
 
-    /// What a path has for the administrator; null if nothing.
+    /// Reads a URL path as the administrator; null after an error.
     async fn read(&self, path: &str) -> Value {
         match http::Request::get(path).body(Vec::new()) {
             Ok(request) => self.own_client().request(request).await.unwrap_or_default(),
@@ -160,7 +160,7 @@ impl Server {
     }
 }
 
-/// The last requests that were refused, each once.
+/// The last rejected requests, each once.
 fn refused(requests: &[Request]) -> Vec<String> {
     let is_refused = |request: &&Request| request.code >= 400;
     // what the test itself asks in vain, again and again, is no news

@@ -1,4 +1,4 @@
-//! Files of objects for tests: a sample, which is one object, and fixtures, which are what samples refer to.
+//! Files with objects for tests: a sample, which is one object, and fixtures, to which samples refer.
 
 use std::path::{Path, PathBuf};
 
@@ -12,24 +12,24 @@ use crate::install::documents;
 use crate::project::{sample, schema_faults};
 use crate::server::Server;
 
-/// Reads the object of a file, such as a sample of `manifests/samples/`.
+/// Reads the object in a YAML file, for example a sample of `manifests/samples/`.
 ///
 /// # Errors
-/// With the file's name, where it can't be read, is not of the type, or has more than one object or none.
+/// If the file cannot be read, does not have exactly one object, or the object is not a `K`; the error has the path of the file.
 pub fn sample_file<K: DeserializeOwned>(path: impl AsRef<Path>) -> Result<K> {
     let path = path.as_ref();
     let text = sample_text(path)?;
     sample(&text).map_err(|error| error.in_file(path))
 }
 
-/// The text of a file of one object.
+/// Reads a file that has one object, as text.
 pub(crate) fn sample_text(path: &Path) -> Result<String> {
     let text = read(path)?;
     one_object(&text).map_err(|error| error.in_file(path))?;
     Ok(text)
 }
 
-/// The object of a text that has one.
+/// Parses a text that has one object.
 pub(crate) fn one_object(yaml: &str) -> Result<Value> {
     let mut objects = documents(yaml)?;
     match (objects.len(), objects.pop()) {
@@ -39,19 +39,19 @@ pub(crate) fn one_object(yaml: &str) -> Result<Value> {
 }
 
 impl Server {
-    /// Applies all objects of the `.yaml` and `.yml` files of a folder, as [`install`](Self::install) does: what samples refer to, such as
-    /// Secrets. A folder that is not there has none.
+    /// Applies all objects in the `.yaml` and `.yml` files of a folder, like [`install`](Self::install): objects to which samples refer,
+    /// such as Secrets. A missing folder counts as empty.
     ///
     /// # Errors
-    /// With the file's name.
+    /// The errors of [`install`](Self::install), with the path of the file.
     pub async fn install_fixtures(&self, folder: impl AsRef<Path>) -> Result<()> {
         self.install_fixtures_in(folder, self.namespace()).await
     }
 
-    /// As [`install_fixtures`](Self::install_fixtures), with the namespace of the objects that name none: one that the operator watches.
+    /// Like [`install_fixtures`](Self::install_fixtures), with a namespace for the objects that have none: one that the operator watches.
     ///
     /// # Errors
-    /// With the file's name.
+    /// The errors of [`install`](Self::install), with the path of the file.
     pub async fn install_fixtures_in(
         &self,
         folder: impl AsRef<Path>,
@@ -68,7 +68,7 @@ impl Server {
     }
 }
 
-/// The objects of a folder, each with its file, in the order of the names of the files.
+/// The objects in the files of a folder, each with its file, sorted by file name.
 pub(crate) fn objects(folder: &Path) -> Result<Vec<(PathBuf, Value)>> {
     let failed = |source| Error::File {
         path: folder.to_owned(),
@@ -96,12 +96,12 @@ pub(crate) fn objects(folder: &Path) -> Result<Vec<(PathBuf, Value)>> {
     Ok(objects)
 }
 
-/// Checks the objects of a folder of fixtures against the schemas of the CRDs of another folder, `crds/` in a project. Those of kinds that
-/// no CRD there defines pass.
+/// Validates the objects in a folder of fixtures against the CRDs in another folder, which is `crds/` in a project. Objects of other kinds
+/// are accepted.
 ///
 /// # Panics
 ///
-/// With each file and what is wrong there.
+/// If an object is invalid, with the violations of each file.
 pub fn assert_fixtures_are_valid(folder: impl AsRef<Path>, crds: impl AsRef<Path>) {
     let of_folder = |it: &Path| objects(it).unwrap_or_else(|error| panic!("{error}"));
     let objects = of_folder(folder.as_ref());
@@ -125,7 +125,7 @@ pub fn assert_fixtures_are_valid(folder: impl AsRef<Path>, crds: impl AsRef<Path
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// What is wrong with an object by the schema of its kind; nothing where no CRD defines that.
+/// The violations of an object by the schema of its kind; none if no CRD defines the kind.
 fn violations(crds: &[Value], object: &Value) -> Result<Vec<String>, String> {
     let api_version = object["apiVersion"].as_str().unwrap_or_default();
     let Some((group, version)) = api_version.split_once('/') else {

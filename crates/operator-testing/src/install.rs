@@ -1,4 +1,4 @@
-//! Bringing manifests onto the server, as `kubectl apply --server-side` would.
+//! Applies manifests to the server, like `kubectl apply --server-side`.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,21 +14,21 @@ use crate::server::Server;
 const MANAGER: &str = "fieldManager=operator-testing&force=true";
 
 impl Server {
-    /// Applies every document of a YAML text; definitions and namespaces first. Objects that name no namespace go into
-    /// [`namespace`](Self::namespace). Definitions are established when this returns.
+    /// Applies all documents of a YAML text, CRDs and namespaces first. Objects without a namespace are created in
+    /// [`namespace`](Self::namespace). CRDs are established when this returns. Fails for invalid YAML, and if the server rejects an object.
     pub async fn install(&self, yaml: &str) -> Result<()> {
         self.apply_all(documents(yaml)?).await
     }
 
-    /// Applies what a kustomization lists under `resources`, and the kustomizations in it. Of other keys it knows `namespace`;
-    /// `labels`, `images` and `commonAnnotations` change nothing that a test sees and are passed over.
+    /// Applies the files and kustomizations that a kustomization lists under `resources`, in the namespace of its key `namespace`. The keys
+    /// `labels`, `images` and `commonAnnotations` are ignored, because they do not affect tests. Fails for other keys.
     pub async fn install_kustomization(&self, path: impl AsRef<Path>) -> Result<()> {
         let documents = kustomization(path)?;
         let objects = documents.into_iter().map(|(_, object)| object);
         self.apply_all(objects.collect()).await
     }
 
-    /// Applies objects of files; an error names the file.
+    /// Applies objects of files; an error has the path of the file.
     pub(crate) fn apply_files(
         &self,
         mut objects: Vec<(PathBuf, Value)>,
@@ -43,7 +43,7 @@ impl Server {
         })
     }
 
-    /// Boxed, so that it is compiled here and not in each test.
+    /// Boxed, so that it is compiled in this crate and not in each test.
     fn apply_all(&self, mut objects: Vec<Value>) -> BoxFuture<'_, Result<()>> {
         objects.sort_by_key(order);
         Box::pin(async move {
@@ -54,7 +54,7 @@ impl Server {
         })
     }
 
-    /// Deletes every object of a YAML text, in the background; what is gone already is no error.
+    /// Deletes all objects of a YAML text, with background propagation; missing objects are not an error.
     pub(crate) async fn uninstall(&self, yaml: &str) -> Result<()> {
         for mut object in documents(yaml)? {
             let path = self.path_of(&mut object).await?;
@@ -69,7 +69,7 @@ impl Server {
         Ok(())
     }
 
-    /// Takes its owners from an object.
+    /// Removes the owner references of an object.
     pub(crate) async fn disown(&self, mut object: Value) -> Result<()> {
         let path = self.path_of(&mut object).await?;
         let request = Request::patch(path)
@@ -80,7 +80,7 @@ impl Server {
         Ok(())
     }
 
-    /// Where the server has the object, whose namespace is put right on the way.
+    /// The URL path of an object; sets its namespace if it has none, and removes it if the kind is cluster-scoped.
     pub(crate) async fn path_of(&self, object: &mut Value) -> Result<String> {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let (api_version, kind) = (text(&object["apiVersion"]), text(&object["kind"]));
@@ -175,7 +175,7 @@ impl Server {
         ))
     }
 
-    /// The object at a path, if there is one.
+    /// Reads the object at a URL path, if it exists.
     async fn fetch(&self, path: &str) -> Result<Option<Value>> {
         let request = Request::get(path)
             .body(Vec::new())
@@ -188,7 +188,7 @@ impl Server {
     }
 }
 
-/// What others need comes first.
+/// The order in which objects are applied: those that others need come first.
 fn order(object: &Value) -> u8 {
     match object["kind"].as_str() {
         Some("CustomResourceDefinition") => 0,
@@ -199,7 +199,7 @@ fn order(object: &Value) -> u8 {
     }
 }
 
-/// The objects of a YAML text; lists are taken apart.
+/// The objects of a YAML text, including the items of lists.
 pub(crate) fn documents(yaml: &str) -> Result<Vec<Value>> {
     let mut objects = Vec::new();
     for document in serde_yaml::Deserializer::from_str(yaml) {
@@ -279,7 +279,8 @@ fn read_kustomization(folder: &Path, objects: &mut Vec<(PathBuf, Value)>) -> Res
     Ok(())
 }
 
-/// Puts an object into a namespace (which a cluster-scoped one loses again when it is applied), and lets bindings name the accounts there.
+/// Sets the namespace of an object (a cluster-scoped one loses it again when it is applied), and of the service accounts that bindings
+/// refer to.
 fn move_to(object: &mut Value, namespace: &str) {
     let kind = object["kind"].as_str().unwrap_or_default();
     if kind == "Namespace" {

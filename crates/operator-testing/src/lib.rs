@@ -1,8 +1,8 @@
 //! A Kubernetes API server inside the test process, behind an ordinary [`kube::Client`].
 //!
-//! In: the requests of the operator under test. Out: what a real API server answers, and a record of every request. The same test
-//! runs on a real server when `OPERATOR_TEST_SERVER` says so; see [`Server`]. What is not built answers `501` with its name.
-//! With the feature `http` other programs, such as kubectl, reach it over TLS; see `http::Serving`.
+//! In: the requests of the operator under test. Out: the responses of a real API server, and a record of all requests. The same test runs
+//! on a real server if `OPERATOR_TEST_SERVER` selects it; see [`Server`]. Unsupported requests are answered with `501` and the name of what
+//! is missing. With the feature `http`, other programs such as kubectl can use the server over TLS; see `http::Serving`.
 //!
 //! ```
 //! # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -17,32 +17,33 @@
 //!
 //! # What differs from a real server
 //!
-//! The cases of `tests/cases/` are answered as kube-apiserver 1.36.3 answers them, but for the few that `differences.yaml` there lists.
+//! The cases of `tests/cases/` are answered as by kube-apiserver 1.36.3, except for those in `differences.yaml` there.
 //!
-//! - No controllers but garbage collection, the ends of namespaces and definitions, and what a namespace is furnished with; these act
-//!   before the answer to the request that caused them. Deployments and the like make pods with the feature `workloads` alone; see
-//!   `ApiServer::with_workloads`. Their pods run nothing.
-//! - Built-in kinds are checked for types and unknown fields. Defaults are those of workloads, Pods, Services, Secrets, Namespaces,
-//!   Nodes, volumes and their claims, PriorityClasses, NetworkPolicies and role bindings; validation is of the rules that are met most, of
-//!   workloads, Pods, Services, ConfigMaps, Secrets, Leases, Events, PriorityClasses, Roles and their bindings. A Service's addresses are
-//!   not checked against each other.
-//! - Pods are admitted by Pod Security, with no exemption, and need their ServiceAccount, PriorityClass and RuntimeClass, as on a real
-//!   server. The token of its account is not mounted into a Pod. A TokenRequest is answered with a token that has the real claims, and
-//!   that lets nobody in.
-//! - PodDisruptionBudgets hold evictions back; their status is written with the feature `workloads`, or else by a client.
-//! - CEL rules are asked with the feature `cel` alone; [`schema`] asks them with no server. They are read when their definition comes,
-//!   but their types are not checked.
-//! - Admission webhooks are asked if a test answers for their host; see [`Server::answer_webhooks`]. Requests that would wait for another
-//!   one, for an admission policy or a conversion webhook answer `501`; so do those of the controllers here about which a webhook would
-//!   be asked. Warnings are only of webhooks, of unknown and repeated fields, of finalizers, of Pod Security, and of jobs that are deleted.
-//! - What only other programs ask for is there with the feature `http` alone; without it tables answer `406`, OpenAPI `404` and protobuf `415`.
-//! - Tables have the real columns for custom kinds, workloads and pods, ConfigMap, Secret, Service, ServiceAccount, Namespace, Event, Lease,
-//!   Node, PersistentVolume, PersistentVolumeClaim, PodDisruptionBudget, PriorityClass, Ingress, NetworkPolicy, webhooks, roles and
-//!   bindings; others have name and age.
-//! - The last 20,000 changes are remembered, or the last 64 MiB of them: a watch that starts before them is answered `410`.
-//! - OpenAPI documents have no descriptions for built-in kinds, and only those parameters that clients look for; `/openapi/v2` is empty.
-//! - Answers are JSON. Bodies may be protobuf, for the kinds of Go's `client-go`.
-//! - `exec`, `log`, `binding`, `ephemeralcontainers` and reviews of tokens answer `501`.
+//! - The only controllers are garbage collection, the deletion of namespaces and CRDs, and the initial objects of namespaces; they act
+//!   before the response to the request that caused them. Deployments and other workloads create pods only with the feature `workloads`;
+//!   see `ApiServer::with_workloads`. The pods run nothing.
+//! - Built-in kinds are checked for types and unknown fields. Defaults are those of workloads, Pods, Services, Secrets, Namespaces, Nodes,
+//!   volumes and their claims, PriorityClasses, NetworkPolicies and role bindings; the most common validation rules are implemented, for
+//!   workloads, Pods, Services, ConfigMaps, Secrets, Leases, Events, PriorityClasses, Roles and their bindings. The addresses of a Service
+//!   are not checked against each other.
+//! - Pod Security admits Pods, without exemptions, and their ServiceAccount, PriorityClass and RuntimeClass must exist, as on a real
+//!   server. The token of the account is not mounted into a Pod. A TokenRequest returns a token with the real claims, which does not
+//!   authenticate anybody.
+//! - PodDisruptionBudgets limit evictions; their status is updated with the feature `workloads`, otherwise only by clients.
+//! - CEL rules are evaluated only with the feature `cel`; [`schema`] evaluates them without a server. They are parsed when the CRD is
+//!   created, but their types are not checked.
+//! - Admission webhooks are called if a test registers their host; see [`Server::answer_webhooks`]. Requests that need another webhook, an
+//!   admission policy or a conversion webhook are answered with `501`; so are those of the built-in controllers that need a webhook.
+//!   Warnings are returned only for webhooks, unknown and duplicate fields, finalizers, Pod Security, and the deletion of jobs.
+//! - What only other programs request is available only with the feature `http`; without it, tables are answered with `406`, OpenAPI with
+//!   `404` and protobuf with `415`.
+//! - Tables have the real columns for custom kinds, workloads and pods, ConfigMap, Secret, Service, ServiceAccount, Namespace, Event,
+//!   Lease, Node, PersistentVolume, PersistentVolumeClaim, PodDisruptionBudget, PriorityClass, Ingress, NetworkPolicy, webhooks, roles and
+//!   bindings; other kinds have name and age.
+//! - The last 20,000 changes are kept, up to 64 MiB: a watch that starts before them is answered with `410`.
+//! - OpenAPI documents have no descriptions for built-in kinds, and only the parameters that clients use; `/openapi/v2` is empty.
+//! - Responses are JSON. Request bodies may be protobuf, for the kinds of Go's `client-go`.
+//! - `exec`, `log`, `binding`, `ephemeralcontainers` and reviews of tokens are answered with `501`.
 
 #![warn(missing_docs)]
 

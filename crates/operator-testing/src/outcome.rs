@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Display};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Where an operator reports the result of each of its reconciliations; all clones are one.
+/// Collects the results of an operator's reconciliations. Clones share the results.
 ///
 /// With `operator-runtime`:
 ///
@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 #[derive(Clone, Debug, Default)]
 pub struct Outcomes(Arc<Mutex<BTreeMap<ObjectKey, Outcome>>>);
 
-/// An object by its kind and name; the namespace is empty for a cluster-scoped kind.
+/// The identity of an object; the namespace is empty for a cluster-scoped kind.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ObjectKey {
     pub group: String,
@@ -31,12 +31,13 @@ pub(crate) struct ObjectKey {
 pub(crate) struct Outcome {
     pub succeeded: usize,
     pub failed: usize,
-    /// The error of the last reconciliation, if that failed.
+    /// The error of the last reconciliation, if it failed.
     pub failing: Option<String>,
 }
 
 impl Outcomes {
-    /// Reports one result: of `reconcile` or `cleanup`, or whatever the operator calls so.
+    /// Reports the result of a reconciliation or cleanup of an object. `group` is empty for the core group, `namespace` is `None` for a
+    /// cluster-scoped kind.
     pub fn report(
         &self,
         group: &str,
@@ -65,12 +66,12 @@ impl Outcomes {
         }
     }
 
-    /// The results for an object; none if it was never reconciled.
+    /// The results for an object; `None` if it was never reconciled.
     pub(crate) fn of(&self, key: &ObjectKey) -> Option<Outcome> {
         self.lock().get(key).cloned()
     }
 
-    /// All objects whose last reconciliation failed.
+    /// The objects whose last reconciliation failed.
     pub(crate) fn failing(&self) -> Vec<(ObjectKey, Outcome)> {
         let outcomes = self.lock();
         let failing = outcomes.iter().filter(|(_, it)| it.failing.is_some());
@@ -79,7 +80,7 @@ impl Outcomes {
             .collect()
     }
 
-    /// A line for each object, those that fail first.
+    /// A line for each object, failing objects first.
     pub(crate) fn lines(&self) -> Vec<String> {
         let outcomes = self.lock();
         let mut lines: Vec<(bool, String)> = outcomes
@@ -105,7 +106,7 @@ impl Outcomes {
 }
 
 impl Outcome {
-    /// As in `was never reconciled successfully: 14 reconciliations failed, the last with: no luck`.
+    /// Describes the failures, for example `was never reconciled successfully: 14 reconciliations failed, the last with: no luck`.
     pub fn failure(&self) -> String {
         let Self {
             succeeded,
@@ -130,7 +131,7 @@ impl Outcome {
     }
 }
 
-/// As in `Memcached default/memcached-sample`.
+/// Formats the object, for example `Memcached default/memcached-sample`.
 impl Display for ObjectKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self {

@@ -1,6 +1,6 @@
 //! The permissions that roles grant to a user, and which of them requests need.
 //!
-//! In: manifests and the requests of tests. Out: what is left. Roles of one name, in several namespaces, are one role.
+//! In: manifests and the requests of tests. Out: the unused permissions. Roles with the same name in several namespaces count as one.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -10,25 +10,25 @@ use serde_json::Value;
 
 use crate::record::Request;
 
-/// A document of manifests, with its file.
+/// A document of the manifests, with its file.
 pub(crate) type Document = (PathBuf, Value);
 
-/// A verb on a resource, by a rule of a role.
+/// A permission: a verb on a resource, from a rule of a role.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Permission {
     file: PathBuf,
-    /// As in `ClusterRole memcached-operator`.
+    /// Kind and name of the role, for example `ClusterRole memcached-operator`.
     role: String,
     group: String,
-    /// With its subresource, as in `deployments/scale`.
+    /// The plural, with the subresource if there is one: `deployments/scale`.
     resource: String,
-    /// The only objects, if there are any names.
+    /// The names of the permitted objects; empty for all objects.
     names: Vec<String>,
     verb: String,
 }
 
 impl Permission {
-    /// Whether an answered request is one that only who has this right may make.
+    /// Whether a request that the server has executed needed this permission.
     fn is_used_by(&self, request: &Request) -> bool {
         let resource = match request.subresource.as_str() {
             "" => request.resource.clone(),
@@ -43,7 +43,7 @@ impl Permission {
             && request.code != 403
     }
 
-    /// Whether a rule gives it, as far as rules know wildcards.
+    /// Whether a rule grants the permission, possibly by a wildcard.
     fn is_granted_by(&self, rule: &Value) -> bool {
         let has = |field: &str, wanted: &str| {
             let mut found = texts(&rule[field]);
@@ -65,7 +65,7 @@ impl Permission {
         &self.verb
     }
 
-    /// What a person writes into `operator.toml` to answer for it, and for those of others that are of the same resource.
+    /// The rule for `operator.toml` that allows this permission, and those of `others` on the same resource.
     pub fn as_toml<'a>(&self, others: impl Iterator<Item = &'a Self>) -> String {
         let Self {
             group, resource, ..
@@ -80,7 +80,7 @@ impl Permission {
 }
 
 impl fmt::Display for Permission {
-    /// As in `manifests/rbac/cluster-role.yaml: ClusterRole memcached-operator: patch deployments.apps`.
+    /// Formats the permission, for example `manifests/rbac/cluster-role.yaml: ClusterRole memcached-operator: patch deployments.apps`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (plural, subresource) = self
             .resource
@@ -100,12 +100,12 @@ impl fmt::Display for Permission {
     }
 }
 
-/// Rights that nothing has shown to be needed.
+/// The permissions that no request has used yet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct UnusedPermissions(pub BTreeSet<Permission>);
 
 impl UnusedPermissions {
-    /// All that the user is given by name in the manifests.
+    /// All permissions that the manifests grant to the user by name.
     pub fn of(manifests: &[Document], user: &str) -> Self {
         let bindings = manifests.iter().filter(|(_, binding)| {
             let subjects = binding["subjects"].as_array().into_iter().flatten();
@@ -128,13 +128,13 @@ impl UnusedPermissions {
         Self(roles.flat_map(permissions_of).collect())
     }
 
-    /// Takes out what requests show to be needed.
+    /// Removes the permissions that requests have used.
     pub fn record(&mut self, requests: &[Request]) {
         self.0
             .retain(|right| !requests.iter().any(|request| right.is_used_by(request)));
     }
 
-    /// Takes out what a rule gives for which somebody answers.
+    /// Removes and returns the permissions that the user's own rules grant.
     pub fn take_allowed(&mut self, rules: &[Value]) -> BTreeSet<Permission> {
         let (allowed, unused) = std::mem::take(&mut self.0)
             .into_iter()
@@ -144,7 +144,7 @@ impl UnusedPermissions {
     }
 }
 
-/// One for each verb on each resource.
+/// The permissions of a role: one for each verb on each resource.
 fn permissions_of((file, role): &Document) -> impl Iterator<Item = Permission> {
     let mut permissions = Vec::new();
     for rule in role["rules"].as_array().into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! What the tests of a project ask of its own files: specs and samples.
+//! Checks of a project's own files: its CRDs and samples.
 
 use std::path::Path;
 
@@ -12,7 +12,8 @@ use crate::Result;
 use crate::difference::{of_version, spec_differences};
 use crate::fixture::sample_text;
 
-/// Reads an object from YAML, such as a sample of `manifests/samples/`.
+/// Reads an object from YAML, for example a sample of `manifests/samples/`. Fails if the text does not have exactly one object, or that is
+/// not a `K`.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
@@ -31,7 +32,7 @@ pub fn sample<K: DeserializeOwned>(yaml: &str) -> Result<K> {
     }
 }
 
-/// The status (`True`, `False`, `Unknown`) of a [condition] of an object.
+/// Returns the status (`True`, `False`, `Unknown`) of a [condition] of an object; `None` if it does not have the condition.
 ///
 /// [condition]: https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md#typical-status-properties
 ///
@@ -50,12 +51,12 @@ pub fn condition<K: Serialize>(object: &K, type_: &str) -> Option<String> {
     found["status"].as_str().map(str::to_owned)
 }
 
-/// Compares `crd()` of a type with the spec that it was made from: names, scope, subresources, printer columns, selectable fields, and
-/// the schema with all its rules and descriptions.
+/// Checks that `crd()` of a type equals the CRD in YAML from which the type was generated: names, scope, subresources, printer columns,
+/// selectable fields, and the schema with its rules and descriptions.
 ///
 /// # Panics
 ///
-/// Where they differ.
+/// If they differ, with all differences.
 pub fn assert_is_spec<K: CustomResourceExt + Resource<DynamicType = ()>>(spec: &str) {
     let definition = definition(spec, &K::kind(&()));
     let crd = serde_json::to_value(K::crd()).expect("a definition is JSON");
@@ -66,9 +67,9 @@ pub fn assert_is_spec<K: CustomResourceExt + Resource<DynamicType = ()>>(spec: &
     );
 }
 
-/// The schema of a kind's version, as `crd()` has it, for tests of what the API server would say of an object.
+/// Returns the schema in `crd()` of a kind's version, to test whether the API server would accept an object.
 ///
-/// With the feature `cel`, its `validate` and `validate_update` also evaluate CEL rules, transition rules included; without it,
+/// With the feature `cel`, its methods `validate` and `validate_update` also evaluate CEL rules, including transition rules; without it,
 /// [`operator_schema::violations`] returns all other violations. [`operator_schema::apply_defaults`] and [`operator_schema::prune`] are the
 /// steps of the API server before validation.
 ///
@@ -92,7 +93,7 @@ pub fn assert_is_spec<K: CustomResourceExt + Resource<DynamicType = ()>>(spec: &
 ///
 /// # Panics
 ///
-/// Where `crd()` lacks the version or its schema.
+/// If `crd()` lacks the version or its schema.
 pub fn schema<K: CustomResourceExt + Resource<DynamicType = ()>>() -> Schema {
     let crd = serde_json::to_value(K::crd()).expect("a definition is JSON");
     let version = of_version(&crd, &K::version(&()));
@@ -100,11 +101,11 @@ pub fn schema<K: CustomResourceExt + Resource<DynamicType = ()>>() -> Schema {
         .expect("the version has a schema")
 }
 
-/// Checks a sample against the schema of its version, and that the type reads and writes it without a loss.
+/// Checks that a sample is valid by the schema of its version in the CRD `spec`, and that the type `K` reads and writes it without loss.
 ///
 /// # Panics
 ///
-/// Where it is not valid, has fields that the schema does not name, or changed; with each place.
+/// If it is invalid, has unknown fields, or is changed by the type; with all problems.
 pub fn assert_is_valid<K>(spec: &str, sample: &str)
 where
     K: Resource<DynamicType = ()> + Serialize + DeserializeOwned,
@@ -117,11 +118,11 @@ where
     );
 }
 
-/// As [`assert_is_valid`], for the sample of a file.
+/// Like [`assert_is_valid`], for a sample in a file.
 ///
 /// # Panics
 ///
-/// Also where the file can't be read, or has more than one object or none; with its name.
+/// Also if the file cannot be read, or does not have exactly one object; with its path.
 pub fn assert_sample_is_valid<K>(spec: &str, path: impl AsRef<Path>)
 where
     K: Resource<DynamicType = ()> + Serialize + DeserializeOwned,
@@ -135,7 +136,7 @@ where
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// What is wrong with a sample.
+/// The problems of a sample.
 fn faults<K>(spec: &str, sample: &str) -> Vec<String>
 where
     K: Resource<DynamicType = ()> + Serialize + DeserializeOwned,
@@ -172,7 +173,7 @@ where
     }
 }
 
-/// What is wrong with an object by its schema: what the API server would refuse, and fields that it would drop.
+/// The problems of an object by its schema: violations, and fields that the API server would drop.
 pub(crate) fn schema_faults(schema: &Schema, object: &Value) -> Vec<String> {
     let violations = operator_schema::violations(schema, object).into_iter();
     let unknown = operator_schema::prune(schema, &mut object.clone()).into_iter();
@@ -182,7 +183,7 @@ pub(crate) fn schema_faults(schema: &Schema, object: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The CustomResourceDefinition of a kind among the documents of a spec.
+/// The CustomResourceDefinition of a kind in the documents of a CRD file.
 fn definition(spec: &str, kind: &str) -> Value {
     serde_yaml::Deserializer::from_str(spec)
         .map(|document| {

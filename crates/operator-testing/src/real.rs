@@ -1,4 +1,4 @@
-//! A real API server: one's own, started from its programs, or the cluster of the current context.
+//! A real API server: a private one, started from its binaries, or the cluster of the current context.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -14,18 +14,18 @@ use crate::assets::Own;
 use crate::error::{Error, Result};
 use crate::record::RecordLayer;
 
-/// A server that this process did not write.
+/// A real server, and what the test created on it.
 pub(crate) struct Real {
     config: Config,
     namespace: String,
-    /// The processes of a server of one's own, in the order of their start, and their files.
+    /// The processes of a private server.
     own: Option<Own>,
-    /// On the cluster of someone else: what `install` made outside the namespace.
+    /// On a shared cluster: the objects that `install` created outside the namespace.
     claimed: Mutex<BTreeSet<String>>,
 }
 
 impl Real {
-    /// With these admission plugins besides those that are always there, separated by commas.
+    /// Starts a private server with these additional admission plugins, separated by commas.
     pub async fn from_assets(plugins: &str) -> Result<Self> {
         let (own, config) = Own::start_from_environment(plugins).await?;
         Ok(Self {
@@ -85,7 +85,7 @@ impl Real {
         Client::try_from(self.config.clone()).expect("this configuration made a client before")
     }
 
-    /// Remembers what is about to be applied, and refuses to change what tests did not make.
+    /// Registers an object that is about to be applied. Fails if the object exists and no test created it.
     pub async fn claim(
         &self,
         path: &str,
@@ -105,7 +105,7 @@ impl Real {
         Ok(())
     }
 
-    /// Deletes the namespace, and of the rest what no other test of this process still uses.
+    /// Deletes the namespace, and the other objects that no test of this process uses any more.
     fn clean_up(&self) {
         let mine =
             std::mem::take(&mut *self.claimed.lock().unwrap_or_else(PoisonError::into_inner));
@@ -144,11 +144,11 @@ impl Real {
     }
 }
 
-/// What tests of this process made outside their namespaces on someone else's cluster, and how many use it.
+/// The objects that tests of this process created outside their namespaces on a shared cluster, and how many tests use each.
 static CLAIMS: tokio::sync::Mutex<BTreeMap<String, usize>> =
     tokio::sync::Mutex::const_new(BTreeMap::new());
 
-/// Deletes an object, and waits until it is gone if the next test would stumble over it.
+/// Deletes an object; with `wait`, waits until it is deleted, because it would disturb the next test.
 async fn end(client: &Client, path: &str, wait: bool) {
     let request = |method: &str| {
         http::Request::builder()

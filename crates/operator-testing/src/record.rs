@@ -1,4 +1,4 @@
-//! A layer in the client that notes every request and what it was answered with, on any server.
+//! A layer in the client that records each request and its status code, for any server.
 
 use std::fmt;
 use std::future::Future;
@@ -11,37 +11,37 @@ use tower::{Layer, Service};
 
 use crate::api::target;
 
-/// What an operator says of its work and of itself.
+/// The resources of events and leases, which an operator writes besides its actual work.
 pub(crate) const MESSAGES: [&str; 2] = ["events", "leases"];
 
-/// One request, as the server saw it.
+/// A recorded request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Request {
     /// The `User-Agent`; `operator-testing` for a client that sends none.
     pub agent: String,
-    /// Whom the client speaks for: the name given to `client_as`, or empty for the administrator.
+    /// The user: the name that was passed to `client_as`, or empty for the administrator.
     pub user: String,
-    /// As in [RBAC rules]: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`.
+    /// The verb as in [RBAC rules]: `get`, `list`, `watch`, `create`, `update`, `patch`, `delete`, `deletecollection`.
     ///
     /// [RBAC rules]: https://kubernetes.io/docs/reference/access-authn-authz/authorization/#determine-the-request-verb
     pub verb: &'static str,
-    /// The API group; empty for the core one.
+    /// The API group; empty for the core group.
     pub group: String,
-    /// The plural, such as `deployments`; for requests of other paths, the path.
+    /// The plural, for example `deployments`; for paths without a resource, the path.
     pub resource: String,
-    /// `status`, `scale`, ... or empty.
+    /// The subresource, such as `status` or `scale`; may be empty.
     pub subresource: String,
-    /// Empty for cluster-scoped objects, and for lists and watches of all namespaces.
+    /// The namespace; empty for cluster-scoped objects, and for lists and watches of all namespaces.
     pub namespace: String,
-    /// Empty for lists, watches of many and creations.
+    /// The name of the object; empty for lists, watches of several objects, and creations.
     pub name: String,
-    /// The HTTP status of the answer.
+    /// The HTTP status code of the response.
     pub code: u16,
 }
 
 impl Request {
-    /// What a request asks, for programs that put a layer of their own before a server; its code is 0, as there is no answer yet.
+    /// Describes an HTTP request, for programs that put their own layer before a server. Its code is 0, because there is no response yet.
     pub fn of<B>(request: &http::Request<B>) -> Self {
         let header = |name: &str| {
             let value = request
@@ -69,7 +69,7 @@ impl Request {
         }
     }
 
-    /// The line of `operator.toml` that permits it, as a rule of a kind.
+    /// The line of `operator.toml` that permits the request, as a rule of a kind.
     pub fn rule(&self) -> String {
         let resource = match self.subresource.as_str() {
             "" => self.resource.clone(),
@@ -81,17 +81,17 @@ impl Request {
         )
     }
 
-    /// Whether it was to change something.
+    /// Whether it is a write, successful or not.
     pub fn is_write(&self) -> bool {
         !matches!(self.verb, "get" | "list" | "watch" | "")
     }
 
-    /// Whether it was to change more than messages.
+    /// Whether it is a write of something other than events and leases.
     pub(crate) fn is_work(&self) -> bool {
         self.is_write() && !MESSAGES.contains(&self.resource.as_str())
     }
 
-    /// Whether it asks the same of the same resource, for whatever object.
+    /// Whether it has the same verb on the same resource, for any object.
     pub(crate) fn is_like(&self, other: &Self) -> bool {
         let what = |request: &Self| {
             let Self {
@@ -108,7 +108,7 @@ impl Request {
 }
 
 impl fmt::Display for Request {
-    /// As in `patch memcacheds/status default/sample`, or `list memcacheds in default`.
+    /// Formats the request, for example `patch memcacheds/status default/sample` or `list memcacheds in default`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { verb, resource, .. } = self;
         write!(f, "{verb} {resource}")?;
@@ -124,7 +124,7 @@ impl fmt::Display for Request {
     }
 }
 
-/// The requests so far.
+/// The recorded requests of a server.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Record {
     requests: Arc<Mutex<Vec<Request>>>,
@@ -145,7 +145,7 @@ impl Record {
             .push(request);
     }
 
-    /// The layer for clients that speak for a user, or (empty) for the administrator.
+    /// Creates the layer for the clients of a user; empty for the administrator.
     pub fn layer(&self, user: &str) -> RecordLayer {
         RecordLayer {
             record: Some(self.clone()),
@@ -154,7 +154,7 @@ impl Record {
     }
 }
 
-/// Sets the user and notes the request.
+/// The layer that sets the user and records the requests.
 #[derive(Clone)]
 pub(crate) struct RecordLayer {
     record: Option<Record>,

@@ -1,4 +1,4 @@
-//! The server that a test talks to: in memory, or a real one when the environment says so.
+//! The server of a test: in memory, or a real one if the environment selects it.
 
 use std::fmt::Display;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,12 +18,12 @@ use crate::watchdog;
 
 /// A Kubernetes API server for one test.
 ///
-/// In memory by default. The environment variable `OPERATOR_TEST_SERVER` takes the same test to a real server:
-/// - `assets` starts etcd, kube-apiserver and kube-controller-manager from the folder `KUBEBUILDER_ASSETS`, for this test alone;
+/// It runs in memory by default. The environment variable `OPERATOR_TEST_SERVER` selects a real server for the same test:
+/// - `assets` starts etcd, kube-apiserver and kube-controller-manager from the folder `KUBEBUILDER_ASSETS`, for this test only;
 ///   `OPERATOR_TEST_CONTROLLERS` may name the controllers to run, as the flag `--controllers` of kube-controller-manager does;
-/// - `kubeconfig` uses the current context (and prints it), works in a fresh namespace, and deletes what it made.
+/// - `kubeconfig` uses the current context (and prints it), with a new namespace, and deletes what the test created.
 ///
-/// `KUBECONFIG` alone changes nothing.
+/// `KUBECONFIG` alone has no effect.
 ///
 /// ```
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -64,12 +64,12 @@ enum Backend {
 }
 
 impl Server {
-    /// Starts the server that `OPERATOR_TEST_SERVER` names.
+    /// Starts the server that `OPERATOR_TEST_SERVER` selects. Fails if a real server cannot be started or reached.
     pub async fn start() -> Result<Self> {
         Self::started().await
     }
 
-    /// Boxed, so that what starts a real server is compiled here and not in each test.
+    /// Boxed, so that the code for a real server is compiled in this crate and not in each test.
     fn started() -> BoxFuture<'static, Result<Self>> {
         Box::pin(Self::named())
     }
@@ -86,12 +86,12 @@ impl Server {
         }
     }
 
-    /// A server in memory, whatever the environment says.
+    /// Creates a server in memory, regardless of the environment.
     pub fn in_memory() -> Self {
         Self::of(ApiServer::new(), "default")
     }
 
-    /// Switches the controllers of workloads on, in memory; a real server has its own. See [`ApiServer::with_workloads`].
+    /// Enables the controllers of workloads of a server in memory; a real server has its own. See [`ApiServer::with_workloads`].
     #[cfg(feature = "workloads")]
     #[must_use]
     pub fn with_workloads(self, workloads: crate::Workloads) -> Self {
@@ -102,14 +102,14 @@ impl Server {
         self
     }
 
-    /// Registers what answers for the [admission webhooks] of a host, in memory; a real server reaches its webhooks itself.
+    /// Registers the service behind the [admission webhooks] of a host, for a server in memory; a real server calls webhooks over the
+    /// network.
     ///
     /// The host is that of the `url` of a `clientConfig`, with or without its port, or `NAME.NAMESPACE.svc` of its `service`. The service
-    /// gets the requests that the API server sends, to any path of the host: a `POST` with an AdmissionReview. An error of the service is
-    /// one of the connection. It may send requests to this server.
+    /// gets the requests to any path of the host: each is a `POST` with an AdmissionReview. An error of the service counts as a failed
+    /// connection. The service may send requests to this server.
     ///
-    /// Configurations of webhooks are installed as on a cluster. A request about which an unregistered host is to be asked is answered
-    /// with `501`.
+    /// Configurations of webhooks are installed as on a cluster. A request whose webhook has an unregistered host is answered with `501`.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -164,7 +164,7 @@ impl Server {
         }
     }
 
-    /// This server, with the namespace to work in.
+    /// A server in memory, with its default namespace.
     pub(crate) fn of(server: ApiServer, namespace: &str) -> Self {
         let backend = Backend::Memory(server);
         let inner = Inner {
@@ -184,7 +184,7 @@ impl Server {
         Self::on(Arc::new(real), &namespace)
     }
 
-    /// A real server, of whose requests it has a record of its own.
+    /// A real server, with its own record of requests.
     pub(crate) fn on(real: Arc<Real>, namespace: &str) -> Self {
         let namespace = namespace.to_owned();
         let inner = Inner {
@@ -199,13 +199,13 @@ impl Server {
         }
     }
 
-    /// A client that may do everything.
+    /// A client of the administrator, with all permissions.
     pub fn client(&self) -> Client {
         self.client_as("")
     }
 
-    /// A client with the permissions of a user, such as `system:serviceaccount:NAMESPACE:NAME`, by [impersonation].
-    /// A service account's own namespace is the default of its client, as it is in its pods.
+    /// A client with the permissions of a user, for example `system:serviceaccount:NAMESPACE:NAME`, by [impersonation]. The default
+    /// namespace of a service account's client is that of the account, as in its pods.
     ///
     /// [impersonation]: https://kubernetes.io/docs/reference/access-authn-authz/user-impersonation/
     pub fn client_as(&self, user: &str) -> Client {
@@ -244,8 +244,8 @@ impl Server {
         }
     }
 
-    /// Runs an operator beside the test, to the end of the test's runtime. It should not end before: if it does,
-    /// [`eventually`](Self::eventually) fails at once and says why. A thread that is blocked for 30 seconds ends the process.
+    /// Runs an operator in the background, until the end of the test's runtime. If it ends before, [`eventually`](Self::eventually) fails
+    /// immediately with its error. If it blocks the thread of the runtime for 30 seconds, the process is terminated.
     pub fn run<E: Display + Send + 'static>(
         &self,
         operator: impl Future<Output = std::result::Result<(), E>> + Send + 'static,
@@ -263,7 +263,7 @@ impl Server {
         });
     }
 
-    /// Where the operator reports its reconciliations, for what [`eventually`](Self::eventually) prints when the time is up.
+    /// Collects the results of the operator's reconciliations, which [`eventually`](Self::eventually) prints if it fails.
     pub fn outcomes(&self) -> Outcomes {
         self.inner.outcomes.clone()
     }
@@ -273,7 +273,7 @@ impl Server {
         ended.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets why an operator ended, as another takes its place.
+    /// Takes the error with which an operator ended, because another replaces it.
     pub(crate) fn forget_end(&self) -> Option<String> {
         self.ended().take()
     }
@@ -286,22 +286,22 @@ impl Server {
         }
     }
 
-    /// The namespace to work in: the default of all clients.
+    /// The default namespace of the clients.
     pub fn namespace(&self) -> &str {
         &self.inner.namespace
     }
 
-    /// What this server's clients asked so far, in the order of the answers. What [`install`](Self::install) does is not among it.
+    /// The requests of this server's clients so far, in the order of the responses; without those of [`install`](Self::install).
     pub fn requests(&self) -> Vec<Request> {
         self.inner.record.requests()
     }
 
-    /// Whether this is a real server, which is slower, and where controllers act on what is stored.
+    /// Whether this is a real server, which is slower and runs controllers.
     pub fn is_real(&self) -> bool {
         matches!(self.inner.backend, Backend::Real(_))
     }
 
-    /// The server in memory, to serve it to other programs or to disturb its watches.
+    /// The server in memory, to serve it to other programs or to disturb its watches; `None` for a real server.
     pub fn service(&self) -> Option<ApiServer> {
         match &self.inner.backend {
             Backend::Memory(server) => Some(server.clone()),
@@ -317,7 +317,7 @@ impl Server {
     }
 }
 
-/// The namespace of a user that is a service account.
+/// The namespace of a service account; `None` for other users.
 pub(crate) fn account_namespace(user: &str) -> Option<&str> {
     let account = user.strip_prefix("system:serviceaccount:")?;
     Some(account.split_once(':')?.0)

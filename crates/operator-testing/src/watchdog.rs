@@ -1,19 +1,20 @@
-//! Ends a test whose operator blocks the thread of the test's runtime: no timeout of that runtime could.
+//! Terminates a test whose operator blocks the thread of the test's runtime, because no timeout of that runtime could.
 //!
-//! In: a running runtime. Out: nothing, or the end of the process, as the blocked thread cannot be stopped.
+//! In: a running runtime. Out: nothing, or the end of the process, because the blocked thread cannot be stopped.
 
 use std::io::Write;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-/// How often the runtime is asked whether it runs, on the machine's clock.
+/// How often the watchdog checks the runtime, in real time.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// For how many intervals it may owe the answer. Code that computes for so long without an await stops all other tasks, the renewal of the
-/// lease, and `/healthz`. Intervals are counted, not the time: a debugger or a suspended machine stops this thread too, and counts as one.
+/// For how many intervals the runtime may not respond. Code that runs for so long without an await blocks all other tasks, including the
+/// renewal of the lease and `/healthz`. Intervals are counted instead of the time, because a debugger or a suspended machine stops this
+/// thread too, which counts as one interval.
 const PATIENCE: usize = 30;
 
-/// The exit code of a test that failed.
+/// The exit code of a failed test.
 const FAILED: i32 = 101;
 
 /// Watches the current runtime until it ends.

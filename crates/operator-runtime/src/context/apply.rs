@@ -1,4 +1,4 @@
-//! Children: applied when they differ from what is wanted, and never taken from another owner.
+//! Applies and deletes children: only when they differ from the desired state, and never those of another owner.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -20,20 +20,20 @@ use crate::{
     error::{Error, is_gone},
 };
 
-/// How often a write is tried on the newest version of a child that others change.
+/// How often a write is attempted if others change the child concurrently.
 const ATTEMPTS: usize = 4;
 
 impl Context {
     /// Creates or updates a child, and returns it as it was last seen in the cluster.
     ///
-    /// This is a [server-side apply](https://kubernetes.io/docs/reference/using-api/server-side-apply/) with the
-    /// operator's name as field manager: fields that others set stay, fields that we no longer set are removed. The child
-    /// gets an owner reference to the reconciled object if it has none, and that object's namespace.
+    /// This is a [server-side apply](https://kubernetes.io/docs/reference/using-api/server-side-apply/) with the operator's name as field
+    /// manager: fields that others set are kept, and fields that the operator no longer sets are removed. The child gets an owner reference
+    /// to the reconciled object, if it has none, and the namespace of that object.
     ///
-    /// The child is read from the operator's cache of the kinds that it owns, and nothing is requested if nothing would change. Each
-    /// write names the version that it is based on: if the child has changed since, or if the name belongs to another object, the API
-    /// server refuses the write, and the child is read again. The content of Secrets, of ConfigMaps and of kinds that this operator
-    /// reconciles is not cached, so each call reads them.
+    /// The child is read from the operator's cache of the kinds that it owns, and no request is made if nothing would change. Each write
+    /// names the version that it is based on: if the child has changed since, or if the name belongs to another object, the API server
+    /// refuses the write, and the child is read again. The content of Secrets, of ConfigMaps and of kinds that this operator reconciles is
+    /// not cached, so each call reads them.
     ///
     /// ```
     /// # use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
@@ -50,8 +50,9 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Undeclared`] if the controller does not declare that it owns this kind, [`Error::Taken`] if there
-    /// is such an object that the reconciled object does not control, [`Error::Unownable`] if it cannot.
+    /// [`Error::Undeclared`] if the controller does not declare that it owns this kind, [`Error::Taken`] if an object of this name exists
+    /// and the reconciled object does not control it, [`Error::Unownable`] if the reconciled object cannot own the child; and the errors of
+    /// the API server.
     pub async fn apply<K>(&self, child: &K) -> Result<K>
     where
         K: Resource<DynamicType = (), Scope: 'static> + Serialize + DeserializeOwned,
@@ -63,8 +64,8 @@ impl Context {
 
     /// Like [`apply`](Self::apply), but also takes over an existing object that has no controller.
     ///
-    /// Clusters with the admission plugin OwnerReferencesPermissionEnforcement require the permission to `delete` what gets an owner; add a rule with
-    /// it to the kind's `rules` in `operator.toml`.
+    /// Clusters with the admission plugin OwnerReferencesPermissionEnforcement require the permission to `delete` an object that gets an
+    /// owner; add a rule for it to the kind's `rules` in `operator.toml`.
     pub async fn adopt<K>(&self, child: &K) -> Result<K>
     where
         K: Resource<DynamicType = (), Scope: 'static> + Serialize + DeserializeOwned,
@@ -74,11 +75,10 @@ impl Context {
         Ok(serde_json::from_value(applied)?)
     }
 
-    /// Deletes a child, if there is one that the reconciled object controls.
+    /// Deletes a child that the reconciled object controls; does nothing if it does not exist.
     ///
-    /// The role of a generated project has no `delete` on what is owned, as the garbage collector does that; add a rule with it
-    /// to the kind in `operator.toml`, such as
-    /// `rules = [{ apiGroups = [""], resources = ["configmaps"], verbs = ["delete"] }]`.
+    /// The role of a generated project does not permit to `delete` children, because the garbage collector deletes them; add a rule to the
+    /// kind in `operator.toml`, such as `rules = [{ apiGroups = [""], resources = ["configmaps"], verbs = ["delete"] }]`.
     ///
     /// ```
     /// # use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
@@ -136,7 +136,7 @@ impl Context {
         }
     }
 
-    /// The child as it is in the cluster.
+    /// Applies the child unless it is up to date, and returns the live object.
     async fn apply_child<K>(&self, child: &K, uncontrolled: Uncontrolled) -> Result<Value>
     where
         K: Resource<DynamicType = (), Scope: 'static> + Serialize,
@@ -191,8 +191,8 @@ impl Context {
         }
     }
 
-    /// Where a child was deleted, its owner may be being deleted before our watch reports that: the garbage collector would delete what is
-    /// created now, which would trigger the next reconciliation, for as long as the watch is silent.
+    /// After a child was deleted, its owner may be being deleted before our watch reports it: the garbage collector would delete a child
+    /// that is created now, which would trigger the next reconciliation, until the watch reports the deletion.
     async fn check_owner(&self) -> Result<()> {
         if self.lost_child.swap(false, Relaxed) && !self.still_exists().await? {
             return Err(anyhow::anyhow!("the object was deleted, or is being deleted").into());
@@ -200,8 +200,8 @@ impl Context {
         Ok(())
     }
 
-    /// Applies to the version `known`, or creates, and changes nothing else: the API server answers 409 for any other version, and
-    /// for one that is there though nothing is known of it, as no object has the resource version 1.
+    /// Applies `desired` to the version `known`, or creates the object. The API server responds with 409 if the object has another version,
+    /// or if it exists although `known` is `None`, because no object has the resource version 1.
     async fn send<K: Resource<DynamicType = ()>>(
         &self,
         key: &ChildKey,
@@ -227,7 +227,7 @@ impl Context {
         self.controller.client.request(request).await
     }
 
-    /// The child as the cache has it, or as it is in the cluster if the cache does not know.
+    /// Returns the child from the cache, or from the API server if the cache does not know it.
     async fn cached_or_live<K: Resource<DynamicType = ()>>(
         &self,
         owned: &Owned,

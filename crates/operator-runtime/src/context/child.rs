@@ -1,4 +1,4 @@
-//! A child as it is sent, and whether it may be, or needs to be.
+//! Prepares a child for an apply, and decides whether an apply is allowed and necessary.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -24,7 +24,7 @@ pub(super) enum Uncontrolled {
     Adopt,
 }
 
-/// Where a child is.
+/// The namespace and the name of a child.
 pub(super) struct ChildKey {
     pub namespace: Option<String>,
     pub name: String,
@@ -71,7 +71,7 @@ impl Context {
         }
     }
 
-    /// The child as it is sent: with what an apply needs, without what it must not have.
+    /// The child as an apply sends it: with its kind, namespace and owner, without its status and read-only metadata.
     pub(super) fn desired<K>(&self, child: &K, key: &ChildKey) -> Result<Value>
     where
         K: Resource<DynamicType = ()> + Serialize,
@@ -117,7 +117,7 @@ impl Context {
         Ok(desired)
     }
 
-    /// Refuses an object that is not the reconciled one's child.
+    /// Fails if the reconciled object does not control `live`.
     pub(super) fn check_control(
         &self,
         kind: &Kind,
@@ -140,7 +140,7 @@ impl Context {
         }
     }
 
-    /// That an object cannot be our child, as `holder` controls it, or nobody.
+    /// The error for an object that cannot become a child, because `holder` or nobody controls it.
     pub(super) fn name_conflict(&self, kind: &Kind, name: &str, holder: Option<String>) -> Error {
         let owner = format!("{} {}", self.controller.kind, self.owner.name);
         let help = match &holder {
@@ -158,8 +158,8 @@ impl Context {
         }
     }
 
-    /// Whether applying `desired` would change nothing. What we own is exactly what we applied last: whoever
-    /// changes one of our fields takes it from us.
+    /// Whether applying `desired` would change nothing. The fields that we own are exactly those of our last apply, because a change by
+    /// another manager takes the ownership.
     pub(super) fn is_applied(
         &self,
         owner: &Owned,
@@ -179,7 +179,7 @@ impl Context {
         applied == Some((hash(desired), hash(owned)))
     }
 
-    /// Remembers a child that the API server stores otherwise than it was sent, such as `1000m` as `1`.
+    /// Remembers the hashes of a child that the API server stores in another form than it was sent, such as `1` for `1000m`.
     pub(super) fn remember(&self, owner: &Owned, key: &ChildKey, desired: &Value, live: &Value) {
         let owned = ownership::owned(live, self.operator());
         let uid = live["metadata"]["uid"].as_str();

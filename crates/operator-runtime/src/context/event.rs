@@ -1,4 +1,4 @@
-//! Events, which `kubectl describe` shows with the object.
+//! Kubernetes events, which `kubectl describe` shows with the object.
 
 use k8s_openapi::{
     api::{
@@ -23,17 +23,17 @@ use super::{
 };
 use crate::error::{client_message, is_gone};
 
-/// The API server refuses longer ones.
+/// The API server rejects longer notes.
 const LONGEST_NOTE: usize = 1024;
 
-/// Events of an object without a namespace are there.
+/// The namespace for events about cluster-scoped objects.
 const NAMESPACE_OF_CLUSTER_EVENTS: &str = "default";
 
 impl Context {
     /// Reports something about `object` in an [event](https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/).
     ///
-    /// `reason` is one word in CamelCase. The same event again is counted up in place, and its count is written every
-    /// half minute at most. An event that cannot be written is logged and is not an error.
+    /// `reason` is one word in CamelCase. A repeated event is counted in place, and its count is written at most every 30 seconds. An event
+    /// that cannot be written is logged and is not an error.
     ///
     /// ```
     /// # use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
@@ -57,7 +57,7 @@ impl Context {
     }
 }
 
-/// Who reports, as an event names it.
+/// The reporting controller of an event.
 pub(crate) struct Reporter {
     pub controller: String,
     pub instance: String,
@@ -75,7 +75,7 @@ impl ControllerContext {
         self.write_event(key, object, type_, reason, note).await;
     }
 
-    /// As [`event`](Self::event), for what may come in a new wording each time: of one object, a few at once and then one a minute.
+    /// Like [`event`](Self::event), for messages that may vary: limited per object to a burst, and then one a minute.
     pub async fn limited_event(
         &self,
         object: &ObjectReference,
@@ -178,7 +178,7 @@ impl ControllerContext {
     }
 }
 
-/// As client-go names them: the object, and when.
+/// Names an event as client-go does: after the object and the time.
 fn event_name(about: &str, now: Timestamp) -> String {
     const LONGEST_NAME: usize = 253;
     let end = format!(".{:x}", now.as_nanosecond());

@@ -1,6 +1,6 @@
-//! Which events were written of late: the same one again is counted, and an object does not get too many.
+//! The recent events: counts repeated events, and limits the number of new events about an object.
 //!
-//! In: what is to be said of an object, and when. Out: whether to create an event, to write its count, or neither. No clock, no io.
+//! In: events about objects, with their times. Out: whether to create an event, to update its count, or neither. No clock, no I/O.
 
 use std::{
     collections::HashMap,
@@ -12,15 +12,15 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use kube::runtime::events::EventType;
 use tokio::time::Instant;
 
-/// What is written of one event.
+/// The identity of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Key {
     object: Object,
-    /// Of its type, reason and note.
+    /// The hash of the type, the reason and the note.
     hash: u64,
 }
 
-/// Events of an object that was recreated under its name are others.
+/// Namespace, name and uid: events about a recreated object are different ones.
 type Object = (Option<String>, Option<String>, Option<String>);
 
 impl Key {
@@ -42,16 +42,16 @@ impl Key {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum EventAction {
     Create,
-    /// It has come that often.
+    /// It has occurred `count` times.
     UpdateCount {
         name: String,
         count: i32,
     },
-    /// It is counted, and its count written later.
+    /// It was counted; a later occurrence writes the count.
     Skip,
 }
 
-/// The events of late.
+/// The recent events of a controller.
 #[derive(Default)]
 pub(crate) struct History {
     series: HashMap<Key, Series>,
@@ -72,15 +72,15 @@ struct Budget {
 }
 
 impl History {
-    /// For how long an event is the same one, as for kube's and client-go's recorders.
+    /// How long after an event an equal one is a repetition, as for the recorders of kube and client-go.
     const REMEMBERED: Duration = Duration::from_secs(6 * 60);
-    /// How often a count is written, at most, after its first.
+    /// The shortest time between two writes of a count, after the first.
     const PERIOD: Duration = Duration::from_secs(30);
-    /// How many new events an object may get at once, and after how long it may get one more.
+    /// How many new events an object may get at once, and how long it takes until it may get one more.
     const BURST: u32 = 10;
     const REFILL: Duration = Duration::from_secs(60);
 
-    /// Whether the object may get this event: it is known, or there is room for a new one.
+    /// Whether the object may get this event: it is a repetition, or the object has budget for a new event.
     pub fn allows(&mut self, key: &Key, now: Instant) -> bool {
         self.forget(now);
         if self.series.contains_key(key) {
@@ -101,7 +101,7 @@ impl History {
         is_allowed
     }
 
-    /// Counts the event, and says what is to be written.
+    /// Counts the event, and returns what to write.
     pub fn next(&mut self, key: &Key, now: Instant) -> EventAction {
         self.forget(now);
         let Some(series) = self.series.get_mut(key) else {
@@ -119,7 +119,7 @@ impl History {
         }
     }
 
-    /// The event was created under this name.
+    /// Records that the event was created under this name.
     pub fn created(&mut self, key: Key, name: String, now: Instant) {
         let series = Series {
             name,

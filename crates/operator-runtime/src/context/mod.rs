@@ -1,4 +1,4 @@
-//! What a reconciler works with: the client, and what it does to the object, its status and its children.
+//! The context of a reconciliation: the client, and the operations on the object's status, children and events.
 
 mod apply;
 mod child;
@@ -35,52 +35,52 @@ use crate::{
 use event::Reporter;
 use history::History;
 
-/// What a [`Reconciler`](crate::Reconciler) works with, made for each call of it.
+/// The context that each call of a [`Reconciler`](crate::Reconciler) gets.
 pub struct Context {
     controller: Arc<ControllerContext>,
     owner: Owner,
-    /// The reconciled object as the API server answered our last write of it.
+    /// The reconciled object as our last write of it returned it.
     written: Mutex<Option<Value>>,
     /// Whether a write of the reconciled object found none.
     is_gone: AtomicBool,
-    /// Whether a write of the reconciled object met another version of it.
+    /// Whether a write of the reconciled object failed because its version has changed.
     is_outdated: AtomicBool,
-    /// Whether a child was deleted, and the owner was not looked for since.
+    /// Whether a child was deleted since the API server was last asked for the owner.
     lost_child: AtomicBool,
 }
 
-/// What is the same for all objects of a controller.
+/// What the contexts of all objects of a controller share.
 pub(crate) struct ControllerContext {
     pub client: Client,
     pub operator: String,
     reporter: Reporter,
     event_history: Mutex<History>,
-    /// The kind that is reconciled.
+    /// The reconciled kind.
     pub kind: GroupKind,
     pub owns: Vec<Owned>,
     start: watch::Sender<Start>,
-    /// How often a child was read from the API server.
+    /// Counts the reads of children from the API server.
     reads: Counter,
-    /// Where the kind's objects are, in a namespace or in none.
+    /// The URL path of the kind's objects in a namespace, or of all objects.
     path: fn(Option<&str>) -> String,
 }
 
-/// Whether reconciliations have begun, which wait for the lists of owned kinds.
+/// Whether reconciliations may begin; they wait for the first lists of the owned kinds.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Start {
     Waiting,
     Begun,
-    /// The operator was stopped before.
+    /// The operator was stopped before they began.
     Stopped,
 }
 
-/// An owned kind and what is known of its objects.
+/// An owned kind, and the cache of its objects.
 pub(crate) struct Owned {
     pub kind: Kind,
     pub children: Children,
 }
 
-/// The reconciled object as its children refer to it.
+/// The reconciled object, as the owner of its children.
 struct Owner {
     reference: Option<OwnerReference>,
     namespace: Option<String>,
@@ -115,7 +115,8 @@ impl ControllerContext {
 }
 
 impl ControllerContext {
-    /// Lets reconciliations begin once the caches of all owned kinds are complete; before that, each child would have to be read.
+    /// Lets reconciliations begin once the caches of all owned kinds are complete; before that, each child would have to be read from the
+    /// API server.
     pub fn begin_when_listed(&self) {
         if self.owns.iter().all(|owned| owned.children.is_complete()) {
             self.begin();
@@ -127,7 +128,7 @@ impl ControllerContext {
         self.set_start(Start::Begun);
     }
 
-    /// Those that wait do not begin any more.
+    /// Cancels the reconciliations that wait to begin.
     pub fn stop_waiting(&self) {
         self.set_start(Start::Stopped);
     }
@@ -187,7 +188,7 @@ impl Context {
         self.controller.client.clone()
     }
 
-    /// The operator's name, which is also the field manager of all that it applies.
+    /// The operator's name, which is also the field manager of its applies.
     pub fn operator(&self) -> &str {
         &self.controller.operator
     }
@@ -197,10 +198,10 @@ impl Context {
         self.controller.client.default_namespace()
     }
 
-    /// Metadata for a child of `owner`: in its namespace (in the operator's own, if `owner` has none),
-    /// with the owner reference by which it is collected, and the
-    /// [recommended labels](https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/)
-    /// `app.kubernetes.io/instance` and `app.kubernetes.io/managed-by`.
+    /// Metadata for a child of `owner`: in its namespace (in the operator's own, if `owner` has none), with the owner reference that the
+    /// garbage collector needs, and the [recommended
+    /// labels](https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/) `app.kubernetes.io/instance` and
+    /// `app.kubernetes.io/managed-by`.
     pub fn child_metadata<K>(&self, owner: &K, name: impl Into<String>) -> ObjectMeta
     where
         K: Resource<DynamicType = ()>,
@@ -228,7 +229,7 @@ impl Context {
         }
     }
 
-    /// The object as our last write left it, if there was one in this reconciliation.
+    /// The reconciled object as our last write in this reconciliation returned it.
     pub(crate) fn written(&self) -> MutexGuard<'_, Option<Value>> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -245,12 +246,13 @@ impl Context {
         self.is_outdated.load(Relaxed)
     }
 
-    /// Asks the API server whether it has the reconciled object, and notes if it has not.
+    /// Asks the API server whether the reconciled object exists, and records if it does not.
     pub(crate) async fn exists(&self) -> Result<bool> {
         Ok(self.read_owner().await?.is_some())
     }
 
-    /// Whether the object is there and, if it was not being deleted when it was read, is not now. Notes if it has gone or is to go.
+    /// Asks the API server whether the object exists and is not being deleted, unless it was already being deleted when it was read.
+    /// Records if it does not.
     pub(crate) async fn still_exists(&self) -> Result<bool> {
         let newest = self.read_owner().await?;
         let exists = newest.is_some_and(|newest| {
@@ -282,7 +284,7 @@ impl Context {
     }
 }
 
-/// A label's value has at most 63 characters, a name 253: the end of a longer one gives way to its hash.
+/// A label value has at most 63 characters, a name 253: the end of a longer name is replaced by its hash.
 fn label_value(name: &str) -> String {
     if name.len() <= 63 {
         return name.to_owned();
@@ -300,7 +302,7 @@ pub(crate) fn requests<K: Resource<DynamicType = ()>>(namespace: Option<&str>) -
     Request::new(K::url_path(&(), namespace))
 }
 
-/// A key as people read it: `namespace/name`.
+/// Formats a key as `namespace/name`.
 pub(crate) fn display_key<K: Resource<DynamicType = ()>>(key: &ObjectRef<K>) -> String {
     match &key.namespace {
         Some(namespace) => format!("{namespace}/{}", key.name),
@@ -308,7 +310,7 @@ pub(crate) fn display_key<K: Resource<DynamicType = ()>>(key: &ObjectRef<K>) -> 
     }
 }
 
-/// Takes out the nulls of objects: typed values write them for fields that are not set.
+/// Removes null fields, which typed values serialize for fields that are not set.
 fn drop_nulls(value: &mut Value) {
     match value {
         Value::Object(fields) => {

@@ -1,8 +1,8 @@
 //! Whether an apply would change anything, from the live object's
 //! [managed fields](https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management).
 //!
-//! Our entry there lists what we applied last, less what others have changed since. If that is
-//! exactly what is wanted now, with the same values, an apply is of no use. No io.
+//! Our entry there lists the fields of our last apply, except for those that others have changed since. If these are exactly the desired
+//! fields, with the same values, no apply is needed. No I/O.
 
 use serde_json::{Map, Value};
 
@@ -28,14 +28,14 @@ pub(super) fn is_same(desired: &Value, owned: &Value, live: &Value) -> bool {
                 && are_same(&metadata, owned_metadata, &live["metadata"]))
 }
 
-/// The fields of an object, but for some.
+/// The fields of an object, except for some.
 fn fields<'a>(object: &'a Value, except: &[&str]) -> Vec<(&'a String, &'a Value)> {
     let fields = object.as_object().into_iter().flatten();
     let fields = fields.filter(|(name, _)| !except.contains(&name.as_str()));
     fields.collect()
 }
 
-/// What is owned within a field, by the path of each part.
+/// The owned parts of a field, by their paths.
 fn parts(owned: &Value) -> impl Iterator<Item = (&String, &Value)> {
     let parts = owned.as_object().into_iter().flatten();
     parts.filter(|(path, _)| *path != ".")
@@ -67,7 +67,7 @@ fn same(desired: &Value, owned: &Value, live: &Value) -> bool {
     }
 }
 
-/// Whether the item that `path` names is among `items`, and the same in the live list.
+/// Whether the item that `path` names is in `items`, and has the same value in the live list.
 fn has_item(items: &[Value], path: &str, owned: &Value, live: &Value) -> bool {
     let live = live.as_array().map_or(&[][..], Vec::as_slice);
     if let Some(value) = path.strip_prefix("v:") {
@@ -96,8 +96,8 @@ fn has_item(items: &[Value], path: &str, owned: &Value, live: &Value) -> bool {
     }
 }
 
-/// Whether `live` is `desired`. What the API server added inside a field that is owned as a whole cannot be distinguished from what we
-/// no longer send, so it counts as a difference; the caller's memory of its last apply forgives it.
+/// Whether `live` equals `desired`. What the API server added within an atomic field cannot be distinguished from what we no longer send,
+/// so it is a difference; the caller compares the hashes of its last apply then.
 fn is_equal(desired: &Value, live: &Value) -> bool {
     match (desired, live) {
         // an empty object owns nothing of what others put into it
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// As the API server has it after an apply of [`desired`]: with defaults, a sidecar and a status.
+    /// The live object after an apply of [`desired`]: with defaults, a sidecar and a status.
     fn live() -> Value {
         json!({
             "apiVersion": "apps/v1", "kind": "Deployment",

@@ -1,4 +1,4 @@
-//! The status of the reconciled object, written when it changed.
+//! Writes the status of the reconciled object if it changed.
 
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -14,19 +14,19 @@ use super::{Context, drop_nulls, requests};
 use crate::{Result, engine::decode::forget_managers, error::is_gone};
 
 impl Context {
-    /// Writes `status` as the status of `object`, unless it is the same already.
+    /// Writes `status` as the status of `object`, unless it is unchanged.
     ///
-    /// This is a server-side apply on the
-    /// [status subresource](https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#status-subresource)
-    /// of the version of `object` that is given, and of no other: a status never lands on an object that was
-    /// recreated under the name, or over what another wrote in the meantime. If the reconciled object has changed
-    /// since, nothing is written; that is no error, as the change reconciles it again, or else a second. Nor is it one if the object is gone; that its version has no status subresource is.
+    /// This is a server-side apply on the [status
+    /// subresource](https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#status-subresource) of
+    /// the given version of `object` only, so that it overwrites neither an object that was recreated under the name nor a concurrent write
+    /// of another. If the reconciled object has changed since it was read, nothing is written; that is not an error, because the object is
+    /// reconciled again, at the latest after a second. If it was deleted, nothing is written either. It is an error if the kind has no
+    /// status subresource in this version.
     ///
-    /// A field that this operator sent before and that `status` lacks now, as a `None`, is removed, unless another owns it too.
-    /// Fields that are not sent and that others own stay. Those that are sent become this operator's by force:
-    /// as no change of another is overwritten unseen, a conflict would only name the other writer of the field
-    /// before, such as this operator under an earlier name. A condition of another writer that `status` has from
-    /// `object` is sent as that one left it, and both own it then.
+    /// A field that this operator has set before and that `status` lacks, for example because it is `None`, is removed, unless another
+    /// manager owns it too. Fields that `status` lacks and that others own are kept. The fields of `status` are applied with force; that is
+    /// safe because the version guarantees that no unseen change is overwritten. A condition of another writer that `status` took over from
+    /// `object` is sent unchanged, and both own it then.
     ///
     /// ```
     /// # use kube::CustomResource;

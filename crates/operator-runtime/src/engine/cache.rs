@@ -1,7 +1,7 @@
 //! The cache of a controller's objects, fed by one watch for each namespace.
 //!
-//! In: watch events of decoded and undecodable objects. Out: which objects to reconcile, and a
-//! [`Store`] that has only objects that decode. No io.
+//! In: watch events of decoded and undecodable objects. Out: the objects to reconcile, and a [`Store`] of those that can be decoded. No
+//! I/O.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -21,33 +21,33 @@ use crate::engine::decode::{Decoded, Undecodable};
 /// What an event means for the controller.
 #[derive(Debug)]
 pub(crate) enum Change<K: Resource<DynamicType = ()>> {
-    /// Nothing that anyone must know.
+    /// Nothing to do.
     Nothing,
-    /// These are to be reconciled: one that changed, or all when the cache is complete.
+    /// Reconcile these objects: one that changed, or all when the cache becomes complete.
     Reconcile(Vec<ObjectRef<K>>),
-    /// This one left the cache, as its newest version does not decode.
+    /// This object has left the cache, because its newest version cannot be decoded.
     Undecodable(ObjectRef<K>, Box<Undecodable>),
-    /// These are gone.
+    /// These objects were deleted.
     Gone(Vec<ObjectRef<K>>),
 }
 
-/// One watch's share in the cache.
+/// The part of the cache that one watch fills.
 #[derive(Default)]
 struct Source {
     namespace: Option<String>,
-    /// The names that a list in progress has contained so far.
+    /// The objects that the current list has contained so far.
     listed: HashSet<(Option<String>, String)>,
     synced: bool,
 }
 
-/// Several watches, one store.
+/// The cache of a controller's own objects: several watches, one store.
 pub(crate) struct Cache<K: Resource<DynamicType = ()> + Clone + 'static> {
     writer: Writer<K>,
     store: Store<K>,
     sources: Vec<Source>,
-    /// Objects from before all watches had listed theirs: nothing is reconciled on half a cache.
+    /// The objects until all watches have completed their first list; nothing is reconciled before that.
     early: HashMap<ObjectRef<K>, Box<K>>,
-    /// The version of each object that does not decode, so that each is reported once.
+    /// The versions of the objects that cannot be decoded, so that each is reported once.
     bad: HashMap<ObjectRef<K>, Option<String>>,
     complete: bool,
 }
@@ -74,7 +74,7 @@ impl<K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static> Cach
         self.store.clone()
     }
 
-    /// How many objects do not decode at present.
+    /// The number of objects that currently cannot be decoded.
     pub fn undecodable(&self) -> usize {
         self.bad.len()
     }
@@ -83,7 +83,7 @@ impl<K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static> Cach
         self.complete
     }
 
-    /// Takes an event of the watch with this index.
+    /// Handles an event of the watch with this index.
     pub fn take(&mut self, source: usize, event: Event<Decoded<K>>) -> Change<K> {
         match event {
             Event::Init => {
@@ -142,7 +142,7 @@ impl<K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static> Cach
         }
     }
 
-    /// A watch has listed all its objects; what it did not list is gone.
+    /// Handles the end of a list: objects that it did not contain were deleted.
     fn listed(&mut self, source: usize) -> Change<K> {
         let source = &mut self.sources[source];
         let listed = std::mem::take(&mut source.listed);
@@ -171,7 +171,7 @@ impl<K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static> Cach
         }
     }
 
-    /// Opens the store once the last watch has listed.
+    /// Fills the store once the last watch has completed its first list.
     fn completed(&mut self) -> Change<K> {
         if !self.sources.iter().all(|source| source.synced) {
             return Change::Nothing;

@@ -1,12 +1,11 @@
-//! The cache of an owned kind's objects, so that applying a child that is as it should be makes no request.
+//! The cache of an owned kind's objects, so that an apply of an unchanged child makes no request.
 //!
-//! In: the events of the kind's watch, and the API server's answers to our own requests. Out: what an apply may rely on. No io.
+//! In: the events of the kind's watch, and the responses to our own requests. Out: what an apply can rely on. No I/O.
 //!
-//! Of an object that one of our objects controls, the cache has the body; of all others, that they exist. An answer
-//! to a write is newer than the watch until the watch reports that version. From before a write until its answer, and after one whose
-//! answer was lost, the cache does not say anything about the object. What it says may be out of date all the same, so a write that
-//! is based on it names the version that it read
-//! ([resource versions](https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions)).
+//! The cache has the bodies of objects that one of our objects controls, and only the existence of all others. The response to a write is
+//! newer than the watch until the watch reports that version. From the start of a write until its response, and after a lost response, the
+//! object is unknown. A cached object may still be out of date, so a write that is based on it names the version that it read ([resource
+//! versions](https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions)).
 
 use std::{
     collections::{HashMap, HashSet, hash_map},
@@ -21,9 +20,9 @@ use crate::engine::related::{self, Related, compact};
 /// A namespace, if the kind has one, and a name.
 type Key = (Option<String>, String);
 
-/// The objects of one owned kind, as far as this operator's watches see them.
+/// The objects of one owned kind in the watched namespaces.
 pub(crate) struct Children {
-    /// The field manager whose fields the bodies keep.
+    /// The field manager whose `managedFields` the bodies keep.
     manager: String,
     keeps_bodies: bool,
     /// Whether one of the controller's objects controls the object with this metadata.
@@ -32,7 +31,7 @@ pub(crate) struct Children {
 }
 
 struct State {
-    /// Counts what has cast doubt on objects.
+    /// Counts the events that invalidated objects: writes, failures and completed lists.
     invalidations: u64,
     watches: Vec<Watch>,
     objects: HashMap<Key, Entry>,
@@ -41,11 +40,11 @@ struct State {
 /// One watch of the kind: of a namespace, or of all.
 struct Watch {
     namespace: Option<String>,
-    /// What a list in progress has contained so far.
+    /// The objects that the current list has contained so far.
     list: Option<List>,
-    /// The newest version that the watch has reported, once it has listed: what it reported since is at least as new.
+    /// The newest version that the watch has reported; `None` before its first list is complete.
     newest: Option<u64>,
-    /// How many lists it has completed.
+    /// The number of completed lists.
     lists: u64,
 }
 
@@ -55,49 +54,49 @@ struct List {
     newest: u64,
 }
 
-/// What is known of an object.
+/// What is known about an object.
 struct Entry {
     uid: Box<str>,
     version: Option<u64>,
     trust: Trust,
     content: Content,
-    /// For a child that the API server stores otherwise than it was sent (`1000m` as `1`): hashes of what was sent and of
-    /// what we owned afterwards.
+    /// For a child that the API server stores in another form than it was sent (`1` for `1000m`): hashes of what was sent, and of our
+    /// `managedFields` afterwards.
     applied: Option<(u64, u64)>,
 }
 
-/// Where what is known of an object comes from.
+/// The source of an entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Trust {
-    /// The watch.
+    /// An event of the watch.
     Watched,
-    /// An answer to our own request, which the watch has not reported yet.
+    /// A response to our own request, which the watch has not reported yet.
     Answered,
-    /// It may be another by now, absent or new: only the API server knows. The number is that of the doubt.
+    /// The object may have changed, been created or deleted since: only the API server knows. The number is that of the invalidation.
     Invalidated(u64),
 }
 
 enum Content {
-    /// A child of one of our objects, as JSON, with what we manage of it. `None` if the kind's bodies are not kept.
+    /// A child of one of our objects, as JSON with our `managedFields`; `None` if the kind's bodies are not kept.
     Child(Option<Arc<[u8]>>),
-    /// An object that another controls, or nobody.
+    /// An object that another object or nobody controls.
     Other,
-    /// It was deleted after the version that is known, which the watch has not reported yet.
+    /// The object was deleted after the known version; the watch has not reported that yet.
     Deleted,
 }
 
-/// What an apply may rely on.
+/// The result of a lookup.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Cached {
     /// Ask the API server.
     Unknown,
-    /// There is no such object.
+    /// The object does not exist.
     Absent,
     /// The object as JSON.
     Child(Arc<[u8]>),
 }
 
-/// What the watches had seen when a request was sent.
+/// The state of the cache when a request was sent, to judge the age of its response.
 #[derive(Clone, Copy)]
 pub(crate) struct SentAt {
     lists: Option<u64>,
@@ -130,7 +129,7 @@ impl Children {
         }
     }
 
-    /// Takes an event of the watch of `namespace`.
+    /// Handles an event of the watch of `namespace`.
     pub fn handle(&self, namespace: Option<&str>, event: &Event<Arc<Related>>) {
         let mut state = self.lock();
         let State {
@@ -187,7 +186,7 @@ impl Children {
         }
     }
 
-    /// Takes what a watch says of an object, unless an answer to a request of our own is newer.
+    /// Records an object that a watch reported, unless a response to our own request is newer.
     fn put(&self, objects: &mut HashMap<Key, Entry>, key: Key, object: &Related) {
         let Related { metadata, body } = object;
         let before = objects.get(&key);
@@ -221,7 +220,7 @@ impl Children {
         }
     }
 
-    /// Whether each watch has listed its objects.
+    /// Whether each watch has completed its first list.
     pub fn is_complete(&self) -> bool {
         self.lock()
             .watches
@@ -229,7 +228,7 @@ impl Children {
             .all(|watch| watch.newest.is_some())
     }
 
-    /// What is known of the object of this name.
+    /// Looks up an object.
     pub fn get(&self, namespace: Option<&str>, name: &str) -> Cached {
         let state = self.lock();
         let watch = state.watch(namespace);
@@ -248,24 +247,24 @@ impl Children {
         }
     }
 
-    /// To be called before a read whose answer [`learn`](Self::learn) takes.
+    /// Must be called before a read whose response is passed to [`record`](Self::record).
     pub fn before_read(&self, namespace: Option<&str>) -> SentAt {
         self.lock().sent(namespace)
     }
 
-    /// To be called before a write, as its answer may never arrive.
+    /// Must be called before a write; invalidates the object, because the response may be lost.
     pub fn before_write(&self, namespace: Option<&str>, name: &str) -> SentAt {
         let mut state = self.lock();
         state.invalidate(namespace, name);
         state.sent(namespace)
     }
 
-    /// A write failed, so the object may be another than is known.
+    /// Invalidates an object after a failed write, which may have been executed.
     pub fn invalidate(&self, namespace: Option<&str>, name: &str) {
         self.lock().invalidate(namespace, name);
     }
 
-    /// The API server has answered a request with this object.
+    /// Records the object in a response of the API server.
     pub fn record(&self, sent: SentAt, object: &Value) {
         let Some(metadata) = related::metadata(object) else {
             return;
@@ -295,7 +294,7 @@ impl Children {
         state.objects.insert(key, known);
     }
 
-    /// The API server has answered a request that there is no such object.
+    /// Records that the API server has no such object.
     pub fn record_absent(&self, sent: SentAt, namespace: Option<&str>, name: &str) {
         let mut state = self.lock();
         if let hash_map::Entry::Occupied(mut known) = state.objects.entry(key_of(namespace, name))
@@ -311,14 +310,14 @@ impl Children {
         }
     }
 
-    /// The hashes that were [remembered](Self::remember) for the object, if it is the same one.
+    /// The hashes that were [remembered](Self::remember) for the object, if it still has this uid.
     pub fn applied(&self, namespace: Option<&str>, name: &str, uid: &str) -> Option<(u64, u64)> {
         let state = self.lock();
         let known = state.objects.get(&key_of(namespace, name))?;
         known.applied.filter(|_| *known.uid == *uid)
     }
 
-    /// Keeps the hashes of what was sent and of what we owned afterwards, until the next write of the object.
+    /// Remembers the hashes of what was sent and of our `managedFields` afterwards, until the next write of the object.
     pub fn remember(&self, namespace: Option<&str>, name: &str, uid: &str, applied: (u64, u64)) {
         let mut state = self.lock();
         let known = state.objects.get_mut(&key_of(namespace, name));
@@ -341,7 +340,7 @@ impl State {
         }
     }
 
-    /// Drops what is known of an object, but for its version: the API server knows more.
+    /// Invalidates an object, except for its version.
     fn invalidate(&mut self, namespace: Option<&str>, name: &str) {
         self.invalidations += 1;
         let trust = Trust::Invalidated(self.invalidations);
@@ -374,7 +373,7 @@ impl State {
 }
 
 impl Watch {
-    /// Whether the object is not in what it watches.
+    /// Whether the watch does not report the object, because that is in another namespace.
     fn is_elsewhere(&self, key: &Key) -> bool {
         self.namespace.is_some() && key.0 != self.namespace
     }
@@ -385,7 +384,7 @@ impl Watch {
 }
 
 impl Entry {
-    /// Whether what a watch says of a version is out of date.
+    /// Whether the entry is newer than a version that a watch reports.
     fn is_newer_than(&self, version: Option<u64>) -> bool {
         match (self.trust, &self.content) {
             (Trust::Watched, _) => false,
@@ -396,14 +395,14 @@ impl Entry {
         }
     }
 
-    /// Whether it is doubtful, and the answer to a request is not.
+    /// Whether the entry is invalidated, and the response to a request that was sent later is valid.
     fn is_confirmed_by(&self, sent: SentAt) -> bool {
         matches!(self.trust, Trust::Invalidated(invalidation) if invalidation <= sent.invalidations)
     }
 }
 
 impl List {
-    /// Whether an object stays known when the list is complete, which is the doubt of this number.
+    /// Whether an entry is kept when the list is complete; `invalidation` is the number of that.
     fn retains(&self, key: &Key, known: &mut Entry, invalidation: u64) -> bool {
         let is_newer = known.version.is_none_or(|version| version > self.newest);
         if known.trust != Trust::Watched && is_newer {

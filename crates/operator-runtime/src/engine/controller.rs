@@ -1,4 +1,4 @@
-//! One controller: its watches, and what reconciles the objects that they report.
+//! One controller: its watches, and the reconciliations that they trigger.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -41,11 +41,11 @@ use crate::{
     style::Reconciler,
 };
 
-/// How long reconciliations wait for the lists of owned kinds. A list that fails for longer, as for want of permissions, costs a read of
-/// each child.
+/// How long reconciliations wait for the lists of owned kinds. If a list fails for longer, for example because of missing permissions, each
+/// child is read from the API server.
 const UNLISTED: Duration = Duration::from_secs(10);
 
-/// What a controller is connected to.
+/// What a controller shares with the rest of the operator.
 #[derive(Clone)]
 pub(crate) struct Wiring {
     pub client: Client,
@@ -58,10 +58,10 @@ pub(crate) struct Wiring {
     pub observers: Observers,
 }
 
-/// A controller at work; it ends after the request to stop, when nothing is in flight.
+/// A running controller; it ends after the shutdown request, when no reconciliation is running.
 pub(crate) type Running = BoxFuture<'static, ()>;
 
-/// A controller, which works once it is polled. What it wants to know of other kinds is said at once, before any watch begins.
+/// Creates a controller, which runs when it is polled. Its watches of other kinds are registered immediately, before any watch begins.
 pub(crate) fn run<R: Reconciler>(reconciler: R, watches: Watches, wiring: Wiring) -> Running {
     let watched = WatchedNamespaces::of::<R>(&wiring);
     let owner = GroupKind::of::<R::Resource>();
@@ -89,12 +89,12 @@ pub(crate) fn run<R: Reconciler>(reconciler: R, watches: Watches, wiring: Wiring
     Box::pin(work(reconciler, watches, watched, other_events, wiring))
 }
 
-/// Where a controller watches.
+/// The namespaces that a controller watches.
 struct WatchedNamespaces {
     namespaces: Vec<String>,
-    /// Its own objects.
+    /// For its own objects; `None` for all namespaces.
     primary: Vec<Option<String>>,
-    /// Its children.
+    /// For its children; empty for all namespaces.
     child_namespaces: Vec<String>,
 }
 
@@ -121,10 +121,10 @@ impl WatchedNamespaces {
 
 type Events = BoxStream<'static, Event<Arc<Related>>>;
 
-/// The events of objects that are not of the controller's own kind.
+/// The events of objects of other kinds than the controller's own.
 #[derive(Default)]
 struct OtherEvents {
-    /// With the index of the kind among the owned ones, and the namespace that is watched.
+    /// Each with the index of the owned kind, and the watched namespace.
     children: Vec<(usize, Option<String>, Events)>,
     others: Vec<(Kind, Events)>,
 }

@@ -1,7 +1,7 @@
-//! Objects as a watch delivers them: decoded, or with the field that does not decode.
+//! Decodes the objects of a watch, or finds the field that cannot be decoded.
 //!
-//! In: the JSON of one object. Out: the object without `managedFields`, or its metadata and what is
-//! wrong. A bad object never fails the list or the watch that carries it.
+//! In: the JSON of one object. Out: the object without `managedFields`, or its metadata and the error. An undecodable object never fails
+//! its list or watch.
 
 use kube::{
     Resource,
@@ -11,21 +11,21 @@ use serde::{Deserialize, Deserializer, de::DeserializeOwned};
 use serde_json::Value;
 use std::borrow::Cow;
 
-/// An object of kind `K`, or what can be said of one that does not decode.
+/// An object of kind `K`, or the error of one that cannot be decoded.
 #[derive(Clone, Debug)]
 pub(crate) enum Decoded<K> {
-    /// Boxed: every stream between the watch and the cache hands it on by value, and a kind with pod templates is tens of kilobytes.
+    /// Boxed, because every stream between the watch and the cache moves it, and a kind with pod templates has tens of kilobytes.
     Good(Box<K>),
     Bad(Box<Undecodable>),
 }
 
-/// An object that is not as its type says.
+/// An object that does not match its type.
 #[derive(Clone, Debug)]
 pub(crate) struct Undecodable {
     pub metadata: ObjectMeta,
-    /// Where, as `spec.replicas`.
+    /// The path of the field, for example `spec.replicas`.
     pub path: String,
-    /// What is wrong there.
+    /// The error message.
     pub error: String,
 }
 
@@ -56,14 +56,14 @@ pub(crate) fn read<K: DeserializeOwned>(
     serde_path_to_error::deserialize(object).map(Box::new)
 }
 
-/// They are half of a small object's size, and of use to nobody who reads it from the cache.
+/// Removes `managedFields`, which are half of a small object and are not used from the cache.
 pub(crate) fn forget_managers(object: &mut Value) {
     if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
         metadata.remove("managedFields");
     }
 }
 
-/// The scope is left open, so that one code path watches kinds of either scope.
+/// The scope is dynamic, so that one code path watches kinds of either scope.
 impl<K: Resource<DynamicType = ()>> Resource for Decoded<K> {
     type DynamicType = ();
     type Scope = DynamicResourceScope;

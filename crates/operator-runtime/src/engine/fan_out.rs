@@ -1,8 +1,8 @@
-//! One watch of a kind for all that want to know of its objects.
+//! Shares one watch of a kind among all controllers that need its objects.
 //!
-//! In: who wants to know of which kind in which namespace, before the watches begin. Out: for each of them, all events
-//! of the one watch. A watch is of metadata, unless a controller wants the bodies of its children; where a controller reconciles the kind,
-//! the metadata of what it sees is passed on, and there is no other watch.
+//! In: the kinds and namespaces that each controller needs, before the watches begin. Out: for each controller, all events of the shared
+//! watch. A watch is of metadata, unless a controller needs the bodies of its children. If a controller reconciles the kind, the metadata
+//! of its own watch is passed on, and there is no other watch.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -23,10 +23,10 @@ use crate::engine::{
     watch::{Source, map},
 };
 
-/// How many events may wait for a controller. One that is busy holds up the others, rather than to fill the memory.
+/// How many events may wait for a controller. A busy controller delays the others instead of filling the memory.
 const WAITING: usize = 256;
 
-/// What is watched. Versions do not matter: metadata is the same in each.
+/// What is watched. The version does not matter, because metadata is the same in each.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct WatchKey {
     group: String,
@@ -34,28 +34,28 @@ struct WatchKey {
     namespace: Option<String>,
 }
 
-/// Those who want to know of one kind in one place.
+/// One watch and its listeners.
 struct SharedWatch {
     resource: ApiResource,
-    /// The kinds that want the bodies of their children.
+    /// The owners whose controllers need the bodies of their children.
     owners: Vec<GroupKind>,
     listeners: Listeners,
-    /// Those of the controllers that listen.
+    /// The error counters of the listening controllers.
     errors: Vec<Counter>,
 }
 
-/// Where events are passed on to.
+/// The channels to the listening controllers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Listeners(Vec<mpsc::Sender<Event<Arc<Related>>>>);
 
-/// The watches of an operator.
+/// The shared watches of an operator.
 #[derive(Clone, Default)]
 pub(crate) struct FanOut(Arc<Mutex<Shared>>);
 
 #[derive(Default)]
 struct Shared {
     watches: HashMap<WatchKey, SharedWatch>,
-    /// What controllers watch as their own.
+    /// The watches of the controllers' own kinds.
     own: Vec<WatchKey>,
 }
 
@@ -99,13 +99,13 @@ impl FanOut {
         })
     }
 
-    /// Notes that a controller watches its own kind there, and will pass on what it sees.
+    /// Registers that a controller watches its own kind in these namespaces, and passes on the events.
     pub fn owns<K: Resource<DynamicType = ()>>(&self, namespaces: &[Option<String>]) {
         let keys = namespaces.iter().map(watch_key::<K>);
         self.lock().own.extend(keys);
     }
 
-    /// Who listens to what a controller sees of its own kind. All must have been said of who listens.
+    /// The listeners to the events of a controller's own kind. All listeners must have been registered before.
     pub fn listeners<K: Resource<DynamicType = ()>>(
         &self,
         namespace: &Option<String>,
@@ -115,7 +115,7 @@ impl FanOut {
         watch.map_or_else(Listeners::default, |watch| watch.listeners.clone())
     }
 
-    /// Begins the watches of kinds that no controller watches as its own; they end when the set is dropped.
+    /// Starts the watches of kinds that no controller reconciles; they end when the set is dropped.
     pub fn start(&self, source: &Source) -> JoinSet<()> {
         let mut watches = JoinSet::new();
         let shared = self.lock();
@@ -161,7 +161,7 @@ impl Listeners {
         self.0.is_empty()
     }
 
-    /// Passes an event on to all; waits for those that are behind.
+    /// Sends an event to all listeners, and waits for slow ones.
     pub async fn send(&self, event: &Event<Arc<Related>>) {
         for listener in &self.0 {
             // a controller that has ended listens no more

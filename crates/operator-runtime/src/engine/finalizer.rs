@@ -1,20 +1,20 @@
-//! The one finalizer of a controller: what to do about it for an object, decided without io.
+//! Decides what to do about a controller's finalizer on an object. No I/O.
 
 use kube::{Resource, ResourceExt};
 
-/// What comes before, or in place of, reconciling.
+/// What to do with an object.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Step {
     /// Write these finalizers (if any are given), then reconcile.
     Reconcile(Option<Vec<String>>),
     /// Clean up, then write these finalizers.
     Cleanup(Vec<String>),
-    /// The object is going, and not ours to hold: write these finalizers (if any are given).
+    /// The object is being deleted, without our finalizer: write these finalizers (if any are given).
     RemoveFinalizers(Option<Vec<String>>),
 }
 
-/// `finalizer` is the one that the reconciler wants; `derived` is the conventional one, which an earlier
-/// version may have left.
+/// `finalizer` is the one that the reconciler declares; `derived` has the conventional name, and may remain from an earlier version of the
+/// operator.
 pub(crate) fn next_step<K: Resource>(object: &K, finalizer: Option<&str>, derived: &str) -> Step {
     let present = object.finalizers();
     let stale = |name: &String| name == derived && finalizer != Some(derived);
@@ -38,7 +38,7 @@ pub(crate) fn next_step<K: Resource>(object: &K, finalizer: Option<&str>, derive
     Step::Reconcile((has_stale || missing).then(wanted))
 }
 
-/// The conventional name.
+/// The conventional name of an operator's finalizer.
 pub(crate) fn derived_name<K: Resource<DynamicType = ()>>(operator: &str) -> String {
     format!("{}/{operator}", K::group(&()))
 }

@@ -1,10 +1,10 @@
-//! A kind of the API given by strings, so that built-in and foreign kinds are alike, and where it is watched.
+//! A kind as strings, so that built-in and foreign kinds are handled alike, and the namespaces in which it is watched.
 
 use k8s_openapi::{ClusterResourceScope, apimachinery::pkg::apis::meta::v1::OwnerReference};
 use kube::{Resource, core::ApiResource};
 use std::{any::TypeId, fmt};
 
-/// Whether the objects of a kind live in a namespace.
+/// Whether the objects of a kind are in a namespace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
     Namespaced,
@@ -12,7 +12,7 @@ pub(crate) enum Scope {
 }
 
 impl Scope {
-    /// The scope that the type `K` declares; one that is known only at run time counts as namespaced.
+    /// The scope that the type `K` declares; a dynamic scope counts as namespaced.
     pub fn of<K: Resource<Scope: 'static>>() -> Self {
         if TypeId::of::<K::Scope>() == TypeId::of::<ClusterResourceScope>() {
             Self::Cluster
@@ -47,7 +47,7 @@ impl GroupKind {
         }
     }
 
-    /// The kind of the object that is referred to.
+    /// The kind of the referenced object.
     pub fn of_reference(owner: &OwnerReference) -> Self {
         let group = owner.api_version.rsplit_once('/');
         Self {
@@ -57,7 +57,7 @@ impl GroupKind {
     }
 }
 
-/// As Kubernetes prints it: `Deployment.apps`, `ConfigMap`.
+/// Formats the kind as Kubernetes does: `Deployment.apps`, `ConfigMap`.
 impl fmt::Display for GroupKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &*self.group {
@@ -67,7 +67,7 @@ impl fmt::Display for GroupKind {
     }
 }
 
-/// A kind by its names.
+/// A kind with its group, version, plural and scope.
 #[derive(Clone, Debug)]
 pub(crate) struct Kind {
     pub resource: ApiResource,
@@ -99,18 +99,18 @@ impl Kind {
         }
     }
 
-    /// Secrets and ConfigMaps, which may be large.
+    /// Whether this is Secret or ConfigMap, whose objects may be large.
     pub fn is_data(&self) -> bool {
         self.resource.group.is_empty() && ["Secret", "ConfigMap"].contains(&&*self.resource.kind)
     }
 
-    /// Versions do not matter: an object is the same in each version of its kind.
+    /// Whether `K` is this kind, in any version.
     pub fn is<K: Resource<DynamicType = ()>>(&self) -> bool {
         self.resource.group == K::group(&()) && self.resource.kind == K::kind(&())
     }
 }
 
-/// As `operator.toml` writes it: `apps/v1/Deployment`, `v1/ConfigMap`.
+/// Formats the kind as in `operator.toml`: `apps/v1/Deployment`, `v1/ConfigMap`.
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.resource.api_version, self.resource.kind)

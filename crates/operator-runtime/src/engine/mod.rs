@@ -1,5 +1,5 @@
-//! What runs a controller: watches and caches, the queue of reconciliations, and what is kept of each object. It knows a controller by its
-//! trait alone, and nothing here is public but what reports name.
+//! Runs controllers: watches and caches, the queue of reconciliations, and the state of each object. It depends only on the trait of a
+//! reconciler.
 
 pub(crate) mod cache;
 pub(crate) mod children;

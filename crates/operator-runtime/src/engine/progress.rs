@@ -1,8 +1,8 @@
-//! Watches as seen from below: a layer on the client that notes when each last delivered, ended or erred.
+//! A layer on the client that records when each watch last delivered data, ended or failed.
 //!
-//! Bookmarks and reconnects do not show at kube's watch streams, so a quiet watch and a dead one
-//! look alike there. The layer also bounds the wait for an answer and for each part of its body: a server
-//! that accepts a request and then falls silent is an error, not a hang.
+//! kube's watch streams do not show bookmarks and reconnects, so a quiet watch cannot be distinguished there from a dead one. The layer
+//! also limits the time until a response and between the parts of its body: a server that accepts a request and then stalls causes an
+//! error, not a hang.
 
 use std::{
     collections::HashMap,
@@ -21,10 +21,10 @@ use tower::{BoxError, service_fn};
 
 use crate::metrics::Metrics;
 
-/// The API server itself gives up on a request after one minute.
+/// Longer than the API server's own timeout, which is one minute.
 const ANSWER_WITHIN: Duration = Duration::from_secs(90);
 
-/// The watches under way.
+/// The running watches, and when each last made progress.
 pub(crate) struct Progress {
     watch_timeout: Duration,
     metrics: Arc<Metrics>,
@@ -59,7 +59,7 @@ impl Progress {
         })
     }
 
-    /// The path of a watch that has been silent for more than twice its timeout.
+    /// The URL path of a watch that has been silent for more than twice its timeout, if there is one.
     pub fn stalled(&self) -> Option<String> {
         let limit = self.watch_timeout * 2;
         let watches = self.lock();
@@ -70,7 +70,7 @@ impl Progress {
         stalled.map(|watch| watch.path.clone())
     }
 
-    /// A client that sends through `client` and is observed.
+    /// Wraps a client, so that its watches are observed.
     pub fn observe(self: &Arc<Self>, client: Client) -> Client {
         let namespace = client.default_namespace().to_owned();
         let valid_until = *client.valid_until();
@@ -139,7 +139,7 @@ fn is_watch(uri: &http::Uri) -> bool {
         .any(|pair| pair == "watch=true" || pair == "watch=1")
 }
 
-/// Requests whose answer may rightly be silent for long, such as the log of a silent container.
+/// Whether the response may be silent for long, for example the log of a container.
 fn waits_long(uri: &http::Uri) -> bool {
     // A server's address may have a path of its own before this.
     let Some((_, path)) = uri.path().split_once("/api/v1/") else {
@@ -228,7 +228,7 @@ mod tests {
     use k8s_openapi::api::core::v1::ConfigMap;
     use kube::{Api, api::WatchParams};
 
-    /// A server that answers a watch with what arrives in `events`, and other requests never.
+    /// A server that responds to a watch with the data of `events`, and never to other requests.
     fn client(events: tokio::sync::mpsc::Receiver<&'static str>) -> Client {
         let events = Arc::new(Mutex::new(Some(events)));
         let service = service_fn(move |request: Request<Body>| {

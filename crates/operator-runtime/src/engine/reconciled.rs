@@ -1,4 +1,4 @@
-//! The result of each reconciliation, for whoever asks to be called with it.
+//! Reports the result of each reconciliation to the registered observers.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -14,7 +14,7 @@ use crate::{
     error::{Error, panic_message},
 };
 
-/// One reconciliation that ended, as [`Operator::on_reconciled`](crate::Operator::on_reconciled) reports it.
+/// A finished reconciliation, as [`Operator::on_reconciled`](crate::Operator::on_reconciled) reports it.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Reconciled<'a> {
@@ -22,7 +22,7 @@ pub struct Reconciled<'a> {
     pub group: &'a str,
     /// The object's kind.
     pub kind: &'a str,
-    /// The object's namespace; none for a cluster-scoped kind.
+    /// The object's namespace; `None` for a cluster-scoped kind.
     pub namespace: Option<&'a str>,
     /// The object's name.
     pub name: &'a str,
@@ -31,13 +31,13 @@ pub struct Reconciled<'a> {
     /// The error of [`reconcile`](crate::Reconciler::reconcile) or [`cleanup`](crate::Reconciler::cleanup), or of writing the
     /// finalizer. A panic is [`Error::Panicked`].
     pub result: Result<(), &'a Error>,
-    /// How long it took.
+    /// How long the reconciliation took.
     pub duration: Duration,
 }
 
 type Observer = dyn Fn(&Reconciled<'_>) + Send + Sync;
 
-/// All that are called after each reconciliation, in the order in which they were added.
+/// The observers of reconciliations, in the order in which they were added.
 #[derive(Clone, Default)]
 pub(crate) struct Observers(Vec<Arc<Observer>>);
 
@@ -46,7 +46,7 @@ impl Observers {
         self.0.push(Arc::new(observer));
     }
 
-    /// Calls them; a panic of one is logged.
+    /// Calls the observers; a panic of one is logged.
     pub fn report<K: Resource<DynamicType = ()>>(
         &self,
         kind: &GroupKind,

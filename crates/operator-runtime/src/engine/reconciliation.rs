@@ -1,4 +1,4 @@
-//! The reconciliation of an object: its finalizer, the reconciler's call, and what follows from the result.
+//! The reconciliation of an object: its finalizer, the call of the reconciler, and the handling of the result.
 
 use std::{convert::Infallible, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
@@ -30,7 +30,7 @@ use crate::{
     style::Reconciler,
 };
 
-/// Only a net below the watch, which delivers the newer version.
+/// A fallback; normally the watch delivers the newer version before.
 const CONFLICT_RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// What the reconciliations of a controller share.
@@ -47,7 +47,7 @@ pub(crate) struct Reconciliations<R: Reconciler> {
     pub derived_finalizer: String,
 }
 
-/// Reconciles an object. Failures are reported here, and become the time of the next attempt.
+/// Reconciles an object. Failures are reported here, and determine the time of the next attempt.
 pub(crate) async fn reconcile<R: Reconciler>(
     object: Arc<R::Resource>,
     shared: Arc<Reconciliations<R>>,
@@ -127,21 +127,21 @@ pub(crate) async fn reconcile<R: Reconciler>(
 }
 
 impl<R: Reconciler> Reconciliations<R> {
-    /// The object is to be reconciled, because the watch has reported this version, or for another reason.
+    /// Triggers a reconciliation, because the watch has reported this version, or for another reason.
     pub fn trigger(&self, key: &ObjectRef<R::Resource>, version: Option<String>) {
         if self.store.get(key).is_some() {
             self.objects.trigger(key, version);
         }
     }
 
-    /// A child of the object was deleted.
+    /// Records that a child of the object was deleted.
     pub fn record_lost_child(&self, key: &ObjectRef<R::Resource>) {
         if self.store.get(key).is_some() {
             self.objects.record_lost_child(key);
         }
     }
 
-    /// The object was deleted, or cannot be decoded.
+    /// Forgets an object that was deleted, or cannot be decoded.
     pub fn forget(&self, key: &ObjectRef<R::Resource>) {
         self.objects.forget(key);
         self.metrics.failing.set(self.objects.failing() as i64);
@@ -214,7 +214,7 @@ impl<R: Reconciler> Reconciliations<R> {
         )
     }
 
-    /// Replaces the finalizers of the version of `object` that we have, and of no other.
+    /// Replaces the finalizers, of exactly this version of `object`.
     async fn write_finalizers(
         &self,
         key: &ObjectRef<R::Resource>,
@@ -257,7 +257,7 @@ impl<R: Reconciler> Reconciliations<R> {
         Context::new(self.controller_context.clone(), object, lost_child)
     }
 
-    /// Keeps the object as the reconciler's status write left it, until the cache has it.
+    /// Keeps the object as the reconciler's last status write returned it, until the cache has it.
     fn record_writes(
         &self,
         key: &ObjectRef<R::Resource>,
@@ -272,7 +272,7 @@ impl<R: Reconciler> Reconciliations<R> {
         Some(written)
     }
 
-    /// Reports a failure, and says when to try again.
+    /// Reports a failure, and returns when to retry.
     async fn handle_failure(
         &self,
         key: &ObjectRef<R::Resource>,
@@ -301,17 +301,17 @@ impl<R: Reconciler> Reconciliations<R> {
     }
 }
 
-/// How a reconciliation ended that did not fail.
+/// The outcome of a reconciliation that did not fail.
 enum Outcome {
     Reconciled(Action),
-    /// Its object is deleted, or being deleted and not ours to clean up: the reconciler was not called, or for nothing.
+    /// The object was deleted, or is being deleted without our finalizer: the reconciler was not called, or its result does not matter.
     Gone,
-    /// Its finalizers could not be written, as the object has changed; what failed before is not fixed yet.
+    /// The finalizers could not be written, because the object has changed; an earlier failure is not resolved yet.
     Outdated,
 }
 
 impl Outcome {
-    /// The metrics' label.
+    /// The value of the metrics' label `result`.
     fn label(&self) -> &'static str {
         match self {
             Self::Reconciled(_) | Self::Gone => "success",
@@ -320,10 +320,10 @@ impl Outcome {
     }
 }
 
-/// What became of a write.
+/// The outcome of a write.
 enum WriteOutcome<K> {
     Written(Arc<K>),
-    /// The object has changed since we read it; its newer version is on the way.
+    /// The object has changed since it was read; the watch will report the newer version.
     Outdated,
     Gone,
 }

@@ -1,7 +1,7 @@
-//! Children and other related objects as a watch reports them: by their metadata, or whole.
+//! Children and other related objects of a watch: as metadata, or whole.
 //!
-//! In: an object of the API server. Out: its metadata, the objects to reconcile because of it, and the text that a cache keeps of it.
-//! The content of an object is never parsed here, so that one that is nested too deeply for a parser fails no list.
+//! In: an object of the API server. Out: its metadata, the objects to reconcile because of it, and the JSON for the cache. The content of
+//! an object is not parsed here, so that an object that is nested too deeply for a parser does not fail its list.
 
 use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc};
 
@@ -19,18 +19,18 @@ use serde_json::{Value, value::RawValue};
 
 use crate::engine::kind::{GroupKind, Scope};
 
-/// An object of a kind that a controller watches and does not own, as it changed or went.
+/// An object of a watched kind that was created, changed or deleted.
 #[derive(Clone, Debug)]
 pub struct Changed {
-    /// The group of its kind, empty for the core group.
+    /// The group of its kind; empty for the core group.
     pub group: String,
     /// Its kind.
     pub kind: String,
-    /// Name, namespace, labels, annotations and owners of the object; the rest is not read.
+    /// The name, namespace, labels, annotations and owners of the object; other fields are not read.
     pub metadata: ObjectMeta,
 }
 
-/// An object that changed: its metadata, less what no one needs.
+/// An object with the part of its metadata that is used.
 #[derive(Clone, Debug)]
 pub(crate) struct Related {
     pub metadata: ObjectMeta,
@@ -38,15 +38,14 @@ pub(crate) struct Related {
     pub body: Option<Arc<[u8]>>,
 }
 
-/// An object as a watch reports it: whole, or as `PartialObjectMetadata`. The fields of one without a controller are skipped as it
-/// is read.
+/// An object of a watch: whole, or as `PartialObjectMetadata`. The fields of an object without a controller are skipped while it is read.
 #[derive(Clone, Debug)]
 pub(crate) struct Watched<const WHOLE: bool> {
     metadata: ObjectMeta,
     fields: Option<Fields>,
 }
 
-/// The fields of an object as the API server wrote them.
+/// The fields of an object, as unparsed JSON.
 type Fields = BTreeMap<String, Box<RawValue>>;
 
 /// Without `managedFields`, which are most of the metadata.
@@ -78,7 +77,7 @@ impl From<WireMeta> for ObjectMeta {
 }
 
 impl<const WHOLE: bool> Watched<WHOLE> {
-    /// The object as it is passed on to controllers. If one of `owners` controls it, it has a body, with the fields that `manager` has applied.
+    /// Converts the object for the controllers. If one of `owners` controls it, it has a body, with the `managedFields` of `manager`.
     pub fn into_related(
         self,
         resource: &ApiResource,
@@ -96,7 +95,7 @@ impl<const WHOLE: bool> Watched<WHOLE> {
     }
 }
 
-/// What [`compact`] makes of an object, from its fields.
+/// The same as [`compact`], from the unparsed fields of an object.
 fn body(
     mut fields: Fields,
     resource: &ApiResource,
@@ -159,13 +158,13 @@ impl<'de, const WHOLE: bool> Visitor<'de> for ObjectVisitor<WHOLE> {
     }
 }
 
-/// The metadata of an object, less what no one needs.
+/// The part of an object's metadata that is used.
 pub(crate) fn metadata(object: &Value) -> Option<ObjectMeta> {
     let metadata = WireMeta::deserialize(&object["metadata"]);
     metadata.map(ObjectMeta::from).ok()
 }
 
-/// The JSON of an object with what `manager` has applied of it, and without the managed fields of others.
+/// The JSON of an object, with the `managedFields` of `manager` only.
 pub(crate) fn compact(object: &Value, manager: &str) -> Arc<[u8]> {
     let mut object = object.clone();
     drop_other_managers(&mut object["metadata"], manager);
@@ -178,7 +177,7 @@ fn drop_other_managers(metadata: &mut Value, manager: &str) {
     }
 }
 
-/// Whether an entry of `managedFields` is of the applies of `manager` to the main resource.
+/// Whether an entry of `managedFields` records the applies of `manager` to the main resource.
 pub(crate) fn is_applied_by(entry: &Value, manager: &str) -> bool {
     entry["manager"] == manager
         && entry["operation"] == "Apply"
@@ -191,7 +190,7 @@ pub(crate) fn controller(metadata: &ObjectMeta) -> Option<&OwnerReference> {
     owners.find(|owner| owner.controller == Some(true))
 }
 
-/// What a reference refers to, such as `ReplicaSet.apps web-5d4`.
+/// Formats the referenced object, for example `ReplicaSet.apps web-5d4`.
 pub(crate) fn holder(controller: &OwnerReference) -> String {
     format!(
         "{} {}",

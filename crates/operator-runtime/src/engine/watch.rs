@@ -1,7 +1,7 @@
 //! The watches of a controller as streams of objects to reconcile.
 //!
-//! An error of one watch is logged, counted and tried again after a growing delay; the others go on.
-//! That a version has expired is no error: the objects are listed again.
+//! An error of one watch is logged, counted and retried with a backoff; the others continue. An expired version is not an error: the
+//! objects are listed again.
 
 use std::{sync::Arc, time::Duration};
 
@@ -36,10 +36,10 @@ use crate::{
     style::Reconciler,
 };
 
-/// Bounds what a list holds in memory at once.
+/// The page size of lists, which limits the memory.
 const PAGE: u32 = 100;
 
-/// What all watches share.
+/// What all watches of an operator share.
 pub(crate) struct Source {
     pub client: Client,
     /// Also the field manager.
@@ -48,7 +48,7 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// Events of a kind in a namespace or in all; never ends. `errors` count lists and watches that failed.
+    /// The events of a kind in one or all namespaces; never ends. `errors` counts failed lists and watches.
     pub fn events<T>(
         &self,
         resource: &T::DynamicType,
@@ -92,7 +92,7 @@ impl Source {
     }
 }
 
-/// Whether the API server no longer knows what came after the last version that was seen, as after a change of a CRD
+/// Whether the API server no longer has the changes after the last version that was seen, for example after a change of a CRD
 /// (<https://kubernetes.io/docs/reference/using-api/api-concepts/#410-gone-responses>).
 fn has_expired(error: &watcher::Error) -> bool {
     match error {
@@ -102,7 +102,7 @@ fn has_expired(error: &watcher::Error) -> bool {
     }
 }
 
-/// How often a watch has expired of late.
+/// The recent expiries of a watch.
 #[derive(Default)]
 struct Expiries {
     count: u32,
@@ -110,11 +110,11 @@ struct Expiries {
 }
 
 impl Expiries {
-    /// So many in so long are ordinary: a CRD that is edited, an API server that restarts.
+    /// So many in this time are normal, for example while a CRD is edited or an API server restarts.
     const ORDINARY: u32 = 3;
     const WINDOW: Duration = Duration::from_secs(60);
 
-    /// Notes one, and says whether there are more than are ordinary.
+    /// Counts an expiry, and returns whether there were more than usual.
     fn is_frequent(&mut self, now: Instant) -> bool {
         if self.since.is_none_or(|since| now - since >= Self::WINDOW) {
             (self.count, self.since) = (0, Some(now));
@@ -124,7 +124,7 @@ impl Expiries {
     }
 }
 
-/// The controller's own objects, and the cache of them.
+/// The stream of the controller's own objects to reconcile, which also fills their cache.
 pub(crate) fn objects<R: Reconciler>(
     source: &Source,
     mut cache: Cache<R::Resource>,
@@ -187,7 +187,7 @@ pub(crate) fn objects<R: Reconciler>(
     changed.flat_map(stream::iter)
 }
 
-/// An event of whole objects as one of their metadata.
+/// Converts an event of objects to one of their metadata.
 fn metadata<K: Resource<DynamicType = ()>>(event: &Event<Decoded<K>>) -> Event<Arc<Related>> {
     let related = |object: &Decoded<K>| {
         Arc::new(Related {
@@ -204,7 +204,7 @@ fn metadata<K: Resource<DynamicType = ()>>(event: &Event<Decoded<K>>) -> Event<A
     }
 }
 
-/// An event with its object turned into another type.
+/// Converts the objects of an event.
 pub(crate) fn map<T, U>(event: Event<T>, into: impl FnOnce(T) -> U) -> Event<U> {
     match event {
         Event::Apply(object) => Event::Apply(into(object)),
@@ -215,10 +215,10 @@ pub(crate) fn map<T, U>(event: Event<T>, into: impl FnOnce(T) -> U) -> Event<U> 
     }
 }
 
-/// A change of a CRD may make all objects undecodable at once, and each report is a request or two.
+/// Limits the concurrency: a change of a CRD may make all objects undecodable at once, and each report makes one or two requests.
 const REPORTERS: usize = 4;
 
-/// Reports what does not decode; never ends.
+/// Reports undecodable objects; never ends.
 pub(crate) async fn report_all<R: Reconciler>(shared: Arc<Reconciliations<R>>) {
     let reporters = (0..REPORTERS).map(|_| async {
         loop {
@@ -229,7 +229,7 @@ pub(crate) async fn report_all<R: Reconciler>(shared: Arc<Reconciliations<R>>) {
     join_all(reporters).await;
 }
 
-/// Says on the object, in the log and in an event, what does not decode.
+/// Reports an undecodable object in the log and in an event.
 async fn report<R: Reconciler>(
     shared: &Reconciliations<R>,
     key: &ObjectRef<R::Resource>,
@@ -276,7 +276,7 @@ async fn report<R: Reconciler>(
     }
 }
 
-/// Owned objects of a kind, as the objects that control them; `index` is that of the kind among the owned ones.
+/// The stream of objects to reconcile because a child changed; `index` is that of the owned kind.
 pub(crate) fn children<R: Reconciler>(
     index: usize,
     namespace: Option<String>,
@@ -302,7 +302,7 @@ pub(crate) fn children<R: Reconciler>(
     })
 }
 
-/// Objects that nobody here owns, as those that `parents` names.
+/// The stream of objects to reconcile because a watched object changed, according to `parents`.
 pub(crate) fn others<K, P>(
     kind: Kind,
     events: impl Stream<Item = Event<Arc<Related>>> + Send,
@@ -325,8 +325,8 @@ where
     })
 }
 
-/// The objects that events trigger. Not all that is watched is kept, so a list does not show what was deleted
-/// before it: it triggers all. That holds for the first as well, since objects may have been reconciled by then.
+/// The objects that events trigger. Watched objects are not all cached, so a list does not show which of them were deleted: it triggers all
+/// objects. The first list does so too, because objects may have been reconciled before it.
 fn triggered<K>(
     events: impl Stream<Item = Event<Arc<Related>>> + Send,
     cache: Store<K>,

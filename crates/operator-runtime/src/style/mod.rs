@@ -1,4 +1,4 @@
-//! The styles in which a controller is written: a trait for its author, and the method of [`Controllers`](crate::Controllers) that takes it.
+//! The styles of controllers: for each, a trait that users implement, and the method of [`Controllers`](crate::Controllers) that adds it.
 
 mod reconciler;
 

@@ -1,4 +1,4 @@
-//! The trait that an operator's author implements.
+//! The trait that users implement for a reconciler.
 
 use std::{fmt::Debug, future::Future, sync::Arc};
 
@@ -13,10 +13,10 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{Result, context::Context, engine::related::Changed};
 
-/// Brings the cluster to the state that an object of one kind asks for.
+/// Brings the cluster to the state that an object of one kind describes.
 pub trait Reconciler: Send + Sync + 'static {
-    /// The kind, namespaced or cluster-scoped: a derived `CustomResource`, a plain struct that implements
-    /// [`Resource`], or a type of `k8s-openapi`.
+    /// The reconciled kind, namespaced or cluster-scoped: a derived `CustomResource`, a struct that implements [`Resource`], or a type of
+    /// `k8s-openapi`.
     type Resource: Resource<DynamicType = (), Scope: 'static>
         + Clone
         + Debug
@@ -26,30 +26,30 @@ pub trait Reconciler: Send + Sync + 'static {
         + Sync
         + 'static;
 
-    /// The [finalizer](https://kubernetes.io/docs/concepts/overview/working-with-objects/finalizers/) that keeps
-    /// an object until [`cleanup`](Self::cleanup) is done; `None` if there is nothing to clean up.
+    /// The [finalizer](https://kubernetes.io/docs/concepts/overview/working-with-objects/finalizers/) that keeps an object until
+    /// [`cleanup`](Self::cleanup) has succeeded; `None` if there is nothing to clean up.
     ///
-    /// By convention it is `<group of the kind>/<name of the operator>`. A finalizer of that name is removed from
-    /// objects when it is not this one any more, so that a version of the operator without cleanup does not leave
-    /// them undeletable. One of any other name is yours to remove.
+    /// By convention it is `<group of the kind>/<name of the operator>`. If this constant no longer has that name, the runtime removes the
+    /// finalizer of that name from the objects, so that they can be deleted without the old cleanup. A finalizer of another name you have
+    /// to remove yourself.
     const FINALIZER: Option<&'static str> = None;
 
-    /// Makes the world match `object`.
+    /// Makes the state of the cluster match `object`.
     ///
-    /// It is called after the start; after every change to the object, to what it owns, and to a watched object for which
-    /// [`parents`](Self::parents) gives it; after an error, with a growing delay; and after the time of [`Action::requeue`]. It is not
-    /// called on an object that is being deleted, and never twice at once for one object.
+    /// It is called after the start of the operator; after each change of the object, of a child, and of a watched object for which
+    /// [`parents`](Self::parents) returns it; after an error, with an exponential backoff; and after the time of [`Action::requeue`]. It is
+    /// not called for an object that is being deleted, and never concurrently for one object.
     fn reconcile(
         &self,
         object: Arc<Self::Resource>,
         cx: &Context,
     ) -> impl Future<Output = Result<Action>> + Send;
 
-    /// Undoes what the garbage collector cannot, before the object goes. It may be called again after it
-    /// succeeded, and is called only if there is a [`FINALIZER`](Self::FINALIZER).
+    /// Deletes what the garbage collector cannot, before the object is deleted. It is called only if there is a
+    /// [`FINALIZER`](Self::FINALIZER), and may be called again after it has succeeded.
     ///
-    /// The finalizer stays as long as this returns an error. A cleanup that waits for something returns
-    /// [`Error::temporary`](crate::Error::temporary) with the time until it looks again.
+    /// The finalizer is kept as long as this returns an error. A cleanup that waits for something returns
+    /// [`Error::temporary`](crate::Error::temporary) with the time until the next attempt.
     fn cleanup(
         &self,
         _object: Arc<Self::Resource>,
@@ -58,8 +58,8 @@ pub trait Reconciler: Send + Sync + 'static {
         async { Ok(()) }
     }
 
-    /// The objects to reconcile because an object of a kind in `watches` changed. If the kind is in `owns` too, that may be a child, whose
-    /// owner is reconciled anyway.
+    /// Returns the objects to reconcile because an object of a watched kind changed. If the kind is also owned, that object may be a child,
+    /// whose owner is reconciled anyway.
     ///
     /// ```
     /// # use std::sync::Arc;

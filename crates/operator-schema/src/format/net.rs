@@ -1,15 +1,15 @@
-//! Names and addresses of the network, as Go's standard library parses them.
+//! Host names, addresses and URIs, as Go's standard library parses them.
 
 use super::matches;
 use std::net::Ipv6Addr;
 
-/// Letters of all scripts count, a part has 63 bytes at most, the whole 255.
+/// Letters of all scripts are allowed; a label has at most 63 bytes, the name at most 255.
 pub(super) fn is_hostname(text: &str) -> bool {
     const REGEX: &str = r"^([a-zA-Z0-9\p{S}\p{L}]((-?[a-zA-Z0-9\p{S}\p{L}]{0,62})?)|([a-zA-Z0-9\p{S}\p{L}](([a-zA-Z0-9-\p{S}\p{L}]{0,61}[a-zA-Z0-9\p{S}\p{L}])?)(\.)){1,}([a-zA-Z\p{L}]){2,63})$";
     text.len() <= 255 && text.split('.').all(|part| part.len() <= 63) && matches(REGEX, text)
 }
 
-/// Leading zeros are fine, and so is an IPv6 address that ends in an IPv4 one.
+/// Leading zeros are accepted, and an IPv6 address that ends in an IPv4 address.
 pub(super) fn is_ipv4(text: &str) -> bool {
     is_dotted(text)
         || text
@@ -46,7 +46,7 @@ pub(super) fn is_cidr(text: &str) -> bool {
         && bits.parse::<u32>().is_ok_and(|bits| bits <= most)
 }
 
-/// Six, eight or twenty bytes, separated by colons or dashes, in dotted pairs, or all in one.
+/// Six, eight or twenty bytes, separated by colons or dashes, in dotted pairs, or without separators.
 pub(super) fn is_mac(text: &str) -> bool {
     let groups = |separator, width| {
         let parts: Vec<&str> = text.split(separator).collect();
@@ -57,7 +57,7 @@ pub(super) fn is_mac(text: &str) -> bool {
     groups(':', 2) || groups('-', 2) || groups('.', 4) || groups(':', text.len())
 }
 
-/// An address as in a mail header, with or without a name. Comments are not read.
+/// An address as in a mail header, with or without a name. Comments are not supported.
 pub(super) fn is_email(text: &str) -> bool {
     const ATOM: &str = r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~\x{80}-\x{10ffff}-]+";
     let text = text.trim_matches([' ', '\t']);
@@ -121,7 +121,7 @@ fn is_scheme(text: &str) -> bool {
             .all(|c| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.'))
 }
 
-/// Only in the web's schemes is a second colon in the host refused: databases list several hosts with their ports.
+/// A second colon in the host is rejected only for `http` and `https`: URIs of databases may list several hosts with ports.
 fn is_authority(text: &str, web: bool) -> bool {
     let (user, host) = match text.rsplit_once('@') {
         Some((user, host)) => (user, host),
@@ -157,7 +157,7 @@ fn is_port(text: &str) -> bool {
     }
 }
 
-/// Whether each percent sign has its two digits.
+/// Whether each percent sign is followed by two hexadecimal digits.
 fn is_escaped(text: &str) -> bool {
     let is_hex =
         |code: Option<&str>| code.is_some_and(|code| code.bytes().all(|b| b.is_ascii_hexdigit()));

@@ -2,7 +2,7 @@
 
 use super::matches;
 
-/// `2006-01-02`, a day that the calendar has.
+/// A date such as `2006-01-02` that exists in the calendar.
 pub(super) fn is_date(text: &str) -> bool {
     if !matches("^[0-9]{4}-[0-9]{2}-[0-9]{2}$", text) {
         return false;
@@ -24,7 +24,7 @@ pub(super) fn is_date(text: &str) -> bool {
     (1..=days).contains(&day)
 }
 
-/// A date, `T`, a time with a zone; seconds end at 59.
+/// A date, `T`, and a time with a zone; there are no leap seconds.
 pub(super) fn is_date_time(text: &str) -> bool {
     let text = text.to_lowercase();
     let mut parts = text.split('t');
@@ -35,7 +35,7 @@ pub(super) fn is_date_time(text: &str) -> bool {
     is_date(date) && matches(regex, time)
 }
 
-/// `1h30m` as Go has it, or a number and a unit anywhere in the text (`2 days`).
+/// A Go duration such as `1h30m`, or a number with a unit anywhere in the text (`2 days`).
 pub(super) fn is_duration(text: &str) -> bool {
     let go = "^[-+]?(0|(([0-9]+(\\.[0-9]*)?|\\.[0-9]+)(ns|us|\u{b5}s|\u{3bc}s|ms|s|m|h))+)$";
     let words = "(?i)[0-9]\\s*(ns|us|\u{b5}s|ms|s|m|h|hr|d|w|wk)([^A-Za-z\u{b5}]|$)";

@@ -1,4 +1,4 @@
-//! Lists: as few items as the goal needs, distinct where they must be.
+//! Lists: with as few items as the goal needs, distinct if required.
 
 use super::goal::{Id, What};
 use super::grow::Wanted;

@@ -1,4 +1,4 @@
-//! Numbers that look random and follow from a seed: splitmix64.
+//! Pseudo-random numbers from a seed: splitmix64.
 
 pub(super) struct Dice(u64);
 
@@ -15,13 +15,13 @@ impl Dice {
         bits ^ (bits >> 31)
     }
 
-    /// Less than `sides`, and 0 for none.
+    /// A number less than `sides`; 0 if that is 0.
     pub(super) fn below(&mut self, sides: usize) -> usize {
         let sides = u64::try_from(sides).unwrap_or(u64::MAX).max(1);
         usize::try_from(self.next() % sides).unwrap_or(0)
     }
 
-    /// True once in `times`.
+    /// True with a probability of 1 in `times`.
     pub(super) fn one_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }

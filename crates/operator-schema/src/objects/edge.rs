@@ -1,22 +1,22 @@
-//! The edges of a node: values at which code that was written for the usual ones goes wrong.
+//! The edge cases of a node: values for which code that was written for usual values may fail.
 
 use super::scalar;
 use crate::sample::accepts;
 use crate::{Schema, SchemaOrBool};
 use serde_json::{Value, json};
 
-/// A value at the edge of what a node allows.
+/// An edge case of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Edge {
-    /// An optional field that is left out while its object is there.
+    /// An optional field is absent from its object.
     Absent,
-    /// `null` where the schema is nullable.
+    /// `null` for a nullable schema.
     Null,
-    /// A string, list or object with nothing in it.
+    /// An empty string, list or object.
     Empty,
-    /// The smallest number, within bounds and format; `false`.
+    /// The smallest number of the bounds and the format; `false`.
     Least,
-    /// The largest number, within bounds and format; `true`.
+    /// The largest number of the bounds and the format; `true`.
     Most,
     /// A number with a fraction.
     Fraction,
@@ -24,9 +24,9 @@ pub enum Edge {
     Integer,
     /// The string of an int-or-string.
     Text,
-    /// A field that the schema does not name and yet keeps.
+    /// A field that the schema does not specify, but preserves.
     Unknown,
-    /// A map's key with a dot, a slash and a dash.
+    /// A key of a map with a dot, a slash and a dash.
     OddKey,
 }
 
@@ -46,7 +46,7 @@ impl Edge {
         Edge::OddKey,
     ];
 
-    /// The edges that the schema by itself allows; `Absent` is a matter of the object around it.
+    /// The edge cases that the schema itself allows; `Absent` depends on the surrounding object.
     pub(super) fn of(schema: &Schema) -> impl Iterator<Item = Edge> {
         Self::ALL.into_iter().filter(|edge| match edge {
             Edge::Unknown => keeps_unknown(schema),
@@ -63,7 +63,7 @@ impl Edge {
         })
     }
 
-    /// The value at this edge, for nodes whose value does not depend on what is below them.
+    /// The value of this edge case, for nodes whose value does not depend on nodes below.
     pub(super) fn value(self, schema: &Schema, facets: &[&Schema]) -> Option<Value> {
         let type_ = schema.type_.as_deref();
         let free = schema.enum_.is_none();
@@ -89,7 +89,7 @@ impl Edge {
         }
     }
 
-    /// Whether a value stands at this edge of its schema.
+    /// Whether a value is this edge case of its schema.
     pub(super) fn is_at(self, schema: &Schema, value: &Value) -> bool {
         match (self, value) {
             (Edge::Null, value) => value.is_null(),

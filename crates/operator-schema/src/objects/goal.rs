@@ -1,54 +1,54 @@
-//! What there is to reach in a schema, node by node.
+//! The goals of a schema, node by node.
 
 use super::Edge;
 use crate::pointer::escape;
 use crate::{Schema, SchemaOrBool, Violation, prune};
 
-/// How much of a schema a series of objects has reached.
+/// How much of a schema a series of objects has covered.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Coverage {
-    /// Nodes that had a value, enum values that were taken, union branches that were satisfied, and edges.
+    /// The number of covered goals: nodes with a value, enum values, satisfied union branches, and edge cases.
     pub reached: usize,
-    /// All of these that there are.
+    /// The number of all goals.
     pub total: usize,
-    /// What was not reached, in the order of the schema.
+    /// The goals that were not covered, in the order of the schema.
     pub unreached: Vec<Unreached>,
 }
 
-/// A part of a schema that no object of the series has reached.
+/// A part of a schema that no object of the series has covered.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unreached {
     /// A JSON pointer from the root of the schema to a property, enum value (`.../enum/2`) or branch (`.../oneOf/1`).
     pub pointer: String,
-    /// The edge of the node at `pointer` that was not reached, if it is about one.
+    /// The edge case of the node at `pointer` that was not covered; `None` for the part itself.
     pub edge: Option<Edge>,
-    /// What the best attempt was refused for; empty where none was made yet, or where no attempt had the part.
+    /// The violations of the best attempt; empty if there was no attempt, or no attempt had the part.
     pub violations: Vec<Violation>,
 }
 
 pub(super) type Id = usize;
 
-/// A schema that values have, as opposed to one that only restricts them.
+/// A schema that describes values, as opposed to one under `allOf` and the like, which only restricts them.
 pub(super) struct Node<'s> {
     pub(super) schema: &'s Schema,
     pub(super) name: &'s str,
     pub(super) goals: Vec<Goal<'s>>,
     pub(super) fields: Vec<(&'s str, Id)>,
-    /// What list items, or the values of a map, are.
+    /// The node of list items, or of the values of a map.
     pub(super) items: Option<Id>,
     pub(super) additional: Option<Id>,
     parent: Option<Id>,
     pointer: String,
-    /// How many goals are open here and below.
+    /// The number of open goals here and below.
     pub(super) open: usize,
 }
 
 pub(super) struct Goal<'s> {
     pub(super) what: What<'s>,
     pub(super) is_reached: bool,
-    /// How often a value was made for it.
+    /// How often a value was built for it.
     pub(super) tries: usize,
-    /// Set once the goal was tried alone.
+    /// The violations, once the goal was tried alone.
     refused: Option<Vec<Violation>>,
 }
 
@@ -177,7 +177,7 @@ impl<'s> Plan<'s> {
         Some(&self.nodes[*field])
     }
 
-    /// The node and all above it.
+    /// The node and its ancestors.
     pub(super) fn path(&self, node: Id) -> Vec<Id> {
         std::iter::successors(Some(node), |node| self.nodes[*node].parent).collect()
     }
@@ -195,7 +195,7 @@ impl<'s> Plan<'s> {
         }
     }
 
-    /// The next goal that is open and was not tried alone.
+    /// The next open goal that was not tried alone.
     pub(super) fn next_open(&self) -> Option<(Id, usize)> {
         self.nodes.iter().enumerate().find_map(|(id, node)| {
             let open = |goal: &Goal<'_>| !goal.is_reached && goal.refused.is_none();
@@ -234,7 +234,7 @@ impl<'s> Plan<'s> {
     }
 }
 
-/// The unions of a schema and of its `allOf`, in the order of [`flatten`](crate::sample::flatten), with a pointer for each branch.
+/// The unions of a schema and of its `allOf` schemas, in the order of [`flatten`](crate::sample::flatten), with a pointer for each branch.
 fn unions<'s>(schema: &'s Schema, pointer: &str) -> Vec<Vec<(String, &'s Schema)>> {
     let of = |keyword: &str, branches: &'s [Schema]| -> Vec<_> {
         let branch = |(index, it)| (format!("{pointer}/{keyword}/{index}"), it);

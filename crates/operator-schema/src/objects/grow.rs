@@ -1,4 +1,4 @@
-//! A value for a node: a goal is picked, a value made for it, and what does not fit is taken back.
+//! Builds a value for a node: picks a goal, builds a value for it, and removes what is invalid.
 
 use super::goal::{Id, What};
 use super::{Edge, Objects};
@@ -7,26 +7,26 @@ use crate::{Schema, violations};
 use serde_json::{Map, Value};
 use std::cmp::Reverse;
 
-/// How often a goal is picked along with others before it waits for an object of its own.
+/// How often a goal is picked together with others before it is tried alone.
 const TRIES: usize = 3;
 
-/// What checking values costs: so many of their parts one unit of the budget.
+/// The cost of checks: so many parts of values for a unit of the budget.
 const CHECKED_AT_ONCE: usize = 16;
 
-/// What each value costs that goes into a small one, failed ones included.
+/// The cost of each value that is tried for a small one.
 const SPENT_ON_SMALL: usize = 20;
 
-/// What a value is made from.
+/// The requirements for a value.
 pub(super) struct Wanted<'s> {
-    /// What the value must satisfy, the node's own schema first.
+    /// The schemas that the value must satisfy, the node's own schema first.
     pub(super) roots: Facets<'s>,
-    /// The same with every `allOf` and the chosen branches in one list.
+    /// The same, with all `allOf` schemas and the chosen branches.
     pub(super) facets: Facets<'s>,
     pub(super) goal: Option<What<'s>>,
 }
 
 impl<'s> Objects<'s> {
-    /// A value that all `roots` accept; nothing if none was found or the budget is used up.
+    /// A value that satisfies all `roots`; `None` if none was found or the budget is used up.
     pub(super) fn grow(&mut self, id: Id, roots: &[&'s Schema]) -> Option<Value> {
         self.budget = self.budget.checked_sub(1)?;
         let is_aside = |objects: &Self| {
@@ -74,7 +74,7 @@ impl<'s> Objects<'s> {
         self.repair(id, &wanted, value)
     }
 
-    /// The goal of the focus, else one that is open, else any.
+    /// Picks the goal of the focus, or an open goal, or any goal.
     fn pick(&mut self, id: Id) -> Option<What<'s>> {
         let goals = &mut self.plan.nodes[id].goals;
         if let Some(focus) = &self.focus {
@@ -102,7 +102,7 @@ impl<'s> Objects<'s> {
         Some(goals[any].what).filter(suits)
     }
 
-    /// Opens all unions: the branch that is the goal, else any.
+    /// Chooses a branch of each union: that of the goal, or any.
     fn wanted(&mut self, roots: &[&'s Schema], goal: Option<What<'s>>) -> Wanted<'s> {
         let (mut roots, mut facets, mut open) = (roots.to_vec(), Vec::new(), Vec::new());
         for root in &roots {
@@ -125,7 +125,7 @@ impl<'s> Objects<'s> {
         }
     }
 
-    /// Whether all accept the value; what they have against it is remembered.
+    /// Whether the value satisfies all schemas; records the violations.
     pub(super) fn is_accepted(&mut self, roots: &[&Schema], value: &Value) -> bool {
         self.budget = self
             .budget
@@ -138,7 +138,7 @@ impl<'s> Objects<'s> {
         is_accepted
     }
 
-    /// A small value that all accept.
+    /// A small value that satisfies all schemas.
     pub(super) fn smallest(&mut self, roots: &[&Schema]) -> Option<Value> {
         if self.budget == 0 {
             return None;
@@ -148,7 +148,7 @@ impl<'s> Objects<'s> {
         value
     }
 
-    /// The smallest valid value, and of `value` all that can be added to it.
+    /// The smallest valid value, with all parts of `value` that can be added to it.
     fn repair(&mut self, id: Id, wanted: &Wanted<'s>, value: Value) -> Option<Value> {
         let roots = &wanted.roots;
         let base = self
@@ -189,7 +189,7 @@ impl<'s> Objects<'s> {
         }
     }
 
-    /// Adds what can be added, halving where not all of it fits.
+    /// Adds the parts that keep the value valid, by bisection.
     fn merge(
         &mut self,
         roots: &[&Schema],
@@ -213,7 +213,7 @@ impl<'s> Objects<'s> {
         }
     }
 
-    /// Whether something is left to reach at the node or below it.
+    /// Whether the node or a node below has open goals.
     pub(super) fn is_open(&self, id: Id) -> bool {
         let node = &self.plan.nodes[id];
         let absent = node
@@ -228,7 +228,7 @@ impl<'s> Objects<'s> {
     }
 }
 
-/// How many values a value consists of.
+/// The number of values that a value consists of.
 fn size(value: &Value) -> usize {
     match value {
         Value::Array(items) => 1 + items.iter().map(size).sum::<usize>(),

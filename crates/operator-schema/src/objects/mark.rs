@@ -1,4 +1,4 @@
-//! Which goals an object reaches.
+//! Marks the goals that an object reaches.
 
 use super::Edge;
 use super::goal::{Id, Plan, What};

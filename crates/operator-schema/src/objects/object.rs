@@ -1,4 +1,4 @@
-//! Objects: which fields they get, and what a schema does not name.
+//! Objects: their fields, and fields that the schema does not specify.
 
 use super::edge::{ODD_KEY, UNKNOWN, keeps_unknown};
 use super::goal::{Id, What};
@@ -77,7 +77,7 @@ impl<'s> Objects<'s> {
         }
     }
 
-    /// Whether the goal is that the field is not there.
+    /// Whether the goal is the absence of the field.
     fn is_left_out(&self, id: Id) -> bool {
         let Some(focus) = self.focus.as_ref().filter(|focus| focus.node == id) else {
             return false;
@@ -86,7 +86,7 @@ impl<'s> Objects<'s> {
         matches!(goal, What::Edge(Edge::Absent))
     }
 
-    /// JSON of any sort.
+    /// Any JSON value.
     fn anything(&mut self) -> Value {
         match self.dice.below(4) {
             0 => json!("on"),
@@ -97,7 +97,7 @@ impl<'s> Objects<'s> {
     }
 }
 
-/// What the field must satisfy.
+/// The schemas that the field must satisfy.
 fn facets<'s>(wanted: &Wanted<'s>, key: &str) -> Vec<&'s Schema> {
     wanted
         .facets

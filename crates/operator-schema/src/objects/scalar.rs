@@ -7,7 +7,7 @@ use crate::Schema;
 use crate::sample::{accepts, scalar::candidates};
 use serde_json::{Number, Value};
 
-/// Strings that readers and writers of YAML get wrong, and others that surprise.
+/// Strings that YAML parsers and writers often get wrong, and other unusual ones.
 const ODD: [&str; 12] = [
     "on",
     "1e3",
@@ -51,7 +51,7 @@ impl<'s> Objects<'s> {
     }
 }
 
-/// The first candidate of a sort that all accept.
+/// The first sought candidate that satisfies all schemas.
 pub(super) fn first(facets: &[&Schema], is_sought: fn(&Value) -> bool) -> Option<Value> {
     let mut candidates = candidates(facets, "").into_iter();
     candidates.find(|it| is_sought(it) && accepts(facets, it))
@@ -103,7 +103,7 @@ pub(super) fn limit(schema: &Schema, is_most: bool) -> Option<Value> {
     Some(Value::from(number)).filter(|it| accepts(&[schema], it))
 }
 
-/// A number between the bounds that is not whole.
+/// A number with a fraction, within the bounds.
 pub(super) fn fraction(schema: &Schema) -> Option<Value> {
     let bound = |bound: &Option<Number>| bound.as_ref().and_then(Number::as_f64);
     let (least, most) = (bound(&schema.minimum), bound(&schema.maximum));

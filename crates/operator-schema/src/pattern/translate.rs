@@ -1,9 +1,9 @@
-//! Reads a pattern as Go does, character by character, and writes it as the `regex` crate wants it.
+//! Parses a pattern as Go does, and writes it in the syntax of the `regex` crate.
 
 use super::PatternError;
 use std::fmt::Write;
 
-/// The pattern in the syntax of the `regex` crate.
+/// Translates a pattern to the syntax of the `regex` crate.
 pub(crate) fn translated(pattern: &str) -> Result<String, PatternError> {
     let mut reader = Reader {
         rest: pattern,
@@ -61,7 +61,7 @@ impl<'a> Reader<'a> {
         rest.is_some()
     }
 
-    /// Takes what precedes `end`, and `end`.
+    /// Consumes the text up to and including `end`, and returns what precedes it.
     fn until(&mut self, end: &str) -> Option<&'a str> {
         let (text, rest) = self.rest.split_once(end)?;
         self.rest = rest;
@@ -154,7 +154,7 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// After a backslash: a named set of characters, as it may stand within brackets.
+    /// After a backslash: a named set of characters, in the syntax for brackets.
     fn set(&mut self) -> Result<Option<String>, PatternError> {
         let set = match self.rest.chars().next() {
             Some('d') => "0-9",
@@ -280,7 +280,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// One character within brackets, or none if a set was written out.
+    /// One character within brackets; `None` if a set was written.
     fn member(&mut self) -> Result<Option<char>, PatternError> {
         if self.rest.is_empty() {
             return Ok(None);
@@ -307,7 +307,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What stands between braces if it is a count.
+/// The text between braces, if it is a count.
 fn count(rest: &str) -> Option<&str> {
     let (text, _) = rest.split_once('}')?;
     let (least, most) = text.split_once(',').unwrap_or((text, ""));

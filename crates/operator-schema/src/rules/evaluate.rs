@@ -1,4 +1,4 @@
-//! Single expressions, by `kube-cel`.
+//! Evaluates single expressions with `kube-cel`.
 
 use super::Unsupported;
 use super::parse::parsed;
@@ -12,15 +12,15 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
 
-/// Why a rule is against a value.
+/// Why a rule rejects a value.
 pub(super) enum Refusal {
-    /// With what `messageExpression` says.
+    /// The rule is false; with the result of `messageExpression`.
     False { message: Option<String> },
-    /// Evaluating it failed, as it would at the API server; in its words.
+    /// The evaluation failed, as it would in the API server; with its message.
     Error(String),
 }
 
-/// What came of a rule.
+/// The result of a rule.
 #[derive(Default)]
 pub(super) struct Outcome {
     pub(super) refusal: Option<Refusal>,
@@ -29,7 +29,7 @@ pub(super) struct Outcome {
     pub(super) looks_back: bool,
 }
 
-/// The variables of the rules at one value.
+/// The variables for the rules of one value.
 pub(super) struct Evaluation {
     new: Cel,
     old: Option<Cel>,
@@ -101,7 +101,7 @@ impl Evaluation {
         })
     }
 
-    /// A text that the API server would show: one line, and not blank.
+    /// The result of a message expression, if the API server would show it: one line, not blank.
     fn message(&self, expression: &str, is_optional: bool) -> Option<String> {
         let program = program(expression).ok()?;
         match self.run(&program, is_optional) {
@@ -113,7 +113,7 @@ impl Evaluation {
     }
 }
 
-/// The value of an expression over `x`, such as a conversion.
+/// Evaluates an expression over `x`, such as a conversion.
 pub(super) fn converted(expression: &str, x: Cel) -> Option<Cel> {
     let program = program(expression).ok()?;
     FUNCTIONS.with(|functions| {
@@ -123,7 +123,7 @@ pub(super) fn converted(expression: &str, x: Cel) -> Option<Cel> {
     })
 }
 
-/// The error in the words of the API server's evaluator; none for those that may be a gap of ours.
+/// The message of the API server's evaluator for an error; `None` if the error may be a limitation of `kube-cel`.
 fn told(error: &ExecutionError) -> Option<String> {
     match error {
         ExecutionError::NoSuchKey(key) => Some(format!("no such key: {key}")),
@@ -153,7 +153,8 @@ thread_local! {
     static KNOWN: RefCell<HashMap<String, Compiled>> = RefCell::default();
 }
 
-/// Those of the evaluator and our own, and `type`, which it lacks: types are their names, as strings that no schema yields.
+/// The functions of the evaluator and our own; and `type`, which it lacks: types are represented by their names, as strings that no value
+/// of a schema has.
 fn functions() -> Context<'static> {
     let mut context = Context::default().with_all();
     context.add_function("type", |value: Cel| type_name(&value));
@@ -164,7 +165,7 @@ fn functions() -> Context<'static> {
     context
 }
 
-/// The expression, compiled and remembered, or what of it is not supported.
+/// Compiles an expression, with a cache. Returns the unsupported part if that fails.
 fn program(expression: &str) -> Compiled {
     const REMEMBERED: usize = 4096;
     if let Some(known) = KNOWN.with_borrow(|known| known.get(expression).cloned()) {

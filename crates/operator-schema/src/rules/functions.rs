@@ -1,4 +1,4 @@
-//! Functions of CEL that the evaluator lacks, or that are other ones there than at the API server.
+//! Functions of CEL that the evaluator lacks, or that differ from those of the API server.
 //!
 //! <https://github.com/google/cel-spec/blob/master/doc/langdef.md#list-of-standard-definitions>
 
@@ -14,7 +14,7 @@ pub(super) fn add(context: &mut Context<'static>) {
     });
 }
 
-/// A text has as many letters, not bytes.
+/// The size of a string is the number of code points, not of bytes.
 fn size(ftx: &FunctionContext<'_, '_>, This(this): This<Cel>) -> Result<i64, ExecutionError> {
     match this {
         Cel::String(text) => Ok(i64::try_from(text.chars().count()).unwrap_or(i64::MAX)),

@@ -1,4 +1,4 @@
-//! How a refusal is told.
+//! The messages of failed rules.
 
 use super::evaluate::Refusal;
 use crate::go::shown;
@@ -6,7 +6,7 @@ use crate::validate::child;
 use crate::{Reason, Rule, Schema, Violation};
 use serde_json::Value;
 
-/// A rule that was not evaluated, and what of it the evaluator lacks.
+/// A rule that was not evaluated, because the evaluator does not support it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, thiserror::Error)]
 #[error("{pointer}: {what}: {rule}")]
 pub struct Unsupported {
@@ -14,11 +14,11 @@ pub struct Unsupported {
     pub pointer: String,
     /// The CEL expression.
     pub rule: String,
-    /// A function, `syntax` or what evaluating it came to.
+    /// The unsupported function, `syntax`, or the error of the evaluation.
     pub what: String,
 }
 
-/// What the API server would say; `path` is that of the value.
+/// The violation that the API server would report; `path` is that of the value.
 pub(super) fn violation(
     rule: &Rule,
     schema: &Schema,
@@ -61,7 +61,7 @@ fn failed(rule: &Rule) -> String {
     format!("failed rule: {}", rule.rule.trim())
 }
 
-/// The rule's message, or else the text.
+/// The rule's message, or `text` if it has none.
 fn said_or(rule: &Rule, text: &str) -> String {
     let message = rule.message.as_deref().map(str::trim);
     message

@@ -1,10 +1,10 @@
-//! Expressions as the evaluator can run them.
+//! Parses expressions into a form that the evaluator can run.
 
 use kube_cel::cel::IdedExpr;
 use kube_cel::cel::common::ast::{EntryExpr, Expr, operators};
 use kube_cel::cel::parser::Parser;
 
-/// The expression with `a.?b` as `a[?"b"]`: the evaluator fails where the field of the former is absent.
+/// Parses an expression, with `a.?b` as `a[?"b"]`, because the evaluator fails for the former if the field is absent.
 pub(super) fn parsed(expression: &str) -> Result<IdedExpr, String> {
     let parser = Parser::new().enable_optional_syntax(true);
     let mut parsed = parser

@@ -1,11 +1,11 @@
-//! What rules ask of samples: that none is broken, with a name that the root's rules like.
+//! Checks samples against rules, and finds a name that the rules of the root accept.
 
 use super::rule_violations;
 use super::value::escaped;
 use crate::{Schema, Violation};
 use serde_json::{Value, json};
 
-/// Whether no rule at the value or below it is broken. A root gets a name, if its rules ask for one and the value has none.
+/// Whether the value satisfies all its rules, and those below. A root gets a name if its rules use one and the value has none.
 pub(crate) fn permits(schema: &Schema, value: &Value) -> bool {
     match asks_for_name(schema, value) {
         true => name(schema, value).is_some(),
@@ -13,7 +13,7 @@ pub(crate) fn permits(schema: &Schema, value: &Value) -> bool {
     }
 }
 
-/// Why [`permits`] says no.
+/// The violations for which [`permits`] returns false.
 pub(crate) fn broken(schema: &Schema, value: &Value) -> Vec<Violation> {
     let mut value = value.clone();
     if asks_for_name(schema, &value) {
@@ -22,7 +22,7 @@ pub(crate) fn broken(schema: &Schema, value: &Value) -> Vec<Violation> {
     super::judged_rules(schema, &value, None, is_resource(schema)).violations
 }
 
-/// The metadata that the rules of a root ask for.
+/// The metadata that the rules of a root require.
 pub(crate) fn metadata(schema: &Schema, value: &Value) -> Option<Value> {
     if !asks_for_name(schema, value) {
         return None;
@@ -48,7 +48,7 @@ fn asks_for_name(schema: &Schema, value: &Value) -> bool {
     is_unnamed && is_resource(schema) && schema.validations.iter().any(|it| mentions(&it.rule))
 }
 
-/// The root of a version, as far as that can be told from its schema.
+/// Whether a schema is the root of a version, as far as that is visible.
 fn is_resource(schema: &Schema) -> bool {
     let metadata = schema.properties.get("metadata");
     metadata.is_some_and(|it| it.additional_properties.is_none())
@@ -57,7 +57,7 @@ fn is_resource(schema: &Schema) -> bool {
             .all(|key| schema.properties.contains_key(*key))
 }
 
-/// The fields that the rules of an object speak of.
+/// The fields that the rules of an object mention.
 pub(crate) fn mentioned(schema: &Schema) -> Vec<&str> {
     let word = |c: char| !(c.is_alphanumeric() || c == '_');
     let names = schema.properties.keys().map(String::as_str);

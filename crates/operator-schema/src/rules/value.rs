@@ -1,4 +1,4 @@
-//! Values as rules see them: typed by the schema, without what it does not name, under names that are CEL identifiers.
+//! Converts values for rules: typed by the schema, without unspecified fields, and with names that are CEL identifiers.
 //!
 //! <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-rules>
 
@@ -8,7 +8,7 @@ use kube_cel::cel::Value as Cel;
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
-/// The value of `self`; `is_root` adds what all resources have.
+/// The value of `self`; `is_root` adds the fields that all resources have.
 pub(super) fn typed(schema: &Schema, value: &Value, is_root: bool) -> Cel {
     match value {
         Value::Null => Cel::Null,
@@ -33,7 +33,7 @@ pub(super) fn typed(schema: &Schema, value: &Value, is_root: bool) -> Cel {
     }
 }
 
-/// Strings of the formats that have a type of their own in CEL.
+/// Converts a string; some formats have their own type in CEL.
 fn string(schema: &Schema, text: &str) -> Cel {
     let conversion = match (schema.type_.as_deref(), schema.format.as_deref()) {
         (Some("string"), Some("date-time")) => "timestamp(x)",
@@ -81,7 +81,7 @@ fn object(schema: &Schema, map: &Map<String, Value>, is_resource: bool) -> Cel {
     fields.into()
 }
 
-/// The name of a property in CEL; none for those that rules cannot reach.
+/// The name of a property in CEL; `None` if rules cannot access it.
 pub(super) fn escaped(name: &str) -> Option<String> {
     const KEYWORDS: [&str; 21] = [
         "true",
@@ -120,7 +120,7 @@ pub(super) fn escaped(name: &str) -> Option<String> {
     Some(name.replace('-', "__dash__").replace('/', "__slash__"))
 }
 
-/// The names that rules have for types, and what they stand for.
+/// The names of types in rules, and the strings that represent them.
 pub(super) const TYPES: [(&str, &str); 9] = [
     ("bool", "\0bool"),
     ("bytes", "\0bytes"),
@@ -133,7 +133,7 @@ pub(super) const TYPES: [(&str, &str); 9] = [
     ("uint", "\0uint"),
 ];
 
-/// What the type of a value stands for.
+/// The string that represents the type of a value.
 pub(super) fn type_name(value: &Cel) -> String {
     let name = match value {
         Cel::Bool(_) => "bool",

@@ -1,10 +1,10 @@
-//! Candidates for values without parts, the most readable first.
+//! Candidates for scalar values, the most readable first.
 
 use super::text;
 use crate::Schema;
 use serde_json::{Number, Value};
 
-/// What the schemas themselves offer: defaults, examples, enums.
+/// The values that the schemas contain: defaults, examples, enums.
 pub(super) fn given<'a>(facets: &[&'a Schema]) -> impl Iterator<Item = &'a Value> {
     let defaults = facets.iter().filter_map(|facet| facet.default.as_ref());
     let examples = facets.iter().filter_map(|facet| facet.example.as_ref());
@@ -20,7 +20,7 @@ pub(super) fn given<'a>(facets: &[&'a Schema]) -> impl Iterator<Item = &'a Value
         .into_iter()
 }
 
-/// Values of the type of the facets that are worth a try.
+/// Candidates of the type of the facets.
 pub(crate) fn candidates(facets: &[&Schema], name: &str) -> Vec<Value> {
     let mut candidates = Vec::new();
     let type_ = facets.iter().find_map(|facet| facet.type_.as_deref());
@@ -86,7 +86,7 @@ fn numbers(facets: &[&Schema], fractions: bool) -> Vec<Value> {
     seen
 }
 
-/// Whole numbers without a fraction.
+/// A JSON number; whole numbers are written without a fraction.
 fn number(number: f64) -> Option<Value> {
     const LARGEST: f64 = 9e18;
     if number.fract() == 0.0 && number.abs() < LARGEST {

@@ -1,9 +1,9 @@
-//! Candidates for strings: readable ones first, then what the patterns themselves yield.
+//! Candidates for strings: readable ones first, then ones that are generated from the patterns.
 
 use crate::{Schema, pattern};
 use regex_syntax::hir::{Class, Hir, HirKind};
 
-/// What a reader would expect to see; the first that is valid wins.
+/// Values that a reader would expect; the first valid one is used.
 const READABLE: [&str; 46] = [
     "example",
     "Example",
@@ -53,10 +53,10 @@ const READABLE: [&str; 46] = [
     "#ffffff",
 ];
 
-/// How often a pattern may be tried with other alternatives and more repetitions.
+/// How often a pattern is tried with other alternatives and more repetitions.
 const ALTERNATIVES: usize = 12;
 
-/// No candidate is much longer.
+/// The approximate maximum length of a candidate.
 const LONGEST: usize = 4096;
 
 pub(super) fn candidates(facets: &[&Schema], name: &str) -> Vec<String> {
@@ -105,7 +105,7 @@ pub(super) fn numbered(n: usize) -> String {
     }
 }
 
-/// A text that the expression matches, if look-around is left out of account.
+/// Writes a text that matches the expression, ignoring look-around.
 fn write(hir: &Hir, more: usize, alternative: usize, out: &mut String) {
     if out.len() > LONGEST {
         return;
@@ -131,7 +131,7 @@ fn write(hir: &Hir, more: usize, alternative: usize, out: &mut String) {
     }
 }
 
-/// A letter or digit of the class if it has one.
+/// A letter or digit of the class, or another character if it has none.
 fn member(class: &Class) -> Option<char> {
     let ranges: Vec<(char, char)> = match class {
         Class::Unicode(class) => class

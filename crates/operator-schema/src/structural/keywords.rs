@@ -1,4 +1,4 @@
-//! The keywords of one schema, wherever it stands.
+//! Checks the keywords of one schema.
 
 use super::{Effect, Place, Problems};
 use crate::{Schema, SchemaOrBool, number, pattern, pointer};
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 const TYPES: [&str; 6] = ["array", "boolean", "integer", "number", "object", "string"];
 
-/// What the OpenAPI schema of a CustomResourceDefinition can hold but must not.
+/// The keywords that the Go type of a CRD's schema has, but the API server forbids.
 const FORBIDDEN: [&str; 7] = [
     "$ref",
     "$schema",
@@ -24,7 +24,7 @@ const REASONS: [&str; 4] = [
     "FieldValueRequired",
 ];
 
-/// Whether the API server reads the keyword as an absent one: it is `null`, or an empty text or map of a field that it must not have.
+/// Whether the API server treats the keyword as absent: it is `null`, or an empty string or map in a forbidden field.
 pub(crate) fn is_absent(keyword: &str, value: &Value) -> bool {
     match value {
         Value::String(text) => text.is_empty() && FORBIDDEN.contains(&keyword),
@@ -35,7 +35,7 @@ pub(crate) fn is_absent(keyword: &str, value: &Value) -> bool {
     }
 }
 
-/// Whether a path such as `.spec.size` or `.labels['a.b']` leads to a field of a schema.
+/// Whether a path such as `.spec.size` or `.labels['a.b']` resolves to a field of a schema.
 fn leads(schema: &Schema, path: &str) -> bool {
     let (name, rest) = if let Some(rest) = path.strip_prefix("['") {
         let Some((name, rest)) = rest.split_once("']") else {
@@ -55,7 +55,7 @@ fn leads(schema: &Schema, path: &str) -> bool {
 }
 
 impl Problems {
-    /// What is wrong with the keywords themselves and their combination, in the structure and under junctors alike.
+    /// Checks the keywords and their combinations, both in the structure and under junctors.
     pub(super) fn keywords(&mut self, schema: &Schema, place: &Place) {
         if let Some(type_) = schema.type_.as_deref().filter(|it| !it.is_empty()) {
             let message = "type cannot be set to null, use nullable as an alternative";
@@ -247,7 +247,7 @@ impl Problems {
         }
     }
 
-    /// What the server takes although no value, or fewer than were meant, can satisfy it.
+    /// Checks for contradictions, which the API server accepts although no value, or fewer than intended, can satisfy them.
     pub(super) fn contradictions(&mut self, schema: &Schema) {
         let pairs = [
             ("minLength", schema.min_length, schema.max_length),

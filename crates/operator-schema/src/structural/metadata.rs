@@ -1,10 +1,10 @@
-//! What a schema may say of the fields that all resources have.
+//! Checks the schemas of the fields that all resources have.
 
 use super::{Level, Problems};
 use crate::Schema;
 
 impl Problems {
-    /// `apiVersion`, `kind` and `metadata` of the root and of embedded resources.
+    /// Checks `apiVersion`, `kind` and `metadata` of the root and of embedded resources.
     pub(super) fn meta_fields(&mut self, schema: &Schema, level: Level) {
         let is_resource = level == Level::Root || schema.embedded_resource;
         for (name, wanted) in [
@@ -40,7 +40,7 @@ impl Problems {
     }
 }
 
-/// Whether a schema says nothing but type, default and the properties of the name.
+/// Whether a schema of `metadata` has only a type, a default and restrictions of the name.
 fn is_restricted(metadata: &Schema) -> bool {
     let names = metadata
         .properties

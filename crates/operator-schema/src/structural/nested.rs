@@ -1,10 +1,10 @@
-//! Schemas under `allOf`, `anyOf`, `oneOf` and `not`: they restrict values, but never say what a field is.
+//! Checks the schemas under `allOf`, `anyOf`, `oneOf` and `not`, which may restrict values, but not declare fields.
 
 use super::{Effect, Level, Place, Problem, Problems, branches};
 use crate::{Schema, SchemaOrBool};
 
 impl Problems {
-    /// Checks what stands under the junctors of a schema of the structure.
+    /// Checks the schemas under the junctors of a schema.
     pub(super) fn junctors(&mut self, schema: &Schema, place: &Place) {
         let any_of = is_int_or_string(&schema.any_of);
         let all_of = schema
@@ -21,7 +21,7 @@ impl Problems {
         }
     }
 
-    /// Checks a schema under a junctor; `structure` is its counterpart in the structure.
+    /// Checks a schema under a junctor; `structure` is its counterpart in the structural schema.
     fn branch(
         &mut self,
         schema: &Schema,
@@ -160,7 +160,7 @@ impl Problems {
     }
 }
 
-/// The one union that may name types.
+/// Whether a union is that of int-or-string, the only union that may have types.
 fn is_int_or_string(union: &[Schema]) -> bool {
     let only = |type_: &str| Schema {
         type_: Some(type_.into()),

@@ -1,10 +1,10 @@
-//! Types of values and their equality, as the API server has them.
+//! The types of values and their equality, as in the API server.
 
 use crate::go::Num;
 use crate::{Schema, number};
 use serde_json::Value;
 
-/// What the schema wants, as messages name it.
+/// The type of a schema, as messages name it.
 pub(super) fn types(schema: &Schema) -> &str {
     if schema.int_or_string {
         "integer,string"
@@ -21,7 +21,7 @@ pub(super) fn allows(schema: &Schema, type_: &str) -> bool {
     }
 }
 
-/// Type and format of a value in the words of the server's validator.
+/// The type and the format of a value, as the API server's validator names them.
 pub(super) fn type_of(value: &Value) -> (&'static str, &'static str) {
     match value {
         Value::Null => ("null", ""),
@@ -43,7 +43,7 @@ pub(super) fn is_whole(value: &Value) -> bool {
     }
 }
 
-/// Equality as the enum check has it: the value is converted to the type of the allowed one first, as Go converts.
+/// Equality for the enum check: the value is first converted to the type of the allowed value, as Go does.
 pub(crate) fn is_same(value: &Value, allowed: &Value) -> bool {
     match (value, allowed) {
         (Value::Null, _) | (_, Value::Null) => false,

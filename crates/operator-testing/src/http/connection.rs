@@ -1,4 +1,4 @@
-//! Connections: TLS, HTTP/1.1 or HTTP/2 as the client chooses, the check of the token, and an end in order.
+//! Connections: TLS, HTTP/1.1 or HTTP/2 by the client's choice, the check of the token, and a graceful shutdown.
 
 use std::convert::Infallible;
 use std::pin::pin;
@@ -23,10 +23,10 @@ use tower::ServiceExt;
 use crate::Body;
 use crate::api::unauthorized;
 
-/// How long a client may take to greet, and answers to end.
+/// The timeout for TLS handshakes, and for responses during a shutdown.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Accepts connections until `closed`, and then waits for the ends of those that it has. Dropped, it cuts them.
+/// Accepts connections until `closed`, and then waits until they end. If it is dropped, they are closed immediately.
 pub(crate) async fn accept<S>(
     listener: TcpListener,
     tls: TlsAcceptor,
@@ -64,7 +64,7 @@ pub(crate) async fn accept<S>(
     let _late = timeout(PATIENCE, ends).await;
 }
 
-/// Serves one connection to its end. Its errors are the client's: it went away, or does not speak TLS or HTTP.
+/// Serves one connection until it ends. Errors are ignored, because they are the client's: it disconnected, or does not use TLS or HTTP.
 async fn serve<S>(
     stream: TcpStream,
     tls: TlsAcceptor,
@@ -106,7 +106,7 @@ async fn serve<S>(
     let _ended = connection.await;
 }
 
-/// The body, which ends when the server does if it would not by itself, as a watch.
+/// Ends a body with the server, because the body of a watch would not end by itself.
 fn ending(body: Body, end: Receiver<bool>) -> Body {
     if body.size_hint().exact().is_some() {
         return body;
@@ -114,7 +114,7 @@ fn ending(body: Body, end: Receiver<bool>) -> Body {
     StreamBody::new(BodyStream::new(body).take_until(Box::pin(is_closed(end)))).boxed_unsync()
 }
 
-/// Also when the sender is gone.
+/// Waits until the server is closed, or the sender dropped.
 async fn is_closed(mut closed: Receiver<bool>) {
     drop(closed.wait_for(|closed| *closed).await);
 }

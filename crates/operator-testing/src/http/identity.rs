@@ -1,5 +1,5 @@
-//! Who the server is and whom it knows: a certificate authority, the server's certificate and an administrator's token, made anew for each
-//! server and kept in memory alone.
+//! The credentials of a server: a certificate authority, the server's certificate and an administrator's token, created for each server and
+//! kept only in memory.
 
 use std::fmt::Write as _;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -15,7 +15,7 @@ use tokio_rustls::rustls::{self, ServerConfig, crypto};
 
 use super::Error;
 
-/// What clients need to trust the server, and to be trusted by it.
+/// The credentials that clients need.
 pub(crate) struct Identity {
     /// The certificate of the authority, as PEM.
     pub authority: String,
@@ -24,7 +24,7 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// A new identity, and the server's side of TLS with it.
+    /// Creates new credentials, and the server's TLS configuration with them.
     pub fn make() -> Result<(Self, Arc<ServerConfig>), Error> {
         let authority_key = KeyPair::generate()?;
         let mut authority = named("operator-testing-ca");

@@ -1,7 +1,7 @@
-//! The server for other programs: HTTPS on the loopback interface, for kubectl, an operator's binary, or any client.
+//! Serves a server in memory to other programs, such as kubectl or an operator's binary: HTTPS on the loopback interface.
 //!
-//! In: a service that answers requests, as [`ApiServer`](crate::ApiServer) is one. Out: its address, and a kubeconfig with the rights of an
-//! administrator. Requests without the token of that kubeconfig are answered with `401`; nothing is served to other hosts.
+//! In: a service that answers requests, for example [`ApiServer`](crate::ApiServer). Out: its address, and a kubeconfig with the
+//! permissions of an administrator. Requests without the token of that kubeconfig are answered with `401`. Other hosts cannot connect.
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), operator_testing::http::Error> {
@@ -24,33 +24,33 @@ pub use serving::Serving;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-/// Why a server is not reachable.
+/// Why a server could not be started.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The address is taken, or not of this host.
+    /// The address is already in use, or not an address of this host.
     #[error("cannot listen on {address}: {source}")]
     Bind {
-        /// What was wanted.
+        /// The requested address.
         address: SocketAddr,
-        /// What the system says.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// Nobody but this host is served: the token has all rights.
+    /// The address is not on the loopback interface. Other hosts are not served, because the token has all permissions.
     #[error("{0} is not an address of the loopback interface")]
     NotLoopback(SocketAddr),
-    /// A certificate could not be made.
+    /// A certificate could not be created.
     #[error("cannot create a certificate: {0}")]
     Certificate(#[from] rcgen::Error),
-    /// A certificate or key was not taken, or there was no random number for one.
+    /// A certificate or key was rejected, or no random numbers were available.
     #[error("cannot set up TLS: {0}")]
     Tls(#[from] tokio_rustls::rustls::Error),
     /// The kubeconfig could not be written.
     #[error("{path}: {source}")]
     File {
-        /// The kubeconfig.
+        /// The path of the kubeconfig.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: std::io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! The running server: its address, its kubeconfig, its end.
+//! A running server: its address, its kubeconfig, and its shutdown.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -25,7 +25,8 @@ use super::identity::Identity;
 use crate::Body;
 use crate::server::account_namespace;
 
-/// A server that other programs of this host reach. Dropping it cuts all connections; [`shutdown`](Self::shutdown) lets answers end.
+/// A server that other programs on this host can use. Dropping it closes all connections; [`shutdown`](Self::shutdown) lets responses
+/// finish.
 pub struct Serving {
     address: SocketAddr,
     identity: Identity,
@@ -34,7 +35,7 @@ pub struct Serving {
 }
 
 impl Serving {
-    /// Serves on a free port of 127.0.0.1. The service may be an [`ApiServer`](crate::ApiServer), or one in layers of [`tower`].
+    /// Serves on a free port of 127.0.0.1. The service may be an [`ApiServer`](crate::ApiServer), also within layers of [`tower`].
     pub async fn start<S>(service: S) -> Result<Self, Error>
     where
         S: tower::Service<Request<Incoming>, Response = Response<Body>, Error = Infallible>,
@@ -44,7 +45,7 @@ impl Serving {
         Self::start_at(service, (Ipv4Addr::LOCALHOST, 0).into()).await
     }
 
-    /// Serves on an address of the loopback interface; port 0 is a free one.
+    /// Serves on an address of the loopback interface; port 0 selects a free port.
     pub async fn start_at<S>(service: S, address: SocketAddr) -> Result<Self, Error>
     where
         S: tower::Service<Request<Incoming>, Response = Response<Body>, Error = Infallible>,
@@ -75,7 +76,7 @@ impl Serving {
         })
     }
 
-    /// Where it listens.
+    /// The address on which it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -85,13 +86,13 @@ impl Serving {
         format!("https://{}", self.address)
     }
 
-    /// How an administrator reaches it.
+    /// The kubeconfig of an administrator.
     pub fn kubeconfig(&self) -> Kubeconfig {
         self.kubeconfig_as("")
     }
 
-    /// How a user reaches it, such as `system:serviceaccount:NAMESPACE:NAME`, with the rights that the roles on the server give; by
-    /// [impersonation]. A service account's own namespace is the default one, as it is in its pods.
+    /// The kubeconfig of a user, for example `system:serviceaccount:NAMESPACE:NAME`, with the permissions that the roles on the server
+    /// grant, by [impersonation]. The default namespace of a service account is its own, as in its pods.
     ///
     /// [impersonation]: https://kubernetes.io/docs/reference/access-authn-authz/user-impersonation/
     pub fn kubeconfig_as(&self, user: &str) -> Kubeconfig {
@@ -135,12 +136,12 @@ impl Serving {
         }
     }
 
-    /// Writes the administrator's kubeconfig, readable by the owner of this process alone.
+    /// Writes the administrator's kubeconfig to a file that only the user of this process can read.
     pub fn write_kubeconfig(&self, path: impl AsRef<Path>) -> Result<(), Error> {
         self.write_kubeconfig_as("", path)
     }
 
-    /// Writes the kubeconfig of a [user](Self::kubeconfig_as), readable by the owner of this process alone.
+    /// Writes the kubeconfig of a [user](Self::kubeconfig_as) to a file that only the user of this process can read.
     pub fn write_kubeconfig_as(&self, user: &str, path: impl AsRef<Path>) -> Result<(), Error> {
         let path = path.as_ref();
         let failed = |source| Error::File {
@@ -152,7 +153,7 @@ impl Serving {
         write_private(path, &text).map_err(failed)
     }
 
-    /// Takes no more connections, ends watches, lets other answers end within a second, and waits for that.
+    /// Accepts no more connections, ends watches, and waits up to a second for other responses to finish.
     pub async fn shutdown(mut self) {
         self.closing.send_replace(true);
         // It ends without fail: it is aborted by the drop alone, and panics of connections are not its own.
@@ -174,7 +175,7 @@ impl fmt::Debug for Serving {
     }
 }
 
-/// The token is a secret from the first byte on, also where the file was there before.
+/// Writes a file that is private from the first byte on, because the token is a secret; also if the file existed.
 fn write_private(path: &Path, text: &str) -> io::Result<()> {
     let mut options = OpenOptions::new();
     options.write(true).create(true).truncate(true);

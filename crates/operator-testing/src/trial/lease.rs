@@ -1,4 +1,4 @@
-//! An operator that loses its lease: it stops, and its successor reaches the same state.
+//! Tests an operator that loses its lease: it must stop, and its successor must reach the same state.
 
 use super::run::Scenario;
 use super::stage::Stage;
@@ -6,7 +6,7 @@ use super::{Operator, Start, Trial};
 use crate::fault::{Fault, Schedule, bounded, seed};
 use crate::record::Request;
 
-/// How many similar requests get a fault, as the lease is renewed forever.
+/// How many similar requests get a fault, because the lease is renewed forever.
 const LIKE: usize = 2;
 
 impl Trial {

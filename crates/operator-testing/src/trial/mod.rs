@@ -1,4 +1,4 @@
-//! An operator under faults: whatever fault is injected into one of its requests, it reaches the same state, and then settles.
+//! Tests an operator under faults: after any fault in one of its requests, it must reach the same state and settle.
 
 mod conform;
 mod lease;
@@ -26,14 +26,14 @@ use self::state::differences;
 use crate::fault::{Schedule, sampled, schedules, seed};
 use crate::fixture::{one_object, sample_text};
 
-/// How long nothing may be written before an operator counts as being at rest, on the test's clock.
+/// How long an operator must not write anything to count as settled, on the test's clock.
 const REST: Duration = Duration::from_secs(60);
 
-/// How long a run is at least where a watch may fall silent, with the sample and without: first until watches were renewed once, then
-/// until the silence is known for what it is.
+/// The shortest duration of a run in which a watch may stall, with the sample and after its deletion: until all watches were renewed once,
+/// and until the stall was noticed.
 const LONG: [Duration; 2] = [Duration::from_secs(320), Duration::from_secs(900)];
 
-/// A test of an operator under faults, on the API server in memory, with a clock of its own.
+/// Tests an operator under faults, on the API server in memory, with a simulated clock.
 ///
 /// The operator starts, a sample is created, and once the operator has settled, the sample is deleted. That is done once without a fault,
 /// then again for each fault that can be injected into each request (600 of them, if there are more), and for some pairs. Each time the
@@ -80,18 +80,18 @@ pub struct Trial {
     manifests: PathBuf,
     user: String,
     samples: Vec<Sample>,
-    /// Group and kind of the objects that the operator reconciles, besides those of the samples.
+    /// The group and kind of the objects that the operator reconciles, besides those of the samples.
     kinds: Vec<(String, String)>,
     namespaces: Vec<String>,
     fixtures: Option<PathBuf>,
     declared: Vec<Declared>,
-    /// Resources of which objects may remain.
+    /// The resources whose objects may remain.
     kept: Vec<String>,
     rest: Duration,
 }
 
 impl Trial {
-    /// Of an operator that is installed by the kustomization `manifests` and speaks as `user`.
+    /// Creates a trial of an operator that the kustomization in the folder `manifests` installs, and that makes its requests as `user`.
     pub fn new(manifests: impl Into<PathBuf>, user: &str) -> Self {
         Self {
             manifests: manifests.into(),
@@ -106,27 +106,27 @@ impl Trial {
         }
     }
 
-    /// Adds a sample in YAML, which is one object; each is tried by itself.
+    /// Adds a sample in YAML, which is one object. Each sample is tested separately.
     ///
     /// # Panics
     ///
-    /// Where the text has more than one object or none.
+    /// If the text does not have exactly one object.
     #[must_use]
     pub fn sample(self, sample: &str) -> Self {
         self.and_sample(sample.to_owned(), None)
     }
 
-    /// As [`sample`](Self::sample), of a file.
+    /// Like [`sample`](Self::sample), for a file.
     ///
     /// # Panics
     ///
-    /// With the file's name, where it can't be read, or has more than one object or none.
+    /// If the file cannot be read, or does not have exactly one object; with its path.
     #[must_use]
     pub fn sample_file(self, path: impl AsRef<Path>) -> Self {
         self.and_sample(text_of(path.as_ref()), None)
     }
 
-    /// As [`sample_that_fails`](Self::sample_that_fails), of a file.
+    /// Like [`sample_that_fails`](Self::sample_that_fails), for a file.
     ///
     /// # Panics
     ///
@@ -136,8 +136,8 @@ impl Trial {
         self.and_sample(text_of(path.as_ref()), Some(error))
     }
 
-    /// Adds a sample whose reconciliation fails, or waits with an error, as it lacks something that the test does not provide. The last
-    /// error must contain `error`.
+    /// Adds a sample whose reconciliation fails, because it needs something that the test does not provide. The last error must contain
+    /// `error`.
     #[must_use]
     pub fn sample_that_fails(self, sample: &str, error: &str) -> Self {
         self.and_sample(sample.to_owned(), Some(error))
@@ -150,8 +150,8 @@ impl Trial {
         self
     }
 
-    /// Applies the objects of this folder before the operator starts, as what samples refer to; see [`Server::install_fixtures`]. Those
-    /// without a namespace go where the samples go. Nobody deletes them.
+    /// Applies the objects in this folder, to which samples refer, before the operator starts; see [`Server::install_fixtures`]. Objects
+    /// without a namespace are created in that of the samples. They are not deleted.
     ///
     /// [`Server::install_fixtures`]: crate::Server::install_fixtures
     #[must_use]
@@ -160,12 +160,12 @@ impl Trial {
         self
     }
 
-    /// Takes what a project declares, as JSON: the `entry` of the list `key` under `kind` in operator.toml, and the `group` and `resource`
-    /// that it stands for. The test of permissions then names the entry to change.
+    /// Sets the declarations of a project, as JSON: the `entry` of the list `key` under `kind` in operator.toml, and its `group` and
+    /// `resource`. [`assert_rights_are_needed`](Self::assert_rights_are_needed) then names the entries to change.
     ///
     /// # Panics
     ///
-    /// Where one is not such JSON.
+    /// If one is not such JSON.
     #[must_use]
     pub fn declares(mut self, declared: &[&str]) -> Self {
         let read = declared.iter().map(|text| {
@@ -176,8 +176,8 @@ impl Trial {
         self
     }
 
-    /// Names kinds (as `Memcached.cache.example.com`) that the operator reconciles, besides those of the samples: whatever object of
-    /// them is there must be reconciled successfully as well.
+    /// Sets the kinds that the operator reconciles, besides those of the samples, for example `Memcached.cache.example.com`: all their
+    /// objects must be reconciled successfully as well.
     #[must_use]
     pub fn reconciles(mut self, kinds: &[&str]) -> Self {
         self.kinds.extend(kinds.iter().map(|name| {
@@ -187,16 +187,15 @@ impl Trial {
         self
     }
 
-    /// Makes these namespaces, as the operator's manifests need those that it watches, and the sample in the first of them and not in
-    /// `default`.
+    /// Creates these namespaces, which the operator watches, and the samples in the first of them instead of `default`.
     #[must_use]
     pub fn in_namespaces(self, namespaces: &[&str]) -> Self {
         let namespaces = namespaces.iter().map(|&name| name.to_owned()).collect();
         Self { namespaces, ..self }
     }
 
-    /// How long nothing may be written before the operator counts as being at rest, on the test's clock: longer than it waits to try
-    /// again. A minute, if this is not called.
+    /// Sets how long the operator must not write anything to count as settled, on the test's clock; longer than its longest backoff. The
+    /// default is a minute.
     #[must_use]
     pub fn rest(self, rest: Duration) -> Self {
         Self { rest, ..self }
@@ -210,9 +209,9 @@ impl Trial {
     ///
     /// # Panics
     ///
-    /// Where it does not come to the state that it has without faults, or not to rest, with the schedule that shows it; where it asks
-    /// nothing of the server, or not as much as `FAULTS` is about; and where it reports that an object's last reconciliation failed, or
-    /// none of an object.
+    /// If the operator does not reach the state that it reaches without faults, or does not settle, with the schedule of faults; if it
+    /// makes no requests, or fewer than `FAULTS` needs; and if it reports that the last reconciliation of an object failed, or no
+    /// reconciliation of an object.
     pub fn assert_converges<A>(&self, operator: impl Start<A>) {
         Operator::with(operator, |operator| self.converge(operator));
     }
@@ -239,7 +238,7 @@ impl Trial {
         }
     }
 
-    /// A run without a fault.
+    /// Runs the operator without faults.
     fn baseline(
         &self,
         stage: &Stage,
@@ -279,7 +278,7 @@ impl Trial {
         }
     }
 
-    /// Runs under the schedules that are made of a long run without faults, or under the one of `FAULTS`.
+    /// Runs the schedules that are derived from a long run without faults, or the one of `FAULTS`.
     fn run_schedules(
         &self,
         stage: &Stage,
@@ -363,14 +362,14 @@ fn text_of(path: &Path) -> String {
     sample_text(path).unwrap_or_else(|error| panic!("{error}"))
 }
 
-/// A sample in YAML, and what its reconciliation is expected to fail with, if it is.
+/// A sample in YAML, and the expected error of its reconciliation, if there is one.
 #[derive(Clone, Debug)]
 struct Sample {
     text: String,
     fails: Option<String>,
 }
 
-/// Why a run is not what the one without faults was; places that are not steady do not count.
+/// The reason why a run differs from the baseline, except for nondeterministic values.
 fn difference_to_baseline(
     baseline: &Run,
     run: &Run,

@@ -1,4 +1,4 @@
-//! The proof that an operator needs all permissions that its roles grant.
+//! Checks that an operator needs all permissions that its roles grant.
 
 use std::collections::BTreeSet;
 
@@ -30,11 +30,11 @@ impl Trial {
     /// sample cannot be decoded, writes fail for some seconds, and the sample is deleted during a request. Give the operator the settings of
     /// a cluster: it should elect a leader.
     ///
-    /// `written` are rules, as JSON, that somebody wrote on purpose: requests need not need what they grant.
+    /// `written` are the user's own rules, as JSON; the permissions that they grant may be unused.
     ///
     /// # Panics
     ///
-    /// With the permissions that no request needed; and before, as [`assert_converges`](Self::assert_converges) without faults.
+    /// With the unused permissions; and like [`assert_converges`](Self::assert_converges) without faults.
     pub fn assert_rights_are_needed<A>(&self, written: &[&str], operator: impl Start<A>) {
         Operator::with(operator, |operator| {
             self.check_permissions(written, operator)
@@ -88,7 +88,7 @@ impl Trial {
         report(&unused.0, &allowed, &self.declared);
     }
 
-    /// The sample with the finalizer that an earlier version of the operator may have left.
+    /// The sample with the finalizer that an earlier version of the operator may have set.
     fn with_old_finalizer(&self, sample: &Sample) -> Sample {
         let name = self.user.rsplit(':').next().unwrap_or_default();
         let mut objects =
@@ -107,7 +107,7 @@ impl Trial {
     }
 }
 
-/// Fails with the permissions that no request needed, and prints those that somebody allowed on purpose.
+/// Panics with the unused permissions, and prints those that the user's own rules allow.
 fn report(unused: &BTreeSet<Permission>, allowed: &BTreeSet<Permission>, declared: &[Declared]) {
     for permission in allowed {
         println!("not used, but permitted by your `rules`: {permission}");

@@ -1,4 +1,4 @@
-//! What starts an operator in a trial.
+//! Starts the operator of a trial.
 
 use std::fmt::Display;
 use std::future::Future;
@@ -11,7 +11,7 @@ use crate::outcome::Outcomes;
 
 /// What starts an operator: a function of a [`Client`] and of the [`Outcomes`] to which the operator reports, or of a client alone.
 ///
-/// Of an operator that reports nothing, a trial does not know whether its reconciliations succeed.
+/// If the operator does not report, a trial cannot check whether its reconciliations succeed.
 pub trait Start<Arguments>: Sync {
     /// Whether the operator reports its reconciliations.
     const REPORTS: bool;
@@ -46,7 +46,7 @@ where
     }
 }
 
-/// An operator under trial: not generic, so that a run is compiled here and not in each test.
+/// The operator of a trial; not generic, so that a run is compiled in this crate and not in each test.
 pub(super) struct Operator<'a> {
     start: &'a Starting<'a>,
     pub reports: bool,

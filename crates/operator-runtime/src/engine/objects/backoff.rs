@@ -1,8 +1,8 @@
-//! How long an object that fails waits for its next attempt. No clock, no io.
+//! The delay before the next attempt after a failure. No clock, no I/O.
 
 use std::time::Duration;
 
-/// Delays that double with each failure in a row, up to a bound.
+/// An exponential backoff with a maximum.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Backoff {
     pub first: Duration,
@@ -10,8 +10,8 @@ pub(crate) struct Backoff {
 }
 
 impl Backoff {
-    /// The delay after `failures` earlier ones; `jitter` in 0..1 takes up to a fifth off, so that
-    /// objects which failed together do not come back together.
+    /// The delay after a failure that follows `failures` earlier ones. `jitter`, from 0 to 1, shortens it by up to a fifth, so that objects
+    /// which failed together are not retried together.
     pub fn delay(self, failures: u32, jitter: f64) -> Duration {
         let full = self
             .first

@@ -1,6 +1,6 @@
-//! What a controller keeps of its objects, beside the cache of them: failures, answers to writes, triggers and reports, in one entry each.
+//! The state that a controller keeps for its objects, beside their cache: failures, results of writes, triggers and reports.
 //!
-//! An object that is idle has no entry. No io.
+//! An idle object has no state. No I/O.
 
 mod backoff;
 mod state;
@@ -33,7 +33,7 @@ pub(crate) struct Objects<K: Resource<DynamicType = ()> + 'static> {
 struct States<K: Resource<DynamicType = ()> + 'static> {
     by_object: HashMap<ObjectRef<K>, ObjectState<K>>,
     failing: usize,
-    /// The objects that may have a report.
+    /// The objects that may have a report to deliver.
     reports: VecDeque<ObjectRef<K>>,
 }
 
@@ -51,7 +51,7 @@ impl<K: Resource<DynamicType = ()> + 'static> Objects<K> {
         }
     }
 
-    /// Counts a failure of the object. Returns how many there are in a row, and the delay before the next attempt.
+    /// Counts a failure of the object. Returns the number of consecutive failures, and the delay before the next attempt.
     pub fn fail(&self, key: &ObjectRef<K>) -> (u32, Duration) {
         let jitter = |failures| self.random.hash_one((key, failures)) as f64 / u64::MAX as f64;
         self.change(key, |state| state.fail(self.backoff, jitter))
@@ -61,32 +61,32 @@ impl<K: Resource<DynamicType = ()> + 'static> Objects<K> {
         self.change(key, ObjectState::succeed);
     }
 
-    /// How many objects have failed in their last reconciliation.
+    /// The number of objects whose last reconciliation failed.
     pub fn failing(&self) -> usize {
         self.lock().failing
     }
 
-    /// The object was written, and the API server answered this.
+    /// Records the object that a write returned.
     pub fn record_write(&self, key: &ObjectRef<K>, object: Arc<K>) {
         self.change(key, |state| state.record_write(object));
     }
 
-    /// A write found no such object any more.
+    /// Records that a write found the object deleted.
     pub fn record_gone(&self, key: &ObjectRef<K>, object: Arc<K>) {
         self.change(key, |state| state.record_gone(object));
     }
 
-    /// The cached object, or what we wrote if the cache is older; none if it is known to be deleted.
+    /// The cached object, or the result of our write if the cache is older; `None` if it is known to be deleted.
     pub fn newest(&self, key: &ObjectRef<K>, cached: Arc<K>) -> Option<Arc<K>> {
         self.change(key, |state| state.newest(cached))
     }
 
-    /// The object is to be reconciled, because the watch has reported this version, or for another reason.
+    /// Triggers a reconciliation, because the watch has reported this version, or for another reason.
     pub fn trigger(&self, key: &ObjectRef<K>, version: Option<String>) {
         self.change(key, |state| state.trigger(version));
     }
 
-    /// The object failed, and waits. If the reconciliation wrote it, the event of that write does not cut the wait short.
+    /// Lets a failed object wait. If the failed reconciliation wrote the object, the event of that write does not end the wait.
     pub fn wait(&self, key: &ObjectRef<K>, until: Option<Instant>) {
         self.change(key, |state| {
             if let Some(wrote) = state.written_version() {
@@ -95,22 +95,22 @@ impl<K: Resource<DynamicType = ()> + 'static> Objects<K> {
         });
     }
 
-    /// Begins a reconciliation of the object, or says how it waits on.
+    /// Begins a reconciliation of the object, or returns how it continues to wait.
     pub fn begin(&self, key: &ObjectRef<K>, now: Instant) -> Option<Action> {
         self.change(key, |state| state.begin(now))
     }
 
-    /// A child of the object was deleted.
+    /// Records that a child of the object was deleted.
     pub fn record_lost_child(&self, key: &ObjectRef<K>) {
         self.change(key, ObjectState::record_lost_child);
     }
 
-    /// Whether a child of the object was deleted; asked once.
+    /// Whether a child of the object was deleted; resets that.
     pub fn take_lost_child(&self, key: &ObjectRef<K>) -> bool {
         self.change(key, ObjectState::take_lost_child)
     }
 
-    /// The newest version of the object cannot be decoded.
+    /// Adds a report that the newest version of the object cannot be decoded.
     pub fn report(&self, key: &ObjectRef<K>, object: Box<Undecodable>) {
         let is_new = self.change(key, |state| state.report(object));
         if is_new {
@@ -119,12 +119,12 @@ impl<K: Resource<DynamicType = ()> + 'static> Objects<K> {
         self.has_reports.notify_one();
     }
 
-    /// The newest version of the object can be decoded.
+    /// Removes the report, because the newest version of the object can be decoded.
     pub fn withdraw_report(&self, key: &ObjectRef<K>) {
         self.change(key, |state| drop(state.take_report()));
     }
 
-    /// Waits until there is something to report; of each object, only the newest is reported.
+    /// Waits for the next report; only the newest report of an object is delivered.
     pub async fn next_report(&self) -> (ObjectRef<K>, Box<Undecodable>) {
         loop {
             let next = self.lock().reports.pop_front();
@@ -139,7 +139,7 @@ impl<K: Resource<DynamicType = ()> + 'static> Objects<K> {
         }
     }
 
-    /// The object was deleted, or cannot be decoded.
+    /// Forgets an object that was deleted, or cannot be decoded.
     pub fn forget(&self, key: &ObjectRef<K>) {
         self.change(key, ObjectState::forget);
     }

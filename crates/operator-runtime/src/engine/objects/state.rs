@@ -1,4 +1,4 @@
-//! What a controller keeps of one of its objects besides the object itself. Each method is a pure transition: no clock, no io.
+//! The state that a controller keeps for one object, beside the object itself. Each method is a pure transition: no clock, no I/O.
 
 use std::{sync::Arc, time::Duration};
 
@@ -8,25 +8,25 @@ use tokio::time::Instant;
 use super::Backoff;
 use crate::engine::decode::Undecodable;
 
-/// An object that is idle, as most are, needs none of it.
+/// The state of an object that is not idle; most objects are.
 pub(super) struct ObjectState<K> {
-    /// How many reconciliations have failed in a row.
+    /// The number of consecutive failures.
     failures: u32,
-    /// The answer to our last write, until the cache has caught up with it.
+    /// The result of our last write, until the cache has caught up with it.
     answer: Option<WriteAnswer<K>>,
     /// What has triggered the next reconciliation.
     triggers: Triggers,
     waiting: Option<Waiting>,
-    /// Why the newest version cannot be decoded, until that is reported.
+    /// The error of the newest version that cannot be decoded, until it is reported.
     undecodable: Option<Box<Undecodable>>,
-    /// Whether a child was deleted, and none was created since.
+    /// Whether a child was deleted, and no child was created since.
     lost_child: bool,
 }
 
-/// What the API server answered a write.
+/// The result of a write.
 enum WriteAnswer<K> {
     Written(Arc<K>),
-    /// There was no such object any more.
+    /// The object was deleted.
     Gone(Arc<K>),
 }
 
@@ -38,11 +38,11 @@ struct Triggers {
     has_other: bool,
 }
 
-/// A reconciliation that failed is repeated at a later time.
+/// A failed reconciliation that waits for its retry.
 struct Waiting {
-    /// `None` is until a change.
+    /// `None` for until a change.
     until: Option<Instant>,
-    /// The version that the reconciliation wrote, whose event must not cut the wait short.
+    /// The version that the reconciliation wrote, whose event must not end the wait.
     wrote: String,
 }
 
@@ -82,7 +82,7 @@ impl<K> ObjectState<K> {
         self.failures > 0
     }
 
-    /// Counts a failure. Returns how many there are in a row, and the delay before the next attempt.
+    /// Counts a failure. Returns the number of consecutive failures, and the delay before the next attempt.
     pub fn fail(&mut self, backoff: Backoff, jitter: impl Fn(u32) -> f64) -> (u32, Duration) {
         let delay = backoff.delay(self.failures, jitter(self.failures));
         self.failures = self.failures.saturating_add(1);
@@ -93,7 +93,7 @@ impl<K> ObjectState<K> {
         self.failures = 0;
     }
 
-    /// The watch has reported a version of the object, or there is another reason to reconcile it.
+    /// Records a trigger: a version that the watch has reported, or another reason.
     pub fn trigger(&mut self, version: Option<String>) {
         match version {
             Some(version) => self.triggers.versions.push(version),
@@ -101,12 +101,12 @@ impl<K> ObjectState<K> {
         }
     }
 
-    /// A reconciliation that wrote this version failed, and is repeated at a later time.
+    /// Waits for a retry of the failed reconciliation that wrote this version.
     pub fn wait(&mut self, until: Option<Instant>, wrote: String) {
         self.waiting = Some(Waiting { until, wrote });
     }
 
-    /// Begins a reconciliation; or says how the object waits on, if all that triggered it is its own write.
+    /// Begins a reconciliation; or returns how the object continues to wait, if only its own write has triggered it.
     pub fn begin(&mut self, now: Instant) -> Option<Action> {
         let triggers = std::mem::take(&mut self.triggers);
         if let Some(Waiting { until, wrote }) = &self.waiting
@@ -126,12 +126,12 @@ impl<K> ObjectState<K> {
         self.lost_child = true;
     }
 
-    /// Whether a child was deleted; asked once.
+    /// Whether a child was deleted; resets that.
     pub fn take_lost_child(&mut self) -> bool {
         std::mem::take(&mut self.lost_child)
     }
 
-    /// Replaces an older report. Returns whether there was none.
+    /// Replaces the report. Returns whether there was none before.
     pub fn report(&mut self, object: Box<Undecodable>) -> bool {
         self.undecodable.replace(object).is_none()
     }
@@ -140,7 +140,7 @@ impl<K> ObjectState<K> {
         self.undecodable.take()
     }
 
-    /// The object was deleted, or cannot be decoded: nothing but the report of that is of use.
+    /// Resets the state of an object that was deleted, or cannot be decoded, except for its report.
     pub fn forget(&mut self) {
         *self = Self {
             undecodable: self.undecodable.take(),
@@ -154,13 +154,13 @@ impl<K: Resource<DynamicType = ()>> ObjectState<K> {
         self.answer = Some(WriteAnswer::Written(object));
     }
 
-    /// A write found no object. If the watch is silent, it may report that much later, and until then each change of a child would recreate
-    /// the children.
+    /// Records that a write found the object deleted. A silent watch may report that much later, and until then each change of a child
+    /// would recreate the children.
     pub fn record_gone(&mut self, object: Arc<K>) {
         self.answer = Some(WriteAnswer::Gone(object));
     }
 
-    /// The cached object, or what we wrote if the cache is older; none if it is known to be deleted.
+    /// The cached object, or the result of our write if the cache is older; `None` if it is known to be deleted.
     pub fn newest(&mut self, cached: Arc<K>) -> Option<Arc<K>> {
         match &self.answer {
             Some(WriteAnswer::Written(own)) if is_older(&*cached, &**own) => Some(own.clone()),
@@ -177,7 +177,7 @@ impl<K: Resource<DynamicType = ()>> ObjectState<K> {
         }
     }
 
-    /// The version that we wrote last, unless the cache is known to have it.
+    /// The version of our last write, unless the cache is known to have it.
     pub fn written_version(&self) -> Option<String> {
         match self.answer.as_ref()? {
             WriteAnswer::Written(own) => own.resource_version(),
@@ -186,8 +186,8 @@ impl<K: Resource<DynamicType = ()>> ObjectState<K> {
     }
 }
 
-/// [Resource versions](https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions) of one
-/// kind compare as numbers; one that is not a number counts as newer.
+/// [Resource versions](https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions) of one kind compare as numbers; a
+/// version that is not a number counts as newer.
 fn is_older<K: Resource>(cached: &K, own: &K) -> bool {
     let number = |object: &K| object.resource_version()?.parse::<u128>().ok();
     cached.uid() == own.uid()

@@ -1,5 +1,5 @@
-//! What users expect of every operator, without faults: it serves more than one object, leaves what belongs to others alone, follows
-//! changes of the spec, and leaves nothing behind.
+//! Checks what users expect of every operator: it reconciles several objects, does not change objects of others, follows changes of the
+//! spec, and leaves nothing behind.
 
 mod change;
 mod panics;
@@ -20,25 +20,25 @@ use crate::install::documents;
 impl Trial {
     /// Runs an operator without faults, in memory, with each sample that is expected to succeed, and checks that
     ///
-    /// - a second object of the kind is served as well, and its deletion changes nothing of the first;
-    /// - objects of the kinds that it watches may come and go;
-    /// - objects that have the names of its children, but another controller, stay as they are;
+    /// - a second object of the kind is reconciled as well, and its deletion does not affect the first;
+    /// - unrelated objects of the watched kinds may be created and deleted;
+    /// - objects that have the names of its children, but another controller, are not changed;
     /// - when the object is deleted, nothing of what the operator created remains, unless [`keeps`](Self::keeps) names its resource;
-    /// - after a change of the spec, what it made is the same as if the object had been created so. Fields that must not change are those
-    ///   that the schema protects, as with the CEL rule `self == oldSelf`;
+    /// - after a change of the spec, the result is the same as if the object had been created with that spec. Fields that the schema makes
+    ///   immutable, for example by the CEL rule `self == oldSelf`, are not changed;
     /// - an edit of the spec just before the operator writes the object is not lost;
     /// - `status.observedGeneration` names a generation only when its work is done, or while a condition is not `True`;
     /// - the `lastTransitionTime` of a condition changes only with its `status`.
     ///
     /// # Panics
     ///
-    /// With all that it does otherwise.
+    /// With all violations.
     pub fn assert_conforms<A>(&self, operator: impl Start<A>) {
         Operator::with(operator, |operator| self.conform(operator));
     }
 
-    /// Names resources, as `persistentvolumeclaims` or `memcacheds.cache.example.com`, of which objects that the operator created may
-    /// remain when the sample is deleted.
+    /// Sets the resources whose objects may remain when the sample is deleted, for example `persistentvolumeclaims` or
+    /// `memcacheds.cache.example.com`.
     #[must_use]
     pub fn keeps(mut self, resources: &[&str]) -> Self {
         self.kept.extend(resources.iter().map(|&it| it.to_owned()));
@@ -67,7 +67,7 @@ impl Trial {
         assert!(problems.is_empty(), "{}", problems.join("\n\n"));
     }
 
-    /// One object, passers-by, a second object. Out: the objects that the first one controls.
+    /// Runs one object, unrelated objects and a second object. Returns the objects that the first one controls.
     async fn check_several_objects(
         &self,
         scene: &Scene<'_>,
@@ -104,7 +104,7 @@ impl Trial {
         children
     }
 
-    /// A second object, which is there already, and its deletion.
+    /// Checks a second object, which exists already, and its deletion.
     async fn check_second_object(
         &self,
         scene: &Scene<'_>,
@@ -137,7 +137,7 @@ impl Trial {
         }
     }
 
-    /// What remains when all samples are deleted.
+    /// Checks that nothing remains after all samples were deleted.
     fn leftovers(&self, state: &Value, before: &Objects) -> Result<(), String> {
         let objects = state.as_object().into_iter().flatten();
         let remaining: Vec<String> = objects
@@ -180,7 +180,7 @@ impl Trial {
     }
 }
 
-/// Objects with the names of the children, which another object controls.
+/// Checks that foreign objects with the names of the children are not changed.
 async fn check_foreign_objects(scene: &Scene<'_>, children: &[Arc<Value>]) -> Result<(), String> {
     let Some(namespace) = children
         .iter()
@@ -248,7 +248,7 @@ async fn check_foreign_objects(scene: &Scene<'_>, children: &[Arc<Value>]) -> Re
     Ok(())
 }
 
-/// The sample under another name.
+/// The sample with another name.
 fn renamed(sample: &str) -> String {
     let mut objects = documents(sample).unwrap_or_else(|error| panic!("the sample: {error}"));
     for object in &mut objects {
