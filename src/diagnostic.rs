@@ -1,5 +1,5 @@
-//! What is said about an odd input: a code, a place, what was done about it. A diagnostic never stops the work; what does is an error.
-//! Both are told as a [`Report`].
+//! A diagnostic about an unusual input: a code, a location, and what was done instead. A diagnostic never stops a command; an error does.
+//! Both are printed as a [`Report`].
 
 mod code;
 mod location;

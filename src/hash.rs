@@ -1,4 +1,4 @@
-//! By what texts are known again.
+//! The hash by which files are recognized.
 
 use sha2::{Digest, Sha256};
 

@@ -1,7 +1,7 @@
-//! The library behind `cargo operator`: from a CustomResourceDefinition to the files of a kube-rs operator.
+//! The library of `cargo operator`: generates the files of a kube-rs operator from CustomResourceDefinitions.
 //!
-//! The flow is `crd` (read) to `types` (lower, present) to `render` to `plan` to `disk`. Everything is a value until `disk`
-//! applies a plan; only `disk` and `terminal` do io, and `dev`, which runs what was made. See `docs/ARCHITECTURE.md`.
+//! The flow is `crd` (read), `types` (lower, render), `render`, `plan`, `disk`. Everything is a value until `disk` applies a plan. Only
+//! `disk` and `terminal` do I/O, and `dev`, which runs the generated operator. See `docs/ARCHITECTURE.md`.
 
 #![cfg_attr(not(test), warn(clippy::disallowed_methods, clippy::disallowed_macros))]
 

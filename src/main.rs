@@ -1,4 +1,4 @@
-//! From arguments to an exit code; everything else is the library's.
+//! The entry point: from arguments to an exit code. Everything else is in the library.
 
 use std::process::ExitCode;
 

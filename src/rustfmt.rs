@@ -1,4 +1,4 @@
-//! Rust as rustfmt lays it out (edition 2024, default settings), so that generated text needs no rustfmt to be clean.
+//! Lays Rust code out as rustfmt does (edition 2024, default settings), so that generated code need not be formatted.
 
 mod order;
 mod wide;

@@ -1,4 +1,4 @@
-//! The templates, part of the binary, each under the path that it makes.
+//! The templates, which are embedded in the binary, each under the path of its output.
 
 use std::sync::LazyLock;
 

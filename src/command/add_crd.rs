@@ -1,4 +1,4 @@
-//! `add-crd`: more kinds for a project, or new specs for those that it has.
+//! `add-crd`: adds kinds to a project, or updates the specs of its kinds.
 
 use super::{
     Exit, affected,

@@ -1,4 +1,4 @@
-//! `completions`: a script for a shell.
+//! `completions`: prints the completion script for a shell.
 
 use clap::CommandFactory;
 

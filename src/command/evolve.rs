@@ -1,4 +1,4 @@
-//! How the definitions of a plan evolved, field by field, and whether that may be.
+//! The changes of the specs in a plan, field by field, and whether breaking changes are allowed.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! `explain`: what a code means, from `docs/diagnostics.md`.
+//! `explain`: prints the section of a diagnostic code in `docs/diagnostics.md`.
 
 use super::{Exit, failure::Failure, kinds::KindError};
 use crate::{diagnostic::Code, terminal::Terminal};

@@ -1,4 +1,4 @@
-//! An error as a command tells it: what, where, and a cure on a line of its own. All errors of the stages end here.
+//! The failure of a command: reports with location and help, and the exit code. All errors of the stages are converted to it.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! `gen-manifests`: the manifests alone.
+//! `gen-manifests`: generates only the manifests.
 
 use super::{
     Exit,

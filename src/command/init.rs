@@ -1,4 +1,4 @@
-//! `init`: a new project.
+//! `init`: creates a project.
 
 use std::{collections::BTreeMap, path::PathBuf};
 

@@ -1,4 +1,4 @@
-//! `inspect`: what the project is, kind by kind.
+//! `inspect`: describes the project, kind by kind.
 
 use serde_json::json;
 

@@ -1,4 +1,4 @@
-//! From specs that a user names to kinds of the state: which, under what module, with what scaffold.
+//! Reads the specs that the user names, and turns them into kinds of the state: with their module and scaffold.
 
 use clap::{
     Args,

@@ -1,4 +1,4 @@
-//! The commands: one file each, of arguments and `exec`. They compute a plan and hand it to `view`, which shows or applies it.
+//! The commands: one file each, with its arguments and `exec`. They compute a plan and pass it to `view`, which shows or applies it.
 
 mod add_crd;
 mod affected;

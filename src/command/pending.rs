@@ -1,4 +1,4 @@
-//! What the user has to write: where a controller, which is the user's, is not what `operator.toml` says of it.
+//! Reports what the user has to change in a controller, because it does not match `operator.toml`.
 
 use std::ops::Range;
 

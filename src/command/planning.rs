@@ -1,4 +1,4 @@
-//! From an open project to the plan of its files, and what is to be said of it.
+//! Plans the files of an open project, and reports the diagnostics about them.
 
 use std::collections::BTreeSet;
 

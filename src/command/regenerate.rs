@@ -1,4 +1,4 @@
-//! `regenerate`: everything that the state and the specs imply.
+//! `regenerate`: generates all files from the state and the specs.
 
 use super::{
     Exit, affected,

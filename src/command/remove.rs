@@ -1,4 +1,4 @@
-//! `remove`: a kind leaves the project.
+//! `remove`: removes a kind from the project.
 
 use super::{
     Exit, affected,

@@ -1,4 +1,4 @@
-//! The ways out of a conflict, as options.
+//! The options that resolve conflicts.
 
 use crate::plan::Resolution;
 

@@ -1,4 +1,4 @@
-//! What a plan changes of the types that fields have: a diagnostic for each field, so that no type flips in silence.
+//! Diagnostics for the fields whose type a plan changes, so that no type changes silently.
 
 use operator_schema::{Schema, SchemaOrBool, pointer};
 

@@ -1,4 +1,4 @@
-//! Names in the `rules` of `operator.toml` that nobody has, with the name that was probably meant.
+//! Reports unknown names in the `rules` of `operator.toml`, with the name that was probably meant.
 
 use super::open::{OpenProject, STATE};
 use crate::{

@@ -1,4 +1,4 @@
-//! `sample`: objects of a kind that its schema accepts.
+//! `sample`: prints objects of a kind that its schema accepts.
 
 use clap::ValueEnum;
 use serde_json::{Value, json};

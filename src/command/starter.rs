@@ -1,4 +1,4 @@
-//! A definition to begin with, for those who have none yet.
+//! A starter CRD, for users who do not have one yet.
 
 use crate::{crd::NameRule, template};
 

@@ -1,4 +1,4 @@
-//! `types`: the types of definitions alone, for crates of any sort.
+//! `types`: generates only the types of CRDs, for any crate.
 
 use std::{
     collections::{HashMap, HashSet},

@@ -1,4 +1,4 @@
-//! One plan, many views: apply it, or show it, compare with it, print it as JSON.
+//! The views of a plan: apply it, show it, compare with it, or print it as JSON.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What the aliases of a document stand for, with a bound on how much that becomes, as aliases of aliases multiply.
+//! Resolves the aliases of a YAML document, with a limit on the copied size, because aliases of aliases multiply.
 
 use std::{collections::HashMap, ops::Range};
 

@@ -1,4 +1,4 @@
-//! A CustomResourceDefinition as the rest of the program sees it.
+//! A CustomResourceDefinition, as the rest of the program uses it.
 
 use std::sync::Arc;
 

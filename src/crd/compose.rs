@@ -1,7 +1,7 @@
-//! Reads a document of YAML in one pass: its value as JSON has it, the places of its nodes, and its scalars of two meanings.
+//! Reads a YAML document in one pass: its value as JSON, the positions of its nodes, and its ambiguous scalars.
 //!
-//! What is refused has its place: a key that a mapping has twice, which kubectl and the API server refuse too; too many levels;
-//! aliases that multiply. A merge key (`<<`) is a key like others.
+//! Errors have a position: duplicate keys, which kubectl and the API server reject too; too many levels; and aliases that multiply. A merge
+//! key (`<<`) is an ordinary key.
 
 use std::{borrow::Cow, ops::Range};
 

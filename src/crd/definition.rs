@@ -1,4 +1,4 @@
-//! The wire form of a CustomResourceDefinition, as much of it as is read here.
+//! The serialized form of a CustomResourceDefinition, with the fields that are read here.
 //!
 //! <https://kubernetes.io/docs/reference/kubernetes-api/extend-resources/custom-resource-definition-v1/>
 

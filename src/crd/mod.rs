@@ -1,4 +1,4 @@
-//! Reads CustomResourceDefinitions: text in, [`Api`] values or errors with file and line out. It opens no file.
+//! Reads CustomResourceDefinitions: text in, [`Api`] values or errors with file and line out. No I/O.
 
 mod alias;
 mod api;

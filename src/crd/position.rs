@@ -1,4 +1,4 @@
-//! The places of JSON pointers in a YAML or JSON text, by a table of the text's nodes.
+//! Finds the positions of JSON pointers in a YAML or JSON text, with a table of the text's nodes.
 
 use std::{borrow::Cow, collections::HashMap, ops::Range};
 

@@ -1,4 +1,4 @@
-//! What can be wrong with a text that should hold definitions, where, and what the user can do.
+//! The errors of a text that should contain CRDs, with their location and help.
 
 use std::{fmt, ops::Range};
 

@@ -1,4 +1,4 @@
-//! From text to [`Api`] values: finds the CustomResourceDefinitions among other objects, and checks what everything later relies on.
+//! Reads [`Api`] values from a text: finds the CustomResourceDefinitions among other objects, and checks what later stages rely on.
 
 use std::{ops::Range, sync::Arc};
 

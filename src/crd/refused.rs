@@ -1,4 +1,4 @@
-//! The API server's refusals of a definition beside its schemas: where each is in the document, and what to do about it.
+//! The reasons why the API server rejects a CRD, except for those of its schemas: their positions in the document, and the help.
 
 use operator_schema::pointer;
 use operator_testing::{Refusal, refusals};

@@ -1,4 +1,4 @@
-//! What a scalar of YAML stands for in JSON: a word or number of YAML 1.2's core schema, or text.
+//! Converts a YAML scalar to JSON: a null, boolean or number of YAML 1.2's core schema, or a string.
 
 use std::borrow::Cow;
 

@@ -1,5 +1,4 @@
-//! Reads JSON whose objects have each key once. `serde_json::Value` would silently keep the last; kubectl and the API server refuse the
-//! document.
+//! Reads JSON and rejects duplicate keys. `serde_json::Value` would silently keep the last; kubectl and the API server reject the document.
 
 use std::fmt;
 

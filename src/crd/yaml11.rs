@@ -1,6 +1,6 @@
-//! Finds plain scalars that mean one thing to kubectl and the API server, which read YAML 1.1, and another to YAML 1.2.
+//! Finds plain scalars that kubectl and the API server, which read YAML 1.1, interpret differently from YAML 1.2.
 //!
-//! A bare `on` is `true` to the one and text to the other (<https://yaml.org/type/bool.html>, <https://yaml.org/type/int.html>).
+//! An unquoted `on` is `true` in YAML 1.1 and a string in YAML 1.2 (<https://yaml.org/type/bool.html>, <https://yaml.org/type/int.html>).
 
 /// Whether a plain scalar is one of those.
 pub fn differs(scalar: &str) -> bool {

@@ -1,4 +1,4 @@
-//! Builds the operator with cargo, whose own words go to standard error.
+//! Builds the operator with cargo, whose output goes to standard error.
 
 use std::{
     env,

@@ -1,4 +1,4 @@
-//! What became of an object, in a few words: the fields, conditions and finalizers that are not as before, or one more event.
+//! Describes the changes of an object: changed fields, conditions and finalizers, or a repeated event.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! The cluster that the operator runs on: an API server in memory, or the user's.
+//! The cluster on which the operator runs: an API server in memory, or the user's cluster.
 
 use std::{
     fs::File,

@@ -1,4 +1,4 @@
-//! Why a session could not begin.
+//! The errors that prevent a session from starting.
 
 use std::{io, path::PathBuf};
 

@@ -1,4 +1,4 @@
-//! The files of the project that a session follows.
+//! Watches the files of the project.
 
 use std::{
     collections::BTreeSet,

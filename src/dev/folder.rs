@@ -1,4 +1,4 @@
-//! The folder of a session's own files, below what cargo makes of the project.
+//! The folder for the files of a session, in cargo's target folder.
 
 use std::{
     fs::{File, TryLockError},

@@ -1,4 +1,4 @@
-//! Follows the objects of a kind, and tells what changes.
+//! Watches the objects of a kind, and sends their changes as events.
 
 use std::collections::BTreeMap;
 

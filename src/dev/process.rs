@@ -1,4 +1,4 @@
-//! The operator as a process of its own, whose output is told line by line.
+//! Runs the operator as a process, and sends its output as events, line by line.
 
 use std::{
     env,

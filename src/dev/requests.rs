@@ -1,4 +1,4 @@
-//! A layer before the server in memory that tells what the operator asks, and what it is answered with.
+//! A layer before the server in memory that sends the operator's requests, and their results, as events.
 
 use std::convert::Infallible;
 

@@ -1,4 +1,4 @@
-//! The names of what can be said of an input. They are stable, and each has a section in `docs/diagnostics.md`.
+//! The codes of diagnostics. They are stable, and each has a section in `docs/diagnostics.md`.
 
 use std::fmt;
 

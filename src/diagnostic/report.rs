@@ -1,4 +1,4 @@
-//! All that is said of an input, an error as well as an oddity, in one look: that of rustc, by rustc's own renderer.
+//! The report of a diagnostic or an error, rendered by rustc's own renderer.
 
 use annotate_snippets::{AnnotationKind, Group, Level, Origin, Renderer, Snippet};
 use serde_json::{Value, json};

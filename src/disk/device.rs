@@ -1,5 +1,5 @@
-//! The acts that change a disk. Nothing else in `disk` changes anything, so a test that stops after each of them, or lets each
-//! of them fail, has seen every state that a command can leave.
+//! The operations that change a disk. Nothing else in `disk` changes anything, so a test that stops after each operation, or lets each
+//! fail, covers every state that a command can leave behind.
 
 use std::{
     fs::{self, OpenOptions, Permissions},

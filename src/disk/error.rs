@@ -1,4 +1,4 @@
-//! What can go wrong on a disk, and what the user can do.
+//! The errors of disk operations, with their help.
 
 use std::{io, path::Path, string::FromUtf8Error};
 

@@ -1,7 +1,7 @@
-//! Formats Rust that will be the user's with the user's own rustfmt.
+//! Formats Rust code that will belong to the user, with the user's rustfmt.
 //!
-//! A process of rustfmt takes longer to start than to format a file, so one process formats all of them: copies in a temporary
-//! folder, beside copies of the settings that apply to each.
+//! Starting rustfmt takes longer than formatting a file, so one process formats all files: copies in a temporary folder, with copies of the
+//! settings that apply to each.
 
 use std::{
     collections::BTreeSet,

@@ -1,4 +1,4 @@
-//! The definitions that a command line names: files, folders and standard input.
+//! Reads the CRDs that a command line names: files, folders and standard input.
 
 use std::{
     fs,

@@ -1,4 +1,4 @@
-//! What `cargo install` has written down of the programs that it installed.
+//! Reads the record of `cargo install` about installed programs.
 
 use std::{env, fs, path::Path};
 

@@ -1,4 +1,4 @@
-//! Files, folders and standard input: the only module that reads or writes them. It decides nothing.
+//! Files, folders and standard input: the only module that reads or writes them. It makes no decisions.
 
 #![allow(clippy::disallowed_methods, reason = "io has its place here")]
 

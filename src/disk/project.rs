@@ -1,4 +1,4 @@
-//! Where a project is, and that one command at a time works on it.
+//! Finds the folder of a project, and locks it, so that only one command at a time works on it.
 
 use std::{
     ffi::OsStr,

@@ -1,4 +1,4 @@
-//! The texts that a project has now.
+//! Reads the current files of a project.
 
 use std::{fs, io, path::Path};
 

@@ -1,4 +1,4 @@
-//! A copy of a project's code that cargo checks, beside what is built of the project already.
+//! A copy of a project's code for `cargo check`, which shares the project's target folder.
 
 use std::{
     env, fs, io,

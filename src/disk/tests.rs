@@ -1,4 +1,5 @@
-//! Whatever stops a command or fails in it, and wherever: the tree is wholly old or wholly new, at once or after the next command.
+//! Whatever stops a command or fails in it, and at whichever operation: the tree is completely old or completely new, immediately or after
+//! the next command.
 
 mod case;
 mod faulty;

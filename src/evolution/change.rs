@@ -1,11 +1,11 @@
-//! The one table of what can change in a definition, and for whom it breaks. `docs/evolution.md` shows it, and a test compares the two.
+//! The table of the possible changes of a CRD, and whom each breaks. `docs/evolution.md` shows it, and a test compares the two.
 
 use std::fmt;
 
 use ChangeKind::{Added, Changed, Loosened, Removed, Retyped, Tightened};
 use Verdict::{Breaking, Risky, Safe};
 
-/// ChangeKind happened, in a word.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ChangeKind {
     Added,
@@ -127,7 +127,7 @@ macro_rules! changes {
                 Impact { readers, stored, clients }
             }
 
-            /// ChangeKind it is and why it is judged so, in a line.
+            /// What the change is, and the reason for its verdict, in one line.
             pub fn reason(self) -> &'static str {
                 match self {
                     $(Self::$change => concat!($($doc,)*).trim_start(),)*
@@ -162,7 +162,7 @@ changes! {
     UnservedVersionRemoved = "unserved-version-removed": Removed,   Safe,     Risky,    Safe;
     /// Clients can request the version.
     VersionServed = "version-served":                   Loosened,   Safe,     Safe,     Safe;
-    /// Requests for the version fail with 404 (Not Differences); objects are served in the other versions.
+    /// Requests for the version fail with 404 (Not Found); objects are served in the other versions.
     VersionUnserved = "version-unserved":               Tightened,  Breaking, Safe,     Breaking;
     /// The next write stores an object in the new version, which prunes fields that this version does not have; a controller keeps using the version that its code names.
     StorageMoved = "storage-moved":                     Changed,    Risky,    Risky,    Safe;
@@ -171,7 +171,7 @@ changes! {
 
     /// Writes to the object no longer change its status.
     StatusAdded = "status-subresource-added":           Added,      Risky,    Safe,     Breaking;
-    /// Writes to `/status` fail with 404 (Not Differences).
+    /// Writes to `/status` fail with 404 (Not Found).
     StatusRemoved = "status-subresource-removed":       Removed,    Breaking, Safe,     Breaking;
     /// `/scale` becomes available.
     ScaleAdded = "scale-subresource-added":             Added,      Safe,     Safe,     Safe;

@@ -1,4 +1,4 @@
-//! ChangeKind differs in the keywords of one node: what values it takes, and what becomes of them.
+//! Compares the keywords of one schema node that restrict or default its values.
 
 use std::{cmp::Ordering, collections::HashSet};
 

@@ -1,4 +1,4 @@
-//! ChangeKind differs outside of schemas: names, scope, conversion, and which versions there are with what beside their schema.
+//! Compares CRDs without their schemas: names, scope, conversion, versions, and the subresources and columns of each version.
 
 use super::{
     change::{Change, Impact},
@@ -111,7 +111,7 @@ pub fn versions<'a>(before: &'a Api, after: &'a Api) -> Vec<Step<'a>> {
 }
 
 impl Step<'_> {
-    /// ChangeKind differs beside the schema.
+    /// The differences outside of the schema.
     pub fn parts(self) -> Vec<Difference> {
         let mut differences = Differences::default();
         let pointer = |version: &Version| format!("/spec/versions/{}", version.index);

@@ -1,4 +1,4 @@
-//! One difference between two definitions, and for whom it breaks there.
+//! A difference between two CRDs, and whom it breaks.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use operator_schema::Schema;
 use super::change::{Change, ChangeKind, Impact, Party, Verdict};
 use crate::crd::Version;
 
-/// ChangeKind is otherwise after than before.
+/// A difference between two CRDs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
     pub change: Change,
@@ -72,7 +72,7 @@ impl Difference {
     }
 }
 
-/// ChangeKind becomes of a verdict in a version: who cannot ask for it does not notice, but objects may be stored in it.
+/// The impact in a version: clients of a version that is not served are not affected, but objects may be stored in it.
 pub fn impact_in_version(impact: Impact, before: &Version, after: &Version) -> Impact {
     if before.served && after.served {
         return impact;

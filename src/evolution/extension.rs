@@ -1,4 +1,4 @@
-//! ChangeKind differs in the `x-kubernetes-` keywords of one node, and in what becomes of its unknown fields.
+//! Compares the `x-kubernetes-` keywords of one schema node, and the treatment of its unknown fields.
 
 use std::collections::HashSet;
 

@@ -1,5 +1,5 @@
-//! How a definition evolved: two [`Api`]s of one CustomResourceDefinition in, typed differences out, field by field, with a verdict for
-//! operator code, for stored objects and for clients. It does no io, and an odd schema is compared as any other.
+//! Compares two revisions of a CustomResourceDefinition: two [`Api`]s in, typed differences out, field by field, with a verdict for
+//! operator code, stored objects and clients. No I/O; an unusual schema is compared like any other.
 //!
 //! `docs/evolution.md` has the table of verdicts and its sources.
 
@@ -17,8 +17,8 @@ pub use difference::{Difference, Segment, Side};
 
 use crate::crd::Api;
 
-/// ChangeKind is otherwise in `after` than in `before`: first the parts of the whole definition, then version by version, each in the order of
-/// its schema. ChangeKind is only described otherwise is not told.
+/// The differences between two revisions of a CRD: first those of the whole CRD, then version by version, in the order of the schema.
+/// Changed descriptions are not reported.
 pub fn differences(before: &Api, after: &Api) -> Vec<Difference> {
     let mut differences = definition::definition(before, after);
     for step in definition::versions(before, after) {

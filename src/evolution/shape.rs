@@ -1,4 +1,4 @@
-//! ChangeKind a schema node is as JSON and as a Rust type, without its `Option`.
+//! The JSON type and the Rust type of a schema node, without its `Option`.
 
 use operator_schema::{Schema, SchemaOrBool};
 

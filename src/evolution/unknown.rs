@@ -1,4 +1,4 @@
-//! ChangeKind becomes of fields that `properties` do not name.
+//! The treatment of fields that `properties` does not name.
 
 use operator_schema::{Schema, SchemaOrBool};
 

@@ -1,4 +1,4 @@
-//! The walk over two schemas at once: what differs in a node, then in the fields below it. Parts that are equal are not entered.
+//! Traverses two schemas in parallel: compares a node, then the fields below it. Equal nodes are skipped.
 
 use std::{
     collections::{HashMap, HashSet},

@@ -1,6 +1,6 @@
-//! The operator's Deployment: restricted, on a read-only root, with a short-lived token.
+//! The operator's Deployment: restricted, with a read-only root file system and a short-lived token.
 //!
-//! One replica; leader election makes more of them, and a rolling update, safe.
+//! It has one replica; leader election makes several replicas and rolling updates safe.
 
 use std::collections::BTreeMap;
 

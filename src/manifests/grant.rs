@@ -1,6 +1,6 @@
-//! Which permissions the operator needs, and where: in the whole cluster, or in single namespaces.
+//! The permissions that the operator needs, and their scope: the whole cluster, or single namespaces.
 //!
-//! They follow from the kinds, from `owns`, `watches`, `reads` and `rules`, and from nothing else.
+//! They are derived only from the kinds, and their `owns`, `watches`, `reads` and `rules`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Who may reach the operator, whom it may reach, and the Service that shows its metrics.
+//! The network policy of the operator, and the Service that exposes its metrics.
 
 use k8s_openapi::api::core::v1::{Service, ServicePort, ServiceSpec};
 use k8s_openapi::api::networking::v1::{

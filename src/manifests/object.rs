@@ -1,4 +1,4 @@
-//! An object of the operator, with what a package has to know of it.
+//! An object of the operator, with the information that packages need about it.
 
 use k8s_openapi::Resource;
 use serde::Serialize;

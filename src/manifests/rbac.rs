@@ -1,6 +1,6 @@
 //! The service account, its roles and their bindings.
 //!
-//! The account's token reaches no pod by itself; the operator's Deployment projects it.
+//! The account's token is not mounted automatically; the operator's Deployment projects it.
 
 use k8s_openapi::api::core::v1::ServiceAccount;
 use k8s_openapi::api::rbac::v1::{

@@ -1,6 +1,6 @@
-//! RBAC rules in one normal form: nothing twice, nothing that another rule covers, sorted.
+//! Normalizes RBAC rules: without duplicates and rules that another covers, sorted.
 //!
-//! Wildcards stay as they were written; only equal or plainly wider rules absorb others.
+//! Wildcards are kept; a rule absorbs only equal and obviously narrower ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! A kustomize base, and the kustomizations of the CRDs that it installs and of the samples.
+//! A kustomize base, with the kustomizations of the installed CRDs and of the samples.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! How the objects of an operator are shipped: each target is a function from them to files.
+//! The packages of an operator's objects: each is a function from objects to files.
 
 pub mod kustomize;
 mod yaml;

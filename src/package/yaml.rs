@@ -1,6 +1,6 @@
-//! Values on their way to YAML files: one comment line, then a document for each value.
+//! Writes values to YAML files: a comment line, then a document for each value.
 //!
-//! Strings that YAML 1.1 would read as something else (`on`, `yes`, `1e3`) are quoted.
+//! Strings that YAML 1.1 would read as another type (`on`, `yes`, `1e3`) are quoted.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! A plan: what would be written, and what stands in the way.
+//! A plan: the files to write, and the conflicts that prevent it.
 
 use serde::Serialize;
 

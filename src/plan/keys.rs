@@ -1,4 +1,4 @@
-//! Merges `Cargo.toml` key by key: a key that we own and the user left alone follows our text, everything else is the user's.
+//! Merges `Cargo.toml` key by key: a key that we own and the user has not changed follows our text; everything else is the user's.
 
 use std::collections::BTreeSet;
 

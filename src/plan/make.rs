@@ -1,4 +1,4 @@
-//! The decision for each file, by its owner.
+//! Decides for each file, by its owner, what to do.
 
 use super::{
     change::{Act, Cause, Change, Conflict, Note, Plan, diff, like},

@@ -1,4 +1,4 @@
-//! Merges three ways, by lines or by keys.
+//! Three-way merges, by lines or by keys.
 
 use super::{change::like, keys};
 use crate::project::Owner;

@@ -1,6 +1,7 @@
-//! From the three trees of a project to the list of changes: **base** (generated last), **ours** (on disk), **theirs** (generated now).
+//! Computes the list of changes from the three trees of a project: **base** (generated last), **ours** (on disk), **theirs** (generated
+//! now).
 //!
-//! A plan is a value. Nothing here reads or writes a disk; `disk::apply` is the only act that does.
+//! A plan is a value. Nothing here reads or writes files; only `disk::apply` writes them.
 
 mod change;
 mod keys;

@@ -1,4 +1,4 @@
-//! What the user decided about files that can't change without a word of theirs.
+//! The user's decisions about files that can't be changed without one.
 
 use super::tree::Ours;
 use crate::project::{Lock, Owner};

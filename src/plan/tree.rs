@@ -1,4 +1,4 @@
-//! The trees that a plan is made of.
+//! The trees from which a plan is made.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The kinds of Kubernetes itself, recorded from the discovery of a real API server (1.36).
+//! The built-in kinds of Kubernetes, recorded from the discovery of a real API server (1.36).
 
 /// Group, version, kind, plural, and whether it is namespaced.
 pub type Builtin<'a> = (&'a str, &'a str, &'a str, &'a str, bool);

@@ -1,4 +1,4 @@
-//! What `operator.toml` may say: what the rest of the program relies on, and why a text can't be used.
+//! Validates `operator.toml`: the rules that the rest of the program relies on, and the errors.
 
 use std::ops::Range;
 

@@ -1,7 +1,7 @@
-//! Where this program was installed from, out of the record that `cargo install` keeps beside the folder of its binaries.
+//! Finds the source of this program's installation in the record that `cargo install` keeps.
 //!
-//! In: the text of `.crates2.json`, the program's file name and version. Out: the source that a generated CI can install from. What only
-//! this machine has, a folder or a private registry, is none. No io.
+//! In: the text of `.crates2.json`, the program's file name and version. Out: the source from which a generated CI can install it; `None`
+//! for a local folder or a private registry. No I/O.
 
 use serde::Deserialize;
 use std::collections::BTreeMap;

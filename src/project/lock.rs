@@ -1,4 +1,4 @@
-//! `operator.lock`: what was generated, so that an edit can be told from our own text.
+//! `operator.lock`: the hashes of the generated files, which distinguish edited files from unchanged ones.
 
 use std::{borrow::Cow, collections::BTreeMap};
 

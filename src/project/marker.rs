@@ -1,4 +1,4 @@
-//! The markers that a merge leaves where both sides changed the same lines: ours, and those of git.
+//! Finds conflict markers in a text: ours, and those of git.
 
 /// Whether a text still has the markers of a merge that failed.
 pub fn is_marked(text: &str) -> bool {

@@ -1,4 +1,4 @@
-//! Words of RBAC rules that are probably misspelt: groups and resources that Kubernetes or the project has under a like name, and verbs.
+//! Finds probable misspellings in RBAC rules: of groups, resources and verbs.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! What a project should be (`operator.toml` and its specs) and what was generated (`operator.lock`). Text in, values out; no io.
+//! The desired state of a project (`operator.toml` and its specs), and what was generated (`operator.lock`). Text in, values out. No I/O.
 
 mod builtin;
 mod check;

@@ -1,4 +1,4 @@
-//! Kinds as `operator.toml` names them, `GROUP/VERSION/KIND`, with the plural that their URLs need.
+//! Resolves kinds in the syntax of `operator.toml`, `GROUP/VERSION/KIND`, to resource types with the plural.
 
 use super::builtin::{BUILTIN, Builtin};
 use crate::crd::{Api, Scope};

@@ -1,4 +1,4 @@
-//! What `operator.toml` has: the project and its kinds.
+//! The contents of `operator.toml`: the project and its kinds.
 
 use super::{owned::Owned, read::Read};
 use crate::{rust::module_name, scaffold::Scaffold, types::SchemaMode};

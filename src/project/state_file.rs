@@ -1,4 +1,4 @@
-//! `operator.toml` as a file: read into [`State`], edited in place so that comments and order stay.
+//! `operator.toml` as a file: parsed into [`State`], and edited in place, so that comments and the order are kept.
 
 use std::{fmt, ops::Range};
 

@@ -1,5 +1,5 @@
-//! The seeded `Cargo.lock`: the versions that were tested, so that a first build and the image have no surprises.
-//! The template is the lock of a project named `operator` in vendored mode.
+//! The initial `Cargo.lock`, with tested versions, so that the first build and the image are reproducible. The template is the lock file of
+//! a project named `operator` in vendored mode.
 
 use crate::template::plain;
 

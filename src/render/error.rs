@@ -1,4 +1,4 @@
-//! Why a project cannot be rendered.
+//! The errors of rendering a project.
 
 use crate::project::ResourceError;
 

@@ -1,4 +1,4 @@
-//! `tests/faults.rs`: the whole operator with each sample, under every fault, without its lease, and with its rights.
+//! `tests/faults.rs`: tests the whole operator with each sample, under every fault, without its lease, and with its permissions.
 
 use serde::Serialize;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! `tests/generated.rs`: the types are those of the specs, and the samples are valid.
+//! `tests/generated.rs`: tests that the types match the specs, and that the samples are valid.
 
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde::Serialize;

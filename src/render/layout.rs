@@ -1,4 +1,4 @@
-//! The one list of the files of a project, with their owners.
+//! The list of the files of a project, with their owners.
 
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};

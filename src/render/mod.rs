@@ -1,4 +1,4 @@
-//! From a project to the tree of files that it implies. Names, types and decisions are made before; templates place prepared values.
+//! Renders a project to its tree of files. Names, types and decisions are prepared in Rust; templates only place them.
 
 mod cargo_lock;
 mod error;

@@ -1,4 +1,4 @@
-//! `src/controllers/mod.rs`: what each controller watches, as `operator.toml` has it.
+//! `src/controllers/mod.rs`: what each controller watches, according to `operator.toml`.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,4 +1,4 @@
-//! Objects of a kind, made from its schema: the sample, and arbitrary ones.
+//! Objects of a kind that are generated from its schema: the sample, and arbitrary ones.
 
 use operator_schema::{Objects, Schema, Violation};
 use serde_json::{Map, Value, json};

@@ -1,7 +1,7 @@
-//! The sources of the runtime's crates, which a project carries so that it builds from public crates alone.
+//! The sources of the runtime's crates, which are copied into projects, so that these build from public crates only.
 //!
-//! `cargo package` leaves out folders with a Cargo.toml of their own, so they are packed into one file; `tests/packed_crates.rs`
-//! proves that it is current.
+//! `cargo package` omits folders that have a Cargo.toml, so the sources are packed into one file; `tests/packed_crates.rs` checks that it
+//! is current.
 
 use std::{collections::BTreeMap, sync::LazyLock};
 

@@ -1,4 +1,4 @@
-//! The words that Rust keeps for itself.
+//! The keywords of Rust.
 
 /// Strict and reserved keywords of edition 2024 (<https://doc.rust-lang.org/reference/keywords.html>).
 const KEYWORDS: [&str; 53] = [

@@ -1,4 +1,4 @@
-//! Rust's words, and the names that the generated modules have. No io.
+//! The keywords of Rust, and the names of generated modules. No I/O.
 
 mod keyword;
 mod module;

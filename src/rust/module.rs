@@ -1,4 +1,4 @@
-//! The modules of kinds and of their versions.
+//! The names of the modules of kinds and of their versions.
 
 use heck::ToSnakeCase;
 

@@ -1,4 +1,4 @@
-//! The order of modules in the style of edition 2024: numbers in names by their value.
+//! The order of modules in the 2024 style: numbers in names are compared by value.
 //!
 //! <https://doc.rust-lang.org/style-guide/#sorting>
 

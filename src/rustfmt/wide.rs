@@ -1,4 +1,4 @@
-//! Whether a text has a line that rustfmt may give up on: what it makes of such a line is not known here, so the item is exempt from it.
+//! Finds lines that may be too wide for rustfmt. Its output for such lines is not predictable, so the item is exempted.
 
 use super::WIDTH;
 

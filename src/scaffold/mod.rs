@@ -1,4 +1,4 @@
-//! The scaffolds: the styles in which the controller of a kind is written. All that depends on the style of a kind is in its row.
+//! The scaffolds: the styles in which a kind's controller is written. Everything that depends on the style is in its row.
 
 mod names;
 mod reconciler;

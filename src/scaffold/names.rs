@@ -1,4 +1,4 @@
-//! The names that the example of a kind has for it. None is a name that the templates use for something else.
+//! The names that the example controller uses for a kind. They do not conflict with other names in the templates.
 
 use std::collections::HashSet;
 

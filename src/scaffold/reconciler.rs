@@ -1,5 +1,5 @@
-//! The scaffold `reconciler`: an asynchronous function that makes the cluster match an object, and requests what it wants. The example
-//! compiles for the schema of its kind.
+//! The scaffold `reconciler`: an async function that makes the cluster match an object by its own requests. The example compiles for the
+//! schema of its kind.
 
 use serde::Serialize;
 use serde_json::{Value, json};

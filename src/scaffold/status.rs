@@ -1,4 +1,4 @@
-//! What the example writes to the status of its kind: as much of it as the schema accepts.
+//! What the example controller writes to the status of its kind: as much as the schema accepts.
 
 use operator_schema::{Schema, apply_defaults};
 use serde_json::{Map, Value, json};

@@ -1,4 +1,4 @@
-//! The line that reports that something long is running: a thread that writes it until the work ends.
+//! The line that reports a long operation: a thread that writes it until the operation ends.
 
 #![allow(clippy::disallowed_methods, reason = "the line has the seconds so far")]
 

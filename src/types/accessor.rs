@@ -1,4 +1,4 @@
-//! What a field is where it is absent: a method beside each field that has a default of the schema, where a literal says it.
+//! Accessor methods for fields that have a default in the schema, if a literal can express it.
 //!
 //! ```text
 //! impl WidgetSpec {

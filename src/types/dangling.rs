@@ -1,5 +1,5 @@
-//! Paths of a definition that lead to no field of its schema: those of `kubectl get`'s columns and of the scale subresource. The API server
-//! does not compare them, so what a removed field leaves behind shows or scales nothing.
+//! Finds paths of a CRD that resolve to no field of its schema: those of printer columns and of the scale subresource. The API server does
+//! not check them, so after a field was removed, a column stays empty, or scaling has no effect.
 
 use operator_schema::{Schema, SchemaOrBool};
 

@@ -1,5 +1,5 @@
-//! What schemars derives for a type before an attribute is applied, and the same of what the definition says, node by node. A
-//! definition inside is a placeholder in both, as it carries its own node.
+//! A model of what schemars derives for a type without attributes, and the CRD's schema in the same form, node by node. A nested definition
+//! is a placeholder in both, because it has its own node.
 
 use serde_json::{Map, Value, json};
 

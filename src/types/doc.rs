@@ -1,7 +1,7 @@
-//! A description as the lines of a doc comment: wrapped, and with everything escaped that rustdoc or clippy would take for markup gone
-//! wrong. Lists, links, code spans and fenced blocks stay what they are.
+//! Formats a description as a doc comment: wrapped, and with text escaped that rustdoc or clippy would report as broken markup. Lists,
+//! links, code spans and fenced blocks are kept.
 //!
-//! Where it can, the comment keeps the line feeds, so that the description can be read back from it, as `crd()` does it.
+//! If possible, the comment keeps the line feeds, so that `crd()` can read the description back from it.
 
 use std::{borrow::Cow, cell::OnceCell};
 

@@ -1,4 +1,4 @@
-//! What a controller must know of the types of its kind, read off the graph, so that it is true by construction.
+//! The properties of a kind's types that a controller depends on, read from the type graph.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! What a definition says of types that have no attributes of ours: functions of the module, which attributes call.
+//! The functions of a module that attributes call, for the schemas of foreign types.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! The types of a version as data: an arena of definitions that name each other by [`TypeId`].
+//! The types of a version as data: an arena of definitions that refer to each other by [`TypeId`].
 
 use std::collections::HashSet;
 

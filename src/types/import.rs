@@ -1,4 +1,4 @@
-//! What a module has around its types: the imports it needs, and the private items that attributes refer to.
+//! The imports of a module, and the private items to which attributes refer.
 
 use std::collections::{BTreeMap, BTreeSet};
 

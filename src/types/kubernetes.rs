@@ -1,7 +1,7 @@
-//! The types of k8s-openapi that stand for an object of a schema: those that read and write all that the schema allows, field by field.
+//! Finds the types of k8s-openapi for object schemas: those that read and write every value that the schema allows, field by field.
 //!
-//! `kubernetes/types.json` is made from k8s-openapi itself, `kubernetes/since.json` from its releases for Kubernetes 1.16 to 1.33: the
-//! minor release that first has a type (under the empty name) or a field, of those that 1.16 does not have.
+//! `kubernetes/types.json` is generated from k8s-openapi, `kubernetes/since.json` from its releases for Kubernetes 1.16 to 1.33: the first
+//! minor release with a type (under the empty name) or a field that 1.16 does not have.
 
 use std::{
     collections::{BTreeSet, HashMap},

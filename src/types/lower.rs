@@ -1,4 +1,4 @@
-//! From a schema to the graph of its types. Total: what has no Rust type of its own is a `serde_json::Value`.
+//! Lowers a schema to the graph of its types. Total: what has no Rust type is a `serde_json::Value`.
 
 use std::collections::HashSet;
 

@@ -1,6 +1,6 @@
-//! From the schema of a version to the Rust module of its types: lower, share, present as text.
+//! Generates the Rust module with the types of a version from its schema: lower, share, render.
 //!
-//! Lowering is total: an odd schema gives types and diagnostics. Nothing here does io.
+//! Lowering is total: an unusual schema gives types and diagnostics. No I/O.
 
 mod accessor;
 mod attribute;

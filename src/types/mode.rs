@@ -1,4 +1,4 @@
-//! Which mode a kind gets that is added without one.
+//! The default mode of a kind that is added without one.
 
 use super::feature::walk;
 use clap::ValueEnum;

@@ -1,4 +1,4 @@
-//! Names: from the path in a schema to types, from wire names to fields and variants. The same path always has the same name.
+//! Names of types, fields and variants, from paths in the schema and wire names. The same path always has the same name.
 
 use crate::rust::is_keyword;
 

@@ -1,4 +1,4 @@
-//! The root of a kind that kube-derive cannot express: a plain struct, with the impls that kube-derive would have written.
+//! The root of a kind that kube-derive cannot express: a plain struct, with the implementations that kube-derive would generate.
 
 use super::{
     graph::{Field, TypeGraph},

@@ -1,4 +1,4 @@
-//! Which Rust type each field has, as a text that a project keeps, so that a change of a type is told and never silent.
+//! A record of the Rust type of each field, as a text that a project keeps, so that changes of types are reported.
 //!
 //! ```text
 //! struct WidgetSpec /spec
@@ -9,7 +9,7 @@
 //! type WidgetSpecSecond = WidgetSpecFirst /spec/second
 //! ```
 //!
-//! Wire names are as JSON has them in quotes, paths are pointers of them; the root has none.
+//! Wire names are escaped as in JSON strings, paths are JSON pointers; that of the root is empty.
 
 use std::collections::{BTreeMap, HashMap};
 

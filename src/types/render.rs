@@ -1,4 +1,4 @@
-//! A graph as the text of a module.
+//! Renders a type graph to the text of a module.
 //!
 //! ```text
 //! /// What is wanted.

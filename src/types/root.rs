@@ -1,4 +1,4 @@
-//! The root of a kind: whether kube-derive can express it, and what its definition says beside the schema.
+//! The root type of a kind: whether kube-derive can express it, and the parts of its CRD beside the schema.
 
 use operator_schema::SchemaOrBool;
 use serde_json::{Map, Value, json};

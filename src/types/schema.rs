@@ -1,5 +1,5 @@
-//! How the schema of `crd()` comes from the derived one: the function that takes back what derives add, what attributes call, and the
-//! parts that no attribute carries.
+//! Generates the code that builds the schema of `crd()` from the derived one: the function that reverts changes of derives, the functions
+//! that attributes call, and the parts that no attribute expresses.
 
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
-//! One shape, one type: a definition of the same shape as an earlier one becomes its alias, so that every path keeps its name.
-//! A shape is the whole schema, as attributes of the type carry it, so both modes have the same types.
+//! Shares types: a definition with the same shape as an earlier one becomes its alias, so that every path keeps its name. A shape is the
+//! whole schema that the attributes of the type express, so both modes have the same types.
 
 use std::{
     collections::HashSet,

@@ -1,12 +1,12 @@
-//! How many bytes a value takes in memory, and which fields are boxed because of it.
+//! Computes the size of values in memory, and boxes fields of large kinds.
 //!
 //! ```text
 //! pub template: Option<Box<FleetSpecTemplate>>,
 //! ```
 //!
-//! A `serde` reader, an `async` function and a `clone` each hold several copies of a value on the stack in a debug build, and a thread has
-//! 2 MiB. Where a value of the kind is larger than [`LARGEST`], every struct inside is boxed: all of them, so that a field that is added
-//! to one does not change the type of another.
+//! In a debug build, `serde` deserializers, `async` functions and `clone` hold several copies of a value on the stack, and a thread has 2
+//! MiB. If a value of the kind is larger than [`LARGEST`], every struct in it is boxed: all of them, so that a new field in one does not
+//! change the type of another.
 
 use super::graph::{Field, Shape, Type, TypeGraph, TypeId};
 

@@ -1,4 +1,4 @@
-//! Bounds and patterns, for which schemars has arguments of their own.
+//! Bounds and patterns, which have their own schemars arguments.
 
 use serde_json::{Number, Value};
 

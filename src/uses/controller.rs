@@ -1,4 +1,4 @@
-//! What a controller's file has of the optional parts of its trait: `FINALIZER`, `cleanup` and `parents`.
+//! Finds the optional parts of the trait in a controller's file: `FINALIZER`, `cleanup` and `parents`.
 
 use std::ops::{Range, RangeInclusive};
 

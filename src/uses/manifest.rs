@@ -1,4 +1,4 @@
-//! The manifest of a copy of a project, which lies elsewhere.
+//! The Cargo.toml for a copy of a project in another folder.
 
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 

@@ -1,4 +1,4 @@
-//! A generated module as its public face: types, fields, variants and methods, with their places.
+//! Parses the public items of a generated module: types, fields, variants and methods, with their positions.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -126,7 +126,7 @@ impl<'ast> Visit<'ast> for UseVisitor<'_> {
         if self.names && self.changed.lost_default.contains(&name) && takes_default(literal) {
             self.report(
                 &literal.path,
-                format!("`{name}` no enums_with_new_variants implements `Default`"),
+                format!("`{name}` no longer implements `Default`"),
             );
         }
         self.root_fields(

@@ -1,4 +1,5 @@
-//! The fields `spec` and `status` of a kind, which many types have: they are looked for where a name tells that the value is of the kind.
+//! Finds uses of the fields `spec` and `status` of a kind. Many types have such fields, so they are found only where a name shows that the
+//! value is of the kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,5 +1,5 @@
-//! What of a generated module other code can depend on when it compiles: items, fields, variants, signatures, derives and trait
-//! implementations, without documentation, function bodies and attributes of serde and schemars.
+//! The public API of a generated module: items, fields, variants, signatures, derives and trait implementations, without documentation,
+//! function bodies and attributes of serde and schemars.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The peer is yaml_serde: another reader on another parser, a port of the one in kubectl.
+//! The peer is yaml_serde: another reader with another parser, a port of the one in kubectl.
 
 use proptest::{prelude::*, sample::select};
 

@@ -1,4 +1,4 @@
-//! A disk that fails, stops or loses power after so many acts.
+//! A disk that fails, stops or loses power after a number of operations.
 
 use std::{
     cell::{Cell, RefCell},

@@ -1,4 +1,4 @@
-//! Of what is around fields: before, after, what is told, and what is told the other way round.
+//! Test cases for everything but fields: before, after, and the expected differences in both directions.
 
 pub type Case = (
     &'static str,

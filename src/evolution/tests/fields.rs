@@ -1,4 +1,4 @@
-//! Of single fields: before, after, what is told, and what is told the other way round.
+//! Test cases for single fields: before, after, and the expected differences in both directions.
 
 use super::cases::Case;
 

@@ -1,4 +1,4 @@
-//! Types of k8s-openapi in a module, and what is told when names move.
+//! Types of k8s-openapi in a module, and the diagnostics when names move.
 
 use super::{definition, snapshot, widget};
 use crate::{

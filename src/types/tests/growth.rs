@@ -1,4 +1,4 @@
-//! Names are stable under growth: what is added to a schema renames nothing that was there.
+//! Names are stable under growth: additions to a schema rename nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 

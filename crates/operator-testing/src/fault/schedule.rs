@@ -74,7 +74,7 @@ fn number(variable: &str) -> Option<u64> {
         return None;
     }
     let number = text.trim().parse();
-    Some(number.unwrap_or_else(|_| panic!("{variable} is `{text}`, which is not a drain number")))
+    Some(number.unwrap_or_else(|_| panic!("{variable} is `{text}`, which is not a whole number")))
 }
 
 fn choose(all: &mut Vec<Schedule>, count: usize, seed: u64) {

@@ -242,7 +242,7 @@ async fn check_foreign_objects(scene: &Scene<'_>, children: &[Arc<Value>]) -> Re
         let kind = kind.as_str().unwrap_or_default();
         let name = name.as_str().unwrap_or_default();
         return Err(format!(
-            "{kind} {namespace}/{name} {what}, although another object controls it\nhelp: `cx.apply` refuses such a child; your own requests expect_ok check the owner references first"
+            "{kind} {namespace}/{name} {what}, although another object controls it\nhelp: `cx.apply` refuses such a child; your own requests must check the owner references first"
         ));
     }
     Ok(())
