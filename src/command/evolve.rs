@@ -16,7 +16,7 @@ use crate::{
 /// Whether breaking changes may be.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub struct Allow {
-    /// Takes a spec that breaks operator code, stored objects or clients of a version that is served
+    /// Accept changes that break operator code, stored objects or clients
     #[arg(long)]
     allow_breaking: bool,
 }

@@ -5,13 +5,13 @@ use crate::{crd::NameRule, template};
 /// What a starter definition is made of, beside `--kind`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct StarterArgs {
-    /// The API group of a starter definition, such as cache.example.com
+    /// Create a CRD to start with, in this API group, such as cache.example.com
     #[arg(long, value_name = "GROUP")]
     pub group: Option<String>,
-    /// The version of a starter definition
+    /// The version of the new CRD
     #[arg(long, value_name = "VERSION", requires = "group")]
     pub version: Option<String>,
-    /// Makes the kind of a starter definition cluster-scoped
+    /// Make the kind of the new CRD cluster-scoped
     #[arg(long, requires = "group")]
     pub cluster: bool,
 }
