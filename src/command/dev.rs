@@ -31,7 +31,7 @@ use crate::{
 /// You can use kubectl with the kubeconfig that the session prints first. The operator has the permissions of its service account, as
 /// in a cluster. Ctrl-C ends the session.
 ///
-/// With --cluster, the operator runs with your permissions on the current context of your kubeconfig, and shares its objects with an
+/// With --cluster, the operator runs with your permissions on the cluster of the current context, and shares its objects with an
 /// operator that is deployed there.
 ///
 /// Unless you set them, the operator gets LEADER_ELECTION=false, HTTP_ADDRESS=127.0.0.1:0, SHUTDOWN_TIMEOUT=2s, and a log as JSON at

@@ -152,7 +152,7 @@ impl Evolution {
     ///
     /// ```text
     /// crds/widgets.example.com.yaml: Widget.example.com evolved
-    ///   removed    v1 spec.size: the field is gone (breaks readers, stored objects, clients)
+    ///   removed    v1 spec.size: the field was removed (breaks readers, stored objects, clients)
     /// ```
     pub fn told(&self) -> String {
         let mut text = String::new();

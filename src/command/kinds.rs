@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// In place of the path of a definition that is made here.
-pub const STARTER: &str = "the starter definition";
+pub const STARTER: &str = "the new CRD";
 
 /// Which kinds, and what to make of them.
 #[derive(Args, Clone, Debug)]
@@ -74,7 +74,7 @@ pub enum KindError {
     NotServed { kind: String, version: String },
     #[error("{0} is defined twice in the input: in {1} and in {2}")]
     Twice(String, String, String),
-    #[error("the module name `{0}` is taken by {1}")]
+    #[error("the module name `{0}` is already in use by {1}")]
     Taken(String, String),
     #[error("--as applies to one kind, and the input has {0}")]
     ManyNames(usize),
@@ -97,7 +97,7 @@ pub enum KindError {
     Starts(String),
     #[error("{0} was edited after the project was generated, and the edits would be lost")]
     SpecEdited(String),
-    #[error("{0} contains more than the definition, and all of it would be replaced")]
+    #[error("{0} contains more than the CRD, and all of it would be replaced")]
     MoreInSpec(String),
     #[error("{0} exists, but no [[kind]] of operator.toml names it; it would be replaced")]
     SpecExists(String),

@@ -126,7 +126,7 @@ impl Step<'_> {
                     true => Change::VersionRemoved,
                     false => Change::UnservedVersionRemoved,
                 };
-                let message = format!("the version {} is gone", version.name);
+                let message = format!("the version {} was removed", version.name);
                 found.push(change, &pointer(version), message);
                 found.0[0].side = Side::Before;
                 (&version.name, &Change::impact)
@@ -201,7 +201,7 @@ impl Found {
             self.gone(
                 Change::NameRemoved,
                 &pointer,
-                format!("the {name} {was} is gone"),
+                format!("the {name} {was} was removed"),
             );
         }
     }
@@ -268,7 +268,7 @@ impl Found {
             (true, false) => self.gone(
                 Change::StatusRemoved,
                 &pointer,
-                "the status subresource is gone",
+                "the status subresource was removed",
             ),
             _ => {}
         }
@@ -280,7 +280,7 @@ impl Found {
             (Some(_), None) => self.gone(
                 Change::ScaleRemoved,
                 &pointer,
-                "the scale subresource is gone",
+                "the scale subresource was removed",
             ),
             (Some(was), Some(is)) if was != is => self.push(
                 Change::ScaleChanged,
@@ -301,12 +301,10 @@ impl Found {
         };
         let (was, is) = (names(before), names(after));
         let message = match was == is {
-            true => format!("the columns {} are defined differently", shown(&is)),
+            true => format!("the printer columns {} are defined differently", shown(&is)),
             false => {
-                let some = |names: &str| {
-                    Some(format!("the columns {names}")).filter(|_| !names.is_empty())
-                };
-                turned(some(&was).as_deref(), some(&is).as_deref())
+                let some = |names| Some(names).filter(|names: &&str| !names.is_empty());
+                format!("printer columns: {}", turned(some(&was), some(&is)))
             }
         };
         let pointer = at("additionalPrinterColumns");

@@ -89,7 +89,10 @@ fn accessor(graph: &TypeGraph, field: &Field) -> Option<String> {
                 field.ident
             )
         }
-        _ => format!("    /// Returns `{}`, or its default in the schema.\n", field.ident),
+        _ => format!(
+            "    /// Returns `{}`, or its default in the schema.\n",
+            field.ident
+        ),
     };
     let name = method(&field.ident);
     let head = format!("    pub fn {name}(&self) -> {} {{\n", reading.type_);

@@ -245,7 +245,7 @@ fn wrong_input_is_told_with_a_cure_and_changes_nothing() {
             "add-crd ../clusters.yaml ../clusters.yaml",
             "is defined twice in the input",
         ),
-        ("add-crd", "no definition and no kind was given"),
+        ("add-crd", "no CRD and no kind was given"),
         ("add-crd --kind x! --group a.b", "`x!` is not a valid kind"),
         (
             "gen-manifests --image UPPER:",
@@ -404,7 +404,7 @@ fn a_spec_is_rewritten_by_add_crd_alone() {
     let run = run(&p, "add-crd ../widget.yaml");
     assert_eq!(run.code, 2);
     assert!(
-        run.stderr.contains("contains more than the definition"),
+        run.stderr.contains("contains more than the CRD"),
         "{}",
         run.stderr
     );
