@@ -6,18 +6,18 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A CachePolicy says how caches make room.
+/// CachePolicy sets how much memory caches use, and what they evict.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 pub struct CachePolicy {
     #[serde(default)]
     #[schemars(skip)]
     pub metadata: kube::core::ObjectMeta,
 
-    /// What is wanted.
+    /// The desired state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spec: Option<CachePolicySpec>,
 
-    /// What is observed.
+    /// The observed state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<CachePolicyStatus>,
 }
@@ -135,7 +135,7 @@ const DEFINITION: &str = r#"{
           {
             "name": "Ready",
             "type": "string",
-            "description": "Whether the policy is in force.",
+            "description": "Whether the policy is applied.",
             "jsonPath": ".status.conditions[?(@.type==\"Ready\")].status"
           }
         ]
@@ -168,23 +168,23 @@ impl kube::core::object::HasStatus for CachePolicy {
     }
 }
 
-/// What is wanted.
+/// The desired state.
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CachePolicySpec {
-    /// What goes first when the memory is full.
+    /// What to evict when the memory is full.
     pub eviction: CachePolicySpecEviction,
 
-    /// How much memory a cache may use, in bytes or as a share.
+    /// The maximum memory of a cache, in bytes or as a percentage.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_memory: Option<IntOrString>,
 
-    /// The policy of single caches, by their names.
+    /// Settings for individual caches, by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overrides: Option<BTreeMap<String, CachePolicySpecOverrides>>,
 }
 
-/// What goes first when the memory is full.
+/// What to evict when the memory is full.
 #[derive(Clone, Debug, Eq, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[schemars(transform = closed)]
 pub enum CachePolicySpecEviction {
@@ -204,15 +204,15 @@ pub struct CachePolicySpecOverrides {
     pub max_memory: Option<IntOrString>,
 }
 
-/// What is observed.
+/// The observed state.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CachePolicyStatus {
-    /// The generation of the spec that the status is about.
+    /// The generation of the spec that the operator has observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// How it is doing.
+    /// The conditions of the object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("x-kubernetes-list-map-keys" = ["type"], "x-kubernetes-list-type" = "map"))]
     pub conditions: Option<Vec<CachePolicyStatusConditions>>,

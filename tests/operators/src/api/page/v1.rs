@@ -3,7 +3,7 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What is wanted.
+/// The desired state.
 #[derive(Clone, Debug, PartialEq, CustomResource, Deserialize, JsonSchema, Serialize)]
 #[kube(
     group = "web.example.com",
@@ -42,11 +42,11 @@ impl JsonSchema for Page {
     }
 }
 
-/// What is observed.
+/// The observed state.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PageStatus {
-    /// The generation of the spec that the status is about.
+    /// The generation of the spec that the operator has observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 

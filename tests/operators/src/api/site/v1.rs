@@ -4,7 +4,7 @@ use kube::CustomResource;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What is wanted.
+/// The desired state.
 #[derive(Clone, Debug, PartialEq, CustomResource, Deserialize, JsonSchema, Serialize)]
 #[kube(
     group = "web.example.com",
@@ -64,15 +64,15 @@ impl JsonSchema for Site {
     }
 }
 
-/// What is observed.
+/// The observed state.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SiteStatus {
-    /// The generation of the spec that the status is about.
+    /// The generation of the spec that the operator has observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
-    /// How it is doing.
+    /// The conditions of the object.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend(
         "items" = site_status_conditions(),
