@@ -11,7 +11,7 @@ use super::{
 };
 use crate::terminal::Terminal;
 
-/// Adds kinds to the project; of a kind that it has, the new spec is taken
+/// Add kinds to the project, or replace the CRDs of its kinds with a new release
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   cargo operator add-crd certificates.yaml issuers.yaml
@@ -19,7 +19,7 @@ use crate::terminal::Terminal;
   cargo operator add-crd --kind Backup --group cache.example.com
   cargo operator add-crd --types-only gateway-api/")]
 pub struct Args {
-    /// Files or folders with CustomResourceDefinitions, or `-`; other objects in them are passed over
+    /// Files or folders with CustomResourceDefinitions, or `-` for standard input; other objects in them are ignored
     #[arg(value_name = "FILE|DIR|-", conflicts_with = "group")]
     paths: Vec<String>,
     #[command(flatten)]

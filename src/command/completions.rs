@@ -5,7 +5,7 @@ use clap::CommandFactory;
 use super::{Cli, Exit, failure::Failure};
 use crate::terminal::Terminal;
 
-/// Prints a script that completes the arguments in a shell
+/// Print a completion script for a shell
 #[derive(clap::Args)]
 pub struct Args {
     shell: clap_complete::Shell,

@@ -24,41 +24,43 @@ use crate::{
     terminal::Terminal,
 };
 
-/// Builds the operator and runs it on an API server in memory, with the definitions, roles and samples of the project, and shows what
-/// happens; code that changes is built anew. Ctrl-C ends it
+/// Build the operator, run it on an API server in memory, and show what it does; rebuild it when its code changes
 ///
-/// The server needs nothing but this program, and forgets everything when it ends. kubectl works beside it, with the kubeconfig that is
-/// told first. The operator has the rights of its service account, as it has them in a cluster.
+/// The server starts with the CRDs, roles and samples of the project. It needs no other program, and keeps no data after the session.
+/// You can use kubectl with the kubeconfig that the session prints first. The operator has the permissions of its service account, as
+/// in a cluster. Ctrl-C ends the session.
 ///
-/// With --cluster it has your rights instead, and works beside an operator that is deployed there.
+/// With --cluster, the operator runs with your permissions on the cluster of the current context, and shares its objects with an
+/// operator that is deployed there.
 ///
-/// It gets LEADER_ELECTION=false, HTTP_ADDRESS=127.0.0.1:0, SHUTDOWN_TIMEOUT=2s, and a log as JSON at `info`, where these are not set.
+/// Unless you set them, the operator gets LEADER_ELECTION=false, HTTP_ADDRESS=127.0.0.1:0, SHUTDOWN_TIMEOUT=2s, and a log as JSON at
+/// level `info`.
 #[derive(clap::Args)]
 pub struct Args {
-    /// Uses the current context of your kubeconfig, and its rights, instead of a server in memory
+    /// Use the current context of your kubeconfig, with your permissions, instead of a server in memory
     #[arg(long)]
     cluster: bool,
-    /// Applies no samples and no fixtures
+    /// Do not apply samples and fixtures
     #[arg(long)]
     no_samples: bool,
-    /// Applies the objects of a file or folder too, once, such as definitions of kinds that the operator works with
+    /// Also apply the objects in this file or folder, once, such as CRDs of other kinds that the operator uses
     #[arg(long, value_name = "PATH")]
     apply: Vec<PathBuf>,
-    /// Leaves out what does not interest you
+    /// Do not show these lines
     #[arg(long, value_enum, value_delimiter = ',', value_name = "WHAT")]
     hide: Vec<Category>,
-    /// Starts no operator, for one that runs in a debugger: prints the environment that yours needs
+    /// Start only the API server, and print the environment for an operator that you start yourself, for example in a debugger
     #[arg(long, conflicts_with_all = ["bin", "release", "arguments"])]
     no_operator: bool,
-    /// The binary that is the operator, if the package has more than one
+    /// The binary to run, if the package has more than one
     #[arg(long, value_name = "NAME")]
     bin: Option<String>,
-    /// Builds in release mode
+    /// Build in release mode
     #[arg(long)]
     release: bool,
     #[command(flatten)]
     project: ProjectArgs,
-    /// For the operator itself, as in `-- --concurrency 1`
+    /// Arguments for the operator, such as `-- --concurrency 1`
     #[arg(last = true, value_name = "ARGUMENTS")]
     arguments: Vec<OsString>,
 }
@@ -66,20 +68,20 @@ pub struct Args {
 /// How many lines of a hidden log are shown when the operator exits by itself.
 const LAST_WORDS: usize = 10;
 
-/// Category a session shows.
+/// What a session shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Category {
-    /// Category the operator asks, and what it is answered
+    /// Requests of the operator, and their status codes
     Requests,
-    /// Objects that come, change and go
+    /// Objects that are created, changed and deleted
     Objects,
-    /// Conditions of objects
+    /// Changes of conditions
     Conditions,
     /// Kubernetes events
     Events,
-    /// Reconciliations that end well
+    /// Successful reconciliations
     Reconciles,
-    /// The operator's own log
+    /// The log of the operator
     Logs,
 }
 
@@ -214,7 +216,7 @@ impl Category {
     }
 }
 
-/// Category the session needs of the project.
+/// What the session needs of the project.
 fn to_project(open: &OpenProject, terminal: &Terminal) -> Result<Project, Failure> {
     let state = &open.state.state;
     if !state.kinds.iter().any(|kind| kind.has_controller()) {

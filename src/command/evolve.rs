@@ -16,7 +16,7 @@ use crate::{
 /// Whether breaking changes may be.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub struct Allow {
-    /// Takes a spec that breaks operator code, stored objects or clients of a version that is served
+    /// Accept changes that break operator code, stored objects or clients
     #[arg(long)]
     allow_breaking: bool,
 }
@@ -160,7 +160,7 @@ impl Evolution {
     ///
     /// ```text
     /// crds/widgets.example.com.yaml: Widget.example.com evolved
-    ///   removed    v1 spec.size: the field is gone (breaks readers, stored objects, clients)
+    ///   removed    v1 spec.size: the field was removed (breaks readers, stored objects, clients)
     /// ```
     pub fn lines(&self) -> String {
         let mut text = String::new();

@@ -6,10 +6,10 @@ use crate::{diagnostic::Code, terminal::Terminal};
 /// The one text about the codes: a section for each, headed by its name.
 const TEXT: &str = include_str!("../../docs/diagnostics.md");
 
-/// Explains a code of a diagnostic or error; without one, lists all
+/// Explain the code of a diagnostic or error, or list all codes
 #[derive(clap::Args)]
 pub struct Args {
-    /// As it stands in brackets: `untyped` of `note[untyped]`
+    /// The code as printed in brackets, such as `untyped` in `note[untyped]`
     code: Option<String>,
 }
 

@@ -11,10 +11,10 @@ use super::{
 };
 use crate::{project::is_image, terminal::Terminal};
 
-/// Brings manifests/ up to date, and sets the image that they deploy
+/// Update manifests/, and set the image of the operator
 #[derive(clap::Args)]
 pub struct Args {
-    /// The operator's image; operator.toml keeps it
+    /// The operator's image, which is stored in operator.toml
     #[arg(long, value_name = "NAME[:TAG][@DIGEST]")]
     image: Option<String>,
     #[command(flatten)]

@@ -18,19 +18,19 @@ use crate::{
     terminal::Terminal,
 };
 
-/// Makes a project: the operator of one or more kinds, or an empty one
+/// Create a project with an operator for one or more kinds, or without kinds
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   cargo operator init memcached-operator --crd memcached.yaml
   cargo operator init memcached-operator --kind Memcached --group cache.example.com
   helm template cert-manager | cargo operator init cert-operator --crd - --kind Certificate")]
 pub struct Args {
-    /// The folder of the project; it is made
+    /// The folder of the project, which is created
     dir: PathBuf,
-    /// The name of the package and of all that it deploys [default: the folder's]
+    /// The name of the package and of the objects that deploy it [default: the name of the folder]
     #[arg(long)]
     name: Option<String>,
-    /// A file or folder with CustomResourceDefinitions, or `-`; may be given again
+    /// A file or folder with CustomResourceDefinitions, or `-` for standard input; can be repeated
     #[arg(long = "crd", value_name = "FILE|DIR|-", conflicts_with = "group")]
     crds: Vec<String>,
     #[command(flatten)]

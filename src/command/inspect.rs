@@ -12,14 +12,14 @@ use super::{
 };
 use crate::{crd::Scope, diagnostic::Report, disk::RecoveryMode, plan::Plan, terminal::Terminal};
 
-/// Shows the kinds of the project, their versions, modules and rights, and what is odd about their schemas
+/// Show the kinds of the project with their versions, modules and permissions, and the diagnostics of their schemas
 #[derive(clap::Args)]
 pub struct Args {
-    /// One kind alone, as KIND or KIND.GROUP
+    /// Only this kind, as KIND or KIND.GROUP
     kind: Option<String>,
     #[command(flatten)]
     project: ProjectArgs,
-    /// How the result is told
+    /// The format of the output
     #[arg(long, value_enum, default_value_t = Format::Human, value_name = "FORMAT")]
     format: Format,
 }

@@ -18,32 +18,32 @@ use crate::{
 };
 
 /// In place of the path of a definition that is made here.
-pub const STARTER: &str = "the starter definition";
+pub const STARTER: &str = "the new CRD";
 
 /// Which kinds, and what to make of them.
 #[derive(Args, Clone, Debug)]
 pub struct Chosen {
-    /// The kind to take where the input has several, or that of a starter definition
+    /// Only this kind of the input; with --group, the kind of a new CRD
     #[arg(long, value_name = "KIND")]
     pub kind: Option<String>,
     #[command(flatten)]
     pub starter: starter::StarterArgs,
-    /// The versions that get Rust types [default: the storage version]
+    /// The versions to generate Rust types for [default: the storage version]
     #[arg(long, value_delimiter = ',', value_name = "V,...")]
     pub versions: Vec<String>,
-    /// The style of the operator
+    /// The style of the controller
     #[arg(long, value_parser = scaffolds(), default_value = Scaffold::first().name, value_name = "STYLE")]
     pub scaffold: &'static Scaffold,
-    /// Only the types: no controller, and the definition is not installed
+    /// Generate only types: no controller, and no manifest that installs the CRD
     #[arg(long, conflicts_with_all = ["scaffold", "cleanup"])]
     pub types_only: bool,
-    /// Adds a `cleanup` to the reconciler and so a finalizer to its objects
+    /// Add a `cleanup` function to the reconciler, and a finalizer to its objects
     #[arg(long)]
     pub cleanup: bool,
-    /// How `crd()` of the types comes about [default: derive, or embed for a large schema]
+    /// Where `crd()` of the types gets its schema from [default: derive, or embed for a large schema]
     #[arg(long, value_enum, value_name = "MODE")]
     pub schema: Option<SchemaMode>,
-    /// The module's name where the kind's own is taken
+    /// The name of the module, if the one of the kind is already in use
     #[arg(long = "as", value_name = "NAME")]
     pub module: Option<String>,
 }
@@ -74,7 +74,7 @@ pub enum KindError {
     NotServed { kind: String, version: String },
     #[error("{0} is defined twice in the input: in {1} and in {2}")]
     Twice(String, String, String),
-    #[error("the module name `{0}` is taken by {1}")]
+    #[error("the module name `{0}` is already in use by {1}")]
     Taken(String, String),
     #[error("--as applies to one kind, and the input has {0}")]
     ManyNames(usize),
@@ -97,7 +97,7 @@ pub enum KindError {
     Starts(String),
     #[error("{0} was edited after the project was generated, and the edits would be lost")]
     SpecEdited(String),
-    #[error("{0} contains more than the definition, and all of it would be replaced")]
+    #[error("{0} contains more than the CRD, and all of it would be replaced")]
     MoreInSpec(String),
     #[error("{0} exists, but no [[kind]] of operator.toml names it; it would be replaced")]
     SpecExists(String),

@@ -47,7 +47,7 @@ pub enum Exit {
     Breaking = 3,
 }
 
-/// Makes kube-rs operators from CustomResourceDefinitions, and keeps them current as the schema changes.
+/// Generates kube-rs operators from CustomResourceDefinitions, and keeps them up to date as the schema changes.
 #[derive(Parser)]
 #[command(
     name = "cargo operator",

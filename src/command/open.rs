@@ -31,7 +31,7 @@ pub const STATE: &str = "operator.toml";
 /// The arguments that select the project of a command.
 #[derive(clap::Args, Clone, Debug)]
 pub struct ProjectArgs {
-    /// Path to the Cargo.toml of the project, or to its folder; without it the project is looked for upwards from here
+    /// The Cargo.toml or the folder of the project [default: the nearest project in this folder or above it]
     #[arg(long, value_name = "PATH")]
     manifest_path: Option<PathBuf>,
 }

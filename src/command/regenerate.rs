@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{plan::Resolution, terminal::Terminal};
 
-/// Brings everything generated up to date with operator.toml, the specs and this version of the tool
+/// Update all generated files to match operator.toml, the CRDs and this version of the tool
 #[derive(clap::Args)]
 pub struct Args {
     #[command(flatten)]

@@ -10,13 +10,13 @@ use super::{
 };
 use crate::terminal::Terminal;
 
-/// Takes a kind out of the project: its entry in operator.toml, its spec, and of its files those that nobody edited
+/// Remove a kind from the project: its entry in operator.toml, its CRD, and its files that nobody edited
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   cargo operator remove Widget --dry-run
   cargo operator remove Certificate.cert-manager.io")]
 pub struct Args {
-    /// KIND, or KIND.GROUP where that is not enough
+    /// The kind, as KIND or KIND.GROUP
     kind: String,
     #[command(flatten)]
     project: ProjectArgs,

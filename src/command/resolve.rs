@@ -6,13 +6,13 @@ use crate::plan::Resolution;
 #[derive(clap::Args, Clone, Debug)]
 #[command(next_help_heading = "Conflicts")]
 pub struct Resolve {
-    /// Gives a file of the tool, or all in a folder, to you: it stays as it is from now on
+    /// Take ownership of a generated file, or of all files in a folder: the tool no longer changes them
     #[arg(long, value_name = "PATH")]
     adopt: Vec<String>,
-    /// Takes a file, or all in a folder, back to what is generated: an edit in it is lost, and a deleted one returns
+    /// Replace a file, or all files in a folder, with the generated text: edits are lost, and deleted files are restored
     #[arg(long, value_name = "PATH")]
     reset: Vec<String>,
-    /// Writes what can't be merged with conflict markers into the file, as git does
+    /// Write conflict markers into files that cannot be merged, as git does
     #[arg(long)]
     write_conflicts: bool,
 }

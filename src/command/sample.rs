@@ -14,28 +14,28 @@ use crate::{
     terminal::Terminal,
 };
 
-/// Prints a sample of each kind, or arbitrary valid objects of it: every field, enum value and limit in turn
+/// Print a sample of each kind, or arbitrary valid objects that cover every field, enum value and limit
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   cargo operator sample certificates.yaml | kubectl create --dry-run=server -f -
   cargo operator sample crds/ --kind Certificate --version v1 --count 50 --seed 7 --format json")]
 pub struct Args {
-    /// Files or folders with CustomResourceDefinitions, or `-`
+    /// Files or folders with CustomResourceDefinitions, or `-` for standard input
     #[arg(required = true, value_name = "FILE|DIR|-")]
     paths: Vec<String>,
-    /// One kind alone, as KIND or KIND.GROUP
+    /// Only this kind, as KIND or KIND.GROUP
     #[arg(long, value_name = "KIND")]
     kind: Option<String>,
     /// The version of the objects [default: the storage version]
     #[arg(long, value_name = "V")]
     version: Option<String>,
-    /// Arbitrary objects, so many of each kind, in place of the one that a project has in manifests/samples
+    /// Print this number of arbitrary objects of each kind, instead of the sample that a project has in manifests/samples
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     count: Option<u32>,
-    /// Another seed gives other objects, the same one the same
+    /// The seed of the arbitrary objects; the same seed gives the same objects
     #[arg(long, value_name = "S", default_value_t = 0, requires = "count")]
     seed: u64,
-    /// How the objects are written; several as JSON are a List
+    /// The format of the objects; several objects in JSON are a List
     #[arg(long, value_enum, default_value_t = Format::Yaml, value_name = "FORMAT")]
     format: Format,
 }

@@ -5,13 +5,13 @@ use crate::{crd::NameRule, template};
 /// What a starter definition is made of, beside `--kind`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct StarterArgs {
-    /// The API group of a starter definition, such as cache.example.com
+    /// Create a new CRD in this API group, such as cache.example.com
     #[arg(long, value_name = "GROUP")]
     pub group: Option<String>,
-    /// The version of a starter definition
+    /// The version of the new CRD
     #[arg(long, value_name = "VERSION", requires = "group")]
     pub version: Option<String>,
-    /// Makes the kind of a starter definition cluster-scoped
+    /// Make the kind of the new CRD cluster-scoped
     #[arg(long, requires = "group")]
     pub cluster: bool,
 }
@@ -19,11 +19,11 @@ pub struct StarterArgs {
 /// Why there is nothing to begin with.
 #[derive(Debug, thiserror::Error)]
 pub enum StarterError {
-    #[error("no definition and no kind was given")]
+    #[error("no CRD and no kind was given")]
     Nothing,
-    #[error("a starter definition of {0} needs an API group")]
+    #[error("a new CRD for {0} needs an API group")]
     NoGroup(String),
-    #[error("a starter definition needs a kind")]
+    #[error("a new CRD needs a kind")]
     NoKind,
     #[error("`{0}` is not a valid {1}")]
     Name(String, NameRule),

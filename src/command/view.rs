@@ -22,16 +22,16 @@ use crate::{
 #[derive(Args, Clone, Debug, Default, PartialEq)]
 #[command(next_help_heading = "Output")]
 pub struct View {
-    /// Shows what would be written, and writes nothing
+    /// Show which files would be written, without writing them
     #[arg(long, conflicts_with_all = ["diff", "check"])]
     dry_run: bool,
-    /// Shows the differences that would be written, and writes nothing
+    /// Show the changes as a diff, without writing them
     #[arg(long, conflicts_with = "check")]
     diff: bool,
-    /// Writes nothing, and exits with 1 if something would be written
+    /// Exit with code 1 if something would be written, without writing it
     #[arg(long)]
     check: bool,
-    /// How the result is told
+    /// The format of the output
     #[arg(long, value_enum, default_value_t = Format::Human, value_name = "FORMAT")]
     pub format: Format,
 }

@@ -100,7 +100,7 @@ pub enum Problem {
     Shape(String),
     #[error("`{0}` is not a valid {1}")]
     Name(String, NameRule),
-    #[error("the definition is named `{found}`, but its plural and group make `{expected}`")]
+    #[error("the CRD is named `{found}`, but its plural and group make `{expected}`")]
     Misnamed { found: String, expected: String },
     #[error("the version `{0}` has no schema")]
     NoSchema(String),
@@ -116,7 +116,7 @@ pub enum Problem {
     TwiceVersion(String),
     #[error("the text has more than {MOST_LEVELS} levels of nesting")]
     TooDeep,
-    #[error("the definition has more than {} MiB", MOST_BYTES >> 20)]
+    #[error("the CRD has more than {} MiB", MOST_BYTES >> 20)]
     TooLarge,
     #[error("the key `{0}` is given twice")]
     TwiceKey(String),

@@ -126,7 +126,7 @@ impl Step<'_> {
                     true => Change::VersionRemoved,
                     false => Change::UnservedVersionRemoved,
                 };
-                let message = format!("the version {} is gone", version.name);
+                let message = format!("the version {} was removed", version.name);
                 differences.push(change, &pointer(version), message);
                 differences.0[0].side = Side::Before;
                 (&version.name, &Change::impact)
@@ -201,7 +201,7 @@ impl Differences {
             self.push_removed(
                 Change::NameRemoved,
                 &pointer,
-                format!("the {name} {was} is gone"),
+                format!("the {name} {was} was removed"),
             );
         }
     }
@@ -271,7 +271,7 @@ impl Differences {
             (true, false) => self.push_removed(
                 Change::StatusRemoved,
                 &pointer,
-                "the status subresource is gone",
+                "the status subresource was removed",
             ),
             _ => {}
         }
@@ -283,7 +283,7 @@ impl Differences {
             (Some(_), None) => self.push_removed(
                 Change::ScaleRemoved,
                 &pointer,
-                "the scale subresource is gone",
+                "the scale subresource was removed",
             ),
             (Some(was), Some(is)) if was != is => self.push(
                 Change::ScaleChanged,
@@ -304,12 +304,10 @@ impl Differences {
         };
         let (was, is) = (names(before), names(after));
         let message = match was == is {
-            true => format!("the columns {} are defined differently", shown(&is)),
+            true => format!("the printer columns {} are defined differently", shown(&is)),
             false => {
-                let some = |names: &str| {
-                    Some(format!("the columns {names}")).filter(|_| !names.is_empty())
-                };
-                transition(some(&was).as_deref(), some(&is).as_deref())
+                let some = |names| Some(names).filter(|names: &&str| !names.is_empty());
+                format!("printer columns: {}", transition(some(&was), some(&is)))
             }
         };
         let pointer = at("additionalPrinterColumns");

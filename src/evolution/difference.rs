@@ -98,12 +98,12 @@ pub fn shown(text: &str) -> String {
     }
 }
 
-/// `10 -> 5`, `5 is new` or `10 is gone`.
+/// `10 -> 5`, `5 is new` or `10 was removed`.
 pub fn transition(before: Option<&str>, after: Option<&str>) -> String {
     match (before.map(shown), after.map(shown)) {
         (Some(before), Some(after)) => format!("{before} -> {after}"),
         (None, Some(after)) => format!("{after} is new"),
-        (Some(before), None) => format!("{before} is gone"),
+        (Some(before), None) => format!("{before} was removed"),
         (None, None) => String::new(),
     }
 }

@@ -108,19 +108,19 @@ impl Walk<'_> {
                 &before.validations,
                 &is,
                 Change::RuleRemoved,
-                "gone",
+                "was removed",
             ),
             (
                 Side::After,
                 &after.validations,
                 &was,
                 Change::RuleAdded,
-                "new",
+                "is new",
             ),
         ] {
             for (index, rule) in rules.iter().enumerate() {
                 if !others.contains(&judged(rule)) {
-                    let message = format!("the rule `{}` is {verb}", shown(&rule.rule));
+                    let message = format!("the rule `{}` {verb}", shown(&rule.rule));
                     let step = format!("/x-kubernetes-validations/{index}");
                     self.report(change, context, side, &step, message);
                 }

@@ -181,7 +181,7 @@ impl<'a> Walk<'a> {
                             Change::FieldUndescribed,
                             format!("`{name}` no longer has a schema, but is kept"),
                         ),
-                        false => (Change::FieldRemoved, format!("`{name}` is gone")),
+                        false => (Change::FieldRemoved, format!("`{name}` was removed")),
                     };
                     self.report(change, field, Side::Before, &step, message);
                 }
@@ -310,7 +310,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The properties of both in the new order; what is gone comes after what it stood behind.
+/// The properties of both in the new order; what was removed comes after what it stood behind.
 fn merged<'a>(before: &'a Schema, after: &'a Schema) -> Vec<&'a String> {
     let mut gone: HashMap<Option<&String>, Vec<&'a String>> = HashMap::new();
     let mut last = None;

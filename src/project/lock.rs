@@ -127,7 +127,7 @@ impl Lock {
     /// A line for each file, so that two branches seldom meet in one line.
     pub fn to_text(&self) -> String {
         let mut text = format!(
-            "# Written by `cargo operator`: what it generated. Commit it, and do not edit it.\nformat = {}\n\n[files]\n",
+            "# The files that `cargo operator` generated. Commit this file, and do not edit it.\nformat = {}\n\n[files]\n",
             self.format
         );
         for (path, entry) in &self.files {

@@ -85,7 +85,7 @@ impl ResourceError {
                 format!("write \"{near}\", or \"{kind}:PLURAL\" if it is another kind of that name")
             }
             Self::Plural(kind) => format!(
-                "add its plural, as in \"{kind}:PLURAL\", or add its definition with `cargo operator add-crd --types-only FILE`"
+                "add its plural, as in \"{kind}:PLURAL\", or add its CRD with `cargo operator add-crd --types-only FILE`"
             ),
         }
     }

@@ -31,7 +31,7 @@ impl StateFile {
             ToolSource::Path(path) => format!("tool-source = {{ path = {path:?} }}\n"),
         };
         let text = format!(
-            "# What this project should be. Edit it, then run `cargo operator regenerate`.\n\
+            "# Describes this project. Run `cargo operator regenerate` after you edit it.\n\
              format = {FORMAT}\n\
              name = {name:?}\n\
              runtime = \"vendored\"\n\

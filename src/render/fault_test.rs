@@ -33,7 +33,7 @@ struct Test {
     sample: String,
     /// Above each of its functions that rustfmt passes over.
     skip_faults: &'static str,
-    skip_followed: &'static str,
+    skip_conforms: &'static str,
     /// The statement that has the resources of which objects may remain, and the call that takes it.
     kept: String,
     keep: &'static str,
@@ -54,7 +54,7 @@ pub fn text<'a>(
             let name = typed.module.trim_end_matches('_').to_owned();
             Some(Test {
                 skip_faults: skip(&format!("fn {name}_survives_every_fault() {{\n")),
-                skip_followed: skip(&format!("fn {name}_is_followed() {{\n")),
+                skip_conforms: skip(&format!("fn {name}_conforms() {{\n")),
                 kept: match typed.keeps.as_slice() {
                     [] => String::new(),
                     kept => {
@@ -105,7 +105,7 @@ pub fn text<'a>(
         ),
         namespaces: !matches!(project.state.namespaces, Namespaces::All),
         declared: bracketed(4, "let declared = ", ['[', ']'], &declared(project)?, ";"),
-        rules: bracketed(4, "let written = ", ['[', ']'], &rules, ";"),
+        rules: bracketed(4, "let unchecked = ", ['[', ']'], &rules, ";"),
         tests,
     };
     Ok((!context.tests.is_empty()).then(|| fill("tests/faults.rs.j2", &context)))

@@ -50,7 +50,7 @@ pub fn text<'a>(project: &Project, typed: impl Iterator<Item = &'a Typed>) -> St
     let tests = typed
         .map(|typed| {
             let name = format!(
-                "{}_{}_is_its_spec",
+                "{}_{}_matches_its_crd",
                 typed.module.trim_end_matches('_'),
                 typed.version
             );

@@ -76,7 +76,7 @@ impl Child {
             ),
             Self::ConfigMap => (
                 "Applied",
-                "the ConfigMap holds the current spec",
+                "the ConfigMap contains the current spec",
                 "ApplyFailed",
             ),
         };
@@ -97,7 +97,8 @@ impl Child {
 /// The method that is called when an object is being deleted.
 fn cleanup([object, context]: &[String; 2]) -> String {
     format!(
-        "    /// Called when an object is being deleted, again until it succeeds. Kubernetes deletes what the object owns; undo the rest here.\n    \
+        "    /// Called when the object is being deleted, and again until it succeeds. Kubernetes deletes the\n    \
+         /// children; undo everything else here.\n    \
          async fn cleanup(&self, _object: {object}, _cx: {context}) -> operator_runtime::Result<()> {{\n        Ok(())\n    }}\n"
     )
 }
@@ -106,17 +107,18 @@ fn cleanup([object, context]: &[String; 2]) -> String {
 fn parents(scope: Scope) -> String {
     let (which, chosen) = match scope {
         Scope::Namespaced => (
-            "all in the namespace of `changed`, or all if it has none",
+            "all in its namespace, or all if it has none",
             "objects.iter().filter(|object| {\n            let namespace = &changed.metadata.namespace;\n            namespace.is_none() || object.metadata.namespace == *namespace\n        })",
         ),
-        Scope::Cluster => ("all of them", "objects.iter()"),
+        Scope::Cluster => ("all", "objects.iter()"),
     };
     let changed = match scope {
         Scope::Namespaced => "changed",
         Scope::Cluster => "_changed",
     };
     format!(
-        "    /// The objects to reconcile after a change of what is watched: {which}. Choose those that refer to it.
+        "    /// Returns the objects to reconcile after a watched object changes: {which}.
+    /// Restrict them to those that refer to it.
     fn parents(
         &self,
         {changed}: &operator_runtime::Changed,

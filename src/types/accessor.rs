@@ -85,11 +85,14 @@ fn accessor(graph: &TypeGraph, field: &Field) -> Option<String> {
     let doc = match &field.default {
         Some(default) if !default.to_string().contains('`') => {
             format!(
-                "    /// `{}`, or the default of the schema: `{default}`.\n",
+                "    /// Returns `{}`, or its default in the schema: `{default}`.\n",
                 field.ident
             )
         }
-        _ => format!("    /// `{}`, or the default of the schema.\n", field.ident),
+        _ => format!(
+            "    /// Returns `{}`, or its default in the schema.\n",
+            field.ident
+        ),
     };
     let name = method(&field.ident);
     let head = format!("    pub fn {name}(&self) -> {} {{\n", reading.type_);

@@ -142,8 +142,7 @@ fn unreadable(version: &Version) -> impl Iterator<Item = Diagnostic> {
         ),
         instead: Some("samples and tests ignore this rule".into()),
         help: Some(
-            "fix the rule: the API server rejects a definition with a rule that it can't parse"
-                .into(),
+            "fix the rule: the API server rejects a CRD with a rule that it can't parse".into(),
         ),
     })
 }

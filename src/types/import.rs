@@ -88,7 +88,7 @@ pub fn support(
 }
 
 const PRESENT: &str = "
-/// Reads what is there, so that `null` and an absent field stay two things.
+/// Reads a value that is present, to distinguish `null` from an absent field.
 fn present<'de, T, D>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     T: Deserialize<'de>,
@@ -105,7 +105,7 @@ fn unknown_fields() -> String {
     }
     format!(
         "
-/// Reads what is left of an object; its type knows `apiVersion` and `kind`.
+/// Reads the remaining fields of an object, without `apiVersion` and `kind`.
 {head}
 where
     D: serde::Deserializer<'de>,

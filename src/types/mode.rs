@@ -10,10 +10,10 @@ use crate::crd::Version;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub enum SchemaMode {
-    /// Attributes of kube-derive and schemars
+    /// From the derives of kube and schemars
     #[default]
     Derive,
-    /// The spec's own schema inside the module
+    /// From the JSON of the CRD, embedded in the module
     Embed,
 }
 

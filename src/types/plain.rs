@@ -55,7 +55,7 @@ pub fn plain_root(
     if graph.root_keeps_unknown {
         let (ident, skip) = (unknown_ident(&graph.root), writer.skip());
         *text += &format!(
-            "\n    /// Fields that the schema does not name.\n    #[serde(flatten, deserialize_with = \"unknown_fields\")]\n{skip}    pub {ident}: BTreeMap<String, serde_json::Value>,\n"
+            "\n    /// Fields that are not in the schema.\n    #[serde(flatten, deserialize_with = \"unknown_fields\")]\n{skip}    pub {ident}: BTreeMap<String, serde_json::Value>,\n"
         );
     }
     *text += "}\n";
@@ -165,15 +165,15 @@ fn custom_resource(
     let short_names: Vec<String> = plain.short_names.iter().map(|name| literal(name)).collect();
     let crd = match mode {
         SchemaMode::Embed => {
-            "        serde_json::from_str(DEFINITION).expect(\"the text is a definition\")\n"
+            "        serde_json::from_str(DEFINITION).expect(\"the constant is a valid CRD\")\n"
                 .to_owned()
         }
         SchemaMode::Derive => {
             schema::generate(graph, supplement)
                 + "        let mut definition: serde_json::Value =
-            serde_json::from_str(DEFINITION).expect(\"the text is JSON\");
+            serde_json::from_str(DEFINITION).expect(\"the constant is valid JSON\");
         definition[\"spec\"][\"versions\"][0][\"schema\"][\"openAPIV3Schema\"] = schema.to_value();
-        serde_json::from_value(definition).expect(\"the schema is one of OpenAPI v3\")
+        serde_json::from_value(definition).expect(\"the schema is valid OpenAPI v3\")
 "
         }
     };

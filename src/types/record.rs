@@ -67,7 +67,7 @@ pub fn record(graph: &TypeGraph) -> String {
 }
 
 const HEADER: &str =
-    "# The types of all fields. Written by `cargo operator`, which tells by it when one changes.\n";
+    "# The types of all fields. `cargo operator` compares this record to report changed types.\n";
 
 /// What a new record says otherwise than the one before. What is only in one of them is no retype.
 pub fn retyped(before: &str, after: &str) -> Vec<Retype> {

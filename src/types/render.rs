@@ -117,7 +117,7 @@ impl Writer<'_> {
             let ident = unknown_ident(&shape.fields);
             let skip = self.skip();
             parts.push(format!(
-                "    /// Fields that the schema does not name.\n    #[serde(flatten)]\n{skip}    pub {ident}: BTreeMap<String, serde_json::Value>,\n"
+                "    /// Fields that are not in the schema.\n    #[serde(flatten)]\n{skip}    pub {ident}: BTreeMap<String, serde_json::Value>,\n"
             ));
         }
         text + &parts.join("\n") + "}\n" + &accessors(self.graph, definition, shape)
@@ -198,7 +198,7 @@ impl Writer<'_> {
         derive(&names)
             + &schemars
             + &format!(
-                "{head}{variants}    /// A value that this version of the schema does not name.\n    #[serde(untagged)]\n{skip}    {UNRECOGNIZED}(String),\n}}\n"
+                "{head}{variants}    /// A value that is not in this version of the schema.\n    #[serde(untagged)]\n{skip}    {UNRECOGNIZED}(String),\n}}\n"
             )
     }
 }

@@ -106,7 +106,7 @@ pub fn support(graph: &TypeGraph, supplement: &Supplement) -> String {
                 format!("serde_json::json!({value})")
             }
             false => format!(
-                "serde_json::from_str(\n        {},\n    )\n    .expect(\"the text is JSON\")",
+                "serde_json::from_str(\n        {},\n    )\n    .expect(\"the literal is valid JSON\")",
                 raw(value)
             ),
         };
@@ -171,7 +171,8 @@ fn raw(value: &Value) -> String {
 }
 
 const CLOSED: &str = "
-/// The schema of an enum names its values; the variant of others is not in it, and leaves a union of one.
+/// Removes the `anyOf` that schemars derives for the variant of unknown values, so that the schema is the
+/// list of values again.
 fn closed(schema: &mut schemars::Schema) {
     if let Some(serde_json::Value::Array(mut union)) = schema.remove(\"anyOf\")
         && let Some(serde_json::Value::Object(named)) = union.pop()
@@ -186,12 +187,12 @@ fn closed(schema: &mut schemars::Schema) {
 ";
 
 const AS_DEFINED: &str = "
-/// Takes back what the derived schema says beyond the definition.
+/// Makes the schema that schemars derives equal to that of the CRD.
 fn as_defined(schema: &mut schemars::Schema) {
 ";
 
 const WITHOUT_NULL: &str =
-    "    // an `Option` may be absent; that a value may be null says `nullable`
+    "    // schemars permits null for each `Option`; in a CRD, only `nullable` does
     if let Some(serde_json::Value::Array(types)) = schema.get_mut(\"type\") {
         let type_ = types.swap_remove(0);
         schema.insert(\"type\".into(), type_);
@@ -211,20 +212,20 @@ const SUBSCHEMAS: &str = "    schemars::transform::transform_subschemas(&mut as_
 ";
 
 const SUBSCHEMAS_BUT_VERBATIM: &str =
-    "    // what is below such a node comes from a function, as it is defined
+    "    // a function returned the schema below this node exactly as it is in the CRD
     if schema.remove(\"x-verbatim\").is_none() {
         schemars::transform::transform_subschemas(&mut as_defined, schema);
     }
 ";
 
 const PUT_PARTS: &str = "
-/// Puts those parts of the schema in place that no attribute carries, by their JSON pointers.
+/// Inserts the parts of the schema that no attribute can express, by their JSON pointers.
 fn put_parts(schema: &mut schemars::Schema) {
     let parts: serde_json::Map<String, serde_json::Value> =
-        serde_json::from_str(PARTS).expect(\"the text is JSON\");
+        serde_json::from_str(PARTS).expect(\"the constant is valid JSON\");
     for (pointer, part) in parts {
-        let (parent, keyword) = pointer.rsplit_once('/').expect(\"it is a pointer\");
-        let parent = schema.pointer_mut(parent).expect(\"its parent is derived\");
+        let (parent, keyword) = pointer.rsplit_once('/').expect(\"it is a JSON pointer\");
+        let parent = schema.pointer_mut(parent).expect(\"its parent exists\");
         parent[keyword] = part;
     }
 }

@@ -1,5 +1,5 @@
-/// A description as the definition has it. In its doc comment a line that begins with a space goes on with the one before,
-/// and what would be markup is escaped.
+/// Returns the description as it is in the CRD. In the doc comment, a line that begins with a space
+/// continues the line before it, and characters that would be markup are escaped.
 fn unwrapped(doc: &str) -> String {
     let mut description = String::with_capacity(doc.len());
     let mut is_code = false;

@@ -31,10 +31,10 @@ impl Rescoped {
         let kind = &self.kind;
         match self.scope {
             Scope::Cluster => {
-                format!("{kind} has no namespaces any more, so `Api::{function}` is not for it")
+                format!("{kind} is now cluster-scoped, so `Api::{function}` cannot be used for it")
             }
             Scope::Namespaced => format!(
-                "{kind} has namespaces now: `Api::all` lists and watches, and finds no object by its name"
+                "{kind} is now namespaced: `Api::all` lists and watches it, but cannot get an object by name"
             ),
         }
     }

@@ -85,7 +85,7 @@ fn a_changed_scope_is_reported_where_objects_are_requested() {
     });
     let told = affected_code(&p, "regenerate --allow-breaking");
     let expected = "tests/widget.rs: let widgets: Api<Widget> = Api::namespaced(server.client(), server.namespace());: \
-                    Widget has no namespaces any more, so `Api::namespaced` is not for it";
+                    Widget is now cluster-scoped, so `Api::namespaced` cannot be used for it";
     assert_eq!(told, [expected]);
 }
 

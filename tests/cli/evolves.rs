@@ -20,7 +20,7 @@ fn a_breaking_change_needs_a_flag_and_reports_whom_it_breaks() {
     for args in ["regenerate", "regenerate --check", "regenerate --dry-run"] {
         let refused = run(&p, args);
         assert_eq!(refused.code, 3, "{args}");
-        let told = "removed    v1 spec.replicas: `replicas` is gone (breaks readers, stored objects, clients)";
+        let told = "removed    v1 spec.replicas: `replicas` was removed (breaks readers, stored objects, clients)";
         assert!(refused.stderr.contains(told), "{}", refused.stderr);
         assert!(
             refused

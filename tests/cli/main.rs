@@ -245,7 +245,7 @@ fn invalid_input_is_an_error_with_help_and_changes_nothing() {
             "add-crd ../clusters.yaml ../clusters.yaml",
             "is defined twice in the input",
         ),
-        ("add-crd", "no definition and no kind was given"),
+        ("add-crd", "no CRD and no kind was given"),
         ("add-crd --kind x! --group a.b", "`x!` is not a valid kind"),
         (
             "gen-manifests --image UPPER:",
@@ -404,7 +404,7 @@ fn only_add_crd_rewrites_a_spec() {
     let run = run(&p, "add-crd ../widget.yaml");
     assert_eq!(run.code, 2);
     assert!(
-        run.stderr.contains("contains more than the definition"),
+        run.stderr.contains("contains more than the CRD"),
         "{}",
         run.stderr
     );

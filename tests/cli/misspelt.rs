@@ -73,14 +73,14 @@ fn remaining_objects_are_declared_for_the_test_of_deletions() {
     });
     ok(&p, "regenerate");
     let test = fs::read_to_string(p.join("tests/faults.rs")).unwrap();
-    let followed = test.split("fn widget_is_followed").nth(1).unwrap();
-    let followed = followed.split("#[test]").next().unwrap();
+    let test = test.split("fn widget_conforms").nth(1).unwrap();
+    let test = test.split("#[test]").next().unwrap();
     assert!(
-        followed.contains(
+        test.contains(
             r#"    let kept = ["configmaps", "statefulsets.apps", "widgets.example.com"];
     let trial = trial().sample_file(sample).keeps(&kept);"#
         ),
-        "{followed}"
+        "{test}"
     );
     assert!(
         ok(&p, "inspect")

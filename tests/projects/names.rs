@@ -349,7 +349,7 @@ fn renamed(words: Vec<String>, names: &Named) -> Vec<String> {
             return "ZyzzyvaReconciler".to_owned();
         }
         match word.strip_prefix(names.module.trim_end_matches('_')) {
-            Some(rest @ ("_keeps_its_config_map" | "_follows_its_deployment")) => {
+            Some(rest @ ("_manages_its_config_map" | "_manages_its_deployment")) => {
                 format!("zyzzyva{rest}")
             }
             _ => word.clone(),

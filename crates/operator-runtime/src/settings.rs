@@ -29,7 +29,7 @@ use crate::{engine::objects::Backoff, error::Fatal};
 #[derive(Args, Clone, Debug)]
 #[non_exhaustive]
 pub struct Settings {
-    /// Namespaces to watch, separated by commas; all of them if empty. Kinds of cluster scope are always watched
+    /// Namespaces to watch, separated by commas; all namespaces if empty. Cluster-scoped kinds are always watched
     #[arg(
         long = "namespace",
         env = "WATCH_NAMESPACE",
@@ -40,31 +40,31 @@ pub struct Settings {
     )]
     pub namespaces: Vec<String>,
 
-    /// Work only while holding a lease, so that one replica works at a time
+    /// Elect a leader with a lease, so that only one replica works at a time
     #[arg(long, env = "LEADER_ELECTION", action = clap::ArgAction::Set, default_value_t = true, value_name = "BOOL")]
     pub leader_election: bool,
 
-    /// Name of the lease; the operator's name if absent
+    /// Name of the lease [default: the name of the operator]
     #[arg(long, env = "LEASE_NAME", value_name = "NAME")]
     pub lease_name: Option<String>,
 
-    /// Namespace of the lease; the operator's own if absent
+    /// Namespace of the lease [default: the namespace of the operator]
     #[arg(long, env = "LEASE_NAMESPACE", value_name = "NAMESPACE")]
     pub lease_namespace: Option<String>,
 
-    /// How long a standby waits for a leader that does not renew
+    /// How long standby replicas wait after the last renewal of the lease before they take it over
     #[arg(long, env = "LEASE_DURATION", value_parser = duration, default_value = "15s", value_name = "TIME")]
     pub lease_duration: Duration,
 
-    /// How long a leader tries to renew before it stops; shorter than the lease's duration
+    /// How long the leader tries to renew the lease before it stops; must be shorter than the lease duration
     #[arg(long, env = "RENEW_DEADLINE", value_parser = duration, default_value = "10s", value_name = "TIME")]
     pub renew_deadline: Duration,
 
-    /// How often the lease is renewed, or tried for
+    /// Interval between attempts to acquire or renew the lease
     #[arg(long, env = "RETRY_PERIOD", value_parser = duration, default_value = "2s", value_name = "TIME")]
     pub retry_period: Duration,
 
-    /// Where /healthz, /readyz and /metrics are served
+    /// Address that serves /healthz, /readyz and /metrics
     #[arg(
         long,
         env = "HTTP_ADDRESS",
@@ -73,35 +73,35 @@ pub struct Settings {
     )]
     pub http_address: SocketAddr,
 
-    /// How logs are written to standard error
+    /// Format of the log on standard error
     #[arg(long, env = "LOG_FORMAT", value_enum, default_value = "human")]
     pub log_format: LogFormat,
 
-    /// What is logged, as for tracing's EnvFilter: `debug`, or `info,my_operator=trace`
+    /// Filter of the log, in the syntax of tracing's EnvFilter, such as `debug` or `info,my_operator=trace`
     #[arg(long, env = "RUST_LOG", default_value = DEFAULT_LOG, hide_default_value = true, value_name = "FILTER")]
     pub log: String,
 
-    /// How many objects of a kind are reconciled at once, at most
+    /// Maximum number of objects of a kind that are reconciled at the same time
     #[arg(long, env = "CONCURRENCY", default_value = "16", value_name = "NUMBER")]
     pub concurrency: NonZeroU16,
 
-    /// Delay after an object's first failure; it doubles with each further one
+    /// Delay after the first failure of an object; it doubles with each further failure
     #[arg(long, env = "BACKOFF_FIRST", value_parser = duration, default_value = "1s", value_name = "TIME")]
     pub backoff_first: Duration,
 
-    /// Longest delay between two tries of an object that fails
+    /// Maximum delay between two attempts to reconcile a failing object
     #[arg(long, env = "BACKOFF_LAST", value_parser = duration, default_value = "5m", value_name = "TIME")]
     pub backoff_last: Duration,
 
-    /// Report reconciliations that fail in Warning events on the object, which `kubectl describe` shows
+    /// Report failed reconciliations as Warning events on the object, which `kubectl describe` shows
     #[arg(long, env = "ERROR_EVENTS", action = clap::ArgAction::Set, default_value_t = true, value_name = "BOOL")]
     pub error_events: bool,
 
-    /// After how long a watch is renewed; /healthz fails when one is silent for more than twice that
+    /// How long a watch lasts before it is renewed; /healthz fails if one is silent for more than twice that
     #[arg(long, env = "WATCH_TIMEOUT", value_parser = duration, default_value = "290s", value_name = "TIME")]
     pub watch_timeout: Duration,
 
-    /// How long reconciliations in flight may take to finish after a request to stop
+    /// How long running reconciliations may take to finish after a signal to stop
     #[arg(long, env = "SHUTDOWN_TIMEOUT", value_parser = duration, default_value = "20s", value_name = "TIME")]
     pub shutdown_timeout: Duration,
 
@@ -117,9 +117,9 @@ const DEFAULT_LOG: &str = "info,kube_client=error,kube_client::client::builder=o
 /// How logs are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
-    /// A line of text for humans.
+    /// Text, one line for each entry
     Human,
-    /// A JSON object on each line.
+    /// A JSON object on each line
     Json,
 }
 

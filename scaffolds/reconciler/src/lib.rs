@@ -1,16 +1,16 @@
-//! The kinds of reconciler and their controllers, as a library: tests and other programs use them from here.
+//! The API types and controllers of reconciler, for `main.rs`, the tests and other programs.
 
 use operator_runtime::Operator;
 
 pub mod api;
 pub mod controllers;
 
-/// Flags of your own; tests run with the default.
+/// The operator's own flags. `tests/support/flags.rs` sets them in tests.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Options {}
 
-/// The operator with all its controllers, as `main.rs` and the tests run it. What it gets with `.provide(value)` reaches the `setup` of
-/// each controller.
+/// Registers the controllers, for `main.rs` and the tests. Add `.provide(value)` to make a value
+/// available to the `setup` of each controller.
 pub fn operator(operator: Operator, _options: Options) -> Operator {
     operator.register(controllers::all())
 }

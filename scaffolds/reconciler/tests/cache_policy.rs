@@ -1,4 +1,4 @@
-//! Runs the whole operator on an API server: one inside this process, or a real one with OPERATOR_TEST_SERVER=assets.
+//! Runs the operator on an API server in memory, or on a real one with OPERATOR_TEST_SERVER=assets.
 
 use anyhow::Result;
 use k8s_openapi::api::core::v1::ConfigMap;
@@ -13,8 +13,8 @@ use serde_json::json;
 mod support;
 
 #[tokio::test]
-async fn cache_policy_keeps_its_config_map() -> Result<()> {
-    // the operator, on a server with its manifests and fixtures; it has only the permissions of its service account
+async fn cache_policy_manages_its_config_map() -> Result<()> {
+    // start an API server and the operator, which has the permissions of its service account
     let server = support::start().await?;
 
     let cache_policy: CachePolicy =
@@ -22,40 +22,40 @@ async fn cache_policy_keeps_its_config_map() -> Result<()> {
     let name = cache_policy.name_any();
     let config_maps: Api<ConfigMap> = Api::namespaced(server.client(), "reconciler");
 
-    // somebody else's ConfigMap has the name
+    // the name is already in use by a ConfigMap that the operator does not control
     let metadata = ObjectMeta {
         name: Some(name.clone()),
         ..Default::default()
     };
-    let others = ConfigMap {
+    let foreign = ConfigMap {
         metadata,
         ..Default::default()
     };
-    let others = config_maps.create(&PostParams::default(), &others).await?;
+    let foreign = config_maps.create(&PostParams::default(), &foreign).await?;
     let cachepolicies: Api<CachePolicy> = Api::all(server.client());
     cachepolicies
         .create(&PostParams::default(), &cache_policy)
         .await?;
     server
-        .eventually("Ready is False, as the name is taken", async || {
+        .eventually("Ready is False because the name is in use", async || {
             let cache_policy = cachepolicies.get(&name).await.ok()?;
             (condition(&cache_policy, "Ready")? == "False").then_some(())
         })
         .await;
     assert!(
         config_maps.get(&name).await?.data.is_none(),
-        "what belongs to others is left alone"
+        "the operator must not change this ConfigMap"
     );
 
-    // the name is free
+    // once it is deleted, the operator creates its own
     config_maps.delete(&name, &DeleteParams::default()).await?;
-    let made = server
-        .eventually("the ConfigMap is made", async || {
+    let created = server
+        .eventually("the ConfigMap is created", async || {
             config_maps
                 .get_opt(&name)
                 .await
                 .ok()?
-                .filter(|found| found.uid() != others.uid())
+                .filter(|current| current.uid() != foreign.uid())
         })
         .await;
     server
@@ -66,44 +66,45 @@ async fn cache_policy_keeps_its_config_map() -> Result<()> {
         .await;
 
     assert!(
-        made.data
+        created
+            .data
             .as_ref()
             .is_some_and(|data| data.contains_key("spec.json"))
     );
 
-    // what others change in the child is set right
-    let changed = json!({"data": {"spec.json": "changed"}});
+    // the operator reverts changes to the ConfigMap
+    let drift = json!({"data": {"spec.json": "changed"}});
     config_maps
-        .patch(&name, &PatchParams::default(), &Patch::Merge(changed))
+        .patch(&name, &PatchParams::default(), &Patch::Merge(drift))
         .await?;
     server
-        .eventually("the ConfigMap is as it was", async || {
+        .eventually("the change is reverted", async || {
             config_maps
                 .get_opt(&name)
                 .await
                 .ok()?
-                .filter(|found| found.data == made.data)
+                .filter(|current| current.data == created.data)
         })
         .await;
 
-    // a child that goes comes back
+    // the operator recreates a deleted ConfigMap
     config_maps.delete(&name, &DeleteParams::default()).await?;
     server
-        .eventually("the ConfigMap returns", async || {
+        .eventually("the ConfigMap is recreated", async || {
             config_maps
                 .get_opt(&name)
                 .await
                 .ok()?
-                .filter(|found| found.uid() != made.uid())
+                .filter(|current| current.uid() != created.uid())
         })
         .await;
 
-    // all of it goes with the object
+    // the ConfigMap is deleted together with the object
     cachepolicies
         .delete(&name, &DeleteParams::default())
         .await?;
     server
-        .eventually("the object is gone", async || {
+        .eventually("the object is deleted", async || {
             cachepolicies
                 .get_opt(&name)
                 .await
@@ -113,7 +114,7 @@ async fn cache_policy_keeps_its_config_map() -> Result<()> {
         })
         .await;
     server
-        .eventually("the ConfigMap is gone", async || {
+        .eventually("the ConfigMap is deleted", async || {
             config_maps
                 .get_opt(&name)
                 .await

@@ -88,7 +88,7 @@ fn errors_have_their_lines() {
         (
             "name: widgets.example.com",
             "name: widget.example.com",
-            "x.yaml:4: the definition is named `widget.example.com`, but its plural and group make `widgets.example.com`",
+            "x.yaml:4: the CRD is named `widget.example.com`, but its plural and group make `widgets.example.com`",
         ),
         (
             "group: example.com",
@@ -138,7 +138,7 @@ fn errors_have_their_lines() {
 
 #[test]
 fn a_crd_has_a_size_limit_and_a_list_does_not() {
-    let told = ["x.yaml:2: the definition has more than 16 MiB"];
+    let told = ["x.yaml:2: the CRD has more than 16 MiB"];
     let long = |bytes| format!("\n        description: {}\n", "y".repeat(bytes));
     let large = WIDGET.replace(
         "type: object\n",
@@ -148,7 +148,7 @@ fn a_crd_has_a_size_limit_and_a_list_does_not() {
     // where the kind stands otherwise it is read first
     assert_eq!(
         problems(&large.replace("kind: Custom", "kind:  Custom")),
-        ["x.yaml:1: the definition has more than 16 MiB"]
+        ["x.yaml:1: the CRD has more than 16 MiB"]
     );
     let json: Value = serde_yaml::from_str(&large).unwrap();
     assert_eq!(problems(&json.to_string()).len(), 1);

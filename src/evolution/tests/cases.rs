@@ -13,25 +13,25 @@ pub const SPECS: &[Case] = &[
         "{type: object, properties: {a: {type: string}}}",
         "{type: object, properties: {a: {type: string}, b: {type: string}}}",
         &["field-added spec.b: `b` is new"],
-        &["field-removed spec.b: `b` is gone"],
+        &["field-removed spec.b: `b` was removed"],
     ),
     (
         "{type: object, properties: {a: {type: string}}}",
         "{type: object, required: [b], properties: {a: {type: string}, b: {type: string}}}",
         &["required-field-added spec.b: `b` is new and required"],
-        &["field-removed spec.b: `b` is gone"],
+        &["field-removed spec.b: `b` was removed"],
     ),
     (
         "{type: object, maxProperties: 1, properties: {a: {type: string}}}",
         "{type: object, maxProperties: 1, properties: {a: {type: string}, b: {type: integer, default: 1}}}",
         &["counted-field-added spec.b: `b` is new, default 1"],
-        &["field-removed spec.b: `b` is gone"],
+        &["field-removed spec.b: `b` was removed"],
     ),
     (
         "{type: object, not: {minProperties: 2}, properties: {a: {type: string}}}",
         "{type: object, not: {minProperties: 2}, properties: {a: {type: string}, b: {type: integer, default: 1}}}",
         &["counted-field-added spec.b: `b` is new, default 1"],
-        &["field-removed spec.b: `b` is gone"],
+        &["field-removed spec.b: `b` was removed"],
     ),
     (
         "{type: object, x-kubernetes-preserve-unknown-fields: true, properties: {a: {type: string}}}",
@@ -55,7 +55,7 @@ pub const SPECS: &[Case] = &[
         "{type: object, required: [a], properties: {a: {type: integer}}}",
         "{type: object, required: [a], properties: {a: {type: integer, default: 1}}}",
         &["default-added-to-required spec.a: default 1 is new"],
-        &["default-removed spec.a: default 1 is gone"],
+        &["default-removed spec.a: default 1 was removed"],
     ),
     // a map of any values becomes a struct
     (
@@ -67,7 +67,7 @@ pub const SPECS: &[Case] = &[
         ],
         &[
             "rust-type-changed spec: in Rust struct -> map of any values",
-            "field-removed spec.a: `a` is gone",
+            "field-removed spec.a: `a` was removed",
         ],
     ),
 ];
@@ -124,13 +124,13 @@ pub const DEFINITIONS: &[Case] = &[
         "[wi], categories: [all]",
         &[
             "name-added: the short name wi is new",
-            "name-removed: the short name wd is gone",
+            "name-removed: the short name wd was removed",
             "name-added: the category all is new",
         ],
         &[
             "name-added: the short name wd is new",
-            "name-removed: the short name wi is gone",
-            "name-removed: the category all is gone",
+            "name-removed: the short name wi was removed",
+            "name-removed: the category all was removed",
         ],
     ),
     (
@@ -151,19 +151,19 @@ pub const DEFINITIONS: &[Case] = &[
         &[
             "storage-moved: objects are stored as v1 -> v2",
             "version-added: the version v2 is new",
-            "version-removed: the version v1 is gone",
+            "version-removed: the version v1 was removed",
         ],
         &[
             "storage-moved: objects are stored as v2 -> v1",
             "version-added: the version v1 is new",
-            "version-removed: the version v2 is gone",
+            "version-removed: the version v2 was removed",
         ],
     ),
     (
         "  - name: v1\n",
         "  - {name: v3, served: false, storage: false, schema: {openAPIV3Schema: {type: object}}}\n  - name: v1\n",
         &["version-added: the version v3 is new"],
-        &["unserved-version-removed: the version v3 is gone"],
+        &["unserved-version-removed: the version v3 was removed"],
     ),
     (
         "    storage: true\n",
@@ -179,15 +179,15 @@ pub const DEFINITIONS: &[Case] = &[
             "scale-subresource-added: the scale subresource is new",
         ],
         &[
-            "status-subresource-removed: the status subresource is gone",
-            "scale-subresource-removed: the scale subresource is gone",
+            "status-subresource-removed: the status subresource was removed",
+            "scale-subresource-removed: the scale subresource was removed",
         ],
     ),
     (
         "    storage: true\n",
         "    storage: true\n    additionalPrinterColumns: [{name: A, type: string, jsonPath: .a}]\n",
-        &["printer-columns-changed: the columns A is new"],
-        &["printer-columns-changed: the columns A is gone"],
+        &["printer-columns-changed: printer columns: A is new"],
+        &["printer-columns-changed: printer columns: A was removed"],
     ),
     (
         "    storage: true\n",

@@ -15,7 +15,7 @@ pub const FIELDS: &[Case] = &[
         "{x-kubernetes-int-or-string: true, anyOf: [{type: integer}, {type: string}]}",
         &[
             "type-widened spec.a: integer -> int-or-string",
-            "bound-loosened spec.a: maximum 9 is gone",
+            "bound-loosened spec.a: maximum 9 was removed",
         ],
         &["type-changed spec.a: int-or-string -> integer"],
     ),
@@ -41,7 +41,7 @@ pub const FIELDS: &[Case] = &[
         "{type: integer}",
         "{type: integer, default: 3}",
         &["default-added spec.a: default 3 is new"],
-        &["default-removed spec.a: default 3 is gone"],
+        &["default-removed spec.a: default 3 was removed"],
     ),
     (
         "{type: integer, default: 3}",
@@ -108,10 +108,10 @@ pub const FIELDS: &[Case] = &[
         "{type: string, minLength: 1}",
         &[
             "bound-tightened spec.a: minLength 1 is new",
-            "bound-loosened spec.a: maxLength 5 is gone",
+            "bound-loosened spec.a: maxLength 5 was removed",
         ],
         &[
-            "bound-loosened spec.a: minLength 1 is gone",
+            "bound-loosened spec.a: minLength 1 was removed",
             "bound-tightened spec.a: maxLength 5 is new",
         ],
     ),
@@ -122,7 +122,7 @@ pub const FIELDS: &[Case] = &[
         "{type: array, items: {type: string}, minItems: 2}",
         &[
             "bound-tightened spec.a: minItems 1 -> 2",
-            "bound-loosened spec.a: maxItems 9 is gone",
+            "bound-loosened spec.a: maxItems 9 was removed",
         ],
         &[
             "bound-loosened spec.a: minItems 2 -> 1",
@@ -133,19 +133,19 @@ pub const FIELDS: &[Case] = &[
         "{type: object, additionalProperties: {type: string}, minProperties: 1}",
         "{type: object, additionalProperties: {type: string}, maxProperties: 3}",
         &[
-            "bound-loosened spec.a: minProperties 1 is gone",
+            "bound-loosened spec.a: minProperties 1 was removed",
             "bound-tightened spec.a: maxProperties 3 is new",
         ],
         &[
             "bound-tightened spec.a: minProperties 1 is new",
-            "bound-loosened spec.a: maxProperties 3 is gone",
+            "bound-loosened spec.a: maxProperties 3 was removed",
         ],
     ),
     (
         "{type: string}",
         "{type: string, pattern: ^a}",
         &["pattern-added spec.a: pattern ^a is new"],
-        &["pattern-removed spec.a: pattern ^a is gone"],
+        &["pattern-removed spec.a: pattern ^a was removed"],
     ),
     (
         "{type: string, pattern: ^a}",
@@ -164,36 +164,36 @@ pub const FIELDS: &[Case] = &[
     (
         "{type: string, anyOf: [{pattern: a}, {pattern: b}]}",
         "{type: string, anyOf: [{pattern: a}]}",
-        &[r#"union-tightened spec.a: anyOf {"pattern":"b"} is gone"#],
+        &[r#"union-tightened spec.a: anyOf {"pattern":"b"} was removed"#],
         &[r#"union-loosened spec.a: anyOf {"pattern":"b"} is new"#],
     ),
     (
         "{type: string, allOf: [{pattern: a}]}",
         "{type: string, allOf: [{pattern: a}, {pattern: b}]}",
         &[r#"union-tightened spec.a: allOf {"pattern":"b"} is new"#],
-        &[r#"union-loosened spec.a: allOf {"pattern":"b"} is gone"#],
+        &[r#"union-loosened spec.a: allOf {"pattern":"b"} was removed"#],
     ),
     (
         "{type: string, oneOf: [{pattern: a}]}",
         "{type: string, oneOf: [{pattern: a}, {pattern: b}]}",
         &[r#"union-changed spec.a: oneOf {"pattern":"b"} is new"#],
-        &[r#"union-changed spec.a: oneOf {"pattern":"b"} is gone"#],
+        &[r#"union-changed spec.a: oneOf {"pattern":"b"} was removed"#],
     ),
     (
         "{type: string}",
         "{type: string, not: {pattern: a}}",
         &[r#"union-tightened spec.a: not {"pattern":"a"} is new"#],
-        &[r#"union-loosened spec.a: not {"pattern":"a"} is gone"#],
+        &[r#"union-loosened spec.a: not {"pattern":"a"} was removed"#],
     ),
     (
         "{type: integer, x-kubernetes-validations: [{rule: self > 0}]}",
         "{type: integer, x-kubernetes-validations: [{rule: self > 1}]}",
         &[
-            "rule-removed spec.a: the rule `self > 0` is gone",
+            "rule-removed spec.a: the rule `self > 0` was removed",
             "rule-added spec.a: the rule `self > 1` is new",
         ],
         &[
-            "rule-removed spec.a: the rule `self > 1` is gone",
+            "rule-removed spec.a: the rule `self > 1` was removed",
             "rule-added spec.a: the rule `self > 0` is new",
         ],
     ),

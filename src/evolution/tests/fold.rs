@@ -1,4 +1,4 @@
-//! Tests that the differences suffice to convert objects: a removed field is dropped, a new one gets its default.
+//! Differences carry enough to be applied to objects: a field that was removed is dropped, one that is new gets its default.
 
 use operator_schema::{Schema, SchemaOrBool, violations};
 use serde_json::{Value, json};

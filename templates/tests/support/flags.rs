@@ -1,2 +1,2 @@
-/// Flags with which the tests start the operator, as on its command line: what it needs and has no default for. It gets no environment.
+/// Command-line flags for the operator in tests. Environment variables are not used.
 pub const FLAGS: &[&str] = &[];

@@ -1,5 +1,5 @@
-//! Operators of the same two kinds: one that is correct, and variants of it that are broken, or correct and unusual. `VARIANT` names the
-//! one to run, so that the tests that are generated can be tried on all of them after one compilation.
+//! Operators of the same two kinds: a correct one, and variants of it that are broken, or correct but unusual. `VARIANT` selects the
+//! operator, so that the generated tests can be tried on all of them after one compilation.
 
 use operator_runtime::Operator;
 
@@ -8,14 +8,14 @@ pub mod controllers;
 mod site;
 mod variant;
 
-/// Flags of your own; tests run with the default.
+/// The operator's own flags. `tests/support/flags.rs` sets them in tests.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct Options {}
 
-/// The operator with all its controllers, as `main.rs` and the tests run it.
+/// Registers the controllers, for `main.rs` and the tests.
 ///
 /// # Panics
-/// If `VARIANT` names none.
+/// If `VARIANT` is not the name of a variant.
 pub fn operator(operator: Operator, _options: Options) -> Operator {
     let name = std::env::var("VARIANT").unwrap_or_else(|_| "correct".into());
     let variant = variant::Variant::named(&name)

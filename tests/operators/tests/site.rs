@@ -1,4 +1,4 @@
-//! Runs the whole operator on an API server: one inside this process, or a real one with OPERATOR_TEST_SERVER=assets.
+//! Runs the operator on an API server in memory, or on a real one with OPERATOR_TEST_SERVER=assets.
 
 use anyhow::Result;
 use k8s_openapi::api::apps::v1::Deployment;
@@ -13,8 +13,8 @@ use serde_json::json;
 mod support;
 
 #[tokio::test]
-async fn site_follows_its_deployment() -> Result<()> {
-    // the operator, on a server with its manifests and fixtures; it has only the permissions of its service account
+async fn site_manages_its_deployment() -> Result<()> {
+    // start an API server and the operator, which has the permissions of its service account
     let server = support::start().await?;
 
     let site: Site = sample_file("manifests/samples/sites.web.example.com.yaml")?;
@@ -22,32 +22,32 @@ async fn site_follows_its_deployment() -> Result<()> {
     let site = sites.create(&PostParams::default(), &site).await?;
     let name = site.name_any();
 
-    // the child comes to be
+    // the operator creates the Deployment
     let deployments: Api<Deployment> = Api::namespaced(server.client(), support::NAMESPACES[0]);
     let deployment = server
-        .eventually("the Deployment is made", async || {
+        .eventually("the Deployment is created", async || {
             deployments.get_opt(&name).await.ok()?
         })
         .await;
     server
-        .eventually("Ready is False, as no replica runs", async || {
+        .eventually("Ready is False while no replica is ready", async || {
             let site = sites.get(&name).await.ok()?;
             (condition(&site, "Ready")? == "False").then_some(())
         })
         .await;
 
-    // its pods come up, which is for others to do
+    // the pods become ready; the test writes this status in place of the Deployment controller
     let replicas = deployment
         .spec
         .as_ref()
         .and_then(|spec| spec.replicas)
         .unwrap_or(1);
-    let up = json!({"status": {
+    let rolled_out = json!({"status": {
         "observedGeneration": deployment.metadata.generation,
         "replicas": replicas, "readyReplicas": replicas, "updatedReplicas": replicas,
     }});
     deployments
-        .patch_status(&name, &PatchParams::default(), &Patch::Merge(up))
+        .patch_status(&name, &PatchParams::default(), &Patch::Merge(rolled_out))
         .await?;
     server
         .eventually("Ready is True", async || {
@@ -56,48 +56,48 @@ async fn site_follows_its_deployment() -> Result<()> {
         })
         .await;
 
-    // what others change in the child is set right
-    let scaled = json!({"spec": {"replicas": replicas + 1}});
+    // the operator reverts changes to the Deployment
+    let drift = json!({"spec": {"replicas": replicas + 1}});
     deployments
+        .patch(&name, &PatchParams::default(), &Patch::Merge(drift))
+        .await?;
+    server
+        .eventually("the change is reverted", async || {
+            let current = deployments.get_opt(&name).await.ok()??;
+            (current.spec?.replicas == Some(replicas)).then_some(())
+        })
+        .await;
+
+    // a change to the object changes the Deployment
+    let scaled = json!({"spec": {"replicas": replicas + 1}});
+    sites
         .patch(&name, &PatchParams::default(), &Patch::Merge(scaled))
         .await?;
     server
-        .eventually("the Deployment is as it was", async || {
-            let found = deployments.get_opt(&name).await.ok()??;
-            (found.spec?.replicas == Some(replicas)).then_some(())
+        .eventually("the Deployment has one more replica", async || {
+            let current = deployments.get_opt(&name).await.ok()??;
+            (current.spec?.replicas == Some(replicas + 1)).then_some(())
         })
         .await;
 
-    // a change of the object reaches the child
-    let more = json!({"spec": {"replicas": replicas + 1}});
-    sites
-        .patch(&name, &PatchParams::default(), &Patch::Merge(more))
-        .await?;
-    server
-        .eventually("the Deployment has one replica more", async || {
-            let found = deployments.get_opt(&name).await.ok()??;
-            (found.spec?.replicas == Some(replicas + 1)).then_some(())
-        })
-        .await;
-
-    // a child that goes comes back
+    // the operator recreates a deleted Deployment
     deployments.delete(&name, &DeleteParams::default()).await?;
     server
-        .eventually("the Deployment returns", async || {
-            let found = deployments.get_opt(&name).await.ok()??;
-            (found.uid() != deployment.uid()).then_some(())
+        .eventually("the Deployment is recreated", async || {
+            let current = deployments.get_opt(&name).await.ok()??;
+            (current.uid() != deployment.uid()).then_some(())
         })
         .await;
 
-    // all of it goes with the object
+    // the Deployment is deleted together with the object
     sites.delete(&name, &DeleteParams::default()).await?;
     server
-        .eventually("the object is gone", async || {
+        .eventually("the object is deleted", async || {
             sites.get_opt(&name).await.ok()?.is_none().then_some(())
         })
         .await;
     server
-        .eventually("the Deployment is gone", async || {
+        .eventually("the Deployment is deleted", async || {
             deployments
                 .get_opt(&name)
                 .await

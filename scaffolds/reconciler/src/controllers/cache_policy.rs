@@ -1,4 +1,5 @@
-//! Reconciles [`CachePolicy`]: a ConfigMap with its spec lies beside each object, and the condition `Ready` tells whether it could be written.
+//! The controller of [`CachePolicy`]: it writes the spec of each object to a ConfigMap, and the condition
+//! `Ready` shows whether that succeeded.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -8,19 +9,20 @@ use operator_runtime::{Action, Condition, Context, EventType, Reconciler, Result
 
 use crate::api::cache_policy::v1::CachePolicy;
 
-/// Called once at the start. `setup.get::<T>()` has what `operator` in `lib.rs` provides: flags, clients, state of your own.
+/// Called once, when the operator starts. `setup.get::<T>()` returns a value that `operator` in `lib.rs`
+/// provides, such as flags or a client.
 pub async fn setup(_setup: Setup) -> Result<CachePolicyReconciler> {
     Ok(CachePolicyReconciler)
 }
 
-/// What the reconciler keeps between its calls goes into fields.
+/// State that reconciliations share goes into the fields of this struct.
 pub struct CachePolicyReconciler;
 
 impl Reconciler for CachePolicyReconciler {
     type Resource = CachePolicy;
     const FINALIZER: Option<&'static str> = Some("cache.example.com/reconciler");
 
-    /// Called after every change of the object and of what it owns: makes the cluster what the object asks for.
+    /// Makes the cluster match the object. Called after each change of the object or one of its children.
     async fn reconcile(&self, cache_policy: Arc<CachePolicy>, cx: &Context) -> Result<Action> {
         let applied = cx.apply(&config_map(&cache_policy, cx)?).await;
         let mut status = cache_policy.status.clone().unwrap_or_default();
@@ -29,39 +31,41 @@ impl Reconciler for CachePolicyReconciler {
             status.conditions.get_or_insert_default(),
             cache_policy.metadata.generation,
         )?;
-        let told = cx.update_status(&*cache_policy, &status).await;
+        let updated = cx.update_status(&*cache_policy, &status).await;
         applied?;
-        told?;
+        updated?;
         Ok(Action::await_change())
     }
 
-    /// Called when the object is to go, again until it succeeds. What it owns goes by itself; undo the rest here.
+    /// Called when the object is being deleted, and again until it succeeds. Kubernetes deletes the
+    /// children; undo everything else here.
     async fn cleanup(&self, cache_policy: Arc<CachePolicy>, cx: &Context) -> Result<()> {
         cx.event(
             &*cache_policy,
             EventType::Normal,
             "CleanedUp",
-            "nothing is left outside of the cluster",
+            "no external resources to clean up",
         )
         .await;
         Ok(())
     }
 }
 
-/// Whether the ConfigMap is there as it should be; it may belong to somebody else, or be refused.
+/// Whether the ConfigMap was applied. That fails if its name is already in use, or if the API server
+/// rejects it.
 fn ready(applied: &Result<ConfigMap>) -> Condition {
     match applied {
         Ok(_) => Condition::new(
             "Ready",
             true,
             "Applied",
-            "the ConfigMap holds the current spec",
+            "the ConfigMap contains the current spec",
         ),
         Err(error) => Condition::new("Ready", false, "ApplyFailed", error.to_string()),
     }
 }
 
-/// The child: what it should be, with no regard to what it is.
+/// The desired state of the ConfigMap. [`Context::apply`] creates or updates it.
 fn config_map(cache_policy: &CachePolicy, cx: &Context) -> Result<ConfigMap> {
     let spec = serde_json::to_string(&cache_policy.spec)?;
     Ok(ConfigMap {

@@ -1,4 +1,5 @@
-//! Reconciles [`Memcached`]: a Deployment runs for each object, and the condition `Ready` tells whether its replicas are there.
+//! The controller of [`Memcached`]: it runs a Deployment for each object, and the condition `Ready`
+//! shows whether all replicas are ready.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -17,18 +18,19 @@ use operator_runtime::{Action, Condition, Context, Reconciler, Result, Setup};
 
 use crate::api::memcached::v1alpha1::Memcached;
 
-/// Called once at the start. `setup.get::<T>()` has what `operator` in `lib.rs` provides: flags, clients, state of your own.
+/// Called once, when the operator starts. `setup.get::<T>()` returns a value that `operator` in `lib.rs`
+/// provides, such as flags or a client.
 pub async fn setup(_setup: Setup) -> Result<MemcachedReconciler> {
     Ok(MemcachedReconciler)
 }
 
-/// What the reconciler keeps between its calls goes into fields.
+/// State that reconciliations share goes into the fields of this struct.
 pub struct MemcachedReconciler;
 
 impl Reconciler for MemcachedReconciler {
     type Resource = Memcached;
 
-    /// Called after every change of the object and of what it owns: makes the cluster what the object asks for.
+    /// Makes the cluster match the object. Called after each change of the object or one of its children.
     async fn reconcile(&self, memcached: Arc<Memcached>, cx: &Context) -> Result<Action> {
         let applied = cx.apply(&deployment(&memcached, cx)).await;
         let mut status = memcached.status.clone().unwrap_or_default();
@@ -49,38 +51,38 @@ impl Reconciler for MemcachedReconciler {
             status.conditions.get_or_insert_default(),
             memcached.metadata.generation,
         )?;
-        let told = cx.update_status(&*memcached, &status).await;
+        let updated = cx.update_status(&*memcached, &status).await;
         applied?;
-        told?;
+        updated?;
         Ok(Action::await_change())
     }
 }
 
-/// Whether the Deployment runs what its current spec asks for.
+/// Whether the Deployment has rolled out its current spec, and all replicas are ready.
 fn ready(applied: &Result<Deployment>) -> Condition {
     let deployment = match applied {
         Ok(deployment) => deployment,
         Err(error) => return Condition::new("Ready", false, "ApplyFailed", error.to_string()),
     };
-    let wanted = deployment
+    let desired = deployment
         .spec
         .as_ref()
         .and_then(|spec| spec.replicas)
         .unwrap_or(1);
-    // a status of an earlier generation tells nothing of the current one, nor do pods of an earlier template
+    // the status may be that of an earlier generation, and a ready pod may run an earlier template
     let status = deployment.status.clone().unwrap_or_default();
     let is_current = status.observed_generation >= deployment.metadata.generation;
-    let is_rolled_out = status.updated_replicas.unwrap_or(0) >= wanted;
-    let running = status.ready_replicas.filter(|_| is_current).unwrap_or(0);
-    let message = format!("{running} of {wanted} replicas are ready");
-    if is_current && is_rolled_out && running >= wanted {
+    let is_rolled_out = status.updated_replicas.unwrap_or(0) >= desired;
+    let ready = status.ready_replicas.filter(|_| is_current).unwrap_or(0);
+    let message = format!("{ready} of {desired} replicas are ready");
+    if is_current && is_rolled_out && ready >= desired {
         Condition::new("Ready", true, "ReplicasReady", message)
     } else {
         Condition::new("Ready", false, "ReplicasNotReady", message)
     }
 }
 
-/// The child: what it should be, with no regard to what it is.
+/// The desired state of the Deployment. [`Context::apply`] creates or updates it.
 fn deployment(memcached: &Memcached, cx: &Context) -> Deployment {
     let labels = labels(memcached, cx);
     Deployment {
@@ -134,7 +136,7 @@ fn pod(memcached: &Memcached) -> PodSpec {
     }
 }
 
-/// What tells the pods of one object from those of another, and nothing else: the selector of a Deployment can't be changed.
+/// The labels of the pods. They never change, because a Deployment's selector is immutable.
 fn labels(memcached: &Memcached, cx: &Context) -> BTreeMap<String, String> {
     let metadata = cx.child_metadata(memcached, memcached.name_any());
     let mut labels = metadata.labels.unwrap_or_default();
