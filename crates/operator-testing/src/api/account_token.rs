@@ -7,13 +7,13 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Value, json};
 
-use super::apply::{Managers, Operation};
-use super::kind::{Kind, group_version};
-use super::metadata::{self, name, text};
-use super::status::{Cause, Failure, Result};
-use super::store::Key;
-use super::subresource::body_kind;
-use super::{Reply, Request, State, clock};
+use crate::api::apply::{Managers, Operation};
+use crate::api::kind::{Kind, group_version};
+use crate::api::metadata::{self, name, text};
+use crate::api::status::{Cause, Failure, Result};
+use crate::api::store::Key;
+use crate::api::subresource::body_kind;
+use crate::api::{Reply, Request, State, clock};
 
 const ISSUER: &str = "https://kubernetes.default.svc";
 const SHORTEST: i64 = 600;

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::State;
-use super::kind::Kind;
-use super::metadata::name;
-use super::status::{Cause, Failure, Result};
-use super::store::Key;
+use crate::api::State;
+use crate::api::kind::Kind;
+use crate::api::metadata::name;
+use crate::api::status::{Cause, Failure, Result};
+use crate::api::store::Key;
 
 /// Refuses a Service without a name that is to get an address: an address belongs to someone.
 pub(crate) fn check_owner(kind: &Kind, service: &Value) -> Result<()> {

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::kind::Kind;
-use super::metadata::{self, is_deleting, name, text};
-use super::status::{Cause, Failure, Result};
-use super::strategy::needs_version;
-use super::{Request, State, crd, go, validate};
+use crate::api::kind::Kind;
+use crate::api::metadata::{self, is_deleting, name, text};
+use crate::api::status::{Cause, Failure, Result};
+use crate::api::strategy::needs_version;
+use crate::api::{Request, State, crd, go, validate};
 
 impl State {
     pub(crate) fn check_changed(

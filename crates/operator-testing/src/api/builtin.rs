@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use operator_schema::Schema;
 use serde::Deserialize;
 
-use super::kind::Kind;
+use crate::api::kind::Kind;
 
 /// Everything recorded.
 #[derive(Deserialize)]

@@ -6,12 +6,12 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::builtin::builtin;
-use super::form::Form;
-use super::kind::Kind;
-use super::request::Call;
-use super::status::{Failure, Result};
-use super::{Reply, State};
+use crate::api::builtin::builtin;
+use crate::api::form::Form;
+use crate::api::kind::Kind;
+use crate::api::request::Call;
+use crate::api::status::{Failure, Result};
+use crate::api::{Reply, State};
 
 impl State {
     pub(crate) fn serve_other(&self, call: &Call, path: &str, form: Result<Form>) -> Result<Reply> {

@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::rbac::Attempt;
-use super::request::{ResourcePath, User};
-use super::status::{Failure, Result};
-use super::{Request, State};
+use crate::api::rbac::Attempt;
+use crate::api::request::{ResourcePath, User};
+use crate::api::status::{Failure, Result};
+use crate::api::{Request, State};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
@@ -83,7 +83,7 @@ impl State {
             .iter()
             .map(|group| format!("{group:?}"))
             .collect();
-        let name = super::metadata::name(object);
+        let name = crate::api::metadata::name(object);
         let message = format!(
             "{} {name:?} is forbidden: user {:?} (groups=[{}]) is attempting to grant RBAC permissions not currently held:\n{}",
             request.kind.qualified(),

@@ -4,7 +4,7 @@
 
 use serde_json::{Map, Value};
 
-use super::kind::Kind;
+use crate::api::kind::Kind;
 
 /// Fields of `events.k8s.io/v1` and of `v1`.
 const NAMES: &[(&str, &str)] = &[

@@ -5,14 +5,14 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use super::delete::Options;
-use super::kind::Kind;
-use super::metadata::{self, is_deleting, name};
-use super::request::{Call, Target};
-use super::selector::selects;
-use super::status::{Cause, Failure, Result};
-use super::subresource::body_kind;
-use super::{Reply, Request, State};
+use crate::api::delete::Options;
+use crate::api::kind::Kind;
+use crate::api::metadata::{self, is_deleting, name};
+use crate::api::request::{Call, Target};
+use crate::api::selector::selects;
+use crate::api::status::{Cause, Failure, Result};
+use crate::api::subresource::body_kind;
+use crate::api::{Reply, Request, State};
 
 /// How many pods a budget may know of that are about to go.
 const MOST_DISRUPTED: usize = 2000;

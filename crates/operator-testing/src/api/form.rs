@@ -6,16 +6,16 @@
 
 use serde_json::{Value, json};
 
-use super::State;
-use super::accept::{self, Range};
-use super::builtin::builtin;
-use super::decode::go_package;
-use super::kind::group_version;
-use super::metadata::text;
-use super::request::{Call, Target};
-use super::status::{Failure, Result};
+use crate::api::State;
+use crate::api::accept::{self, Range};
+use crate::api::builtin::builtin;
+use crate::api::decode::go_package;
+use crate::api::kind::group_version;
+use crate::api::metadata::text;
+use crate::api::request::{Call, Target};
+use crate::api::status::{Failure, Result};
 #[cfg(feature = "http")]
-use super::table::{self, Header, Include, Rows};
+use crate::api::table::{self, Header, Include, Rows};
 
 pub(crate) const JSON: &str = "application/json";
 const TEXT: &str = "text/plain";

@@ -5,13 +5,13 @@
 
 use serde_json::Value;
 
-use super::State;
-use super::apply::{Managers, Operation};
-use super::delete::{FOREGROUND, ORPHAN, Options, Propagation};
-use super::metadata::{self, finalizers, is_deleting, is_out_of_time, text};
-use super::protection;
-use super::store::Key;
-use super::tracking::{without_managers, writer};
+use crate::api::State;
+use crate::api::apply::{Managers, Operation};
+use crate::api::delete::{FOREGROUND, ORPHAN, Options, Propagation};
+use crate::api::metadata::{self, finalizers, is_deleting, is_out_of_time, text};
+use crate::api::protection;
+use crate::api::store::Key;
+use crate::api::tracking::{without_managers, writer};
 
 /// A part of the real cluster that changes objects.
 #[derive(Clone, Copy)]

@@ -8,9 +8,9 @@ use std::sync::OnceLock;
 use operator_schema::{Schema, SchemaOrBool};
 use serde_json::Value;
 
-use super::builtin::resolve;
-use super::json::go_type;
-use super::time;
+use crate::api::builtin::resolve;
+use crate::api::json::go_type;
+use crate::api::time;
 
 /// The fields of a type by number: the name in JSON, and the type as `tests/control-plane/wire` explains it.
 pub(crate) type Fields = BTreeMap<u64, (String, String)>;

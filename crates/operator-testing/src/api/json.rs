@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::decode::round;
-use super::kind::Kind;
-use super::status::{Failure, Result};
+use crate::api::decode::round;
+use crate::api::kind::Kind;
+use crate::api::status::{Failure, Result};
 
 /// The options of a deletion.
 pub(crate) fn options(body: &[u8]) -> Result<Value> {

@@ -7,10 +7,10 @@ use operator_schema::Schema;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::request::ResourcePath;
-use super::status::{Failure, Result};
+use crate::api::request::ResourcePath;
+use crate::api::status::{Failure, Result};
 #[cfg(feature = "http")]
-use super::table::PrinterColumn;
+use crate::api::table::PrinterColumn;
 
 /// One kind in one version, built in or registered by a CustomResourceDefinition.
 #[derive(Clone, Debug, Default, Deserialize)]

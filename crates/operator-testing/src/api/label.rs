@@ -5,7 +5,7 @@
 use std::iter::Peekable;
 use std::vec::IntoIter;
 
-use super::name;
+use crate::api::name;
 
 /// What a selector asks of one label or field.
 #[derive(Clone, Debug)]

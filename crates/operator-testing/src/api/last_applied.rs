@@ -4,9 +4,9 @@
 
 use serde_json::Value;
 
-use super::apply::{Comparison, Conflict, FieldSet, Repeats, Writer, fields_of, undeclared};
-use super::validate::metadata::{ANNOTATIONS_LIMIT, annotations_size};
-use super::{json, metadata};
+use crate::api::apply::{Comparison, Conflict, FieldSet, Repeats, Writer, fields_of, undeclared};
+use crate::api::validate::metadata::{ANNOTATIONS_LIMIT, annotations_size};
+use crate::api::{json, metadata};
 
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::Value;
 
-use super::kind::Kind;
-use super::read::list;
+use crate::api::kind::Kind;
+use crate::api::read::list;
 
 /// The answer to a list.
 pub(crate) struct List {
@@ -99,8 +99,8 @@ impl Serialize for Listed<'_> {
 mod tests {
     use serde_json::json;
 
-    use super::super::State;
     use super::*;
+    use crate::api::State;
 
     #[test]
     fn a_list_is_written_as_its_value_is() {

@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Map, Value};
 
-use super::clock;
-use super::kind::Kind;
-use super::validate::service;
+use crate::api::clock;
+use crate::api::kind::Kind;
+use crate::api::validate::service;
 
 /// A field of `metadata` as text; empty when it is absent.
 pub(crate) fn text<'a>(object: &'a Value, field: &str) -> &'a str {
@@ -151,7 +151,7 @@ pub(crate) fn is_standard_finalizer(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::generated;
+    use crate::api::metadata::generated;
 
     #[test]
     fn a_generated_name_is_no_longer_than_a_label() {

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::State;
-use super::delete::Options;
-use super::gc::Actor;
-use super::kind::Kind;
-use super::metadata::{self, is_deleting, name};
-use super::status::{Cause, Failure, Result};
-use super::store::Key;
+use crate::api::State;
+use crate::api::delete::Options;
+use crate::api::gc::Actor;
+use crate::api::kind::Kind;
+use crate::api::metadata::{self, is_deleting, name};
+use crate::api::status::{Cause, Failure, Result};
+use crate::api::store::Key;
 
 const CA_DESCRIPTION: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
 

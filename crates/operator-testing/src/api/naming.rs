@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 
-use super::metadata;
+use crate::api::metadata;
 
 /// The names that other definitions of a group were given.
 #[derive(Default)]

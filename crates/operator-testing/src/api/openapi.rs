@@ -12,11 +12,11 @@ use std::sync::Arc;
 use operator_schema::{Schema, SchemaOrBool};
 use serde_json::{Map, Value, json};
 
-use super::builtin::{OBJECT_META, builtin};
-use super::discovery::root;
-use super::kind::{Custom, Kind};
-use super::status::{Failure, Result};
-use super::{Reply, State};
+use crate::api::builtin::{OBJECT_META, builtin};
+use crate::api::discovery::root;
+use crate::api::kind::{Custom, Kind};
+use crate::api::status::{Failure, Result};
+use crate::api::{Reply, State};
 
 const LIST_META: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.ListMeta";
 const SCALE: &str = "io.k8s.api.autoscaling.v1.Scale";

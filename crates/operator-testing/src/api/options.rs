@@ -1,9 +1,9 @@
 //! The options in the query of a request: what of them is refused before anything else is looked at.
 
-use super::go;
-use super::request::Call;
-use super::status::{Cause, Failure, Result};
-use super::validate::metadata;
+use crate::api::go;
+use crate::api::request::Call;
+use crate::api::status::{Cause, Failure, Result};
+use crate::api::validate::metadata;
 
 const NOT_OLDER_THAN: &str = "NotOlderThan";
 

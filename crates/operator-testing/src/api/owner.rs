@@ -5,10 +5,10 @@
 
 use serde_json::Value;
 
-use super::metadata::name;
-use super::request::ResourcePath;
-use super::status::{Failure, Result};
-use super::{Request, State};
+use crate::api::metadata::name;
+use crate::api::request::ResourcePath;
+use crate::api::status::{Failure, Result};
+use crate::api::{Request, State};
 
 impl State {
     /// Refuses owners that the caller may not give to an object; `live` is what there was of it.

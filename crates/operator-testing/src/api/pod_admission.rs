@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::defaults::tolerate;
-use super::kind::Kind;
-use super::metadata::{name, text};
-use super::status::{Failure, Result};
-use super::store::Key;
-use super::{Request, State, priority};
+use crate::api::defaults::tolerate;
+use crate::api::kind::Kind;
+use crate::api::metadata::{name, text};
+use crate::api::status::{Failure, Result};
+use crate::api::store::Key;
+use crate::api::{Request, State, priority};
 
 impl State {
     pub(crate) fn admit_pod(&self, request: &Request<'_>, pod: &mut Value) -> Result<()> {

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::State;
-use super::kind::Kind;
-use super::metadata::{self, name};
-use super::status::{Failure, Result};
-use super::store::Key;
+use crate::api::State;
+use crate::api::kind::Kind;
+use crate::api::metadata::{self, name};
+use crate::api::status::{Failure, Result};
+use crate::api::store::Key;
 
 pub(crate) const GROUP: &str = "scheduling.k8s.io";
 pub(crate) const PLURAL: &str = "priorityclasses";

@@ -5,10 +5,10 @@
 
 use serde_json::Value;
 
-use super::State;
-use super::gc::{Actor, unfinalize};
-use super::metadata::{finalizers, is_deleting};
-use super::store::Key;
+use crate::api::State;
+use crate::api::gc::{Actor, unfinalize};
+use crate::api::metadata::{finalizers, is_deleting};
+use crate::api::store::Key;
 
 pub(crate) const CLAIM: &str = "kubernetes.io/pvc-protection";
 const VOLUME: &str = "kubernetes.io/pv-protection";

@@ -162,7 +162,7 @@ fn exponential(nanos: i128) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{canonical, in_thousandths, refusal};
+    use crate::api::quantity::{canonical, in_thousandths, refusal};
 
     #[test]
     fn a_resource_is_counted_in_thousandths() {

@@ -4,11 +4,11 @@
 
 use serde_json::{Value, json};
 
-use super::kind::Kind;
-use super::request::{Call, ResourcePath, User};
-use super::status::{Failure, Result};
-use super::store::Key;
-use super::{Request, State};
+use crate::api::kind::Kind;
+use crate::api::request::{Call, ResourcePath, User};
+use crate::api::status::{Failure, Result};
+use crate::api::store::Key;
+use crate::api::{Request, State};
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 

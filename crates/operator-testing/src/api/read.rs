@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::kind::Kind;
-use super::list::{Item, List};
-use super::request::Call;
-use super::selector::Selector;
-use super::status::{Cause, Failure, Result};
-use super::store::Key;
-use super::token::Token;
-use super::{Reply, Request, State, event, go};
+use crate::api::kind::Kind;
+use crate::api::list::{Item, List};
+use crate::api::request::Call;
+use crate::api::selector::Selector;
+use crate::api::status::{Cause, Failure, Result};
+use crate::api::store::Key;
+use crate::api::token::Token;
+use crate::api::{Reply, Request, State, event, go};
 
 /// A part of a collection.
 pub(crate) struct Page {

@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::builtin::builtin;
-use super::crd::{self, Registered};
-use super::defaults;
-use super::kind::{Definition, Kind, group_version};
-use super::metadata::{self, name};
-use super::status::Cause;
-use super::store::Key;
-use super::validate;
-use super::{Request, State, address, definition, namespace, priority, status::Result};
+use crate::api::builtin::builtin;
+use crate::api::crd::{self, Registered};
+use crate::api::defaults;
+use crate::api::kind::{Definition, Kind, group_version};
+use crate::api::metadata::{self, name};
+use crate::api::status::Cause;
+use crate::api::status::Result;
+use crate::api::store::Key;
+use crate::api::validate;
+use crate::api::{Request, State, address, definition, namespace, priority};
 
 /// All served kinds.
 #[derive(Clone, Default)]

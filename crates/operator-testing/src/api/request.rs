@@ -7,9 +7,9 @@ use bytes::Bytes;
 use http::request::Parts;
 use serde_json::Value;
 
-use super::json;
-use super::kind::Kind;
-use super::status::{Failure, Result};
+use crate::api::json;
+use crate::api::kind::Kind;
+use crate::api::status::{Failure, Result};
 
 /// One request.
 pub(crate) struct Call {

@@ -4,12 +4,12 @@
 
 use serde_json::{Value, json};
 
-use super::apply::{Managers, Operation};
-use super::metadata;
-use super::rbac::Attempt;
-use super::request::{ResourcePath, User};
-use super::status::{Failure, Result};
-use super::{Reply, Request, State, decode};
+use crate::api::apply::{Managers, Operation};
+use crate::api::metadata;
+use crate::api::rbac::Attempt;
+use crate::api::request::{ResourcePath, User};
+use crate::api::status::{Failure, Result};
+use crate::api::{Reply, Request, State, decode};
 
 /// The answer, when the kind is a question.
 pub(crate) fn answer(state: &State, request: &Request<'_>) -> Option<Result<Reply>> {

@@ -4,10 +4,10 @@
 
 use serde_json::Value;
 
-use super::kind::Kind;
-use super::label::{self, Test};
-use super::request::Call;
-use super::status::{Failure, Result};
+use crate::api::kind::Kind;
+use crate::api::label::{self, Test};
+use crate::api::request::Call;
+use crate::api::status::{Failure, Result};
 
 /// Which objects a list or watch is about.
 #[derive(Clone, Debug, Default)]

@@ -20,14 +20,14 @@ use tokio::sync::watch;
 #[cfg(feature = "workloads")]
 use tokio::time::Instant;
 
-use super::form::{Form, JSON, View};
-use super::request::Call;
-use super::status::Failure;
-use super::store::Key;
-use super::watch::Tick;
+use crate::api::form::{Form, JSON, View};
+use crate::api::request::Call;
+use crate::api::status::Failure;
+use crate::api::store::Key;
+use crate::api::watch::Tick;
 #[cfg(feature = "workloads")]
-use super::workload::Workloads;
-use super::{Reply, Served, State};
+use crate::api::workload::Workloads;
+use crate::api::{Reply, Served, State};
 
 /// The body of a response.
 pub type Body = UnsyncBoxBody<Bytes, Infallible>;
@@ -177,7 +177,7 @@ impl ApiServer {
         }
         let call = Call::read(&parts, body);
         #[cfg(feature = "http")]
-        let call = match super::wire::as_json(call) {
+        let call = match crate::api::wire::as_json(call) {
             Ok(call) => call,
             Err(failure) => return failed(&failure),
         };

@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use super::decode::{Lost, Settled};
-use super::duplicate::duplicates;
-use super::go::{self, Undecodable};
-use super::kind::Kind;
-use super::metadata::{name, text};
-use super::status::{Failure, Result};
-use super::{Request, decode, json, patch};
+use crate::api::decode::{Lost, Settled};
+use crate::api::duplicate::duplicates;
+use crate::api::go::{self, Undecodable};
+use crate::api::kind::Kind;
+use crate::api::metadata::{name, text};
+use crate::api::status::{Failure, Result};
+use crate::api::{Request, decode, json, patch};
 
 impl Request<'_> {
     /// Types, defaults and pruning; out: what is lost. With [`fieldValidation=Strict`] an unknown field is refused instead of dropped.

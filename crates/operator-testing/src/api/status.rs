@@ -6,9 +6,9 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value, json};
 
-pub(crate) use super::cause::Cause;
-use super::event::storage_group;
-use super::kind::Kind;
+pub(crate) use crate::api::cause::Cause;
+use crate::api::event::storage_group;
+use crate::api::kind::Kind;
 
 const MEDIA_TYPES: &str = "application/json, application/yaml, application/vnd.kubernetes.protobuf";
 

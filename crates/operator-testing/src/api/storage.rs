@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::kind::{Custom, Definition, Kind};
-use super::list::Item;
-use super::metadata::text;
-use super::status::{Failure, Result};
-use super::{Request, State, decode, defaults, event};
+use crate::api::kind::{Custom, Definition, Kind};
+use crate::api::list::Item;
+use crate::api::metadata::text;
+use crate::api::status::{Failure, Result};
+use crate::api::{Request, State, decode, defaults, event};
 
 impl Kind {
     /// A stored object as this version shows it.

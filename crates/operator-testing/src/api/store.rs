@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::gc::owners;
-use super::kind::Kind;
-use super::weight::weight;
+use crate::api::gc::owners;
+use crate::api::kind::Kind;
+use crate::api::weight::weight;
 
 /// Where an object is stored; its version is not part of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

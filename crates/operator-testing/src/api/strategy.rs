@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::apply::{FieldSet, Step};
-use super::kind::Kind;
-use super::metadata;
+use crate::api::apply::{FieldSet, Step};
+use crate::api::kind::Kind;
+use crate::api::metadata;
 
 /// The fields that a write through this path cannot change, and so cannot own.
 pub(crate) fn ignored(kind: &Kind, subresource: Option<&str>) -> FieldSet {

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::kind::Kind;
-use super::metadata::text;
-use super::status::{Failure, Result};
-use super::{Reply, Request, State, decode};
+use crate::api::kind::Kind;
+use crate::api::metadata::text;
+use crate::api::status::{Failure, Result};
+use crate::api::{Reply, Request, State, decode};
 
 impl State {
     pub(crate) fn serve_subresource(

@@ -7,9 +7,9 @@ use base64::engine::general_purpose::{GeneralPurpose, NO_PAD};
 use base64::prelude::*;
 use serde_json::{Value, json};
 
-use super::json;
-use super::status::{Failure, Result};
-use super::store::Key;
+use crate::api::json;
+use crate::api::status::{Failure, Result};
+use crate::api::store::Key;
 
 const FORM: &str = "meta.k8s.io/v1";
 

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::apply::{ManagerId, Node, Operation, Versions, Writer};
-use super::builtin::builtin;
-use super::kind::Kind;
-use super::strategy::ignored;
-use super::{Request, metadata, zero};
+use crate::api::apply::{ManagerId, Node, Operation, Versions, Writer};
+use crate::api::builtin::builtin;
+use crate::api::kind::Kind;
+use crate::api::strategy::ignored;
+use crate::api::{Request, metadata, zero};
 
 impl<'a> Request<'a> {
     /// An object of the kind with nothing in it.

@@ -11,14 +11,14 @@ use serde_json::{Value, json};
 use tokio::sync::watch::Receiver;
 use tokio::time::{Instant, sleep_until};
 
-use super::form::View;
-use super::kind::Kind;
-use super::read::{parse_version, too_large};
-use super::selector::Selector;
-use super::service::ApiServer;
-use super::status::{Failure, Result};
-use super::store::{Change, Event};
-use super::{Reply, Request, State, event, metadata, options};
+use crate::api::form::View;
+use crate::api::kind::Kind;
+use crate::api::read::{parse_version, too_large};
+use crate::api::selector::Selector;
+use crate::api::service::ApiServer;
+use crate::api::status::{Failure, Result};
+use crate::api::store::{Change, Event};
+use crate::api::{Reply, Request, State, event, metadata, options};
 
 /// What watches wait for.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -1,6 +1,6 @@
 //! Bodies as [protobuf], which Go's clients write for built-in kinds: read into what they would have sent as JSON.
 //!
-//! The fields of all types are those of [`go`](super::go).
+//! The fields of all types are those of [`go`](crate::api::go).
 //!
 //! [protobuf]: https://kubernetes.io/docs/reference/using-api/api-concepts/#protobuf-encoding
 
@@ -9,11 +9,11 @@ use base64::engine::general_purpose::STANDARD;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
-use super::builtin::builtin;
-use super::go::types;
-use super::kind::group_version;
-use super::request::Call;
-use super::status::{Failure, Result};
+use crate::api::builtin::builtin;
+use crate::api::go::types;
+use crate::api::kind::group_version;
+use crate::api::request::Call;
+use crate::api::status::{Failure, Result};
 
 const MEDIA: &str = "application/vnd.kubernetes.protobuf";
 const MAGIC: &[u8] = b"k8s\0";
@@ -26,7 +26,7 @@ pub(crate) fn as_json(mut call: Call) -> Result<Call> {
             Failure::bad_request("the body is no protobuf of a kind that operator-testing knows")
         })?;
         call.body = object.to_string().into();
-        call.content_type = super::form::JSON.to_owned();
+        call.content_type = crate::api::form::JSON.to_owned();
     }
     Ok(call)
 }

@@ -3,8 +3,8 @@
 use operator_schema::Schema;
 use serde_json::{Map, Value, json};
 
-use super::builtin::{OBJECT_META, builtin, resolve};
-use super::go::{omits, reference};
+use crate::api::builtin::{OBJECT_META, builtin, resolve};
+use crate::api::go::{omits, reference};
 
 const TIMES: [&str; 12] = [
     "deprecatedFirstTimestamp",

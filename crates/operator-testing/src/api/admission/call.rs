@@ -6,10 +6,10 @@ use serde_json::Value;
 use tokio::time::timeout;
 use tower::ServiceExt;
 
-use super::super::metadata;
-use super::super::status::Failure;
 use super::hook::Hook;
 use super::review::{Attributes, Verdict, read};
+use crate::api::metadata;
+use crate::api::status::Failure;
 
 /// Why there is no verdict.
 enum Missing {

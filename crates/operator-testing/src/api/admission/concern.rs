@@ -2,13 +2,13 @@
 
 use serde_json::Value;
 
-use super::super::metadata::name;
-use super::super::selector::selects;
-use super::super::status::{Failure, Result};
-use super::super::{Request, State};
 use super::hook::Hook;
 use super::list;
 use super::rule::fits;
+use crate::api::metadata::name;
+use crate::api::selector::selects;
+use crate::api::status::{Failure, Result};
+use crate::api::{Request, State};
 
 const GROUP: &str = "admissionregistration.k8s.io";
 pub(super) const MUTATING: &str = "mutatingwebhookconfigurations";

@@ -2,14 +2,14 @@
 
 use serde_json::Value;
 
-use super::super::delete::Options;
-use super::super::metadata::{name, text};
-use super::super::request::{Call, ResourcePath};
-use super::super::status::Result;
-use super::super::store::Key;
-use super::super::{ApiServer, Reply};
 use super::review::Subject;
 use super::{ATTEMPTS, overtaken};
+use crate::api::delete::Options;
+use crate::api::metadata::{name, text};
+use crate::api::request::{Call, ResourcePath};
+use crate::api::status::Result;
+use crate::api::store::Key;
+use crate::api::{ApiServer, Reply};
 
 /// What a deletion is asked for with.
 struct Wanted {

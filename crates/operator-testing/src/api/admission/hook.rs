@@ -7,11 +7,11 @@ use std::time::Duration;
 use http::Uri;
 use serde_json::Value;
 
-use super::super::selector::selects;
-use super::super::status::Failure;
 use super::endpoint::{Endpoint, Endpoints, url};
 use super::list;
 use super::review::Attributes;
+use crate::api::selector::selects;
+use crate::api::status::Failure;
 
 /// How long a webhook may take that does not say so, in seconds.
 const TIMEOUT: u64 = 10;

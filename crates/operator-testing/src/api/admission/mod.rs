@@ -26,9 +26,9 @@ use serde_json::Value;
 
 pub(super) use self::endpoint::Endpoints;
 
-use super::request::{Call, ResourcePath};
-use super::status::{Failure, Result};
-use super::{ApiServer, Reply, Request, State};
+use crate::api::request::{Call, ResourcePath};
+use crate::api::status::{Failure, Result};
+use crate::api::{ApiServer, Reply, Request, State};
 
 /// So often a request is begun again that other writes overtake, before it is given up. The real server goes on for 34 seconds.
 const ATTEMPTS: usize = 100;

@@ -6,13 +6,13 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::super::decode::{self, Lost};
-use super::super::kind::Kind;
-use super::super::patch;
-use super::super::status::{Failure, Result};
 use super::call::ask;
 use super::hook::Hook;
 use super::review::Attributes;
+use crate::api::decode::{self, Lost};
+use crate::api::kind::Kind;
+use crate::api::patch;
+use crate::api::status::{Failure, Result};
 
 /// An object as webhooks change it.
 pub(super) struct Mutated {

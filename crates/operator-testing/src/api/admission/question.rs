@@ -2,16 +2,16 @@
 
 use serde_json::Value;
 
-use super::super::kind::Kind;
-use super::super::metadata::name;
-use super::super::request::Call;
-use super::super::status::Result;
-use super::super::{Request, State};
 use super::concern::{MUTATING, VALIDATING};
 use super::hook::Hook;
 use super::mutate::{Mutated, admit_deletion, mutate};
 use super::review::{Attributes, Subject};
 use super::validate::validate;
+use crate::api::kind::Kind;
+use crate::api::metadata::name;
+use crate::api::request::Call;
+use crate::api::status::Result;
+use crate::api::{Request, State};
 
 /// The webhooks whose rules name a request.
 pub(super) struct Question {

@@ -6,9 +6,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::super::Request;
-use super::super::request::User;
-use super::super::status::Failure;
+use crate::api::Request;
+use crate::api::request::User;
+use crate::api::status::Failure;
 
 const API_VERSION: &str = "admission.k8s.io/v1";
 

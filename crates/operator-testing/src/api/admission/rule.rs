@@ -4,9 +4,9 @@
 
 use serde_json::Value;
 
-use super::super::Request;
-use super::super::kind::Kind;
 use super::list;
+use crate::api::Request;
+use crate::api::kind::Kind;
 
 /// Whether a rule is about one of the operations on what the request names, were it in the version of `kind`.
 pub(super) fn fits(rule: &Value, request: &Request<'_>, kind: &Kind, operations: &[&str]) -> bool {

@@ -5,10 +5,10 @@
 use futures::future::join_all;
 use serde_json::Value;
 
-use super::super::status::Result;
 use super::call::ask;
 use super::hook::Hook;
 use super::review::Attributes;
+use crate::api::status::Result;
 
 /// Asks all webhooks, and waits for all of them; the first refusal counts.
 pub(super) async fn validate(

@@ -6,17 +6,17 @@
 
 use serde_json::{Map, Value};
 
-use super::super::admit::check_place;
-use super::super::apply::Managers;
-use super::super::metadata::{self, name};
-use super::super::request::{Call, ResourcePath};
-use super::super::status::{Cause, Failure, Result};
-use super::super::write::{Base, Prepared};
-use super::super::{ApiServer, Reply, Request, State};
 use super::mutate::Mutated;
 use super::question::Question;
 use super::review::Subject;
 use super::{ATTEMPTS, overtaken};
+use crate::api::admit::check_place;
+use crate::api::apply::Managers;
+use crate::api::metadata::{self, name};
+use crate::api::request::{Call, ResourcePath};
+use crate::api::status::{Cause, Failure, Result};
+use crate::api::write::{Base, Prepared};
+use crate::api::{ApiServer, Reply, Request, State};
 
 impl ApiServer {
     pub(super) async fn admit_write(

@@ -12,16 +12,16 @@ use serde_json::{Value, json};
 
 pub(crate) use self::register::{Registered, register};
 
-use super::State;
-use super::delete::Options;
-use super::gc::{Actor, unfinalize};
-use super::kind::{Custom, Kind};
-use super::metadata::{self, finalizers, is_deleting};
-use super::naming::{Taken, accept, is_established};
-use super::scale;
-use super::status::{Cause, Failure};
-use super::storage;
-use super::store::Key;
+use crate::api::State;
+use crate::api::delete::Options;
+use crate::api::gc::{Actor, unfinalize};
+use crate::api::kind::{Custom, Kind};
+use crate::api::metadata::{self, finalizers, is_deleting};
+use crate::api::naming::{Taken, accept, is_established};
+use crate::api::scale;
+use crate::api::status::{Cause, Failure};
+use crate::api::storage;
+use crate::api::store::Key;
 
 pub(crate) const GROUP: &str = "apiextensions.k8s.io";
 pub(crate) const PLURAL: &str = "customresourcedefinitions";

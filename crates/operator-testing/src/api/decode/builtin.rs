@@ -5,11 +5,11 @@ use base64::engine::general_purpose::STANDARD;
 use operator_schema::{Schema, SchemaOrBool};
 use serde_json::{Map, Value, json};
 
-use super::super::builtin::{OBJECT_META, resolve};
-use super::super::go::{Undecodable, in_struct, last_word, omits, reference, time_form, told};
-use super::super::quantity;
-use super::super::time;
 use super::Settled;
+use crate::api::builtin::{OBJECT_META, resolve};
+use crate::api::go::{Undecodable, in_struct, last_word, omits, reference, time_form, told};
+use crate::api::quantity;
+use crate::api::time;
 
 /// Where a value is, as Go's decoder names it.
 #[derive(Clone, Copy)]
@@ -344,7 +344,7 @@ pub(super) fn restore_empty(value: &mut Value, sent: &Value, schema: &Schema) {
 
 #[cfg(test)]
 mod tests {
-    use super::bad_base64;
+    use crate::api::decode::builtin::bad_base64;
 
     #[test]
     fn base64_stops_where_go_stops() {

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::super::builtin::builtin;
-use super::super::kind::{Kind, group_version};
-use super::super::metadata;
-use super::super::status::{Cause, Failure, Result};
+use crate::api::builtin::builtin;
+use crate::api::kind::{Kind, group_version};
+use crate::api::metadata;
+use crate::api::status::{Cause, Failure, Result};
 
 /// An object of another kind than a built-in one that is expected.
 pub(crate) struct Misfit {

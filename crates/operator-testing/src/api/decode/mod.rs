@@ -14,11 +14,11 @@ pub(crate) use self::kind::{go_package, identify, misfit, name};
 
 use self::builtin::{Place, restore_empty, settle_builtin};
 use self::custom::{check_embedded, restore_points};
-use super::builtin::{OBJECT_META, builtin as built_in};
-use super::go::Undecodable;
-use super::json::go_type;
-use super::kind::Kind;
-use super::{defaults, zero};
+use crate::api::builtin::{OBJECT_META, builtin as built_in};
+use crate::api::go::Undecodable;
+use crate::api::json::go_type;
+use crate::api::kind::Kind;
+use crate::api::{defaults, zero};
 
 /// What is lost of an object when it is brought into its form.
 #[derive(Default)]

@@ -17,9 +17,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use super::kind::Kind;
-use super::metadata;
-use super::protection::CLAIM;
+use crate::api::kind::Kind;
+use crate::api::metadata;
+use crate::api::protection::CLAIM;
 
 /// Fills in what the kind has a default for.
 pub(crate) fn fill(kind: &Kind, object: &mut Value) {
@@ -45,7 +45,7 @@ pub(crate) fn fill(kind: &Kind, object: &mut Value) {
         ("networking.k8s.io", "networkpolicies") => network_policy(object),
         ("rbac.authorization.k8s.io", "rolebindings" | "clusterrolebindings") => binding(object),
         ("apiextensions.k8s.io", "customresourcedefinitions") => {
-            super::crd::fill(object);
+            crate::api::crd::fill(object);
         }
         _ => {}
     }

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::super::metadata;
 use super::{absent, fields, items};
+use crate::api::metadata;
 
 /// A pod of its own, which gets more than a template.
 pub(super) fn fill_pod(pod: &mut Value) {

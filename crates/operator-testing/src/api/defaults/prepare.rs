@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::super::kind::Kind;
 use super::{absent, items};
+use crate::api::kind::Kind;
 
 /// Brings an object that is new, or replaces `live`, into the form that is stored.
 pub(crate) fn prepare(kind: &Kind, live: &Value, object: &mut Value) {

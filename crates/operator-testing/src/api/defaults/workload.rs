@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::super::kind::Kind;
-use super::super::metadata::{self, text};
 use super::pod::fill_template;
 use super::{absent, fields, items};
+use crate::api::kind::Kind;
+use crate::api::metadata::{self, text};
 
 /// How many templates a DaemonSet has had.
 const TEMPLATES: &str = "deprecated.daemonset.template.generation";

@@ -12,11 +12,11 @@ use self::part::{
     check_approval, check_columns, check_conversion, check_deprecation, check_scale,
     check_selectable,
 };
-use super::crd::versions;
-use super::metadata::name;
-use super::name::{bad_dns1035, bad_subdomain};
-use super::naming::is_established;
-use super::status::Cause;
+use crate::api::crd::versions;
+use crate::api::metadata::name;
+use crate::api::name::{bad_dns1035, bad_subdomain};
+use crate::api::naming::is_established;
+use crate::api::status::Cause;
 
 /// Whether the schemas of a definition are checked with the rest of it.
 #[derive(Clone, Copy, PartialEq)]

@@ -10,13 +10,13 @@ use serde_json::{Value, json};
 
 pub(crate) use self::option::{Options, Propagation};
 
-use super::kind::Kind;
-use super::list::List;
-use super::metadata::{self, finalizers, is_deleting, name, text};
-use super::read::{Page, Reading};
-use super::status::{Failure, Result};
-use super::store::Key;
-use super::{Reply, Request, State, clock, crd, namespace};
+use crate::api::kind::Kind;
+use crate::api::list::List;
+use crate::api::metadata::{self, finalizers, is_deleting, name, text};
+use crate::api::read::{Page, Reading};
+use crate::api::status::{Failure, Result};
+use crate::api::store::Key;
+use crate::api::{Reply, Request, State, clock, crd, namespace};
 
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
 pub(crate) const ORPHAN: &str = "orphan";

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::super::request::Call;
-use super::super::status::{Cause, Failure, Result};
-use super::super::{Request, decode, go};
+use crate::api::request::Call;
+use crate::api::status::{Cause, Failure, Result};
+use crate::api::{Request, decode, go};
 
 /// [DeleteOptions], from the body or the query.
 ///

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::super::crd;
-use super::super::kind::Kind;
-use super::super::metadata::{name, text};
-use super::super::status::{Failure, Result};
 use super::Options;
+use crate::api::crd;
+use crate::api::kind::Kind;
+use crate::api::metadata::{name, text};
+use crate::api::status::{Failure, Result};
 
 /// Refuses an object of another uid or version than the client expects.
 pub(super) fn check(kind: &Kind, live: &Value, options: &Options) -> Result<()> {

@@ -4,17 +4,17 @@
 
 use serde_json::Value;
 
-use super::super::admit::{check_given_version, check_number};
-use super::super::apply::{Conflict, Managers, Operation, Refusal, Repeats, undeclared};
-use super::super::json::{go_type, yaml};
-use super::super::kind::group_version;
-use super::super::metadata::{self, name, text};
-use super::super::status::{Cause, Failure, Result};
-use super::super::strategy::creates;
-use super::super::tracking::{node, without_managers, writer};
-use super::super::write::{Base, Draft, Prepared, take_version};
-use super::super::{Request, State, last_applied};
 use super::check_names;
+use crate::api::admit::{check_given_version, check_number};
+use crate::api::apply::{Conflict, Managers, Operation, Refusal, Repeats, undeclared};
+use crate::api::json::{go_type, yaml};
+use crate::api::kind::group_version;
+use crate::api::metadata::{self, name, text};
+use crate::api::status::{Cause, Failure, Result};
+use crate::api::strategy::creates;
+use crate::api::tracking::{node, without_managers, writer};
+use crate::api::write::{Base, Draft, Prepared, take_version};
+use crate::api::{Request, State, last_applied};
 
 /// The manager of what was there before the first apply.
 const FIRST: &str = "before-first-apply";

@@ -7,10 +7,10 @@ use json_patch::{AddOperation, PatchOperation, RemoveOperation};
 use operator_schema::pointer;
 use serde_json::Value;
 
-use super::super::Request;
-use super::super::go;
-use super::super::json::{go_type, sorted};
-use super::super::status::{Failure, Result};
+use crate::api::Request;
+use crate::api::go;
+use crate::api::json::{go_type, sorted};
+use crate::api::status::{Failure, Result};
 
 /// So many operations has a patch at most.
 const MOST: usize = 10_000;

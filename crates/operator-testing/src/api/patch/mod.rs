@@ -11,15 +11,15 @@ use serde_json::Value;
 pub(crate) use self::apply::check_manager;
 pub(crate) use self::json::carry_out;
 
-use super::admit::check_given_version;
-use super::decode::{self, Lost};
-use super::json as body;
-use super::kind::{Kind, group_version};
-use super::metadata::{self, name, text};
-use super::status::{Cause, Failure, Result};
-use super::tracking::node;
-use super::write::Prepared;
-use super::{Request, State};
+use crate::api::admit::check_given_version;
+use crate::api::decode::{self, Lost};
+use crate::api::json as body;
+use crate::api::kind::{Kind, group_version};
+use crate::api::metadata::{self, name, text};
+use crate::api::status::{Cause, Failure, Result};
+use crate::api::tracking::node;
+use crate::api::write::Prepared;
+use crate::api::{Request, State};
 
 const JSON: &str = "application/json-patch+json";
 pub(crate) const MERGE: &str = "application/merge-patch+json";

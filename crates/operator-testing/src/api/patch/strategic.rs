@@ -6,10 +6,10 @@ use std::mem::discriminant;
 
 use serde_json::{Map, Value};
 
-use super::super::apply::Node;
-use super::super::go::{printed, type_of};
-use super::super::json::go_type;
-use super::super::status::{Failure, Result};
+use crate::api::apply::Node;
+use crate::api::go::{printed, type_of};
+use crate::api::json::go_type;
+use crate::api::status::{Failure, Result};
 
 const PATCH: &str = "$patch";
 const RETAIN_KEYS: &str = "$retainKeys";

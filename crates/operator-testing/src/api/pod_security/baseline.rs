@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::super::go;
 use super::check::{Pod, Refusal, containers, items, plural, quoted, refusal, text};
+use crate::api::go;
 
 pub(super) fn app_armor(pod: &Pod<'_>, _: u32) -> Option<Refusal> {
     const PREFIX: &str = "container.apparmor.security.beta.kubernetes.io/";

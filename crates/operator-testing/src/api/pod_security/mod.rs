@@ -16,11 +16,11 @@ use serde_json::Value;
 
 use self::check::Pod;
 use self::policy::{Level, LevelVersion, Policy};
-use super::kind::Kind;
-use super::metadata::{name, text};
-use super::namespace;
-use super::status::{Failure, Result};
-use super::{Request, State};
+use crate::api::kind::Kind;
+use crate::api::metadata::{name, text};
+use crate::api::namespace;
+use crate::api::status::{Failure, Result};
+use crate::api::{Request, State};
 
 impl State {
     /// Refuses a pod or a namespace, and warns of a workload. `live` is what an update replaces.

@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::super::status::Cause;
+use crate::api::status::Cause;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Level {

@@ -7,14 +7,14 @@ mod parent;
 use serde_json::Value;
 
 use self::parent::Parent;
-use super::apply::{Managers, Operation};
-use super::go;
-use super::kind::{Kind, Scale};
-use super::metadata::{self, text};
-use super::status::{Cause, Failure, Result};
-use super::tracking::without_managers;
-use super::write::{Base, Draft, Prepared, check_identity};
-use super::{Reply, Request, State, decode, json, patch};
+use crate::api::apply::{Managers, Operation};
+use crate::api::go;
+use crate::api::kind::{Kind, Scale};
+use crate::api::metadata::{self, text};
+use crate::api::status::{Cause, Failure, Result};
+use crate::api::tracking::without_managers;
+use crate::api::write::{Base, Draft, Prepared, check_identity};
+use crate::api::{Reply, Request, State, decode, json, patch};
 
 /// The version of all scales.
 const SCALE: &str = "autoscaling/v1";

@@ -3,7 +3,7 @@
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
-use super::super::clock;
+use crate::api::clock;
 
 /// How long ago a time was, for a table's `AGE`.
 pub(crate) fn since(time: &Value) -> String {

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::super::kind::Kind;
 use super::{cluster, core, pod, workload};
+use crate::api::kind::Kind;
 
 /// The cells of an object, if its kind has columns of its own.
 pub(super) fn cells(kind: &Kind, object: &Value) -> Option<Vec<Value>> {

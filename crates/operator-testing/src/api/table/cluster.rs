@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::super::metadata::{is_deleting, text};
 use super::age;
 use super::core::access_modes;
+use crate::api::metadata::{is_deleting, text};
 
 fn age(object: &Value) -> Value {
     age::since(&object["metadata"]["creationTimestamp"]).into()

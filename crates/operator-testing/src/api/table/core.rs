@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::super::event;
-use super::super::metadata::{is_deleting, text};
 use super::age;
 use super::labels::{labels, or_none, selector};
+use crate::api::event;
+use crate::api::metadata::{is_deleting, text};
 
 fn name(object: &Value) -> Value {
     text(object, "name").into()

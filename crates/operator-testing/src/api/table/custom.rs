@@ -3,9 +3,9 @@
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::super::metadata::text;
 use super::path::Path;
 use super::{Column, age, age_column};
+use crate::api::metadata::text;
 
 /// A column and where its cells come from.
 #[derive(Clone, Debug)]

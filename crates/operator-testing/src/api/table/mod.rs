@@ -23,10 +23,10 @@ use serde_json::{Value, json};
 
 pub(crate) use self::custom::PrinterColumn;
 
-use super::form::{items, partial};
-use super::kind::Kind;
-use super::metadata::text;
-use super::status::{Failure, Result};
+use crate::api::form::{items, partial};
+use crate::api::kind::Kind;
+use crate::api::metadata::text;
+use crate::api::status::{Failure, Result};
 
 /// One column, as clients see it.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -188,8 +188,8 @@ fn age_column() -> &'static Column {
 
 #[cfg(test)]
 mod tests {
-    use super::super::builtin::builtin;
     use super::*;
+    use crate::api::builtin::builtin;
 
     #[test]
     fn kinds_that_are_printed_are_those_whose_columns_are_recorded() {

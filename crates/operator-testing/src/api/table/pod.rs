@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::super::metadata::{is_deleting, text};
 use super::age;
+use crate::api::metadata::{is_deleting, text};
 
 /// Why a pod that ended is greyed out, as `conditions` of its row.
 pub(super) fn end(object: &Value) -> Option<Value> {

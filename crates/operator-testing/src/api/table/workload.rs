@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::super::clock;
-use super::super::metadata::{is_deleting, text};
 use super::age;
 use super::labels::{labels, or_none, selector};
+use crate::api::clock;
+use crate::api::metadata::{is_deleting, text};
 
 fn number(value: &Value) -> i64 {
     value.as_i64().unwrap_or_default()

@@ -2,8 +2,8 @@
 
 use std::net::IpAddr;
 
-use super::super::status::Cause;
 use super::rule::invalid;
+use crate::api::status::Cause;
 
 /// Whether a text is an address, or was in the field before.
 pub(super) fn legacy(field: &str, text: &str, before: &[&str], causes: &mut Vec<Cause>) {

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::super::name;
-use super::super::quantity;
-use super::super::status::Cause;
 use super::rule::{immutable, invalid, is_empty, is_same, list, only, refuse, text, without};
 use super::selector;
+use crate::api::name;
+use crate::api::quantity;
+use crate::api::status::Cause;
 
 const CHANGE: &str = "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims";
 

@@ -4,11 +4,11 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 
-use super::super::json;
-use super::super::name;
-use super::super::status::Cause;
 use super::metadata::too_long;
 use super::rule::{immutable, invalid, is_empty, is_same, refuse, text};
+use crate::api::json;
+use crate::api::name;
+use crate::api::status::Cause;
 
 pub(super) fn config_map(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
     if let Some(live) = frozen(live, object, causes) {

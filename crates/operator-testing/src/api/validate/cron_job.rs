@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::super::metadata;
-use super::super::status::Cause;
 use super::rule::{invalid, is_empty, non_negative, one_of, text};
 use super::{job, schedule};
+use crate::api::metadata;
+use crate::api::status::Cause;
 
 pub(super) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
     let spec = &object["spec"];

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::super::metadata;
-use super::super::name;
-use super::super::status::Cause;
 use super::rule::{invalid, is_empty, is_same, number, refuse, text};
+use crate::api::metadata;
+use crate::api::name;
+use crate::api::status::Cause;
 
 /// Checks an event; one of the newer group tells more of itself when it is new.
 pub(super) fn check(group: &str, live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {

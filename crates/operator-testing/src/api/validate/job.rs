@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::super::metadata;
-use super::super::name;
-use super::super::selector::selects;
-use super::super::status::Cause;
 use super::rule::{
     immutable, invalid, is_empty, is_same, list, non_negative, number, sorted, unsupported, without,
 };
 use super::selector::{self, Unreadable, Words};
 use super::{job_policy, job_status, pod};
+use crate::api::metadata;
+use crate::api::name;
+use crate::api::selector::selects;
+use crate::api::status::Cause;
 
 /// Indexed jobs run no more pods at once.
 const MOST_INDEXED: i64 = 100_000;

@@ -6,12 +6,12 @@ use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::super::name;
-use super::super::status::Cause;
 use super::metadata::too_long;
 use super::rule::{
     duplicate, invalid, is_empty, list, non_negative, number, refuse, text, too_many, unsupported,
 };
+use crate::api::name;
+use crate::api::status::Cause;
 
 const MOST_RULES: usize = 20;
 const MOST_EXIT_CODES: usize = 255;
@@ -289,7 +289,7 @@ fn known(field: &str, found: &Value, allowed: &[&str], causes: &mut Vec<Cause>) 
 
 #[cfg(test)]
 mod tests {
-    use super::count_indexes;
+    use crate::api::validate::job_policy::count_indexes;
 
     #[test]
     fn indexes_are_counted_in_order_and_below_the_completions() {

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::super::status::Cause;
 use super::rule::{invalid, is_empty, list, non_negative, number, sorted};
+use crate::api::status::Cause;
 
 /// The two statuses of an update.
 struct Change<'a> {

@@ -4,12 +4,12 @@
 
 use serde_json::{Value, json};
 
-use super::super::go;
-use super::super::kind::Kind;
-use super::super::metadata::{finalizers, is_deleting, is_standard_finalizer, text};
-use super::super::name;
-use super::super::status::Cause;
 use super::rule::{self, invalid, refuse};
+use crate::api::go;
+use crate::api::kind::Kind;
+use crate::api::metadata::{finalizers, is_deleting, is_standard_finalizer, text};
+use crate::api::name;
+use crate::api::status::Cause;
 
 /// So many bytes of annotations may an object have.
 pub(crate) const ANNOTATIONS_LIMIT: usize = 256 * 1024;

@@ -27,9 +27,9 @@ mod status;
 use serde_json::Value;
 
 use self::rule::{invalid, non_negative};
-use super::kind::Kind;
-use super::metadata::is_deleting;
-use super::status::Cause;
+use crate::api::kind::Kind;
+use crate::api::metadata::is_deleting;
+use crate::api::status::Cause;
 
 /// What is wrong with a new object of a built-in kind, or with one that replaces `live`.
 pub(crate) fn violations(kind: &Kind, live: Option<&Value>, object: &Value) -> Vec<Cause> {

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::super::metadata::name;
-use super::super::priority::SYSTEM;
-use super::super::status::Cause;
 use super::rule::{immutable, one_of};
+use crate::api::metadata::name;
+use crate::api::priority::SYSTEM;
+use crate::api::status::Cause;
 
 /// The highest value of a class that is not the system's.
 const HIGHEST: i64 = 1_000_000_000;

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::super::status::Cause;
 use super::rollout;
 use super::rule::{invalid, non_negative, number, unsupported};
 use super::selector::{self, Unreadable, Words};
 use super::{pod, status};
+use crate::api::status::Cause;
 
 pub(super) fn deployment(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
     let spec = &object["spec"];

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::super::kind::Kind;
-use super::super::name;
-use super::super::status::Cause;
 use super::rule::{invalid, is_empty, list, only, refuse, text};
 use super::selector;
+use crate::api::kind::Kind;
+use crate::api::name;
+use crate::api::status::Cause;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::super::status::Cause;
 use super::rule::{invalid, non_negative};
+use crate::api::status::Cause;
 
 const PERCENT: &str = "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
 

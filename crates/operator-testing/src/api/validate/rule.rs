@@ -4,9 +4,9 @@ use std::fmt::Display;
 
 use serde_json::Value;
 
-pub(super) use super::super::json::sorted;
-use super::super::name;
-use super::super::status::Cause;
+pub(super) use crate::api::json::sorted;
+use crate::api::name;
+use crate::api::status::Cause;
 
 pub(super) fn is_empty(value: &Value) -> bool {
     match value {

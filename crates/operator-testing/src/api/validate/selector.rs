@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use super::super::name;
-use super::super::selector::selects;
-use super::super::status::Cause;
 use super::rule::{invalid, is_empty, is_same, labels, list, refuse, sorted, text};
+use crate::api::name;
+use crate::api::selector::selects;
+use crate::api::status::Cause;
 
 /// What a kind says of a selector that selects nothing or cannot be read.
 pub(super) struct Words {

@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::super::address::needs_health_port;
-use super::super::name;
-use super::super::status::Cause;
 use super::rule::{
     between, duplicate, invalid, is_empty, label, labels, list, number, one_of, only, port, refuse,
     text,
 };
+use crate::api::address::needs_health_port;
+use crate::api::name;
+use crate::api::status::Cause;
 
 pub(super) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
     let spec = &object["spec"];

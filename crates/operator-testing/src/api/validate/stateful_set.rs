@@ -4,11 +4,11 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::super::status::Cause;
 use super::replicated::lasting;
 use super::rule::{invalid, is_empty, is_same, label, list, non_negative, only, text, without};
 use super::selector::{self, Unreadable, Words};
 use super::{claim, pod, rollout, status};
+use crate::api::status::Cause;
 
 const CHANGE: &str = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
 

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::super::status::Cause;
 use super::rule::{invalid, non_negative, number};
+use crate::api::status::Cause;
 
 /// The counts of a kind.
 pub(super) struct Counts {

@@ -3,12 +3,12 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use super::super::metadata::{self, name, text};
-use super::super::request::{Call, Target};
-use super::super::status::{Failure, Result};
-use super::super::store::Key;
-use super::super::{Reply, State};
 use super::field::items;
+use crate::api::metadata::{self, name, text};
+use crate::api::request::{Call, Target};
+use crate::api::status::{Failure, Result};
+use crate::api::store::Key;
+use crate::api::{Reply, State};
 
 /// A program of a cluster, by the name under which it writes.
 #[derive(Clone, Copy)]

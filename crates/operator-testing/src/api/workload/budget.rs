@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::super::State;
-use super::super::metadata::{is_deleting, name, now, text};
-use super::super::selector::selects;
-use super::super::store::Key;
 use super::actor::CONTROLLERS;
 use super::field::{condition, controller, is_ready, number, seconds};
 use super::{deployment, field};
+use crate::api::State;
+use crate::api::metadata::{is_deleting, name, now, text};
+use crate::api::selector::selects;
+use crate::api::store::Key;
 
 const PLURAL: &str = "poddisruptionbudgets";
 

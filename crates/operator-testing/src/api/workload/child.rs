@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use super::super::State;
-use super::super::metadata::{is_deleting, text};
-use super::super::protection::claims;
-use super::super::selector::selects;
-use super::super::store::Key;
 use super::actor::{CONTROLLERS, disown, own};
 use super::field::{controller, is_controlled_by, reference};
 use super::pod::waits_for;
+use crate::api::State;
+use crate::api::metadata::{is_deleting, text};
+use crate::api::protection::claims;
+use crate::api::selector::selects;
+use crate::api::store::Key;
 
 /// The kinds that control pods, or what does.
 const WORKLOADS: [(&str, &str); 6] = [

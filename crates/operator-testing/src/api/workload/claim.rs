@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::super::State;
-use super::super::metadata::{is_deleting, text};
-use super::super::status::Result;
-use super::super::store::Key;
 use super::actor::CONTROLLERS;
 use super::field::is_over;
+use crate::api::State;
+use crate::api::metadata::{is_deleting, text};
+use crate::api::status::Result;
+use crate::api::store::Key;
 
 impl State {
     pub(super) fn sync_claim(&mut self, key: &Key) {

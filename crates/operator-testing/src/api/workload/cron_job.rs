@@ -6,15 +6,15 @@ use k8s_openapi::jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::super::metadata::{is_deleting, name, text};
-use super::super::status::Result;
-use super::super::store::Key;
-use super::super::{State, clock};
 use super::actor::{CONTROLLERS, Told};
 use super::child::copies;
 use super::field::{condition, items, number, reference};
 use super::job::{has_ended, is_finished};
 use super::schedule::Schedule;
+use crate::api::metadata::{is_deleting, name, text};
+use crate::api::status::Result;
+use crate::api::store::Key;
+use crate::api::{State, clock};
 
 const COMPONENT: &str = "cronjob-controller";
 const SCHEDULED: &str = "batch.kubernetes.io/cronjob-scheduled-timestamp";

@@ -2,10 +2,6 @@
 
 use serde_json::{Value, json};
 
-use super::super::State;
-use super::super::metadata::is_deleting;
-use super::super::status::Result;
-use super::super::store::Key;
 use super::actor::CONTROLLERS;
 use super::child::copies;
 use super::field::{
@@ -14,6 +10,10 @@ use super::field::{
 use super::history::{REVISION, hash, revision_of};
 use super::pod::{fits, target};
 use super::template;
+use crate::api::State;
+use crate::api::metadata::is_deleting;
+use crate::api::status::Result;
+use crate::api::store::Key;
 
 const COMPONENT: &str = "daemonset-controller";
 const GENERATION: &str = "deprecated.daemonset.template.generation";

@@ -2,13 +2,13 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::State;
-use super::super::metadata::{self, is_deleting, name, text};
-use super::super::selector::selects;
-use super::super::status::Result;
-use super::super::store::Key;
 use super::actor::{CONTROLLERS, key};
 use super::field::{is_over, is_ready, items, reference};
+use crate::api::State;
+use crate::api::metadata::{self, is_deleting, name, text};
+use crate::api::selector::selects;
+use crate::api::status::Result;
+use crate::api::store::Key;
 
 const SERVICE: &str = "kubernetes.io/service-name";
 const MANAGER: &str = "endpointslice.kubernetes.io/managed-by";

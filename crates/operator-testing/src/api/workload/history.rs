@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::super::State;
-use super::super::metadata::{name, text};
-use super::super::status::Result;
 use super::actor::CONTROLLERS;
 use super::child::copies;
 use super::field::{number, reference};
 use super::template;
+use crate::api::State;
+use crate::api::metadata::{name, text};
+use crate::api::status::Result;
 
 /// The label of a pod that names the revision of its template.
 pub(super) const REVISION: &str = "controller-revision-hash";

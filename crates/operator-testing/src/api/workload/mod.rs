@@ -35,8 +35,8 @@ pub use self::settings::Workloads;
 
 use self::pod::Step;
 use self::timer::Timers;
-use super::store::Key;
-use super::{State, clock};
+use crate::api::store::Key;
+use crate::api::{State, clock};
 
 /// The controllers at work.
 #[derive(Clone, Debug)]

@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::super::State;
-use super::super::metadata::{is_deleting, now, text};
-use super::super::selector::selects;
-use super::super::status::Failure;
-use super::super::store::Key;
 use super::actor::CONTROLLERS;
 use super::field::{
     annotation, available_in, by_age, condition, counts, is_active, is_over, is_ready, items,
     number, until_available,
 };
 use super::template;
+use crate::api::State;
+use crate::api::metadata::{is_deleting, now, text};
+use crate::api::selector::selects;
+use crate::api::status::Failure;
+use crate::api::store::Key;
 
 const COMPONENT: &str = "replicaset-controller";
 

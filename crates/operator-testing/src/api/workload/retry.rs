@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use super::super::State;
-use super::super::metadata::text;
 use super::field::reference;
 use super::pod::backoff;
+use crate::api::State;
+use crate::api::metadata::text;
 
 impl State {
     /// Notes that a workload made a pod, or could not.

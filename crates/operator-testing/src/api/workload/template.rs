@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::State;
-use super::super::metadata::name;
-use super::super::status::Result;
 use super::actor::{CONTROLLERS, Told};
 use super::field::reference;
+use crate::api::State;
+use crate::api::metadata::name;
+use crate::api::status::Result;
 
 /// The label by which the pods of a Deployment's ReplicaSets are told apart.
 pub(super) const HASH: &str = "pod-template-hash";

@@ -4,16 +4,16 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::super::admit::{check_version, immutable};
-use super::super::apply::Managers;
-use super::super::builtin::has_generation;
-use super::super::kind::Kind;
-use super::super::metadata::{self, name, text};
-use super::super::status::Result;
-use super::super::strategy::{desired, keeps_status, restrict};
-use super::super::tracking::without_managers;
-use super::super::{Request, State, decode, defaults, json};
 use super::{Base, Checked, Draft, Prepared};
+use crate::api::admit::{check_version, immutable};
+use crate::api::apply::Managers;
+use crate::api::builtin::has_generation;
+use crate::api::kind::Kind;
+use crate::api::metadata::{self, name, text};
+use crate::api::status::Result;
+use crate::api::strategy::{desired, keeps_status, restrict};
+use crate::api::tracking::without_managers;
+use crate::api::{Request, State, decode, defaults, json};
 
 /// So many names are generated before one that is taken is refused.
 const ATTEMPTS: usize = 8;

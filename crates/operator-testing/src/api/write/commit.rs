@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::super::decode::Lost;
-use super::super::kind::Kind;
-use super::super::metadata::{self, finalizers, is_deleting, is_out_of_time, name, text};
-use super::super::status::{Failure, Result};
-use super::super::store::Key;
-use super::super::{Reply, Request, State, go};
 use super::{Base, Checked};
+use crate::api::decode::Lost;
+use crate::api::kind::Kind;
+use crate::api::metadata::{self, finalizers, is_deleting, is_out_of_time, name, text};
+use crate::api::status::{Failure, Result};
+use crate::api::store::Key;
+use crate::api::{Reply, Request, State, go};
 
 impl State {
     /// Whether what an object was made of is still so. A dry run looks only once, and a `POST` at nothing.

@@ -2,15 +2,15 @@
 
 use serde_json::Value;
 
-use super::super::admit::{check_given_version, check_number, check_place};
-use super::super::apply::{Managers, Operation};
-use super::super::decode::{self, Lost};
-use super::super::metadata::{self, name, text};
-use super::super::status::{Failure, Result};
-use super::super::strategy::creates;
-use super::super::tracking::{is_reset, without_managers};
-use super::super::{Request, State};
 use super::{Base, Draft, Prepared, take_version};
+use crate::api::admit::{check_given_version, check_number, check_place};
+use crate::api::apply::{Managers, Operation};
+use crate::api::decode::{self, Lost};
+use crate::api::metadata::{self, name, text};
+use crate::api::status::{Failure, Result};
+use crate::api::strategy::creates;
+use crate::api::tracking::{is_reset, without_managers};
+use crate::api::{Request, State};
 
 impl State {
     /// `POST`.

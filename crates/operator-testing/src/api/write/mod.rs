@@ -18,11 +18,11 @@ mod draft;
 
 use serde_json::Value;
 
-use super::apply::Managers;
-use super::decode::Lost;
-use super::status::Result;
-use super::store::Key;
-use super::{Reply, Request, State, metadata};
+use crate::api::apply::Managers;
+use crate::api::decode::Lost;
+use crate::api::status::Result;
+use crate::api::store::Key;
+use crate::api::{Reply, Request, State, metadata};
 
 pub(crate) use self::draft::check_identity;
 

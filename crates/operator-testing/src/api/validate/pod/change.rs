@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use super::super::super::status::Cause;
-use super::super::rule::{invalid, is_empty, is_same, list, text, without};
 use super::{spaces, tolerations};
+use crate::api::status::Cause;
+use crate::api::validate::rule::{invalid, is_empty, is_same, list, text, without};
 
 const FIELDS: &str = "pod updates may not change fields other than `spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was previously negative)";
 

@@ -2,11 +2,12 @@
 
 use serde_json::Value;
 
-use super::super::super::{name, quantity, status::Cause};
-use super::super::rule::{
+use super::{probe, variable};
+use crate::api::status::Cause;
+use crate::api::validate::rule::{
     bad_port_name, between, invalid, is_empty, list, named, number, one_of, refuse, text,
 };
-use super::{probe, variable};
+use crate::api::{name, quantity};
 
 /// Checks containers and init containers; `volumes` are those that may be mounted.
 pub(super) fn check(spec: &Value, path: &str, volumes: &[&str], causes: &mut Vec<Cause>) {

@@ -9,11 +9,11 @@ mod volume;
 
 use serde_json::Value;
 
-use super::super::name;
-use super::super::status::Cause;
 use super::rule::{
     annotations, between, invalid, is_empty, label, labels, list, one_of, refuse, text,
 };
+use crate::api::name;
+use crate::api::status::Cause;
 
 /// Checks a pod.
 pub(super) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::super::super::status::Cause;
-use super::super::rule::{between, invalid, is_empty, non_negative, number, only, port};
+use crate::api::status::Cause;
+use crate::api::validate::rule::{between, invalid, is_empty, non_negative, number, only, port};
 
 /// Checks what is asked of a container while it runs.
 pub(super) fn check(container: &Value, grace: Option<i64>, path: &str, causes: &mut Vec<Cause>) {

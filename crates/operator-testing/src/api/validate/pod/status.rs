@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::super::super::name;
-use super::super::super::status::Cause;
-use super::super::address;
-use super::super::rule::{invalid, list, number, refuse, text};
+use crate::api::name;
+use crate::api::status::Cause;
+use crate::api::validate::address;
+use crate::api::validate::rule::{invalid, list, number, refuse, text};
 
 pub(super) fn check(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
     let status = &object["status"];

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
-use super::super::super::{name, status::Cause};
-use super::super::rule::{invalid, is_empty, refuse, text};
+use crate::api::name;
+use crate::api::status::Cause;
+use crate::api::validate::rule::{invalid, is_empty, refuse, text};
 
 /// Checks a variable.
 pub(super) fn check(variable: &Value, path: &str, causes: &mut Vec<Cause>) {

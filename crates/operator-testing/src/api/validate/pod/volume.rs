@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::super::super::status::Cause;
-use super::super::rule::{invalid, is_empty, list, named, text};
+use crate::api::status::Cause;
+use crate::api::validate::rule::{invalid, is_empty, list, named, text};
 
 /// Where a volume may come from, in the order in which the server looks, and what a source needs; of sources that need more than a
 /// word or are met rarely, only that there is one.

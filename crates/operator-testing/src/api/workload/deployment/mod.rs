@@ -12,15 +12,15 @@ mod status;
 
 use serde_json::{Value, json};
 
-use super::super::State;
-use super::super::metadata::{is_deleting, name};
-use super::super::status::Result;
-use super::super::store::Key;
 use super::actor::{CONTROLLERS, Told};
 use super::child::copies;
 use super::field::{annotation, number};
 use super::replica_set::{age, replicas};
 use super::template::is_same;
+use crate::api::State;
+use crate::api::metadata::{is_deleting, name};
+use crate::api::status::Result;
+use crate::api::store::Key;
 
 const COMPONENT: &str = "deployment-controller";
 

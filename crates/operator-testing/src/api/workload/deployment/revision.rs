@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::super::State;
-use super::super::super::metadata::{name, text};
-use super::super::super::status::Result;
-use super::super::actor::{CONTROLLERS, Told};
-use super::super::field::{annotation, condition, number, reference};
-use super::super::template::{HASH, hash};
 use super::status::{has_deadline, set_condition};
 use super::{COMPONENT, DESIRED, MOST, REVISION, Rollout, annotate, bounds, desired};
+use crate::api::State;
+use crate::api::metadata::{name, text};
+use crate::api::status::Result;
+use crate::api::workload::actor::{CONTROLLERS, Told};
+use crate::api::workload::field::{annotation, condition, number, reference};
+use crate::api::workload::template::{HASH, hash};
 
 /// The revisions that a ReplicaSet had before it was rolled back to.
 const HISTORY: &str = "deployment.kubernetes.io/revision-history";

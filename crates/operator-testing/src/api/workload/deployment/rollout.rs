@@ -2,15 +2,15 @@
 
 use serde_json::{Value, json};
 
-use super::super::super::State;
-use super::super::super::metadata::is_deleting;
-use super::super::super::status::Result;
-use super::super::actor::CONTROLLERS;
-use super::super::field::{annotation, is_over, number};
-use super::super::replica_set::{age, replicas};
 use super::revision::{Found, size_of_new};
 use super::status::is_complete;
 use super::{REVISION, Rollout, bounds, desired};
+use crate::api::State;
+use crate::api::metadata::is_deleting;
+use crate::api::status::Result;
+use crate::api::workload::actor::CONTROLLERS;
+use crate::api::workload::field::{annotation, is_over, number};
+use crate::api::workload::replica_set::{age, replicas};
 
 impl State {
     /// `RollingUpdate`.

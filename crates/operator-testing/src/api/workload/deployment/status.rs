@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::super::super::State;
-use super::super::super::metadata::{name, now};
-use super::super::super::status::Result;
-use super::super::actor::{CONTROLLERS, key};
-use super::super::field::{self, condition, counts, items, number, seconds};
 use super::{Rollout, bounds, desired};
+use crate::api::State;
+use crate::api::metadata::{name, now};
+use crate::api::status::Result;
+use crate::api::workload::actor::{CONTROLLERS, key};
+use crate::api::workload::field::{self, condition, counts, items, number, seconds};
 
 /// A condition's type, status, reason and message.
 type Known<'a> = (&'a str, &'a str, &'a str, &'a str);

@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::super::super::State;
-use super::super::super::metadata::{finalizers, now};
-use super::super::super::status::Result;
-use super::super::actor::{CONTROLLERS, Told, key};
-use super::super::field::{items, number};
 use super::{COMPONENT, Pass, TRACKING};
+use crate::api::State;
+use crate::api::metadata::{finalizers, now};
+use crate::api::status::Result;
+use crate::api::workload::actor::{CONTROLLERS, Told, key};
+use crate::api::workload::field::{items, number};
 
 impl State {
     /// Counts the pods that have ended and lets go of them; where the Job is to end and nothing runs any more, it ends.

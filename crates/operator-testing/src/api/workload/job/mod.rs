@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::super::State;
-use super::super::metadata::{is_deleting, now};
-use super::super::status::Result;
-use super::super::store::Key;
 use super::actor::{CONTROLLERS, Told};
 use super::child::copies;
 use super::field::{self, condition, is_active, is_over, is_ready, items, number, seconds};
+use crate::api::State;
+use crate::api::metadata::{is_deleting, now};
+use crate::api::status::Result;
+use crate::api::store::Key;
 
 use self::index::Indexes;
 

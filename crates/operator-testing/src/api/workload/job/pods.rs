@@ -2,15 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::super::super::State;
-use super::super::super::metadata::{self, is_deleting, name, text};
-use super::super::super::status::Result;
-use super::super::super::store::Key;
-use super::super::actor::MOST_PODS;
-use super::super::field::{is_ready, items, number};
-use super::super::{pod::backoff, template};
 use super::index::INDEX;
 use super::{COMPONENT, Pass, TRACKING};
+use crate::api::State;
+use crate::api::metadata::{self, is_deleting, name, text};
+use crate::api::status::Result;
+use crate::api::store::Key;
+use crate::api::workload::actor::MOST_PODS;
+use crate::api::workload::field::{is_ready, items, number};
+use crate::api::workload::pod::backoff;
+use crate::api::workload::template;
 
 impl State {
     pub(super) fn manage_pods(&mut self, key: &Key, pass: &mut Pass) -> Result<()> {
@@ -55,7 +56,7 @@ impl State {
         let Some(workloads) = &mut self.workloads else {
             return true;
         };
-        let now = super::super::clock::instant();
+        let now = crate::api::workload::clock::instant();
         let uid = text(&pass.job, "uid");
         let fresh = || (uid.to_owned(), 0, now);
         let retry = workloads.retries.entry(key.clone()).or_insert_with(fresh);

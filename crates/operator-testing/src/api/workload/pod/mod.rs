@@ -11,11 +11,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::super::State;
-use super::super::metadata::{is_deleting, name, text};
-use super::super::store::Key;
 use super::actor::{KUBELET, SCHEDULER, Told};
 use super::field::{is_over, is_ready, items, number};
+use crate::api::State;
+use crate::api::metadata::{is_deleting, name, text};
+use crate::api::store::Key;
 
 use self::need::Lack;
 pub(super) use self::need::waits_for;

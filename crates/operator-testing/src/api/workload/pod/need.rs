@@ -3,15 +3,15 @@
 
 use serde_json::Value;
 
-use super::super::super::State;
-use super::super::super::metadata::{is_deleting, text};
-use super::super::super::protection::claims;
-use super::super::super::store::Key;
-use super::super::field::items;
+use crate::api::State;
+use crate::api::metadata::{is_deleting, text};
+use crate::api::protection::claims;
+use crate::api::store::Key;
+use crate::api::workload::field::items;
 
 /// What is missing.
 #[derive(Clone, Debug, PartialEq)]
-pub(in super::super) enum Lack {
+pub(in crate::api::workload) enum Lack {
     /// A volume cannot be mounted.
     Volume { name: String, why: String },
     /// Containers, by name, have variables without a value.
@@ -92,7 +92,7 @@ fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
 }
 
 /// Whether a pod waits for an object to be there, or to have a key.
-pub(in super::super) fn waits_for(pod: &Value, object: &Key) -> bool {
+pub(in crate::api::workload) fn waits_for(pod: &Value, object: &Key) -> bool {
     if !object.group.is_empty() || pod["status"]["phase"] != "Pending" {
         return false;
     }

@@ -2,17 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::super::super::State;
-use super::super::super::metadata::{is_deleting, name, now};
-use super::super::actor::{CONTROLLERS, KUBELET, key};
-use super::super::field::condition;
 use super::status::scheduled;
+use crate::api::State;
+use crate::api::metadata::{is_deleting, name, now};
+use crate::api::workload::actor::{CONTROLLERS, KUBELET, key};
+use crate::api::workload::field::condition;
 
 const NAME: &str = "node";
 pub(super) const ADDRESS: &str = "10.1.0.1";
 
 impl State {
-    pub(in super::super) fn found_node(&mut self) {
+    pub(in crate::api::workload) fn found_node(&mut self) {
         if self.store.of_kind("", "nodes", "").next().is_some() {
             return;
         }
@@ -95,7 +95,7 @@ impl State {
 }
 
 /// Whether a pod may go to a node.
-pub(in super::super) fn fits(node: &Value, pod: &Value) -> bool {
+pub(in crate::api::workload) fn fits(node: &Value, pod: &Value) -> bool {
     let wanted = pod["spec"]["nodeSelector"].as_object();
     let labels = &node["metadata"]["labels"];
     let is_ready = condition(node, "Ready").is_none_or(|ready| ready["status"] == "True");
@@ -108,7 +108,7 @@ pub(in super::super) fn fits(node: &Value, pod: &Value) -> bool {
 }
 
 /// The node that a pod is on, or that a DaemonSet made it for.
-pub(in super::super) fn target(pod: &Value) -> Option<&str> {
+pub(in crate::api::workload) fn target(pod: &Value) -> Option<&str> {
     const FIELDS: &str = "/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/0/matchFields/0/values/0";
     let spec = &pod["spec"];
     let wanted = || spec.pointer(FIELDS)?.as_str();

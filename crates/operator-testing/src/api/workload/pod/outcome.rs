@@ -1,15 +1,15 @@
-//! How a pod fares, as objects say it; see [`Workloads`](super::super::Workloads).
+//! How a pod fares, as objects say it; see [`Workloads`](crate::api::workload::Workloads).
 
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::super::super::State;
-use super::super::super::metadata::text;
-use super::super::super::store::Key;
-use super::super::field::{annotation, items};
-use super::super::settings::duration;
 use super::need::Lack;
+use crate::api::State;
+use crate::api::metadata::text;
+use crate::api::store::Key;
+use crate::api::workload::field::{annotation, items};
+use crate::api::workload::settings::duration;
 
 const OUTCOME: &str = "operator-testing/outcome";
 const DELAY: &str = "operator-testing/delay";

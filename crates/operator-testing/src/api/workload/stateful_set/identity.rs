@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::super::super::State;
-use super::super::super::metadata::{self, name, text};
-use super::super::super::status::Result;
-use super::super::super::store::Key;
-use super::super::actor::CONTROLLERS;
-use super::super::field::{items, reference};
-use super::super::history::REVISION;
-use super::super::template;
+use crate::api::State;
+use crate::api::metadata::{self, name, text};
+use crate::api::status::Result;
+use crate::api::store::Key;
+use crate::api::workload::actor::CONTROLLERS;
+use crate::api::workload::field::{items, reference};
+use crate::api::workload::history::REVISION;
+use crate::api::workload::template;
 
 /// The number of a pod by its name, if it is one of the set of that name.
 pub(super) fn ordinal(set: &str, pod: &Value) -> Option<i64> {

@@ -4,14 +4,14 @@ mod identity;
 
 use serde_json::{Value, json};
 
-use super::super::State;
-use super::super::metadata::{is_deleting, name};
-use super::super::status::Result;
-use super::super::store::Key;
 use super::actor::{CONTROLLERS, MOST_PODS, Told};
 use super::child::copies;
 use super::field::{available_in, counts, is_over, is_ready, number, until_available};
 use super::history::{restored, revision_of};
+use crate::api::State;
+use crate::api::metadata::{is_deleting, name};
+use crate::api::status::Result;
+use crate::api::store::Key;
 
 use self::identity::{ordinal, pod};
 
