@@ -8,8 +8,8 @@ use tower::ServiceExt;
 
 use super::hook::Hook;
 use super::review::{Attributes, Verdict, read};
-use crate::api::metadata;
-use crate::api::status::Failure;
+use crate::api::model::failure::Failure;
+use crate::api::model::metadata;
 
 /// Why there is no verdict.
 enum Missing {

@@ -5,10 +5,11 @@ use serde_json::Value;
 use super::hook::Hook;
 use super::list;
 use super::rule::fits;
-use crate::api::metadata::name;
-use crate::api::selector::selects;
-use crate::api::status::{Failure, Result};
-use crate::api::{Request, State};
+use crate::api::model::failure::{Failure, Result};
+use crate::api::model::label::selects;
+use crate::api::model::metadata::name;
+use crate::api::request::resource::Request;
+use crate::api::store::state::State;
 
 const GROUP: &str = "admissionregistration.k8s.io";
 pub(super) const MUTATING: &str = "mutatingwebhookconfigurations";

@@ -7,11 +7,11 @@ use std::time::Duration;
 use http::Uri;
 use serde_json::Value;
 
-use super::endpoint::{Endpoint, Endpoints, url};
 use super::list;
 use super::review::Attributes;
-use crate::api::selector::selects;
-use crate::api::status::Failure;
+use crate::api::model::failure::Failure;
+use crate::api::model::label::selects;
+use crate::api::store::endpoint::{Endpoint, Endpoints};
 
 /// How long a webhook may take that does not say so, in seconds.
 const TIMEOUT: u64 = 10;
@@ -91,4 +91,25 @@ impl Hook {
         let what = format!("{what}the admission webhook {name}");
         Err(Failure::not_implemented(what))
     }
+}
+
+/// The URL of a [client configuration], with the timeout that the API server adds; `None` if it is not one.
+///
+/// [client configuration]: https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#contacting-the-webhook
+pub(super) fn url(config: &Value, seconds: u64) -> Option<Uri> {
+    let service = &config["service"];
+    let text = |field: &str| service[field].as_str().unwrap_or_default();
+    let base = match config["url"].as_str() {
+        Some(url) => url.to_owned(),
+        None => {
+            let port = service["port"].as_u64().unwrap_or(443);
+            let path = text("path").trim_start_matches('/');
+            format!(
+                "https://{}.{}.svc:{port}/{path}",
+                text("name"),
+                text("namespace")
+            )
+        }
+    };
+    format!("{base}?timeout={seconds}s").parse().ok()
 }

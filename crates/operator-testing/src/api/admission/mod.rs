@@ -12,31 +12,28 @@
 
 mod call;
 mod concern;
-mod delete;
-mod endpoint;
+mod definition;
 mod hook;
-mod mutate;
-mod question;
-mod review;
+pub(crate) mod mutate;
+mod namespace;
+pub(crate) mod pod;
+pub(crate) mod pod_security;
+mod priority;
+pub(crate) mod question;
+pub(crate) mod review;
 mod rule;
 mod validate;
-mod write;
 
 use serde_json::Value;
 
-pub(super) use self::endpoint::Endpoints;
-
-use crate::api::request::{Call, ResourcePath};
-use crate::api::status::{Failure, Result};
-use crate::api::{ApiServer, Reply, Request, State};
-
-/// So often a request is begun again that other writes overtake, before it is given up. The real server goes on for 34 seconds.
-const ATTEMPTS: usize = 100;
+use crate::api::model::failure::{Failure, Result};
+use crate::api::request::call::ResourcePath;
+use crate::api::request::resource::Request;
 
 /// A request about which webhooks are to be asked.
 pub(crate) struct Admission {
-    path: ResourcePath,
-    verb: &'static str,
+    pub path: ResourcePath,
+    pub verb: &'static str,
     /// The first webhook to ask.
     webhook: String,
 }
@@ -75,49 +72,6 @@ impl Admission {
         );
         Failure::not_implemented(what)
     }
-}
-
-impl ApiServer {
-    /// Carries out a request about which webhooks are asked.
-    pub(super) async fn admit(&self, call: &mut Call, admission: Admission) -> Result<Reply> {
-        let Admission { path, verb, .. } = admission;
-        match verb {
-            "delete" => self.admit_delete(call, &path).await,
-            "deletecollection" => self.admit_delete_collection(call, &path).await,
-            _ => self.admit_write(call, &path, verb).await,
-        }
-    }
-
-    /// Does a stage of a request under the lock, and what follows from it.
-    fn locked<T>(
-        &self,
-        call: &Call,
-        path: &ResourcePath,
-        stage: impl FnOnce(&mut State, &Request<'_>) -> Result<T>,
-    ) -> Result<T> {
-        let result = self.state().settled(|state| {
-            // Its definition may be gone by now.
-            let kind = state
-                .registry
-                .kind(&path.group, &path.version, &path.plural);
-            let kind = kind.ok_or_else(Failure::no_such_path)?;
-            let request = Request {
-                call,
-                path,
-                kind: &kind,
-            };
-            stage(state, &request)
-        });
-        self.announce();
-        result
-    }
-}
-
-/// What is said of a request that other writes always overtake.
-fn overtaken() -> Failure {
-    let text =
-        "Timeout: request did not complete within requested timeout - context deadline exceeded";
-    Failure::timeout(text, 0)
 }
 
 fn list<'a>(object: &'a Value, field: &str) -> &'a [Value] {

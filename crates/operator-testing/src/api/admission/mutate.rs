@@ -10,12 +10,12 @@ use super::call::ask;
 use super::hook::Hook;
 use super::review::Attributes;
 use crate::api::decode::{self, Lost};
-use crate::api::kind::Kind;
+use crate::api::model::failure::{Failure, Result};
+use crate::api::model::kind::Kind;
 use crate::api::patch;
-use crate::api::status::{Failure, Result};
 
 /// An object as webhooks change it.
-pub(super) struct Mutated {
+pub(crate) struct Mutated {
     pub object: Value,
     /// What is lost of it, if it was changed.
     pub lost: Option<Lost>,

@@ -7,14 +7,15 @@ use super::hook::Hook;
 use super::mutate::{Mutated, admit_deletion, mutate};
 use super::review::{Attributes, Subject};
 use super::validate::validate;
-use crate::api::kind::Kind;
-use crate::api::metadata::name;
-use crate::api::request::Call;
-use crate::api::status::Result;
-use crate::api::{Request, State};
+use crate::api::model::failure::Result;
+use crate::api::model::kind::Kind;
+use crate::api::model::metadata::name;
+use crate::api::request::call::Call;
+use crate::api::request::resource::Request;
+use crate::api::store::state::State;
 
 /// The webhooks whose rules name a request.
-pub(super) struct Question {
+pub(crate) struct Question {
     kind: Kind,
     attributes: Attributes,
     mutating: Vec<Hook>,
@@ -22,7 +23,7 @@ pub(super) struct Question {
 }
 
 impl State {
-    pub(super) fn question(&self, request: &Request<'_>, subject: Subject) -> Question {
+    pub(crate) fn question(&self, request: &Request<'_>, subject: Subject) -> Question {
         let operation = subject.operation;
         let labels = match request.kind.is("", "namespaces") {
             true => {

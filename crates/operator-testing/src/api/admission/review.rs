@@ -6,9 +6,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
-use crate::api::Request;
-use crate::api::request::User;
-use crate::api::status::Failure;
+use crate::api::model::failure::Failure;
+use crate::api::request::call::User;
+use crate::api::request::resource::Request;
 
 const API_VERSION: &str = "admission.k8s.io/v1";
 
@@ -34,7 +34,7 @@ pub(crate) struct Subject {
 
 /// What a webhook answers.
 #[derive(Debug)]
-pub(super) struct Verdict {
+pub(crate) struct Verdict {
     pub warnings: Vec<String>,
     /// The operations that it asks for, or its refusal.
     pub patch: Result<Option<Value>, Failure>,

@@ -5,8 +5,8 @@
 use serde_json::Value;
 
 use super::list;
-use crate::api::Request;
-use crate::api::kind::Kind;
+use crate::api::model::kind::Kind;
+use crate::api::request::resource::Request;
 
 /// Whether a rule is about one of the operations on what the request names, were it in the version of `kind`.
 pub(super) fn fits(rule: &Value, request: &Request<'_>, kind: &Kind, operations: &[&str]) -> bool {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::call::ask;
 use super::hook::Hook;
 use super::review::Attributes;
-use crate::api::status::Result;
+use crate::api::model::failure::Result;
 
 /// Asks all webhooks, and waits for all of them; the first refusal counts.
 pub(super) async fn validate(

@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::atom::Atom;
 use super::path::Step;
-use crate::api::builtin::resolve;
 use crate::api::go::{in_source, last_word, printed};
+use crate::api::model::builtin::resolve;
 
 /// The place in a schema that describes a value.
 #[derive(Clone, Copy)]

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::shape::Node;
-use crate::api::builtin::builtin;
-use crate::api::kind::{Form, Kind};
+use crate::api::model::builtin::builtin;
+use crate::api::model::kind::{Form, Kind};
 
 /// What is known of the versions, by `apiVersion`.
 #[derive(Clone, Copy)]

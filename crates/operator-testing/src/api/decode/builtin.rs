@@ -6,10 +6,10 @@ use operator_schema::{Schema, SchemaOrBool};
 use serde_json::{Map, Value, json};
 
 use super::Settled;
-use crate::api::builtin::{OBJECT_META, resolve};
-use crate::api::go::{Undecodable, in_struct, last_word, omits, reference, time_form, told};
-use crate::api::quantity;
-use crate::api::time;
+use crate::api::go::{
+    Undecodable, in_struct, last_word, omits, quantity, reference, time, time_form, told,
+};
+use crate::api::model::builtin::{OBJECT_META, resolve};
 
 /// Where a value is, as Go's decoder names it.
 #[derive(Clone, Copy)]

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::api::builtin::builtin;
-use crate::api::kind::{Kind, group_version};
-use crate::api::metadata;
-use crate::api::status::{Cause, Failure, Result};
+use crate::api::model::builtin::builtin;
+use crate::api::model::failure::{Cause, Failure, Result};
+use crate::api::model::kind::{Kind, group_version};
+use crate::api::model::metadata;
 
 /// An object of another kind than a built-in one that is expected.
 pub(crate) struct Misfit {

@@ -1,24 +1,25 @@
 //! From a request's body to an object of its kind: type checks, pruning and defaults, as the API server's decoder does them.
 
+pub(crate) mod body;
 mod builtin;
 mod custom;
+pub(crate) mod duplicate;
 mod kind;
+
+pub(crate) use self::custom::{keep_nulls, round};
+pub(crate) use self::kind::{go_package, identify, misfit, name};
 
 use std::borrow::Cow;
 
 use operator_schema::Schema;
 use serde_json::{Value, json};
 
-pub(crate) use self::custom::{keep_nulls, round};
-pub(crate) use self::kind::{go_package, identify, misfit, name};
-
 use self::builtin::{Place, restore_empty, settle_builtin};
 use self::custom::{check_embedded, restore_points};
-use crate::api::builtin::{OBJECT_META, builtin as built_in};
-use crate::api::go::Undecodable;
-use crate::api::json::go_type;
-use crate::api::kind::Kind;
-use crate::api::{defaults, zero};
+use crate::api::go::{Undecodable, go_type, zero};
+use crate::api::model::builtin::{OBJECT_META, builtin as built_in};
+use crate::api::model::kind::Kind;
+use crate::api::resource::defaults;
 
 /// What is lost of an object when it is brought into its form.
 #[derive(Default)]

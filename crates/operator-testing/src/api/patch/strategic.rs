@@ -7,9 +7,8 @@ use std::mem::discriminant;
 use serde_json::{Map, Value};
 
 use crate::api::apply::Node;
-use crate::api::go::{printed, type_of};
-use crate::api::json::go_type;
-use crate::api::status::{Failure, Result};
+use crate::api::go::{go_type, printed, type_of};
+use crate::api::model::failure::{Failure, Result};
 
 const PATCH: &str = "$patch";
 const RETAIN_KEYS: &str = "$retainKeys";

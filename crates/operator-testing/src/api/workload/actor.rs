@@ -3,12 +3,13 @@
 use http::Method;
 use serde_json::{Value, json};
 
+use super::Controllers;
 use super::field::items;
-use crate::api::metadata::{self, name, text};
-use crate::api::request::{Call, Target};
-use crate::api::status::{Failure, Result};
-use crate::api::store::Key;
-use crate::api::{Reply, State};
+use crate::api::model::failure::{Failure, Result};
+use crate::api::model::key::Key;
+use crate::api::model::metadata::{self, name, text};
+use crate::api::read::reply::Reply;
+use crate::api::request::call::{Call, Target};
 
 /// A program of a cluster, by the name under which it writes.
 #[derive(Clone, Copy)]
@@ -21,11 +22,12 @@ pub(super) const KUBELET: Actor = Actor("kubelet");
 /// How many pods there may be before no more are made for workloads: all that follows from a write is done before its answer.
 pub(super) const MOST_PODS: usize = 500;
 
-impl State {
+impl Controllers<'_> {
     /// Makes an object; a pod, as long as there are not too many.
     pub(super) fn make(&mut self, actor: Actor, object: Value) -> Result<Value> {
         let path = self.path(&object)?;
-        if object["kind"] == "Pod" && self.store.of_kind("", "pods", "").count() >= MOST_PODS {
+        if object["kind"] == "Pod" && self.state.store.of_kind("", "pods", "").count() >= MOST_PODS
+        {
             return Err(Failure::forbidden_path(format!(
                 "pods is forbidden: operator-testing runs {MOST_PODS} pods at most"
             )));
@@ -79,7 +81,7 @@ impl State {
     fn path(&self, object: &Value) -> Result<String> {
         let field = |name: &str| object[name].as_str().unwrap_or_default();
         let (api_version, kind) = (field("apiVersion"), field("kind"));
-        let kind = self.registry.by_kind(api_version, kind);
+        let kind = self.state.registry.by_kind(api_version, kind);
         let kind = kind.ok_or_else(Failure::no_such_path)?;
         let root = match api_version.contains('/') {
             true => "/apis",
@@ -97,7 +99,7 @@ impl State {
         let Target::Resource(path) = Target::read(&call.path) else {
             return Err(Failure::no_such_path());
         };
-        match self.serve_own(&call, &path)? {
+        match self.state.serve_own(&call, &path)? {
             Reply::Object { object, .. } => Ok(object),
             Reply::List(_) | Reply::Text(_) | Reply::Watch(_) => Ok(Value::Null),
         }
@@ -114,7 +116,7 @@ impl State {
                 && event["reason"] == reason
                 && event["message"] == message
         };
-        let known = self.store.of_kind("", "events", namespace);
+        let known = self.state.store.of_kind("", "events", namespace);
         let known = known.map(|(_, event)| event).find(|event| is_known(event));
         let known = known.map(|event| Value::clone(event));
         if let Some(mut event) = known {

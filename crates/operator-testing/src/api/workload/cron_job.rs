@@ -6,15 +6,16 @@ use k8s_openapi::jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
+use super::Controllers;
 use super::actor::{CONTROLLERS, Told};
 use super::child::copies;
 use super::field::{condition, items, number, reference};
 use super::job::{has_ended, is_finished};
 use super::schedule::Schedule;
-use crate::api::metadata::{is_deleting, name, text};
-use crate::api::status::Result;
-use crate::api::store::Key;
-use crate::api::{State, clock};
+use crate::api::model::clock;
+use crate::api::model::failure::Result;
+use crate::api::model::key::Key;
+use crate::api::model::metadata::{is_deleting, name, text};
 
 const COMPONENT: &str = "cronjob-controller";
 const SCHEDULED: &str = "batch.kubernetes.io/cronjob-scheduled-timestamp";
@@ -22,9 +23,9 @@ const SCHEDULED: &str = "batch.kubernetes.io/cronjob-scheduled-timestamp";
 /// What was not done for longer than this, as nobody asked, is not made up for.
 const FORGOTTEN: Duration = Duration::from_secs(24 * 3600);
 
-impl State {
+impl Controllers<'_> {
     pub(super) fn sync_cron_job(&mut self, key: &Key) {
-        let Some(cron) = self.store.find(key) else {
+        let Some(cron) = self.state.store.find(key) else {
             return;
         };
         // What could not be made is told by an event, and tried again at the next time.

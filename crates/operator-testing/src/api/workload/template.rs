@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
+use super::Controllers;
 use super::actor::{CONTROLLERS, Told};
 use super::field::reference;
-use crate::api::State;
-use crate::api::metadata::name;
-use crate::api::status::Result;
+use crate::api::model::failure::Result;
+use crate::api::model::metadata::name;
 
 /// The label by which the pods of a Deployment's ReplicaSets are told apart.
 pub(super) const HASH: &str = "pod-template-hash";
@@ -31,7 +31,7 @@ pub(super) fn pod(template: &Value, owner: &Value) -> Value {
     })
 }
 
-impl State {
+impl Controllers<'_> {
     /// Makes a pod, and says so.
     pub(super) fn make_pod(&mut self, component: &str, owner: &Value, pod: Value) -> Result<Value> {
         let made = self.make(CONTROLLERS, pod);

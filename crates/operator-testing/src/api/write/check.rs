@@ -4,16 +4,18 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
+use super::rule::{check_version, immutable};
 use super::{Base, Checked, Draft, Prepared};
-use crate::api::admit::{check_version, immutable};
-use crate::api::apply::Managers;
-use crate::api::builtin::has_generation;
-use crate::api::kind::Kind;
-use crate::api::metadata::{self, name, text};
-use crate::api::status::Result;
-use crate::api::strategy::{desired, keeps_status, restrict};
-use crate::api::tracking::without_managers;
-use crate::api::{Request, State, decode, defaults, json};
+use crate::api::apply::{Managers, without_managers};
+use crate::api::decode::{self, body};
+use crate::api::model::builtin::has_generation;
+use crate::api::model::failure::Result;
+use crate::api::model::kind::Kind;
+use crate::api::model::metadata::{self, name, text};
+use crate::api::request::resource::Request;
+use crate::api::resource::strategy::{desired, keeps_status, restrict};
+use crate::api::resource::{defaults, warning};
+use crate::api::store::state::State;
 
 /// So many names are generated before one that is taken is refused.
 const ATTEMPTS: usize = 8;
@@ -74,7 +76,7 @@ impl State {
         let whole = decode::as_validated(kind, &object, lost.sent.as_ref());
         self.check(kind, &whole)?;
         self.check_owners(request, None, &object)?;
-        let warnings = metadata::warnings(kind, None, &object);
+        let warnings = warning::warnings(kind, None, &object);
         warnings.iter().for_each(|text| request.call.warn(text));
         self.check_pod_security(request, None, &object)?;
         self.check_default_class(kind, true, &object)?;
@@ -165,7 +167,7 @@ impl State {
         let whole = decode::as_validated(kind, &object, lost.sent.as_ref());
         self.check_changed(kind, subresource, &live, &whole, causes)?;
         self.check_owners(request, Some(&live), &object)?;
-        let warnings = metadata::warnings(kind, Some(&live), &object);
+        let warnings = warning::warnings(kind, Some(&live), &object);
         warnings.iter().for_each(|text| request.call.warn(text));
         self.check_pod_security(request, Some(&live), &object)?;
         self.check_default_class(kind, false, &object)?;
@@ -184,7 +186,7 @@ impl State {
 fn share_labels(request: &Request<'_>, job: &mut Value) {
     // An apply may be in YAML.
     let body = &request.call.body;
-    let sent = serde_json::from_slice(body).or_else(|_| json::yaml(body));
+    let sent = serde_json::from_slice(body).or_else(|_| body::yaml(body));
     let sent: Value = sent.unwrap_or_default();
     let labels = sent["metadata"]["labels"].as_object();
     let is_bare = labels.is_none_or(|labels| labels.is_empty());

@@ -6,11 +6,14 @@ use serde_json::{Value, json};
 
 use super::{Base, Checked};
 use crate::api::decode::Lost;
-use crate::api::kind::Kind;
-use crate::api::metadata::{self, finalizers, is_deleting, is_out_of_time, name, text};
-use crate::api::status::{Failure, Result};
-use crate::api::store::Key;
-use crate::api::{Reply, Request, State, go};
+use crate::api::go;
+use crate::api::model::failure::{Failure, Result};
+use crate::api::model::key::Key;
+use crate::api::model::kind::Kind;
+use crate::api::model::metadata::{self, finalizers, is_deleting, is_out_of_time, name, text};
+use crate::api::read::reply::Reply;
+use crate::api::request::resource::Request;
+use crate::api::store::state::State;
 
 impl State {
     /// Whether what an object was made of is still so. A dry run looks only once, and a `POST` at nothing.

@@ -2,15 +2,16 @@
 
 use serde_json::Value;
 
+use super::rule::{check_given_version, check_number, check_place};
+use super::tracking::is_reset;
 use super::{Base, Draft, Prepared, take_version};
-use crate::api::admit::{check_given_version, check_number, check_place};
-use crate::api::apply::{Managers, Operation};
+use crate::api::apply::{Managers, Operation, without_managers};
 use crate::api::decode::{self, Lost};
-use crate::api::metadata::{self, name, text};
-use crate::api::status::{Failure, Result};
-use crate::api::strategy::creates;
-use crate::api::tracking::{is_reset, without_managers};
-use crate::api::{Request, State};
+use crate::api::model::failure::{Failure, Result};
+use crate::api::model::metadata::{self, name, text};
+use crate::api::request::resource::Request;
+use crate::api::resource::strategy::creates;
+use crate::api::store::state::State;
 
 impl State {
     /// `POST`.

@@ -12,15 +12,15 @@ mod status;
 
 use serde_json::{Value, json};
 
+use super::Controllers;
 use super::actor::{CONTROLLERS, Told};
 use super::child::copies;
 use super::field::{annotation, number};
 use super::replica_set::{age, replicas};
 use super::template::is_same;
-use crate::api::State;
-use crate::api::metadata::{is_deleting, name};
-use crate::api::status::Result;
-use crate::api::store::Key;
+use crate::api::model::failure::Result;
+use crate::api::model::key::Key;
+use crate::api::model::metadata::{is_deleting, name};
 
 const COMPONENT: &str = "deployment-controller";
 
@@ -41,9 +41,9 @@ struct Rollout {
     old: Vec<Value>,
 }
 
-impl State {
+impl Controllers<'_> {
     pub(super) fn sync_deployment(&mut self, key: &Key) {
-        let Some(deployment) = self.store.find(key) else {
+        let Some(deployment) = self.state.store.find(key) else {
             return;
         };
         // What could not be written is told by a condition or an event, and tried again with the next change.

@@ -4,9 +4,9 @@ use serde_json::{Map, Value, json};
 
 use super::status::{has_deadline, set_condition};
 use super::{COMPONENT, DESIRED, MOST, REVISION, Rollout, annotate, bounds, desired};
-use crate::api::State;
-use crate::api::metadata::{name, text};
-use crate::api::status::Result;
+use crate::api::model::failure::Result;
+use crate::api::model::metadata::{name, text};
+use crate::api::workload::Controllers;
 use crate::api::workload::actor::{CONTROLLERS, Told};
 use crate::api::workload::field::{annotation, condition, number, reference};
 use crate::api::workload::template::{HASH, hash};
@@ -32,7 +32,7 @@ pub(super) enum Found {
     Changed,
 }
 
-impl State {
+impl Controllers<'_> {
     /// Brings the revision of the newest ReplicaSet up to date.
     pub(super) fn note_revision(&mut self, rollout: &mut Rollout) -> Result<Found> {
         let next = next_revision(rollout);

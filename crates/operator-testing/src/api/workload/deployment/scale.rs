@@ -4,13 +4,13 @@ use serde_json::Value;
 
 use super::revision::Found;
 use super::{DESIRED, MOST, Rollout, bounds, desired};
-use crate::api::State;
-use crate::api::status::Result;
+use crate::api::model::failure::Result;
+use crate::api::workload::Controllers;
 use crate::api::workload::child::copies;
 use crate::api::workload::field::{annotation, number};
 use crate::api::workload::replica_set::{age, replicas};
 
-impl State {
+impl Controllers<'_> {
     pub(super) fn scale_all(&mut self, rollout: &mut Rollout) -> Result<()> {
         if self.note_revision(rollout)? == Found::Changed {
             return Ok(());

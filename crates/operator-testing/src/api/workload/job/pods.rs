@@ -4,16 +4,15 @@ use serde_json::{Value, json};
 
 use super::index::INDEX;
 use super::{COMPONENT, Pass, TRACKING};
-use crate::api::State;
-use crate::api::metadata::{self, is_deleting, name, text};
-use crate::api::status::Result;
-use crate::api::store::Key;
+use crate::api::model::failure::Result;
+use crate::api::model::key::Key;
+use crate::api::model::metadata::{self, is_deleting, name, text};
 use crate::api::workload::actor::MOST_PODS;
 use crate::api::workload::field::{is_ready, items, number};
 use crate::api::workload::pod::backoff;
-use crate::api::workload::template;
+use crate::api::workload::{Controllers, template};
 
-impl State {
+impl Controllers<'_> {
     pub(super) fn manage_pods(&mut self, key: &Key, pass: &mut Pass) -> Result<()> {
         let active = i64::try_from(pass.active.len()).unwrap_or(i64::MAX);
         let wanted = wanted(pass, active);
@@ -53,20 +52,17 @@ impl State {
 
     /// Whether pods that failed are not followed by others yet.
     fn waits_to_retry(&mut self, key: &Key, pass: &Pass) -> bool {
-        let Some(workloads) = &mut self.workloads else {
-            return true;
-        };
         let now = crate::api::workload::clock::instant();
         let uid = text(&pass.job, "uid");
         let fresh = || (uid.to_owned(), 0, now);
-        let retry = workloads.retries.entry(key.clone()).or_insert_with(fresh);
+        let retry = self.memory.retries.entry(key.clone()).or_insert_with(fresh);
         if retry.0 != uid {
             *retry = fresh();
         }
         let (_, failed, then) = retry;
         if pass.failed > *failed {
             *failed = pass.failed;
-            *then = now + backoff(workloads.settings.delay, pass.failed - 1);
+            *then = now + backoff(self.memory.settings.delay, pass.failed - 1);
         }
         let left = then.saturating_duration_since(now);
         if !left.is_zero() {

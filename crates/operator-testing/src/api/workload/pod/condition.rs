@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::status::Containers;
-use crate::api::metadata::now;
+use crate::api::model::metadata::now;
 use crate::api::workload::field::{condition, items};
 
 pub(super) fn conditions(pod: &Value, containers: &Containers) -> Value {

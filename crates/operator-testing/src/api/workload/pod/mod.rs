@@ -7,21 +7,21 @@ mod node;
 mod outcome;
 mod status;
 
+pub(super) use self::need::waits_for;
+pub(super) use self::node::{fits, target};
+
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::actor::{KUBELET, SCHEDULER, Told};
-use super::field::{is_over, is_ready, items, number};
-use crate::api::State;
-use crate::api::metadata::{is_deleting, name, text};
-use crate::api::store::Key;
-
 use self::need::Lack;
-pub(super) use self::need::waits_for;
-pub(super) use self::node::{fits, target};
 use self::outcome::{Fate, Outcome};
 use self::status::Report;
+use super::Controllers;
+use super::actor::{KUBELET, SCHEDULER, Told};
+use super::field::{is_over, is_ready, items, number};
+use crate::api::model::key::Key;
+use crate::api::model::metadata::{is_deleting, name, text};
 
 /// The longest time between two tries.
 const LONGEST: Duration = Duration::from_secs(300);
@@ -41,16 +41,12 @@ pub(super) enum Step {
     Stop,
 }
 
-impl State {
+impl Controllers<'_> {
     pub(super) fn run_pod(&mut self, key: &Key, is_due: bool) {
-        if self
-            .workloads
-            .as_ref()
-            .is_none_or(|workloads| !workloads.settings.has_node)
-        {
+        if !self.memory.settings.has_node {
             return;
         }
-        let Some(pod) = self.store.find(key) else {
+        let Some(pod) = self.state.store.find(key) else {
             return self.forget(key);
         };
         let mut pod = Value::clone(&pod);
@@ -63,22 +59,19 @@ impl State {
             return;
         }
         let step = next(&pod, &fate);
-        let Some(workloads) = &mut self.workloads else {
-            return;
-        };
         let Some(step) = step else {
             return self.forget(key);
         };
         let planned = (text(&pod, "uid").to_owned(), step.clone());
-        if workloads.steps.get(key) != Some(&planned) {
+        if self.memory.steps.get(key) != Some(&planned) {
             let delay = delay(&step, &fate);
-            workloads.steps.insert(key.clone(), planned);
-            workloads.timers.clear(key);
+            self.memory.steps.insert(key.clone(), planned);
+            self.memory.timers.clear(key);
             self.wake(key, delay);
         } else if is_due {
             // What it waits for, it says once.
             if !matches!(step, Step::Wait(_)) {
-                workloads.steps.remove(key);
+                self.memory.steps.remove(key);
             }
             self.take_step(&pod, &fate, &step);
         }

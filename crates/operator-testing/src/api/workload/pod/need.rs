@@ -3,10 +3,10 @@
 
 use serde_json::Value;
 
-use crate::api::State;
-use crate::api::metadata::{is_deleting, text};
-use crate::api::protection::claims;
-use crate::api::store::Key;
+use crate::api::model::key::Key;
+use crate::api::model::metadata::{is_deleting, text};
+use crate::api::resource::claim::claims;
+use crate::api::workload::Controllers;
 use crate::api::workload::field::items;
 
 /// What is missing.
@@ -103,7 +103,7 @@ pub(in crate::api::workload) fn waits_for(pod: &Value, object: &Key) -> bool {
             && claims(pod).any(|claim| claim == object.name)
 }
 
-impl State {
+impl Controllers<'_> {
     /// What keeps a pod that has a node from starting.
     pub(super) fn lack_of(&self, pod: &Value) -> Option<Lack> {
         for volume in items(&pod["spec"], "volumes") {
@@ -152,7 +152,7 @@ impl State {
         if reference.is_optional {
             return None;
         }
-        let found = self.store.find(&Key {
+        let found = self.state.store.find(&Key {
             plural: reference.plural.into(),
             namespace: text(pod, "namespace").into(),
             name: reference.name.into(),
@@ -175,7 +175,7 @@ impl State {
     /// Why the scheduler does not place a pod because of its claims.
     pub(super) fn unclaimed(&self, pod: &Value) -> Option<String> {
         claims(pod).find_map(|name| {
-            let claim = self.store.find(&Key {
+            let claim = self.state.store.find(&Key {
                 plural: "persistentvolumeclaims".into(),
                 namespace: text(pod, "namespace").into(),
                 name: name.into(),

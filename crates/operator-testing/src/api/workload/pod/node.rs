@@ -3,17 +3,17 @@
 use serde_json::{Value, json};
 
 use super::status::scheduled;
-use crate::api::State;
-use crate::api::metadata::{is_deleting, name, now};
+use crate::api::model::metadata::{is_deleting, name, now};
+use crate::api::workload::Controllers;
 use crate::api::workload::actor::{CONTROLLERS, KUBELET, key};
 use crate::api::workload::field::condition;
 
 const NAME: &str = "node";
 pub(super) const ADDRESS: &str = "10.1.0.1";
 
-impl State {
+impl Controllers<'_> {
     pub(in crate::api::workload) fn found_node(&mut self) {
-        if self.store.of_kind("", "nodes", "").next().is_some() {
+        if self.state.store.of_kind("", "nodes", "").next().is_some() {
             return;
         }
         let node = json!({
@@ -63,7 +63,7 @@ impl State {
 
     /// The node for a pod, or why there is none.
     pub(super) fn find_node(&self, pod: &Value) -> Result<String, String> {
-        let nodes = self.store.of_kind("", "nodes", "");
+        let nodes = self.state.store.of_kind("", "nodes", "");
         let nodes: Vec<&Value> = nodes.map(|(_, node)| &**node).collect();
         if let Some(why) = self.unclaimed(pod) {
             return Err(format!("0/{} nodes are available: {why}.", nodes.len()));
@@ -80,16 +80,13 @@ impl State {
         let mut bound = pod.clone();
         bound["spec"]["nodeName"] = node.into();
         bound["status"] = scheduled(pod);
-        let stored = self.put(key("", "pods", pod), bound).ok()?;
+        let stored = self.state.put(key("", "pods", pod), bound).ok()?;
         Some(Value::clone(&stored))
     }
 
     pub(super) fn next_address(&mut self) -> String {
-        let Some(workloads) = &mut self.workloads else {
-            return String::new();
-        };
-        workloads.addresses += 1;
-        let [_, _, c, d] = (workloads.addresses + 1).to_be_bytes();
+        self.memory.addresses += 1;
+        let [_, _, c, d] = (self.memory.addresses + 1).to_be_bytes();
         format!("10.244.{c}.{d}")
     }
 }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::condition::{condition_of, conditions};
 use super::node::ADDRESS;
 use super::outcome::{Fate, Outcome};
-use crate::api::metadata::{now, text};
+use crate::api::model::metadata::{now, text};
 use crate::api::workload::field::{condition, is_over, items, number};
 
 /// A status to be written, and what to say of it.

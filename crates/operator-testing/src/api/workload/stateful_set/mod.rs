@@ -4,16 +4,15 @@ mod identity;
 
 use serde_json::{Value, json};
 
+use self::identity::{ordinal, pod};
+use super::Controllers;
 use super::actor::{CONTROLLERS, MOST_PODS, Told};
 use super::child::copies;
 use super::field::{available_in, counts, is_over, is_ready, number, until_available};
 use super::history::{restored, revision_of};
-use crate::api::State;
-use crate::api::metadata::{is_deleting, name};
-use crate::api::status::Result;
-use crate::api::store::Key;
-
-use self::identity::{ordinal, pod};
+use crate::api::model::failure::Result;
+use crate::api::model::key::Key;
+use crate::api::model::metadata::{is_deleting, name};
 
 const COMPONENT: &str = "statefulset-controller";
 
@@ -31,9 +30,9 @@ struct Pass {
     wait: i64,
 }
 
-impl State {
+impl Controllers<'_> {
     pub(super) fn sync_stateful_set(&mut self, key: &Key) {
-        let Some(set) = self.store.find(key) else {
+        let Some(set) = self.state.store.find(key) else {
             return;
         };
         // What could not be made is told by an event, and tried again with the next change.

@@ -1,0 +1,157 @@
+//! The rules for [names], labels and finalizers, in the words of the API server.
+//!
+//! [names]: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/
+
+use super::kind::Kind;
+
+const SUBDOMAIN: &str = "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character (e.g. 'example.com', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+const LABEL: &str = "a lowercase RFC 1123 label must consist of lower case alphanumeric characters or '-', and must start and end with an alphanumeric character (e.g. 'my-name',  or '123-abc', regex used for validation is '[a-z0-9]([-a-z0-9]*[a-z0-9])?')";
+const DNS1035: &str = "a DNS-1035 label must consist of lower case alphanumeric characters or '-', start with an alphabetic character, and end with an alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is '[a-z]([-a-z0-9]*[a-z0-9])?')";
+const CONFIG_KEY: &str = "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')";
+const QUALIFIED: &str = "name part must consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyName',  or 'my.name',  or '123-abc', regex used for validation is '([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]')";
+const VALUE: &str = "a valid label must be an empty string or consist of alphanumeric characters, '-', '_' or '.', and must start and end with an alphanumeric character (e.g. 'MyValue',  or 'my_value',  or '12345', regex used for validation is '(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?')";
+
+fn is_label(text: &str) -> bool {
+    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    !text.is_empty() && text.chars().all(inner) && !text.starts_with('-') && !text.ends_with('-')
+}
+
+fn is_word(text: &str) -> bool {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let ends = |c: Option<char>| c.is_some_and(|c| c.is_ascii_alphanumeric());
+    text.chars().all(fits) && ends(text.chars().next()) && ends(text.chars().next_back())
+}
+
+/// What is wrong with a DNS subdomain.
+pub(crate) fn bad_subdomain(text: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if text.len() > 253 {
+        wrong.push("must be no more than 253 characters".to_owned());
+    }
+    if !text.split('.').all(is_label) {
+        wrong.push(SUBDOMAIN.to_owned());
+    }
+    wrong
+}
+
+/// What is wrong with a DNS label.
+pub(crate) fn bad_label(text: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if text.len() > 63 {
+        wrong.push("must be no more than 63 characters".to_owned());
+    }
+    if !is_label(text) {
+        wrong.push(LABEL.to_owned());
+    }
+    wrong
+}
+
+/// What is wrong with a DNS label that begins with a letter.
+pub(crate) fn bad_dns1035(text: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if text.len() > 63 {
+        wrong.push("must be no more than 63 characters".to_owned());
+    }
+    if !is_label(text) || text.starts_with(|letter: char| letter.is_ascii_digit()) {
+        wrong.push(DNS1035.to_owned());
+    }
+    wrong
+}
+
+/// What is wrong with a key of a ConfigMap or Secret.
+pub(crate) fn bad_config_key(text: &str) -> Vec<String> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    let mut wrong = Vec::new();
+    if text.len() > 253 {
+        wrong.push("must be no more than 253 characters".to_owned());
+    }
+    if text.is_empty() || !text.chars().all(fits) {
+        wrong.push(CONFIG_KEY.to_owned());
+    }
+    let place = match text {
+        "." => Some("must not be '.'"),
+        ".." => Some("must not be '..'"),
+        _ if text.starts_with("..") => Some("must not start with '..'"),
+        _ => None,
+    };
+    wrong.extend(place.map(str::to_owned));
+    wrong
+}
+
+/// What is wrong with a key of labels or annotations: a name, with a domain before it or not.
+pub(crate) fn bad_label_key(text: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let parts: Vec<&str> = text.split('/').collect();
+    let name = match parts.as_slice() {
+        [name] => *name,
+        [domain, name] => {
+            if domain.is_empty() {
+                wrong.push("prefix part must be non-empty".to_owned());
+            } else {
+                wrong.extend(
+                    bad_subdomain(domain)
+                        .iter()
+                        .map(|w| format!("prefix part {w}")),
+                );
+            }
+            *name
+        }
+        _ => {
+            return vec![format!(
+                "a valid label key {} with an optional DNS subdomain prefix and '/' (e.g. 'example.com/MyName')",
+                QUALIFIED.trim_start_matches("name part ")
+            )];
+        }
+    };
+    if name.is_empty() {
+        wrong.push("name part must be non-empty".to_owned());
+    } else if name.len() > 63 {
+        wrong.push("name part must be no more than 63 bytes".to_owned());
+    }
+    if !is_word(name) {
+        wrong.push(QUALIFIED.to_owned());
+    }
+    wrong
+}
+
+pub(crate) fn bad_label_value(text: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    if text.len() > 63 {
+        wrong.push("must be no more than 63 bytes".to_owned());
+    }
+    if !text.is_empty() && !is_word(text) {
+        wrong.push(VALUE.to_owned());
+    }
+    wrong
+}
+
+/// What is wrong with the name of an object of the kind; a prefix may end in a dash.
+pub(crate) fn bad_object_name(kind: &Kind, name: &str, is_prefix: bool) -> Vec<String> {
+    // With the letter before the dash, whatever it is, as the real server does it.
+    let stem = name.char_indices().nth_back(1);
+    let name = match stem {
+        Some((end, _)) if is_prefix && name.ends_with('-') => format!("{}a", &name[..end]),
+        _ => name.to_owned(),
+    };
+    if kind.group == "rbac.authorization.k8s.io" {
+        return match name.as_str() {
+            "." => vec!["may not be '.'".to_owned()],
+            ".." => vec!["may not be '..'".to_owned()],
+            name => ["/", "%"]
+                .into_iter()
+                .filter(|letter| name.contains(letter))
+                .map(|letter| format!("may not contain '{letter}'"))
+                .collect(),
+        };
+    }
+    if kind.is("", "namespaces") || kind.is("", "services") {
+        return match name.contains('.') {
+            true => vec!["must not contain dots".to_owned()],
+            false => bad_label(&name),
+        };
+    }
+    if kind.is("apps", "statefulsets") {
+        return bad_label(&name);
+    }
+    bad_subdomain(&name)
+}
