@@ -88,10 +88,32 @@ fn name(text: &str) -> &str {
     &text[..end.unwrap_or(text.len())]
 }
 
-/// The modules of `api` that a file imports.
+/// The modules of `api` that a file imports, in groups as well.
 fn imports(code: &str) -> Vec<&str> {
-    let paths = code.split("crate::api::").skip(1);
-    paths.map(name).collect()
+    let mut names = vec![];
+    for path in code.split("crate::api::").skip(1) {
+        let Some(group) = path.strip_prefix('{') else {
+            names.push(name(path));
+            continue;
+        };
+        let mut depth = 0;
+        let mut start = 0;
+        for (at, letter) in group.char_indices() {
+            match letter {
+                '{' => depth += 1,
+                '}' if depth > 0 => depth -= 1,
+                ',' | '}' if depth == 0 => {
+                    names.push(name(group[start..at].trim_start()));
+                    start = at + 1;
+                    if letter == '}' {
+                        break;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    names
 }
 
 /// Whether a path leads out of the folder of a layer by way of the parents of a module.
@@ -182,8 +204,8 @@ fn a_folder_calls_no_method_that_one_above_it_adds() {
 
 #[test]
 fn imports_and_calls_are_found() {
-    let code = "use crate::api::model::kind::Kind;\n\nimpl State {\n    fn a(&self) {\n        self\n            .b(state.c());\n    }\n}\n";
-    assert_eq!(imports(code), ["model"]);
+    let code = "use crate::api::model::kind::Kind;\nuse crate::api::{\n    decode::{self, Lost},\n    go,\n};\n\nimpl State {\n    fn a(&self) {\n        self\n            .b(state.c());\n    }\n}\n";
+    assert_eq!(imports(code), ["model", "decode", "go"]);
     assert_eq!(blocks(code, "State").len(), 1);
     assert_eq!(calls(blocks(code, "State")[0], "self"), ["b"]);
     assert_eq!(calls(code, "state"), ["c"]);
