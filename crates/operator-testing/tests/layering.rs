@@ -97,17 +97,16 @@ fn imports(code: &str) -> Vec<&str> {
             continue;
         };
         let mut depth = 0;
-        let mut start = 0;
+        let mut starts_item = true;
         for (at, letter) in group.char_indices() {
             match letter {
                 '{' => depth += 1,
-                '}' if depth > 0 => depth -= 1,
-                ',' | '}' if depth == 0 => {
-                    names.push(name(group[start..at].trim_start()));
-                    start = at + 1;
-                    if letter == '}' {
-                        break;
-                    }
+                '}' if depth == 0 => break,
+                '}' => depth -= 1,
+                ',' if depth == 0 => starts_item = true,
+                letter if starts_item && letter.is_alphabetic() => {
+                    names.push(name(&group[at..]));
+                    starts_item = false;
                 }
                 _ => {}
             }

@@ -4,7 +4,7 @@ use crate::api::model::failure::Failure;
 use crate::api::model::key::Key;
 use crate::api::model::kind::Kind;
 use crate::api::model::metadata::is_deleting;
-use crate::api::resource::crd::{GROUP, PLURAL};
+use crate::api::resource::definition::{GROUP, PLURAL};
 use crate::api::store::state::State;
 
 impl State {

@@ -16,8 +16,8 @@ use crate::api::model::key::Key;
 use crate::api::model::kind::Kind;
 use crate::api::model::metadata::{name, text};
 use crate::api::request::resource::Request;
-use crate::api::resource::defaults::tolerate;
-use crate::api::resource::priority;
+use crate::api::resource::pod::tolerate;
+use crate::api::resource::priority_class;
 use crate::api::store::state::State;
 
 impl State {
@@ -77,7 +77,8 @@ impl State {
         let class = match spec["priorityClassName"].as_str().unwrap_or_default() {
             "" => self.default_priority_class(),
             name => {
-                let found = self.cluster_object(priority::GROUP, priority::PLURAL, name);
+                let found =
+                    self.cluster_object(priority_class::GROUP, priority_class::PLURAL, name);
                 let none = || format!("no PriorityClass with name {name} was found");
                 Some(found.ok_or_else(|| refused(request.kind, pod, &none()))?)
             }

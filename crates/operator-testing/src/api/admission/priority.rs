@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::api::model::failure::{Failure, Result};
 use crate::api::model::kind::Kind;
 use crate::api::model::metadata::name;
-use crate::api::resource::priority::{GROUP, PLURAL};
+use crate::api::resource::priority_class::{GROUP, PLURAL};
 use crate::api::store::state::State;
 
 impl State {

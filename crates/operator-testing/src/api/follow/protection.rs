@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::collect::Actor;
 use crate::api::model::key::Key;
 use crate::api::model::metadata::{finalizers, is_deleting, unfinalize};
-use crate::api::resource::claim::claims;
-use crate::api::resource::defaults::CLAIM;
+use crate::api::resource::claim::PROTECTION as CLAIM;
+use crate::api::resource::pod::claims;
 use crate::api::store::state::State;
 
 const VOLUME: &str = "kubernetes.io/pv-protection";

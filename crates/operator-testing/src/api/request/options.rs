@@ -3,7 +3,7 @@
 use super::call::Call;
 use crate::api::go;
 use crate::api::model::failure::{Cause, Failure, Result};
-use crate::api::resource::validate::metadata;
+use crate::api::resource::rule::metadata;
 
 const NOT_OLDER_THAN: &str = "NotOlderThan";
 

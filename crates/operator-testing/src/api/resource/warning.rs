@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use serde_json::Value;
 
-use super::validate::service;
+use super::service;
 use crate::api::model::kind::Kind;
 use crate::api::model::metadata::{finalizers, is_standard_finalizer};
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::state::State;
 use crate::api::model::key::Key;
 use crate::api::model::metadata::{is_deleting, owners, text};
-use crate::api::resource::claim::claims;
+use crate::api::resource::pod::claims;
 
 /// Whether storing this object in place of another may give the collector something to do.
 pub(crate) fn concerns(before: Option<&Value>, object: &Value) -> bool {

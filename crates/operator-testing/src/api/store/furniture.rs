@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::state::State;
 use crate::api::model::key::Key;
 use crate::api::model::metadata::{self, is_deleting, name};
-use crate::api::resource::{namespace, priority};
+use crate::api::resource::{namespace, priority_class};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
@@ -122,10 +122,10 @@ impl State {
     }
 
     pub(crate) fn found_priority_classes(&mut self) {
-        for (name, value, description) in priority::SYSTEM {
+        for (name, value, description) in priority_class::SYSTEM {
             let key = Key {
-                group: priority::GROUP.into(),
-                plural: priority::PLURAL.into(),
+                group: priority_class::GROUP.into(),
+                plural: priority_class::PLURAL.into(),
                 namespace: String::new(),
                 name: name.into(),
             };

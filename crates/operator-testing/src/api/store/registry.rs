@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::api::model::builtin::builtin;
 use crate::api::model::key::Key;
 use crate::api::model::kind::{Definition, Kind, group_version};
-use crate::api::resource::crd::Registered;
+use crate::api::resource::definition::Registered;
 
 /// All served kinds.
 #[derive(Clone, Default)]

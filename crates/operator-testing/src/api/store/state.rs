@@ -13,7 +13,7 @@ use super::registry::Registry;
 use crate::api::model::failure::Result;
 use crate::api::model::key::Key;
 use crate::api::model::metadata::name;
-use crate::api::resource::crd;
+use crate::api::resource::definition;
 
 /// The objects that a change of an object concerns.
 pub(crate) type Observer = fn(&State, &Key, &Value) -> BTreeSet<Key>;
@@ -107,10 +107,10 @@ impl State {
     }
 
     pub(crate) fn after_put(&mut self, key: &Key, object: &Value) {
-        if key.plural == crd::PLURAL && key.group == crd::GROUP {
+        if key.plural == definition::PLURAL && key.group == definition::GROUP {
             let before = self.registry.custom.remove(name(object));
             let before = before.map(|registered| registered.definition);
-            let registered = crd::register(object, before.as_ref(), self.store.version());
+            let registered = definition::register(object, before.as_ref(), self.store.version());
             if let Some(registered) = registered {
                 let name = name(object).to_owned();
                 self.registry.custom.insert(name, registered);
@@ -124,7 +124,7 @@ impl State {
     }
 
     pub(crate) fn after_remove(&mut self, key: &Key) {
-        if key.plural == crd::PLURAL && key.group == crd::GROUP {
+        if key.plural == definition::PLURAL && key.group == definition::GROUP {
             self.registry.custom.remove(&key.name);
             self.renamed = true;
             self.affect_owned();

@@ -10,7 +10,7 @@ use crate::api::model::failure::{Failure, Result};
 use crate::api::model::kind::{Custom, Definition, Kind};
 use crate::api::model::metadata::text;
 use crate::api::request::resource::Request;
-use crate::api::resource::{defaults, event};
+use crate::api::resource::{event, job};
 
 impl Kind {
     /// A stored object as this version shows it.
@@ -18,7 +18,7 @@ impl Kind {
         let mut object = event::from_storage(self, stored.clone());
         let Some(custom) = &self.custom else {
             if self.is("batch", "jobs") {
-                defaults::label_job(&mut object);
+                job::label_job(&mut object);
             }
             return object;
         };

@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use crate::api::model::builtin::builtin;
 use crate::api::model::metadata::{self, text};
-use crate::api::resource::{crd, definition, validate};
+use crate::api::resource::definition;
+use crate::api::resource::rule::metadata as metadata_rules;
 use crate::api::{decode, go};
 
 /// One reason why the API server refuses an object.
@@ -20,7 +21,7 @@ pub struct Refusal {
 /// What the API server refuses in a new CustomResourceDefinition, its metadata included, but not in its schemas.
 pub fn refusals(definition: &Value) -> Vec<Refusal> {
     let kinds = &builtin().kinds;
-    let Some(kind) = kinds.iter().find(|kind| crd::is_definition(kind)) else {
+    let Some(kind) = kinds.iter().find(|kind| definition::is_definition(kind)) else {
         return Vec::new();
     };
     let mut object = definition.clone();
@@ -35,10 +36,10 @@ pub fn refusals(definition: &Value) -> Vec<Refusal> {
     for field in ["namespace", "managedFields"] {
         metadata::set(&mut object, field, Value::Null);
     }
-    crd::prepare(&mut object);
+    definition::prepare(&mut object);
     let sent = settled.is_less.then_some(definition);
     let object = decode::as_validated(kind, &object, sent);
-    let mut causes = validate::metadata::of_new(kind, &object);
+    let mut causes = metadata_rules::of_new(kind, &object);
     causes.extend(definition::violations_beside_schemas(&object));
     let causes = causes.into_iter();
     let mut refusals: Vec<Refusal> = causes

@@ -8,7 +8,7 @@ use super::field::controller;
 use super::pod::waits_for;
 use crate::api::model::key::Key;
 use crate::api::model::label::selects;
-use crate::api::resource::claim::claims;
+use crate::api::resource::pod::claims;
 use crate::api::store::state::State;
 
 /// The kinds that control pods, or what does.

@@ -14,7 +14,7 @@ use crate::api::model::kind::Kind;
 use crate::api::model::metadata::{self, name, text};
 use crate::api::request::resource::Request;
 use crate::api::resource::strategy::{desired, keeps_status, restrict};
-use crate::api::resource::{defaults, warning};
+use crate::api::resource::{job, warning};
 use crate::api::store::state::State;
 
 /// So many names are generated before one that is taken is refused.
@@ -194,7 +194,7 @@ fn share_labels(request: &Request<'_>, job: &mut Value) {
         job["metadata"]["labels"] = job["spec"]["template"]["metadata"]["labels"].clone();
     }
     if request.call.is_dry_run() {
-        defaults::label_job(job);
+        job::label_job(job);
     }
 }
 

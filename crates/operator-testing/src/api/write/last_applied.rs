@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::api::apply::{Comparison, Conflict, FieldSet, Repeats, Writer, fields_of, undeclared};
 use crate::api::go;
 use crate::api::model::metadata;
-use crate::api::resource::validate::metadata::{ANNOTATIONS_LIMIT, annotations_size};
+use crate::api::resource::rule::metadata::{ANNOTATIONS_LIMIT, annotations_size};
 
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 

@@ -7,7 +7,11 @@ use crate::api::model::failure::Result;
 use crate::api::model::kind::Kind;
 use crate::api::model::metadata;
 use crate::api::request::resource::Request;
-use crate::api::resource::{address, crd, defaults, definition, namespace, priority, validate};
+use crate::api::resource::workload::{daemon_set, stateful_set};
+use crate::api::resource::{
+    claim, custom, definition, job, namespace, node, pod, prepare, priority_class, service,
+    validate, volume,
+};
 use crate::api::store::state::State;
 
 impl State {
@@ -20,32 +24,32 @@ impl State {
         if kind.is("", "namespaces") {
             namespace::prepare(object);
         }
-        if crd::is_definition(kind) {
-            crd::prepare(object);
+        if definition::is_definition(kind) {
+            definition::prepare(object);
         }
         if kind.is("", "services") && request.path.subresource.is_none() {
             if !request.call.is_dry_run() {
-                address::check_owner(kind, object)?;
+                service::check_owner(kind, object)?;
             }
-            address::allocate(&mut self.allocated, kind, None, object)?;
+            service::allocate(&mut self.allocated, kind, None, object)?;
         }
-        if kind.is(priority::GROUP, priority::PLURAL) {
+        if kind.is(priority_class::GROUP, priority_class::PLURAL) {
             // It stays so, whatever becomes of the class.
             metadata::set(object, "generation", 1);
         }
-        defaults::prepare(kind, &Value::Null, object);
+        prepare::prepare(kind, &Value::Null, object);
         self.admit_by_plugins(request, object)?;
         if kind.is("", "pods") {
-            defaults::begin_pod(object);
+            pod::begin(object);
         }
         if kind.is("batch", "jobs") {
-            defaults::admit_job(object);
+            job::admit_job(object);
         }
         if kind.is("apps", "daemonsets") {
-            defaults::count_templates(&Value::Null, object);
+            daemon_set::count_templates(&Value::Null, object);
         }
         if kind.is("apps", "statefulsets") {
-            defaults::without_alpha(None, object);
+            stateful_set::without_alpha(None, object);
         }
         Ok(())
     }
@@ -53,9 +57,9 @@ impl State {
     /// What admission plugins add to a new object. They may see it twice: before webhooks, and after these changed it.
     pub(crate) fn admit_by_plugins(&self, request: &Request<'_>, object: &mut Value) -> Result<()> {
         match (request.kind.group.as_str(), request.kind.plural.as_str()) {
-            ("", "persistentvolumeclaims") => defaults::admit_claim(object),
-            ("", "persistentvolumes") => defaults::admit_volume(object),
-            ("", "nodes") => defaults::admit_node(object),
+            ("", "persistentvolumeclaims") => claim::admit(object),
+            ("", "persistentvolumes") => volume::admit(object),
+            ("", "nodes") => node::admit(object),
             ("", "pods") => self.admit_pod(request, object)?,
             _ => {}
         }
@@ -69,26 +73,26 @@ impl State {
         live: &Value,
         object: &mut Value,
     ) -> Result<()> {
-        if crd::is_definition(kind) && subresource.is_none() {
-            crd::note_storage(object);
+        if definition::is_definition(kind) && subresource.is_none() {
+            definition::note_storage(object);
         }
         if subresource.is_none() {
-            defaults::prepare(kind, live, object);
+            prepare::prepare(kind, live, object);
         }
         if kind.is("", "pods") {
-            defaults::tolerate(&mut object["spec"]);
+            pod::tolerate(&mut object["spec"]);
         }
         if kind.is("", "persistentvolumes") && subresource == Some("status") {
-            defaults::date_phase(live, object);
+            volume::date_phase(live, object);
         }
         if kind.is("", "services") {
-            address::allocate(&mut self.allocated, kind, Some(live), object)?;
+            service::allocate(&mut self.allocated, kind, Some(live), object)?;
         }
         if kind.is("apps", "daemonsets") {
-            defaults::count_templates(live, object);
+            daemon_set::count_templates(live, object);
         }
         if kind.is("apps", "statefulsets") {
-            defaults::without_alpha(Some(live), object);
+            stateful_set::without_alpha(Some(live), object);
         }
         Ok(())
     }
@@ -100,8 +104,8 @@ impl State {
         object: &Value,
     ) -> Vec<Cause> {
         match &kind.custom {
-            Some(custom) => crd::violations(custom, live, object),
-            None if crd::is_definition(kind) => definition::violations(live, object),
+            Some(custom) => custom::violations(custom, live, object),
+            None if definition::is_definition(kind) => definition::violations(live, object),
             None => validate::violations(kind, live, object),
         }
     }

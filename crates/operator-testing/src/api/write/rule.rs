@@ -7,8 +7,9 @@ use crate::api::model::failure::{Cause, Failure, Result};
 use crate::api::model::kind::Kind;
 use crate::api::model::metadata::{self, is_deleting, name, text};
 use crate::api::request::resource::Request;
+use crate::api::resource::rule::metadata as metadata_rules;
 use crate::api::resource::strategy::needs_version;
-use crate::api::resource::{crd, validate};
+use crate::api::resource::{custom, definition};
 use crate::api::store::state::State;
 
 impl State {
@@ -20,11 +21,11 @@ impl State {
         object: &Value,
         immutable: Vec<Cause>,
     ) -> Result<()> {
-        let mut causes = validate::metadata::of_changed(kind, subresource, live, object, immutable);
+        let mut causes = metadata_rules::of_changed(kind, subresource, live, object, immutable);
         causes.extend(match (subresource, &kind.custom) {
-            (Some("status"), Some(custom)) => crd::status_violations(custom, live, object),
+            (Some("status"), Some(custom)) => custom::status_violations(custom, live, object),
             // Not even that the versions which are stored are there.
-            (Some("status"), None) if crd::is_definition(kind) => Vec::new(),
+            (Some("status"), None) if definition::is_definition(kind) => Vec::new(),
             _ => self.kind_violations(kind, Some(live), object),
         });
         match causes.is_empty() {
@@ -35,12 +36,12 @@ impl State {
 
     /// Refuses an object that breaks a rule of its kind.
     pub(crate) fn check(&self, kind: &Kind, object: &Value) -> Result<()> {
-        let mut causes = validate::metadata::of_new(kind, object);
+        let mut causes = metadata_rules::of_new(kind, object);
         let is_incomplete = causes.iter().any(|it| it.reason != "FieldValueInvalid");
         match &kind.custom {
             // Rules are asked of objects in which nothing is absent or too long.
-            Some(custom) if is_incomplete && crd::has_rules(custom) => {
-                causes.extend(crd::unruled(custom, object));
+            Some(custom) if is_incomplete && custom::has_rules(custom) => {
+                causes.extend(custom::unruled(custom, object));
             }
             _ => causes.extend(self.kind_violations(kind, None, object)),
         }

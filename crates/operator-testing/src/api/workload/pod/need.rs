@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::api::model::key::Key;
 use crate::api::model::metadata::{is_deleting, text};
-use crate::api::resource::claim::claims;
+use crate::api::resource::pod::claims;
 use crate::api::workload::Controllers;
 use crate::api::workload::field::items;
 
