@@ -1,7 +1,7 @@
-//! Nobody gives [rights that they lack]: a role says no more than its author may do, unless they may `escalate`, and a binding gives no
+//! Nobody gives [permissions that they lack]: a role says no more than its author may do, unless they may `escalate`, and a binding gives no
 //! more, unless its author may `bind`.
 //!
-//! [rights that they lack]: https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping
+//! [permissions that they lack]: https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping
 
 use std::collections::BTreeSet;
 
@@ -15,8 +15,8 @@ use crate::api::store::state::State;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// One right: a verb on one thing.
-struct Right {
+/// One permission: a verb on one thing.
+struct Permission {
     group: String,
     resource: String,
     name: String,
@@ -71,10 +71,10 @@ impl State {
                 self.rules(object, &request.path.namespace)
             }
         };
-        let missing: Vec<Right> = rules
+        let missing: Vec<Permission> = rules
             .iter()
-            .flat_map(rights)
-            .filter(|right| !self.has(user, right, &request.path.namespace))
+            .flat_map(permissions)
+            .filter(|permission| !self.has(user, permission, &request.path.namespace))
             .collect();
         if missing.is_empty() {
             return Ok(());
@@ -90,31 +90,31 @@ impl State {
             request.kind.qualified(),
             user.name,
             groups.join(" "),
-            told(&missing)
+            listed(&missing)
         );
         Err(Failure::forbidden(request.kind, name, message))
     }
 
-    fn has(&self, user: &User, right: &Right, namespace: &str) -> bool {
-        let verb = right.verb.as_str();
-        if !right.url.is_empty() {
+    fn has(&self, user: &User, permission: &Permission, namespace: &str) -> bool {
+        let verb = permission.verb.as_str();
+        if !permission.url.is_empty() {
             return self.allows(
                 user,
                 &Attempt::Path {
                     verb,
-                    path: &right.url,
+                    path: &permission.url,
                 },
             );
         }
-        let (plural, subresource) = match right.resource.split_once('/') {
+        let (plural, subresource) = match permission.resource.split_once('/') {
             Some((plural, subresource)) => (plural, Some(subresource.to_owned())),
-            None => (right.resource.as_str(), None),
+            None => (permission.resource.as_str(), None),
         };
         let path = ResourcePath {
-            group: right.group.clone(),
+            group: permission.group.clone(),
             plural: plural.to_owned(),
             namespace: namespace.to_owned(),
-            name: right.name.clone(),
+            name: permission.name.clone(),
             subresource,
             ..ResourcePath::default()
         };
@@ -122,8 +122,8 @@ impl State {
     }
 }
 
-/// The rights that a rule gives, one by one.
-fn rights(rule: &Value) -> Vec<Right> {
+/// The permissions that a rule gives, one by one.
+fn permissions(rule: &Value) -> Vec<Permission> {
     let list = |field: &str| -> Vec<String> {
         let items = rule[field].as_array().into_iter().flatten();
         items
@@ -135,22 +135,24 @@ fn rights(rule: &Value) -> Vec<Right> {
         false => names,
     };
     let verbs = list("verbs");
-    let mut rights = Vec::new();
+    let mut permissions = Vec::new();
     for group in list("apiGroups") {
         for resource in list("resources") {
             for verb in &verbs {
-                rights.extend(or_any(list("resourceNames")).into_iter().map(|name| Right {
-                    group: group.clone(),
-                    resource: resource.clone(),
-                    name,
-                    url: String::new(),
-                    verb: verb.clone(),
+                permissions.extend(or_any(list("resourceNames")).into_iter().map(|name| {
+                    Permission {
+                        group: group.clone(),
+                        resource: resource.clone(),
+                        name,
+                        url: String::new(),
+                        verb: verb.clone(),
+                    }
                 }));
             }
         }
     }
     for url in list("nonResourceURLs") {
-        rights.extend(verbs.iter().map(|verb| Right {
+        permissions.extend(verbs.iter().map(|verb| Permission {
             group: String::new(),
             resource: String::new(),
             name: String::new(),
@@ -158,28 +160,31 @@ fn rights(rule: &Value) -> Vec<Right> {
             verb: verb.clone(),
         }));
     }
-    rights
+    permissions
 }
 
-/// The rights in the words of the real server: the verbs of one thing together, a line each.
-fn told(rights: &[Right]) -> String {
-    let thing = |right: &Right| match (right.url.as_str(), right.name.as_str()) {
+/// The permissions in the words of the real server: the verbs of one thing together, a line each.
+fn listed(permissions: &[Permission]) -> String {
+    let thing = |permission: &Permission| match (permission.url.as_str(), permission.name.as_str())
+    {
         ("", "") => format!(
             "APIGroups:[{:?}], Resources:[{:?}]",
-            right.group, right.resource
+            permission.group, permission.resource
         ),
         ("", name) => format!(
             "APIGroups:[{:?}], Resources:[{:?}], ResourceNames:[{name:?}]",
-            right.group, right.resource
+            permission.group, permission.resource
         ),
         (url, _) => format!("NonResourceURLs:[{url:?}]"),
     };
-    let lines: BTreeSet<String> = rights
+    let lines: BTreeSet<String> = permissions
         .iter()
-        .map(|right| {
-            let same = rights.iter().filter(|other| thing(other) == thing(right));
+        .map(|permission| {
+            let same = permissions
+                .iter()
+                .filter(|other| thing(other) == thing(permission));
             let verbs: Vec<String> = same.map(|other| format!("{:?}", other.verb)).collect();
-            format!("{{{}, Verbs:[{}]}}", thing(right), verbs.join(" "))
+            format!("{{{}, Verbs:[{}]}}", thing(permission), verbs.join(" "))
         })
         .collect();
     lines.into_iter().collect::<Vec<_>>().join("\n")

@@ -20,7 +20,7 @@ impl State {
         object: &Value,
     ) -> Result<()> {
         let user = request.call.user.as_ref();
-        let Some(user) = user.filter(|_| self.minds_owners) else {
+        let Some(user) = user.filter(|_| self.enforces_owner_references) else {
             return Ok(());
         };
         let before = live.map_or(&[][..], owners);

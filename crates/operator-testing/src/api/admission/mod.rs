@@ -12,7 +12,7 @@
 
 mod call;
 mod concern;
-mod definition;
+pub(crate) mod crd;
 mod hook;
 pub(crate) mod mutate;
 mod namespace;

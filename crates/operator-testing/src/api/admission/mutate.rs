@@ -84,14 +84,14 @@ impl Mutated {
         let mut object = patch::carry_out(&self.object, operations).map_err(broken)?;
         decode::identify(kind, &mut object).map_err(broken)?;
         let sent = object.clone();
-        let settled = decode::settle(kind, &mut object);
-        let settled = settled.map_err(|wrong| Failure::broken(&wrong.decoded))?;
+        let normalized = decode::normalize(kind, &mut object);
+        let normalized = normalized.map_err(|wrong| Failure::broken(&wrong.decoded))?;
         if object == self.object {
             return Ok(false);
         }
         self.object = object;
         self.lost = Some(Lost {
-            sent: settled.is_less.then_some(sent),
+            sent: normalized.is_less.then_some(sent),
             is_untidy: false,
         });
         Ok(true)

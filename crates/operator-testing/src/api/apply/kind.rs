@@ -8,8 +8,8 @@ use crate::api::model::kind::Kind;
 pub(crate) fn node(kind: &Kind) -> Node<'_> {
     match (&kind.custom, &kind.type_name) {
         (Some(custom), _) => custom
-            .definition
-            .forms
+            .crd
+            .versions
             .get(&kind.api_version())
             .map_or(Node::Deduced, |form| Node::Schema(&form.typed)),
         (None, Some(name)) => builtin()

@@ -1,4 +1,4 @@
-//! Fields that a JSON body has twice: the last one counts, and the client is told.
+//! Fields that a JSON body has twice: the last one counts, and the client is warned.
 
 use std::cell::RefCell;
 use std::collections::HashSet;

@@ -18,7 +18,7 @@ use crate::api::write::tracking::writer;
 #[derive(Clone, Copy)]
 pub(crate) enum Actor {
     Controllers,
-    /// It writes the status of definitions.
+    /// It writes the status of CRDs.
     ApiServer,
 }
 
@@ -49,7 +49,7 @@ impl State {
             let before = self.store.version();
             self.collect();
             self.sweep_namespaces();
-            self.sweep_definitions();
+            self.sweep_crds();
             if self.store.version() == before && self.affected.is_empty() {
                 break;
             }

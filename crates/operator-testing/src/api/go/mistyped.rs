@@ -28,7 +28,7 @@ impl Undecodable {
         let decoded = format!(
             "json: cannot unmarshal {} into Go struct field {owner}.{field} of type {}",
             match resolve(schema).type_.as_deref() {
-                Some("integer") => told(value),
+                Some("integer") => described(value),
                 _ => go_type(value).to_owned(),
             },
             name(schema)
@@ -67,7 +67,7 @@ impl Undecodable {
 }
 
 /// A JSON value that is no whole number of its type, in the words of the decoder.
-pub(crate) fn told(value: &Value) -> String {
+pub(crate) fn described(value: &Value) -> String {
     match value {
         Value::Number(number) => format!("number {number}"),
         other => go_type(other).to_owned(),
@@ -133,10 +133,10 @@ fn name(schema: &Schema) -> String {
 }
 
 /// How exact a time is, where Go has one.
-pub(crate) fn time_form(schema: &Schema) -> Option<time::Form> {
+pub(crate) fn time_precision(schema: &Schema) -> Option<time::Precision> {
     match last_word(schema)? {
-        "Time" => Some(time::Form::Seconds),
-        "MicroTime" => Some(time::Form::Micros),
+        "Time" => Some(time::Precision::Seconds),
+        "MicroTime" => Some(time::Precision::Micros),
         _ => None,
     }
 }

@@ -7,14 +7,14 @@ use k8s_openapi::jiff::civil::DateTime;
 
 /// How exact a type of times is.
 #[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Form {
+pub(crate) enum Precision {
     /// `Time`: whole seconds.
     Seconds,
     /// `MicroTime`, which is read with six digits after the point only.
     Micros,
 }
 
-impl Form {
+impl Precision {
     fn layout(self) -> &'static str {
         match self {
             Self::Seconds => "2006-01-02T15:04:05Z07:00",
@@ -32,16 +32,16 @@ enum Stop {
 }
 
 /// A time in UTC, or what is wrong with it; `None` of the first second of all, which Go has for no time.
-pub(crate) fn canonical(text: &str, form: Form) -> Result<Option<String>, String> {
+pub(crate) fn canonical(text: &str, precision: Precision) -> Result<Option<String>, String> {
     let mut reader = Reader { text, at: 0 };
-    let time = reader.time(form);
+    let time = reader.time(precision);
     let is_set = |time: String| (!time.starts_with("0001-01-01T00:00:00")).then_some(time);
     time.map(is_set).map_err(|stop| {
         let shown = quoted(text);
         match stop {
             Stop::At(part, at) => {
                 let left = quoted(&text[at..]);
-                let layout = quoted(form.layout());
+                let layout = quoted(precision.layout());
                 format!("parsing time {shown} as {layout}: cannot parse {left} as {part:?}")
             }
             Stop::OutOfRange(what) => format!("parsing time {shown}: {what} out of range"),
@@ -78,7 +78,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn time(&mut self, form: Form) -> Result<String, Stop> {
+    fn time(&mut self, precision: Precision) -> Result<String, Stop> {
         let year = self.digits("2006", 4..=4)?;
         self.literal("-")?;
         let month = self.within("01", 2..=2, 1..=12, "month")?;
@@ -90,7 +90,7 @@ impl Reader<'_> {
         let minute = self.within("04", 2..=2, 0..=59, "minute")?;
         self.literal(":")?;
         let second = self.within("05", 2..=2, 0..=59, "second")?;
-        let nanos = self.fraction(form)?;
+        let nanos = self.fraction(precision)?;
         let offset = self.zone()?;
         if self.at < self.text.len() {
             return Err(Stop::Extra(self.at));
@@ -109,11 +109,11 @@ impl Reader<'_> {
         let time = civil
             .and_then(|civil| civil.checked_sub(east))
             .map_err(|_| Stop::OutOfRange("day"))?;
-        let form = match form {
-            Form::Seconds => "%Y-%m-%dT%H:%M:%SZ",
-            Form::Micros => "%Y-%m-%dT%H:%M:%S.%6fZ",
+        let format = match precision {
+            Precision::Seconds => "%Y-%m-%dT%H:%M:%SZ",
+            Precision::Micros => "%Y-%m-%dT%H:%M:%S.%6fZ",
         };
-        Ok(time.strftime(form).to_string())
+        Ok(time.strftime(format).to_string())
     }
 
     fn rest(&self) -> &[u8] {
@@ -158,17 +158,17 @@ impl Reader<'_> {
     }
 
     /// The nanoseconds; digits beyond them are dropped.
-    fn fraction(&mut self, form: Form) -> Result<i32, Stop> {
+    fn fraction(&mut self, precision: Precision) -> Result<i32, Stop> {
         const MICROS: &str = ".000000";
         let rest = self.rest();
         let has_point = matches!(rest, [b'.' | b',', digit, ..] if digit.is_ascii_digit());
         let digits = rest.iter().skip(1);
         let count = digits.take_while(|byte| byte.is_ascii_digit()).count();
-        let count = match form {
-            Form::Seconds if !has_point => return Ok(0),
-            Form::Seconds => count,
-            Form::Micros if has_point && count >= 6 => 6,
-            Form::Micros => return Err(Stop::At(MICROS, self.at)),
+        let count = match precision {
+            Precision::Seconds if !has_point => return Ok(0),
+            Precision::Seconds => count,
+            Precision::Micros if has_point && count >= 6 => 6,
+            Precision::Micros => return Err(Stop::At(MICROS, self.at)),
         };
         let digits = &self.text[self.at + 1..self.at + 1 + count];
         self.at += 1 + count;
@@ -210,101 +210,109 @@ mod tests {
 
     #[test]
     fn a_time_has_one_form() {
-        for (text, form, time) in [
+        for (text, precision, time) in [
             (
                 "2020-01-01T00:00:00Z",
-                Form::Seconds,
+                Precision::Seconds,
                 "2020-01-01T00:00:00Z",
             ),
             (
                 "2020-01-01T00:00:00.987654321Z",
-                Form::Seconds,
+                Precision::Seconds,
                 "2020-01-01T00:00:00Z",
             ),
             (
                 "2020-01-01T00:00:00+02:00",
-                Form::Seconds,
+                Precision::Seconds,
                 "2019-12-31T22:00:00Z",
             ),
             (
                 "2020-01-01T5:00:00-00:30",
-                Form::Seconds,
+                Precision::Seconds,
                 "2020-01-01T05:30:00Z",
             ),
             (
                 "2020-01-01T00:00:00.123456+02:00",
-                Form::Micros,
+                Precision::Micros,
                 "2019-12-31T22:00:00.123456Z",
             ),
         ] {
-            assert_eq!(canonical(text, form), Ok(Some(time.to_owned())));
+            assert_eq!(canonical(text, precision), Ok(Some(time.to_owned())));
         }
     }
 
     #[test]
     fn what_is_no_time_is_said_as_go_says_it() {
-        for (text, form, wrong) in [
+        for (text, precision, wrong) in [
             (
                 "",
-                Form::Seconds,
+                Precision::Seconds,
                 r#" as "2006-01-02T15:04:05Z07:00": cannot parse "" as "2006""#,
             ),
             (
                 "2020-1-01T00:00:00Z",
-                Form::Seconds,
+                Precision::Seconds,
                 r#" as "2006-01-02T15:04:05Z07:00": cannot parse "1-01T00:00:00Z" as "01""#,
             ),
             (
                 "2020-01-01 00:00:00Z",
-                Form::Seconds,
+                Precision::Seconds,
                 r#" as "2006-01-02T15:04:05Z07:00": cannot parse " 00:00:00Z" as "T""#,
             ),
             (
                 "2020-13-01T00:00:00Z",
-                Form::Seconds,
+                Precision::Seconds,
                 ": month out of range",
             ),
-            ("2020-02-30T00:00:00Z", Form::Seconds, ": day out of range"),
-            ("2020-01-01T24:00:00Z", Form::Seconds, ": hour out of range"),
+            (
+                "2020-02-30T00:00:00Z",
+                Precision::Seconds,
+                ": day out of range",
+            ),
+            (
+                "2020-01-01T24:00:00Z",
+                Precision::Seconds,
+                ": hour out of range",
+            ),
             (
                 "2020-01-01T00:00:60Z",
-                Form::Seconds,
+                Precision::Seconds,
                 ": second out of range",
             ),
             (
                 "2020-01-01T00:00:00",
-                Form::Seconds,
+                Precision::Seconds,
                 r#" as "2006-01-02T15:04:05Z07:00": cannot parse "" as "Z07:00""#,
             ),
             (
                 "2020-01-01T00:00:00Zx",
-                Form::Seconds,
+                Precision::Seconds,
                 r#": extra text: "x""#,
             ),
             (
                 "2020-01-01T00:00:00Z",
-                Form::Micros,
+                Precision::Micros,
                 r#" as "2006-01-02T15:04:05.000000Z07:00": cannot parse "Z" as ".000000""#,
             ),
             (
                 "2020-01-01T00:00:00.123456789Z",
-                Form::Micros,
+                Precision::Micros,
                 r#" as "2006-01-02T15:04:05.000000Z07:00": cannot parse "789Z" as "Z07:00""#,
             ),
             (
                 "2020-01-01T00:00:00+99:99",
-                Form::Seconds,
+                Precision::Seconds,
                 ": time zone offset minute out of range",
             ),
         ] {
             assert_eq!(
-                canonical(text, form),
+                canonical(text, precision),
                 Err(format!("parsing time \"{text}\"{wrong}"))
             );
         }
         let wrong = r#"parsing time "2020-01-0\xc3\xa9" as "2006-01-02T15:04:05Z07:00": cannot parse "0\xc3\xa9" as "02""#;
         assert_eq!(
-            canonical("2020-01-0é", Form::Seconds),
+            canonical("2020-01-0é", Precision::Seconds),
             Err(wrong.to_owned())
         );
     }

@@ -44,7 +44,7 @@ pub(crate) struct Custom {
     /// As written, for validation, defaults and pruning.
     pub schema: Arc<Schema>,
     /// What it shares with the other versions.
-    pub definition: Arc<Definition>,
+    pub crd: Arc<Crd>,
     pub scale: Option<Scale>,
     /// The JSON paths that field selectors may name, such as `.spec.color`.
     pub selectable_fields: Vec<String>,
@@ -55,20 +55,20 @@ pub(crate) struct Custom {
 
 /// A CustomResourceDefinition, as long as it stays as it is.
 #[derive(Debug)]
-pub(crate) struct Definition {
-    /// What a watch lives with: it ends when the definition has another.
+pub(crate) struct Crd {
+    /// What a watch lives with: it ends when the CRD has another.
     pub identity: Value,
     /// The version of the store since which it is so, and beyond which no watch goes back.
     pub since: u64,
     /// The `apiVersion` in which objects are stored.
     pub storage: String,
     /// Its versions, served or not, by `apiVersion`.
-    pub forms: BTreeMap<String, Form>,
+    pub versions: BTreeMap<String, VersionSchema>,
 }
 
-/// What a version of a definition makes of objects.
+/// What a version of a CRD makes of objects.
 #[derive(Debug)]
-pub(crate) struct Form {
+pub(crate) struct VersionSchema {
     /// As written.
     pub schema: Arc<Schema>,
     /// Objects up to this version of the store were written under another schema.
@@ -146,12 +146,12 @@ impl Kind {
         if self.is_new_event() { "" } else { &self.group }
     }
 
-    /// Whether two are of one definition, which has not changed between them.
-    pub fn is_same_definition(&self, other: &Self) -> bool {
+    /// Whether two are of one CRD, which has not changed between them.
+    pub fn is_same_crd(&self, other: &Self) -> bool {
         let identity = |kind: &Self| {
             kind.custom
                 .as_ref()
-                .map(|custom| custom.definition.identity.clone())
+                .map(|custom| custom.crd.identity.clone())
         };
         identity(self) == identity(other)
     }

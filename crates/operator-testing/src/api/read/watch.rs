@@ -97,7 +97,7 @@ impl State {
     /// What a watch has not seen yet, and whether it may go on: not with a kind that went, or was defined anew.
     pub(crate) fn news(&self, subscription: &Subscription) -> (Vec<Value>, bool) {
         let custom = subscription.kind.custom.as_ref();
-        let since = custom.map_or(0, |custom| custom.definition.since);
+        let since = custom.map_or(0, |custom| custom.crd.since);
         let oldest = self.store.horizon().max(since);
         if subscription.version < oldest {
             let seen = subscription.version;
@@ -111,10 +111,7 @@ impl State {
             .collect();
         let seen = &subscription.kind;
         let served = self.registry.kind(&seen.group, &seen.version, &seen.plural);
-        (
-            lines,
-            served.is_some_and(|kind| kind.is_same_definition(seen)),
-        )
+        (lines, served.is_some_and(|kind| kind.is_same_crd(seen)))
     }
 
     /// The event as this watch sees it: an object that leaves its selection is deleted to it, one that enters is added.

@@ -2,7 +2,7 @@
 
 pub(crate) mod accept;
 pub(crate) mod call;
-pub(crate) mod form;
+pub(crate) mod format;
 pub(crate) mod options;
 pub(crate) mod resource;
 pub(crate) mod selector;

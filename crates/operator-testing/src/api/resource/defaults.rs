@@ -9,8 +9,7 @@ use serde_json::Value;
 use super::job::{self, cron_job};
 use super::workload::{daemon_set, deployment, replica_set, stateful_set};
 use super::{
-    claim, config, definition, namespace, network_policy, node, pod, priority_class, role, service,
-    volume,
+    claim, config, crd, namespace, network_policy, node, pod, priority_class, role, service, volume,
 };
 use crate::api::model::kind::Kind;
 
@@ -37,7 +36,7 @@ pub(crate) fn fill(kind: &Kind, object: &mut Value) {
         ("rbac.authorization.k8s.io", "rolebindings" | "clusterrolebindings") => {
             role::fill_binding(object);
         }
-        ("apiextensions.k8s.io", "customresourcedefinitions") => definition::fill(object),
+        ("apiextensions.k8s.io", "customresourcedefinitions") => crd::fill(object),
         _ => {}
     }
 }

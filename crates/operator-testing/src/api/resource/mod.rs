@@ -6,9 +6,9 @@
 
 pub(crate) mod claim;
 mod config;
+pub(crate) mod crd;
 pub(crate) mod custom;
 pub(crate) mod defaults;
-pub(crate) mod definition;
 pub(crate) mod event;
 pub(crate) mod job;
 mod lease;

@@ -11,17 +11,22 @@ use crate::api::model::failure::{Failure, Result};
 use crate::api::model::kind::{Kind, version_priority};
 use crate::api::read::reply::Reply;
 use crate::api::request::call::Call;
-use crate::api::request::form::Form;
+use crate::api::request::format::Format;
 use crate::api::store::state::State;
 
 impl State {
-    pub(crate) fn serve_other(&self, call: &Call, path: &str, form: Result<Form>) -> Result<Reply> {
+    pub(crate) fn serve_other(
+        &self,
+        call: &Call,
+        path: &str,
+        format: Result<Format>,
+    ) -> Result<Reply> {
         self.authorize_path(call)?;
         let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
         if !matches!(call.method.as_str(), "GET" | "HEAD") {
             return Err(Failure::no_such_path());
         }
-        // Of these no form is asked.
+        // Of these no format is asked.
         match parts.as_slice() {
             [check @ ("readyz" | "livez" | "healthz")] => {
                 return Ok(Reply::Text(health(call, check)));
@@ -29,12 +34,12 @@ impl State {
             ["readyz" | "livez" | "healthz", "ping"] => return Ok(Reply::Text("ok")),
             _ => {}
         }
-        let form = form?;
+        let format = format?;
         match parts.as_slice() {
             [""] => Ok(Reply::ok(json!({"paths": self.paths()}))),
             ["version"] => Ok(Reply::ok(version())),
-            ["api"] if form == Form::Discovery => Ok(self.aggregated(&[String::new()])),
-            ["apis"] if form == Form::Discovery => Ok(self.aggregated(&self.groups())),
+            ["api"] if format == Format::Discovery => Ok(self.aggregated(&[String::new()])),
+            ["apis"] if format == Format::Discovery => Ok(self.aggregated(&self.groups())),
             ["api"] => Ok(Reply::ok(json!({
                 "kind": "APIVersions",
                 "versions": ["v1"],
@@ -56,7 +61,7 @@ impl State {
             ["apis", group, version] => self.resources(group, version),
             // Nothing in it is known, which in protobuf is no byte: kubectl asks it about kinds that the newer documents lack.
             #[cfg(feature = "http")]
-            ["openapi", "v2"] if form == Form::Swagger => Ok(Reply::Text("")),
+            ["openapi", "v2"] if format == Format::Swagger => Ok(Reply::Text("")),
             #[cfg(feature = "http")]
             ["openapi", "v3"] => Ok(Reply::ok(self.documents())),
             #[cfg(feature = "http")]

@@ -1,7 +1,7 @@
 //! [OpenAPI documents]: `/openapi/v3`, which is an index, and a document for each group and version, by which `kubectl explain` explains and
 //! `kubectl apply` knows how lists are merged.
 //!
-//! Custom kinds have the schemas of their definitions, as the real server publishes them. The types of built-in kinds are as they were
+//! Custom kinds have the schemas of their CRDs, as the real server publishes them. The types of built-in kinds are as they were
 //! recorded, without descriptions. Operations have what clients look for: their kind, their parameters and what they answer with.
 //!
 //! [OpenAPI documents]: https://kubernetes.io/docs/concepts/overview/kubernetes-api/#openapi-v3
@@ -136,7 +136,7 @@ impl Schemas {
     }
 }
 
-/// A schema of a definition as it is published: what the server itself knows is written out.
+/// A schema of a CRD as it is published: what the server itself knows is written out.
 fn published(schema: &Schema) -> Schema {
     let mut schema = schema.clone();
     each_mut(&mut schema, &mut |part| {

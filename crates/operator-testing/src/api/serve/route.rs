@@ -6,7 +6,7 @@ use crate::api::model::builtin::has_group;
 use crate::api::model::failure::{Failure, Result};
 use crate::api::read::reply::Reply;
 use crate::api::request::call::{Call, ResourcePath, Target};
-use crate::api::request::form::Form;
+use crate::api::request::format::Format;
 use crate::api::request::options;
 use crate::api::request::resource::Request;
 use crate::api::store::state::State;
@@ -19,16 +19,16 @@ pub(crate) enum Served {
 }
 
 impl State {
-    pub(crate) fn serve(&mut self, call: &Call, form: Result<Form>) -> Result<Served> {
+    pub(crate) fn serve(&mut self, call: &Call, format: Result<Format>) -> Result<Served> {
         match Target::read(&call.path) {
-            Target::Other(path) => self.serve_other(call, &path, form).map(Served::Answered),
-            Target::Resource(path) => self.serve_resource(call, &path, form),
+            Target::Other(path) => self.serve_other(call, &path, format).map(Served::Answered),
+            Target::Resource(path) => self.serve_resource(call, &path, format),
         }
     }
 
     /// Serves a call of the cluster's own parts, which cannot wait for webhooks.
     pub(crate) fn serve_own(&mut self, call: &Call, path: &ResourcePath) -> Result<Reply> {
-        match self.serve_resource(call, path, Ok(Form::Whole))? {
+        match self.serve_resource(call, path, Ok(Format::Whole))? {
             Served::Answered(reply) => Ok(reply),
             Served::Asking(admission) => Err(admission.refused()),
         }
@@ -38,7 +38,7 @@ impl State {
         &mut self,
         call: &Call,
         path: &ResourcePath,
-        form: Result<Form>,
+        format: Result<Format>,
     ) -> Result<Served> {
         let verb = call.verb(path);
         self.authorize(call, verb, path)?;
@@ -61,7 +61,7 @@ impl State {
             });
         }
         kind.check_method(verb, path)?;
-        form?;
+        format?;
         options::check(call, verb)?;
         let request = Request {
             call,

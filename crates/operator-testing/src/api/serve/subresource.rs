@@ -59,7 +59,7 @@ impl Request<'_> {
     pub(crate) fn subresource_body(&self) -> Result<Value> {
         let mut object = self.call.object(self.kind)?;
         decode::identify(self.kind, &mut object)?;
-        self.settle(&mut object)?;
+        self.normalize(&mut object)?;
         let namespace = text(&object, "namespace");
         if !namespace.is_empty() && namespace != self.path.namespace {
             return Err(Failure::misplaced());

@@ -2,7 +2,7 @@
 
 pub(crate) mod affected;
 pub(crate) mod endpoint;
-pub(crate) mod furniture;
+pub(crate) mod initial;
 pub(crate) mod objects;
 pub(crate) mod registry;
 pub(crate) mod state;

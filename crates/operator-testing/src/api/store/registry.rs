@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use crate::api::model::builtin::builtin;
 use crate::api::model::key::Key;
-use crate::api::model::kind::{Definition, Kind, group_version};
-use crate::api::resource::definition::Registered;
+use crate::api::model::kind::{Crd, Kind, group_version};
+use crate::api::resource::crd::RegisteredCrd;
 
 /// All served kinds.
 #[derive(Clone, Default)]
 pub(crate) struct Registry {
-    /// By the name of the definition.
-    pub custom: BTreeMap<String, Registered>,
+    /// By the name of the CRD.
+    pub custom: BTreeMap<String, RegisteredCrd>,
 }
 
 impl Registry {
@@ -37,8 +37,8 @@ impl Registry {
             .cloned()
     }
 
-    pub fn definition(&self, name: &str) -> Option<&Arc<Definition>> {
-        Some(&self.custom.get(name)?.definition)
+    pub fn crd(&self, name: &str) -> Option<&Arc<Crd>> {
+        Some(&self.custom.get(name)?.crd)
     }
 
     /// A kind by the place where its objects are stored, in the version that they are stored in if that is served.
@@ -46,7 +46,7 @@ impl Registry {
         let of_key = || self.all().filter(|kind| kind.is(&key.group, &key.plural));
         let is_stored = |kind: &&Arc<Kind>| {
             let custom = kind.custom.as_ref();
-            custom.is_none_or(|custom| custom.definition.storage == kind.api_version())
+            custom.is_none_or(|custom| custom.crd.storage == kind.api_version())
         };
         of_key()
             .find(is_stored)

@@ -7,13 +7,13 @@ use serde_json::Value;
 
 use super::affected::concerns;
 use super::endpoint::Endpoints;
-use super::furniture::furnished_by;
+use super::initial::namespace_that_needs;
 use super::objects::Store;
 use super::registry::Registry;
 use crate::api::model::failure::Result;
 use crate::api::model::key::Key;
 use crate::api::model::metadata::name;
-use crate::api::resource::definition;
+use crate::api::resource::crd;
 
 /// The objects that a change of an object concerns.
 pub(crate) type Observer = fn(&State, &Key, &Value) -> BTreeSet<Key>;
@@ -27,10 +27,10 @@ pub(crate) struct State {
     pub unsettled: bool,
     /// The objects at which the collector of garbage is to look.
     pub affected: BTreeSet<Key>,
-    /// Whether names of definitions may be free or taken that were not.
+    /// Whether names of CRDs may be free or taken that were not.
     pub renamed: bool,
     /// Whether owners are only given by those who may.
-    pub minds_owners: bool,
+    pub enforces_owner_references: bool,
     /// The objects whose stored form has what nobody reads: see `decode::Lost`.
     pub untidy: BTreeSet<Key>,
     /// Where webhooks are reached.
@@ -51,17 +51,17 @@ impl State {
             unsettled: false,
             affected: BTreeSet::new(),
             renamed: false,
-            minds_owners: false,
+            enforces_owner_references: false,
             untidy: BTreeSet::new(),
             endpoints: Endpoints::default(),
             allocated: 0,
             observer: None,
             concerned: BTreeSet::new(),
         };
-        state.found_namespaces();
-        state.found_service();
-        state.found_priority_classes();
-        state.found_roles();
+        state.create_namespaces();
+        state.create_service();
+        state.create_priority_classes();
+        state.create_roles();
         state.store.begin();
         state
     }
@@ -107,10 +107,10 @@ impl State {
     }
 
     pub(crate) fn after_put(&mut self, key: &Key, object: &Value) {
-        if key.plural == definition::PLURAL && key.group == definition::GROUP {
+        if key.plural == crd::PLURAL && key.group == crd::GROUP {
             let before = self.registry.custom.remove(name(object));
-            let before = before.map(|registered| registered.definition);
-            let registered = definition::register(object, before.as_ref(), self.store.version());
+            let before = before.map(|registered| registered.crd);
+            let registered = crd::register(object, before.as_ref(), self.store.version());
             if let Some(registered) = registered {
                 let name = name(object).to_owned();
                 self.registry.custom.insert(name, registered);
@@ -119,18 +119,18 @@ impl State {
             self.affect_owned();
         }
         if key.plural == "namespaces" && key.group.is_empty() {
-            self.furnish_namespace(object);
+            self.fill_namespace(object);
         }
     }
 
     pub(crate) fn after_remove(&mut self, key: &Key) {
-        if key.plural == definition::PLURAL && key.group == definition::GROUP {
+        if key.plural == crd::PLURAL && key.group == crd::GROUP {
             self.registry.custom.remove(&key.name);
             self.renamed = true;
             self.affect_owned();
         }
-        if let Some(namespace) = furnished_by(key).and_then(|it| self.store.find(&it)) {
-            self.furnish_namespace(&namespace);
+        if let Some(namespace) = namespace_that_needs(key).and_then(|it| self.store.find(&it)) {
+            self.fill_namespace(&namespace);
         }
     }
 }

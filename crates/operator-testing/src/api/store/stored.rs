@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::state::State;
 use crate::api::decode;
 use crate::api::model::failure::{Failure, Result};
-use crate::api::model::kind::{Custom, Definition, Kind};
+use crate::api::model::kind::{Crd, Custom, Kind};
 use crate::api::model::metadata::text;
 use crate::api::request::resource::Request;
 use crate::api::resource::{event, job};
@@ -25,7 +25,7 @@ impl Kind {
         let api_version = self.api_version();
         let stored_in = version_of(stored);
         // A read gives the defaults of the version that it is stored in, and of no other.
-        if let Some(form) = custom.definition.forms.get(stored_in)
+        if let Some(form) = custom.crd.versions.get(stored_in)
             && revision(stored) <= form.since
         {
             decode::conform(&form.schema, &mut object);
@@ -44,7 +44,7 @@ impl Kind {
             None => !self.is_new_event() && !self.is("batch", "jobs"),
             Some(custom) => {
                 let api_version = self.api_version();
-                let form = custom.definition.forms.get(&api_version);
+                let form = custom.crd.versions.get(&api_version);
                 version_of(stored) == api_version
                     && form.is_some_and(|form| revision(stored) > form.since)
             }
@@ -59,8 +59,8 @@ impl Kind {
     pub fn to_storage(&self, object: Value) -> Value {
         let mut object = event::to_storage(self, object);
         if let Some(custom) = &self.custom {
-            let storage = &custom.definition.storage;
-            let form = custom.definition.forms.get(storage);
+            let storage = &custom.crd.storage;
+            let form = custom.crd.versions.get(storage);
             if let Some(form) = form.filter(|_| *storage != self.api_version()) {
                 object["apiVersion"] = storage.as_str().into();
                 decode::conform(&form.schema, &mut object);
@@ -77,12 +77,12 @@ impl Kind {
         }
     }
 
-    /// Refuses to read what is stored in a version that the definition has no more.
+    /// Refuses to read what is stored in a version that the CRD has no more.
     pub fn check_stored(&self, stored: &Value) -> Result<()> {
         match self
             .custom
             .as_deref()
-            .and_then(|custom| lost(&custom.definition, stored))
+            .and_then(|custom| lost(&custom.crd, stored))
         {
             Some(version) => Err(Failure::internal(unreadable(version))),
             None => Ok(()),
@@ -100,11 +100,10 @@ impl State {
         Ok(Some(request.kind.present(&stored)))
     }
 
-    /// Refuses to read a collection in which something is stored in a version that the definition has no more.
+    /// Refuses to read a collection in which something is stored in a version that the CRD has no more.
     pub(crate) fn check_collection(&self, kind: &Kind) -> Result<()> {
         let custom = kind.custom.as_deref();
-        let lost = custom
-            .and_then(|Custom { definition, .. }| self.lost(definition, &kind.group, &kind.plural));
+        let lost = custom.and_then(|Custom { crd, .. }| self.lost(crd, &kind.group, &kind.plural));
         match lost {
             Some(lost) => {
                 let text = reinitializing(&kind.api_version(), &kind.kind, &lost);
@@ -114,13 +113,8 @@ impl State {
         }
     }
 
-    /// The first version in which an object of a definition is stored that has it no more.
-    pub(crate) fn lost(
-        &self,
-        definition: &Definition,
-        group: &str,
-        plural: &str,
-    ) -> Option<String> {
+    /// The first version in which an object of a CRD is stored that has it no more.
+    pub(crate) fn lost(&self, definition: &Crd, group: &str, plural: &str) -> Option<String> {
         let mut objects = self.store.of_kind(group, plural, "");
         objects.find_map(|(_, stored)| lost(definition, stored).map(str::to_owned))
     }
@@ -138,9 +132,9 @@ fn unreadable(lost: &str) -> String {
     format!("request to convert CR from an invalid group/version: {lost}")
 }
 
-fn lost<'a>(definition: &Definition, stored: &'a Value) -> Option<&'a str> {
+fn lost<'a>(definition: &Crd, stored: &'a Value) -> Option<&'a str> {
     let version = version_of(stored);
-    (!definition.forms.contains_key(version)).then_some(version)
+    (!definition.versions.contains_key(version)).then_some(version)
 }
 
 fn version_of(stored: &Value) -> &str {

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::api::model::builtin::builtin;
 use crate::api::model::metadata::{self, text};
-use crate::api::resource::definition;
+use crate::api::resource::crd;
 use crate::api::resource::rule::metadata as metadata_rules;
 use crate::api::{decode, go};
 
@@ -21,12 +21,12 @@ pub struct Refusal {
 /// What the API server refuses in a new CustomResourceDefinition, its metadata included, but not in its schemas.
 pub fn refusals(definition: &Value) -> Vec<Refusal> {
     let kinds = &builtin().kinds;
-    let Some(kind) = kinds.iter().find(|kind| definition::is_definition(kind)) else {
+    let Some(kind) = kinds.iter().find(|kind| crd::is_crd(kind)) else {
         return Vec::new();
     };
     let mut object = definition.clone();
-    let settled = match decode::settle(kind, &mut object) {
-        Ok(settled) => settled,
+    let normalized = match decode::normalize(kind, &mut object) {
+        Ok(normalized) => normalized,
         Err(wrong) => {
             let (field, message) = (String::new(), wrong.decoded);
             return vec![Refusal { field, message }];
@@ -36,11 +36,11 @@ pub fn refusals(definition: &Value) -> Vec<Refusal> {
     for field in ["namespace", "managedFields"] {
         metadata::set(&mut object, field, Value::Null);
     }
-    definition::prepare(&mut object);
-    let sent = settled.is_less.then_some(definition);
+    crd::prepare(&mut object);
+    let sent = normalized.is_less.then_some(definition);
     let object = decode::as_validated(kind, &object, sent);
     let mut causes = metadata_rules::of_new(kind, &object);
-    causes.extend(definition::violations_beside_schemas(&object));
+    causes.extend(crd::violations_beside_schemas(&object));
     let causes = causes.into_iter();
     let mut refusals: Vec<Refusal> = causes
         .map(|cause| Refusal {

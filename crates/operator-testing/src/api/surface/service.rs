@@ -27,7 +27,7 @@ use crate::api::model::failure::Failure;
 use crate::api::model::key::Key;
 use crate::api::read::reply::Reply;
 use crate::api::request::call::Call;
-use crate::api::request::form::{Form, JSON};
+use crate::api::request::format::{Format, JSON};
 use crate::api::serve::route::Served;
 #[cfg(feature = "workloads")]
 use crate::api::workload::Workloads;
@@ -78,7 +78,7 @@ impl ApiServer {
     ///
     /// [OwnerReferencesPermissionEnforcement]: https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#ownerreferencespermissionenforcement
     pub fn enforce_owner_references(&self) {
-        self.cluster().state.minds_owners = true;
+        self.cluster().state.enforces_owner_references = true;
     }
 
     /// Registers what answers for the admission webhooks of a host; see [`Server::answer_webhooks`](crate::Server::answer_webhooks).
@@ -180,13 +180,13 @@ impl ApiServer {
             Ok(call) => call,
             Err(failure) => return failed(&failure),
         };
-        let form = Form::read(&call);
+        let format = Format::read(&call);
         let (served, view) = {
             let mut cluster = self.cluster();
             let view = cluster
                 .state
-                .view(*form.as_ref().unwrap_or(&Form::Whole), &call);
-            (cluster.settled(|state| state.serve(&call, form)), view)
+                .view(*format.as_ref().unwrap_or(&Format::Whole), &call);
+            (cluster.settled(|state| state.serve(&call, format)), view)
         };
         self.announce();
         let mut call = call;

@@ -1,4 +1,4 @@
-//! An answer in the form that the client wants.
+//! An answer in the format that the client wants.
 
 use serde_json::{Value, json};
 
@@ -10,13 +10,13 @@ use crate::api::model::kind::group_version;
 use crate::api::model::metadata::text;
 use crate::api::request::call::{Call, Target};
 #[cfg(feature = "http")]
-use crate::api::request::form::SWAGGER_ANSWER;
-use crate::api::request::form::{Form, JSON, TEXT};
+use crate::api::request::format::SWAGGER_ANSWER;
+use crate::api::request::format::{Format, JSON, TEXT};
 use crate::api::store::state::State;
 
-/// A form, and what it needs to know of the objects.
+/// A format, and what it needs to know of the objects.
 pub(crate) struct View {
-    form: Form,
+    format: Format,
     /// What a table is of.
     #[cfg(feature = "http")]
     rows: Option<Rows>,
@@ -25,11 +25,11 @@ pub(crate) struct View {
 }
 
 impl State {
-    /// The form of a call's answer.
+    /// The format of a call's answer.
     #[cfg(feature = "http")]
-    pub(crate) fn view(&self, form: Form, call: &Call) -> View {
-        let rows = match (form, Target::read(&call.path)) {
-            (Form::Table(_), Target::Resource(path)) => match path.subresource.as_deref() {
+    pub(crate) fn view(&self, format: Format, call: &Call) -> View {
+        let rows = match (format, Target::read(&call.path)) {
+            (Format::Table(_), Target::Resource(path)) => match path.subresource.as_deref() {
                 Some("scale") => Some(Rows::Scales),
                 // Other subresources are the object itself.
                 _ => self
@@ -40,32 +40,32 @@ impl State {
             _ => None,
         };
         View {
-            form,
+            format,
             rows,
             header: Header::Shown,
         }
     }
 
-    /// The form of a call's answer.
+    /// The format of a call's answer.
     #[cfg(not(feature = "http"))]
-    pub(crate) fn view(&self, form: Form, _call: &Call) -> View {
-        View { form }
+    pub(crate) fn view(&self, format: Format, _call: &Call) -> View {
+        View { format }
     }
 }
 
 impl View {
-    /// An object, or a list of objects, in this form.
+    /// An object, or a list of objects, in this format.
     pub fn show(&self, object: Value) -> Result<Value> {
         if object["kind"] == "Status" && object["apiVersion"] == "v1" {
             return Ok(object);
         }
         #[cfg(feature = "http")]
-        if let (Form::Table(include), Some(rows)) = (self.form, &self.rows) {
+        if let (Format::Table(include), Some(rows)) = (self.format, &self.rows) {
             return Ok(table::table(rows, &object, include, self.header));
         }
-        let (version, wants_list) = match self.form {
-            Form::Metadata(version) => (version, false),
-            Form::MetadataList(version) => (version, true),
+        let (version, wants_list) = match self.format {
+            Format::Metadata(version) => (version, false),
+            Format::MetadataList(version) => (version, true),
             _ => return Ok(object),
         };
         Ok(match items(&object) {
@@ -74,7 +74,7 @@ impl View {
                     "you requested PartialObjectMetadata, but the requested object is a list (*{})",
                     go_type(&object)
                 );
-                return Err(Failure::unfit_form(message));
+                return Err(Failure::wrong_format(message));
             }
             Some(items) => {
                 let mut metadata = object["metadata"].clone();
@@ -94,7 +94,7 @@ impl View {
                     "you requested PartialObjectMetadataList, but the requested object is not a list (*{})",
                     go_type(&object)
                 );
-                return Err(Failure::unfit_form(message));
+                return Err(Failure::wrong_format(message));
             }
             None if wants_list => return Err(Failure::internal("content is not a list")),
             None => partial(&object, version),
@@ -103,13 +103,13 @@ impl View {
 
     /// Whether an answer is shown as it is.
     pub fn is_whole(&self) -> bool {
-        self.form == Form::Whole
+        self.format == Format::Whole
     }
 
     /// The media type of an answer.
     pub fn media(&self, object: &Value) -> &'static str {
-        match self.form {
-            Form::Discovery if object["kind"] == "APIGroupDiscoveryList" => {
+        match self.format {
+            Format::Discovery if object["kind"] == "APIGroupDiscoveryList" => {
                 "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
             }
             _ => JSON,
@@ -118,9 +118,9 @@ impl View {
 
     /// The media type of an answer that is no object.
     pub fn text_media(&self) -> &'static str {
-        match self.form {
+        match self.format {
             #[cfg(feature = "http")]
-            Form::Swagger => SWAGGER_ANSWER,
+            Format::Swagger => SWAGGER_ANSWER,
             _ => TEXT,
         }
     }

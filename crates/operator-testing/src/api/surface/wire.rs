@@ -26,7 +26,7 @@ pub(crate) fn as_json(mut call: Call) -> Result<Call> {
             Failure::bad_request("the body is no protobuf of a kind that operator-testing knows")
         })?;
         call.body = object.to_string().into();
-        call.content_type = crate::api::request::form::JSON.to_owned();
+        call.content_type = crate::api::request::format::JSON.to_owned();
     }
     Ok(call)
 }

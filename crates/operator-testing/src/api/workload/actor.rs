@@ -106,8 +106,8 @@ impl Controllers<'_> {
     }
 
     /// Says what was done about an object. A warning that was given before is counted.
-    pub(super) fn tell(&mut self, component: &str, about: &Value, what: Told<'_>) {
-        let Told(type_, reason, message) = what;
+    pub(super) fn record_event(&mut self, component: &str, about: &Value, what: EventText<'_>) {
+        let EventText(type_, reason, message) = what;
         let uid = &about["metadata"]["uid"];
         let namespace = text(about, "namespace");
         let is_known = |event: &Value| {
@@ -154,9 +154,9 @@ impl Controllers<'_> {
 
 /// An event's type, reason and message.
 #[derive(Clone, Copy)]
-pub(super) struct Told<'a>(pub &'static str, pub &'a str, pub &'a str);
+pub(super) struct EventText<'a>(pub &'static str, pub &'a str, pub &'a str);
 
-impl<'a> Told<'a> {
+impl<'a> EventText<'a> {
     pub fn normal(reason: &'a str, message: &'a str) -> Self {
         Self("Normal", reason, message)
     }

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
 use super::Controllers;
-use super::actor::{CONTROLLERS, Told};
+use super::actor::{CONTROLLERS, EventText};
 use super::child::copies;
 use super::field::{condition, items, number, reference};
 use super::job::{has_ended, is_finished};
@@ -71,7 +71,7 @@ impl Controllers<'_> {
                 }
                 None => ("MissingJob", format!("Active job went missing: {named}")),
             };
-            self.tell(COMPONENT, cron, Told::normal(told.0, &told.1));
+            self.record_event(COMPONENT, cron, EventText::normal(told.0, &told.1));
         }
         let status = &mut cron["status"];
         status["active"] = match active.is_empty() {
@@ -94,7 +94,11 @@ impl Controllers<'_> {
         let written = spec["schedule"].as_str().unwrap_or_default();
         let Some(schedule) = Schedule::read(written, spec["timeZone"].as_str()) else {
             let said = format!("unparseable schedule: {written:?}");
-            self.tell(COMPONENT, cron, Told::warning("UnparseableSchedule", &said));
+            self.record_event(
+                COMPONENT,
+                cron,
+                EventText::warning("UnparseableSchedule", &said),
+            );
             return Ok(());
         };
         let now = clock::now();
@@ -117,13 +121,13 @@ impl Controllers<'_> {
         let allowed = spec["startingDeadlineSeconds"].as_i64();
         if allowed.is_some_and(|allowed| late > allowed) {
             let said = format!("Missed scheduled time to start a job: {due}");
-            self.tell(COMPONENT, cron, Told::warning("MissSchedule", &said));
+            self.record_event(COMPONENT, cron, EventText::warning("MissSchedule", &said));
             return Ok(());
         }
         let active = items(&cron["status"], "active").to_vec();
         if spec["concurrencyPolicy"] == "Forbid" && !active.is_empty() {
             let said = "Not starting job because prior execution is running and concurrency policy is Forbid";
-            self.tell(COMPONENT, cron, Told::normal("JobAlreadyActive", said));
+            self.record_event(COMPONENT, cron, EventText::normal("JobAlreadyActive", said));
             return Ok(());
         }
         if spec["concurrencyPolicy"] == "Replace" {
@@ -136,12 +140,16 @@ impl Controllers<'_> {
             Ok(job) => job,
             Err(failure) => {
                 let said = format!("Error creating job: {}", failure.message);
-                self.tell(COMPONENT, cron, Told::warning("FailedCreate", &said));
+                self.record_event(COMPONENT, cron, EventText::warning("FailedCreate", &said));
                 return Err(failure);
             }
         };
         let said = format!("Created job {}", name(&job));
-        self.tell(COMPONENT, cron, Told::normal("SuccessfulCreate", &said));
+        self.record_event(
+            COMPONENT,
+            cron,
+            EventText::normal("SuccessfulCreate", &said),
+        );
         let mut active = items(&cron["status"], "active").to_vec();
         active.push(json!({
             "apiVersion": "batch/v1",
@@ -178,7 +186,11 @@ impl Controllers<'_> {
         let options = json!({"propagationPolicy": "Background"});
         if self.discard(CONTROLLERS, &of, &options).is_ok() {
             let said = format!("Deleted job {job}");
-            self.tell(COMPONENT, cron, Told::normal("SuccessfulDelete", &said));
+            self.record_event(
+                COMPONENT,
+                cron,
+                EventText::normal("SuccessfulDelete", &said),
+            );
         }
     }
 }

@@ -85,7 +85,7 @@ impl Controllers<'_> {
     pub fn begin(&mut self) {
         self.state.observe(concerned);
         if self.memory.settings.has_node {
-            self.found_node();
+            self.create_node();
         }
         self.work();
     }

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::Controllers;
-use super::actor::{CONTROLLERS, Told};
+use super::actor::{CONTROLLERS, EventText};
 use super::field::reference;
 use crate::api::model::failure::Result;
 use crate::api::model::metadata::name;
@@ -39,12 +39,20 @@ impl Controllers<'_> {
         match made {
             Ok(pod) => {
                 let message = format!("Created pod: {}", name(&pod));
-                self.tell(component, owner, Told::normal("SuccessfulCreate", &message));
+                self.record_event(
+                    component,
+                    owner,
+                    EventText::normal("SuccessfulCreate", &message),
+                );
                 Ok(pod)
             }
             Err(failure) => {
                 let message = format!("Error creating: {}", failure.message);
-                self.tell(component, owner, Told::warning("FailedCreate", &message));
+                self.record_event(
+                    component,
+                    owner,
+                    EventText::warning("FailedCreate", &message),
+                );
                 Err(failure)
             }
         }
@@ -54,7 +62,11 @@ impl Controllers<'_> {
     pub(super) fn drop_pod(&mut self, component: &str, owner: &Value, pod: &Value) {
         if self.discard(CONTROLLERS, pod, &json!({})).is_ok() {
             let message = format!("Deleted pod: {}", name(pod));
-            self.tell(component, owner, Told::normal("SuccessfulDelete", &message));
+            self.record_event(
+                component,
+                owner,
+                EventText::normal("SuccessfulDelete", &message),
+            );
         }
     }
 }

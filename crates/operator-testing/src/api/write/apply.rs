@@ -33,7 +33,7 @@ impl State {
             return Err(Failure::not_found(kind, &request.path.name));
         }
         if live.is_none() {
-            self.check_definition(kind, &request.path.name)?;
+            self.check_crd(kind, &request.path.name)?;
         }
         let mut draft = self.applied(request, live.as_ref())?;
         if kind.namespaced {
@@ -72,7 +72,7 @@ impl State {
             metadata::set(&mut applied, "creationTimestamp", Value::Null);
         }
         let (mut object, managers) = self.merge(request, live, &applied, &sent)?;
-        let lost = request.settle(&mut object)?;
+        let lost = request.normalize(&mut object)?;
         let uid = text(&applied, "uid");
         if live.is_none() && !uid.is_empty() {
             let why = format!(

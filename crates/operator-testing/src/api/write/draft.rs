@@ -18,9 +18,9 @@ impl State {
     pub(super) fn create(&mut self, request: &Request<'_>) -> Result<Prepared> {
         let kind = request.kind;
         let mut object = request.call.object(request.kind)?;
-        self.check_definition(kind, name(&object))?;
+        self.check_crd(kind, name(&object))?;
         decode::identify(kind, &mut object)?;
-        let lost = request.settle(&mut object)?;
+        let lost = request.normalize(&mut object)?;
         check_place(request, &mut object)?;
         for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
             metadata::set(&mut object, field, Value::Null);
@@ -43,7 +43,7 @@ impl State {
         let kind = request.kind;
         let mut object = request.call.object(request.kind)?;
         decode::identify(kind, &mut object)?;
-        let lost = request.settle(&mut object)?;
+        let lost = request.normalize(&mut object)?;
         check_place(request, &mut object)?;
         match name(&object) {
             "" => {

@@ -18,10 +18,10 @@ mod commit;
 pub(crate) mod delete;
 mod draft;
 pub(crate) mod last_applied;
+pub(crate) mod normalize;
 pub(crate) mod patch;
 mod prepare;
 pub(crate) mod rule;
-pub(crate) mod settle;
 pub(crate) mod tracking;
 
 pub(crate) use self::draft::check_identity;

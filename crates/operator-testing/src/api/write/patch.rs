@@ -61,7 +61,7 @@ impl Request<'_> {
             }
             _ => identify(kind, &mut object)?,
         }
-        let lost = self.settle_patched(&mut object, &patch)?;
+        let lost = self.normalize_patched(&mut object, &patch)?;
         check_names(self, &mut object)?;
         Ok((object, lost))
     }
@@ -87,8 +87,9 @@ impl Request<'_> {
             .map(|name| format!("unknown field {name:?}"))
             .collect();
         unknown.sort();
-        let told = self.tell_unknown(&unknown, object, patch);
-        told.err()
+        let reported = self.report_unknown(&unknown, object, patch);
+        reported
+            .err()
             .unwrap_or_else(|| Failure::nameless(&self.path.name))
     }
 }
@@ -162,7 +163,7 @@ pub(crate) fn check_names(request: &Request<'_>, object: &mut Value) -> Result<(
     Ok(())
 }
 
-/// The live object with the patch of a request carried out, and what is unknown in it told.
+/// The live object with the patch of a request carried out, and its unknown fields reported.
 pub(super) fn patched_by_operations(
     request: &Request<'_>,
     live: &Value,

@@ -9,8 +9,8 @@ use crate::api::model::metadata;
 use crate::api::request::resource::Request;
 use crate::api::resource::workload::{daemon_set, stateful_set};
 use crate::api::resource::{
-    claim, custom, definition, job, namespace, node, pod, prepare, priority_class, service,
-    validate, volume,
+    claim, crd, custom, job, namespace, node, pod, prepare, priority_class, service, validate,
+    volume,
 };
 use crate::api::store::state::State;
 
@@ -24,8 +24,8 @@ impl State {
         if kind.is("", "namespaces") {
             namespace::prepare(object);
         }
-        if definition::is_definition(kind) {
-            definition::prepare(object);
+        if crd::is_crd(kind) {
+            crd::prepare(object);
         }
         if kind.is("", "services") && request.path.subresource.is_none() {
             if !request.call.is_dry_run() {
@@ -73,8 +73,8 @@ impl State {
         live: &Value,
         object: &mut Value,
     ) -> Result<()> {
-        if definition::is_definition(kind) && subresource.is_none() {
-            definition::note_storage(object);
+        if crd::is_crd(kind) && subresource.is_none() {
+            crd::note_storage(object);
         }
         if subresource.is_none() {
             prepare::prepare(kind, live, object);
@@ -105,7 +105,7 @@ impl State {
     ) -> Vec<Cause> {
         match &kind.custom {
             Some(custom) => custom::violations(custom, live, object),
-            None if definition::is_definition(kind) => definition::violations(live, object),
+            None if crd::is_crd(kind) => crd::violations(live, object),
             None => validate::violations(kind, live, object),
         }
     }

@@ -9,7 +9,7 @@ use crate::api::model::metadata::{self, is_deleting, name, text};
 use crate::api::request::resource::Request;
 use crate::api::resource::rule::metadata as metadata_rules;
 use crate::api::resource::strategy::needs_version;
-use crate::api::resource::{custom, definition};
+use crate::api::resource::{crd, custom};
 use crate::api::store::state::State;
 
 impl State {
@@ -25,7 +25,7 @@ impl State {
         causes.extend(match (subresource, &kind.custom) {
             (Some("status"), Some(custom)) => custom::status_violations(custom, live, object),
             // Not even that the versions which are stored are there.
-            (Some("status"), None) if definition::is_definition(kind) => Vec::new(),
+            (Some("status"), None) if crd::is_crd(kind) => Vec::new(),
             _ => self.kind_violations(kind, Some(live), object),
         });
         match causes.is_empty() {

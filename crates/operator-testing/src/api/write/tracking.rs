@@ -49,7 +49,7 @@ pub(crate) fn writer<'a>(
         api_version,
         node: node(kind),
         versions: match &kind.custom {
-            Some(custom) => Versions::Custom(&custom.definition.forms),
+            Some(custom) => Versions::Custom(&custom.crd.versions),
             None => Versions::BuiltIn(kind, node(kind)),
         },
         ignored: ignored(kind, subresource),

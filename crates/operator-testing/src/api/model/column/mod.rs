@@ -35,7 +35,7 @@ pub(crate) struct PrinterColumn {
     pub path: Path,
 }
 
-/// As definitions write it.
+/// As CRDs write it.
 #[derive(Deserialize)]
 struct Written {
     #[serde(flatten)]

@@ -36,14 +36,14 @@ impl Failure {
     }
 
     /// The answer has no such form.
-    pub fn unfit_form(message: String) -> Self {
+    pub fn wrong_format(message: String) -> Self {
         Self::new(406, "NotAcceptable", message)
     }
 
     /// As [`Self::not_acceptable`], of objects in a form that there is not, and of custom kinds.
-    pub fn no_such_form() -> Self {
+    pub fn no_such_format() -> Self {
         let message = format!("only the following media types are accepted: {MEDIA_TYPES}");
-        Self::unfit_form(message)
+        Self::wrong_format(message)
     }
 
     /// A patch of a media type that built-in kinds do not know.

@@ -58,7 +58,7 @@ impl State {
         let (wanted, managers) = self.scaled(request, sent, &scale, managers)?;
         let mut object = with_replicas(request, &live, &wanted, &paths)?;
         let written = object.clone();
-        let mut lost = request.settle(&mut object)?;
+        let mut lost = request.normalize(&mut object)?;
         // What is scaled is not decoded: defaults come with the next write.
         lost.is_untidy = kind.custom.is_some() && written != object;
         let draft = Draft {
@@ -165,7 +165,7 @@ impl Request<'_> {
     fn decoded(&self) -> Result<Value> {
         let mut object = self.call.object(self.kind)?;
         decode::identify(self.kind, &mut object)?;
-        self.settle(&mut object)?;
+        self.normalize(&mut object)?;
         Ok(object)
     }
 

@@ -20,7 +20,7 @@ impl Parent {
         let api_version = kind.api_version();
         let replicas = match &kind.custom {
             Some(custom) => {
-                let versions = custom.definition.forms.iter();
+                let versions = custom.crd.versions.iter();
                 let path = |path: &String| steps(path);
                 versions
                     .map(|(version, form)| (version.clone(), form.replicas.as_ref().map(path)))

@@ -34,7 +34,7 @@ impl ApiServer {
         stage: impl FnOnce(&mut State, &Request<'_>) -> Result<T>,
     ) -> Result<T> {
         let result = self.cluster().settled(|state| {
-            // Its definition may be gone by now.
+            // Its CRD may be gone by now.
             let kind = state
                 .registry
                 .kind(&path.group, &path.version, &path.plural);

@@ -22,7 +22,7 @@ use super::view::{items, partial};
 use crate::api::model::column::{self, Column, PrinterColumn, age_column, name_column};
 use crate::api::model::kind::Kind;
 use crate::api::model::metadata::text;
-use crate::api::request::form::Include;
+use crate::api::request::format::Include;
 
 /// What the rows of a table are of.
 #[derive(Clone, Debug)]

@@ -13,7 +13,7 @@ mod status;
 use serde_json::{Value, json};
 
 use super::Controllers;
-use super::actor::{CONTROLLERS, Told};
+use super::actor::{CONTROLLERS, EventText};
 use super::child::copies;
 use super::field::{annotation, number};
 use super::replica_set::{age, replicas};
@@ -83,16 +83,16 @@ impl Controllers<'_> {
         if before == size {
             return Ok(false);
         }
-        self.tell_scaled(deployment, set, before, size);
+        self.record_scaling(deployment, set, before, size);
         Ok(true)
     }
 
-    fn tell_scaled(&mut self, deployment: &Value, set: &Value, before: i64, size: i64) {
+    fn record_scaling(&mut self, deployment: &Value, set: &Value, before: i64, size: i64) {
         let direction = if before < size { "up" } else { "down" };
         let set = name(set);
         let message = format!("Scaled {direction} replica set {set} from {before} to {size}");
-        let told = Told::normal("ScalingReplicaSet", &message);
-        self.tell(COMPONENT, deployment, told);
+        let told = EventText::normal("ScalingReplicaSet", &message);
+        self.record_event(COMPONENT, deployment, told);
     }
 }
 

@@ -7,7 +7,7 @@ use super::{COMPONENT, DESIRED, MOST, REVISION, Rollout, annotate, bounds, desir
 use crate::api::model::failure::Result;
 use crate::api::model::metadata::{name, text};
 use crate::api::workload::Controllers;
-use crate::api::workload::actor::{CONTROLLERS, Told};
+use crate::api::workload::actor::{CONTROLLERS, EventText};
 use crate::api::workload::field::{annotation, condition, number, reference};
 use crate::api::workload::template::{HASH, hash};
 
@@ -116,13 +116,13 @@ impl Controllers<'_> {
                 }
                 let status = noted["status"].take();
                 self.write_status(CONTROLLERS, deployment, status)?;
-                let told = Told::warning("ReplicaSetCreateError", &text);
-                self.tell(COMPONENT, deployment, told);
+                let told = EventText::warning("ReplicaSetCreateError", &text);
+                self.record_event(COMPONENT, deployment, told);
                 return Err(failure);
             }
         };
         if size > 0 {
-            self.tell_scaled(deployment, &made, 0, size);
+            self.record_scaling(deployment, &made, 0, size);
         }
         let mut noted = deployment.clone();
         if has_deadline(deployment) {

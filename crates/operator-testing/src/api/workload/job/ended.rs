@@ -6,7 +6,7 @@ use super::{COMPONENT, Pass, TRACKING};
 use crate::api::model::failure::Result;
 use crate::api::model::metadata::{finalizers, now};
 use crate::api::workload::Controllers;
-use crate::api::workload::actor::{CONTROLLERS, Told, key};
+use crate::api::workload::actor::{CONTROLLERS, EventText, key};
 use crate::api::workload::field::{items, number};
 
 impl Controllers<'_> {
@@ -78,10 +78,10 @@ impl Controllers<'_> {
         job["status"]["conditions"] = conditions.into();
         self.write_with_status(CONTROLLERS, &job)?;
         let told = match has_failed {
-            true => Told::warning(reason, message),
-            false => Told::normal("Completed", "Job completed"),
+            true => EventText::warning(reason, message),
+            false => EventText::normal("Completed", "Job completed"),
         };
-        self.tell(COMPONENT, &job, told);
+        self.record_event(COMPONENT, &job, told);
         Ok(())
     }
 

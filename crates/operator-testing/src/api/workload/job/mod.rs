@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use self::index::Indexes;
 use super::Controllers;
-use super::actor::{CONTROLLERS, Told};
+use super::actor::{CONTROLLERS, EventText};
 use super::child::copies;
 use super::field::{self, condition, is_active, is_over, is_ready, items, number, seconds};
 use crate::api::model::failure::Result;
@@ -132,7 +132,7 @@ impl Controllers<'_> {
         conditions.push(ended::condition("Suspended", status, reason, message));
         job["status"]["conditions"] = conditions.into();
         let told = reason.trim_start_matches("Job");
-        self.tell(COMPONENT, job, Told::normal(told, message));
+        self.record_event(COMPONENT, job, EventText::normal(told, message));
     }
 
     /// Deletes a Job that is over for as long as it says.

@@ -18,7 +18,7 @@ use self::need::Lack;
 use self::outcome::{Fate, Outcome};
 use self::status::Report;
 use super::Controllers;
-use super::actor::{KUBELET, SCHEDULER, Told};
+use super::actor::{EventText, KUBELET, SCHEDULER};
 use super::field::{is_over, is_ready, items, number};
 use crate::api::model::key::Key;
 use crate::api::model::metadata::{is_deleting, name, text};
@@ -80,7 +80,7 @@ impl Controllers<'_> {
     fn take_step(&mut self, pod: &Value, fate: &Fate, step: &Step) {
         let report = match step {
             Step::Stop => {
-                self.tell_pod(pod, Told::normal("Killing", "Stopping container"));
+                self.record_pod_event(pod, EventText::normal("Killing", "Stopping container"));
                 if let Some(report) = status::stopped(pod) {
                     self.report_pod(pod, &report);
                 }
@@ -92,7 +92,7 @@ impl Controllers<'_> {
             }
             Step::Wait(Lack::Volume { name, why }) => {
                 let why = format!("MountVolume.SetUp failed for volume {name:?} : {why}");
-                self.tell_pod(pod, Told::warning("FailedMount", &why));
+                self.record_pod_event(pod, EventText::warning("FailedMount", &why));
                 return;
             }
             Step::Wait(Lack::Variables(lacking)) => status::unconfigured(pod, lacking),
@@ -112,12 +112,12 @@ impl Controllers<'_> {
         // A pod that has gone meanwhile has no status.
         let _reported = self.write_status(KUBELET, pod, status);
         if let Some((type_, reason, message)) = &report.told {
-            self.tell_pod(pod, Told(type_, reason, message));
+            self.record_pod_event(pod, EventText(type_, reason, message));
         }
     }
 
-    fn tell_pod(&mut self, pod: &Value, told: Told<'_>) {
-        self.tell("kubelet", pod, told);
+    fn record_pod_event(&mut self, pod: &Value, told: EventText<'_>) {
+        self.record_event("kubelet", pod, told);
     }
 
     /// Gives a pod a node; whether it has one.
@@ -143,17 +143,21 @@ impl Controllers<'_> {
                     Some(bound) => *pod = bound,
                     None => return false,
                 }
-                self.tell("default-scheduler", pod, Told::normal("Scheduled", &said));
+                self.record_event(
+                    "default-scheduler",
+                    pod,
+                    EventText::normal("Scheduled", &said),
+                );
                 true
             }
             Err(why) => {
                 let status = status::unschedulable(pod, &why);
                 if status != pod["status"] {
                     let _reported = self.write_status(SCHEDULER, pod, status);
-                    self.tell(
+                    self.record_event(
                         "default-scheduler",
                         pod,
-                        Told::warning("FailedScheduling", &why),
+                        EventText::warning("FailedScheduling", &why),
                     );
                 }
                 false

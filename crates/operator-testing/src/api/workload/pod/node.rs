@@ -12,7 +12,7 @@ const NAME: &str = "node";
 pub(super) const ADDRESS: &str = "10.1.0.1";
 
 impl Controllers<'_> {
-    pub(in crate::api::workload) fn found_node(&mut self) {
+    pub(in crate::api::workload) fn create_node(&mut self) {
         if self.state.store.of_kind("", "nodes", "").next().is_some() {
             return;
         }

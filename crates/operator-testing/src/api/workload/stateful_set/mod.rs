@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use self::identity::{ordinal, pod};
 use super::Controllers;
-use super::actor::{CONTROLLERS, MOST_PODS, Told};
+use super::actor::{CONTROLLERS, EventText, MOST_PODS};
 use super::child::copies;
 use super::field::{available_in, counts, is_over, is_ready, number, until_available};
 use super::history::{restored, revision_of};
@@ -163,7 +163,7 @@ impl Controllers<'_> {
                     "create Pod {member} in StatefulSet {} successful",
                     name(set)
                 );
-                self.tell(COMPONENT, set, Told::normal("SuccessfulCreate", &said));
+                self.record_event(COMPONENT, set, EventText::normal("SuccessfulCreate", &said));
                 Ok(())
             }
             Err(failure) => {
@@ -172,7 +172,7 @@ impl Controllers<'_> {
                     name(set),
                     failure.message
                 );
-                self.tell(COMPONENT, set, Told::warning("FailedCreate", &said));
+                self.record_event(COMPONENT, set, EventText::warning("FailedCreate", &said));
                 Err(failure)
             }
         }
@@ -185,7 +185,7 @@ impl Controllers<'_> {
                 name(pod),
                 name(set)
             );
-            self.tell(COMPONENT, set, Told::normal("SuccessfulDelete", &said));
+            self.record_event(COMPONENT, set, EventText::normal("SuccessfulDelete", &said));
         }
     }
 }

@@ -19,7 +19,7 @@ use crate::api::read::list::List;
 use crate::api::read::page::{Page, Reading};
 use crate::api::read::reply::Reply;
 use crate::api::request::resource::Request;
-use crate::api::resource::{definition, namespace};
+use crate::api::resource::{crd, namespace};
 use crate::api::store::state::State;
 
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
@@ -106,8 +106,8 @@ impl State {
         if kind.is("", "namespaces") {
             namespace::terminate(&mut object);
         }
-        if definition::is_definition(kind) {
-            definition::terminate(&mut object);
+        if crd::is_crd(kind) {
+            crd::terminate(&mut object);
         }
         let grace = grace(kind, &object, options);
         let is_held = !finalizers(&object).is_empty() || self.holds(kind, &object);
@@ -134,7 +134,7 @@ impl State {
                 shorten(&mut object, options.grace);
             }
         } else {
-            match kind.is("", "namespaces") || definition::is_definition(kind) {
+            match kind.is("", "namespaces") || crd::is_crd(kind) {
                 true => metadata::set(&mut object, "deletionTimestamp", metadata::now()),
                 false => mark(&mut object, grace),
             }

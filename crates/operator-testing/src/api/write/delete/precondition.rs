@@ -6,11 +6,11 @@ use super::Options;
 use crate::api::model::failure::{Failure, Result};
 use crate::api::model::kind::Kind;
 use crate::api::model::metadata::{name, text};
-use crate::api::resource::definition;
+use crate::api::resource::crd;
 
 /// Refuses an object of another uid or version than the client expects.
 pub(crate) fn check(kind: &Kind, live: &Value, options: &Options) -> Result<()> {
-    match kind.is("", "namespaces") || definition::is_definition(kind) {
+    match kind.is("", "namespaces") || crd::is_crd(kind) {
         true => check_in_store(kind, live, options),
         false => check_usually(kind, live, options),
     }

@@ -1,15 +1,15 @@
-//! Objects of a custom kind are not made while its definition is being deleted.
+//! Objects of a custom kind are not made while its CRD is being deleted.
 
 use crate::api::model::failure::Failure;
 use crate::api::model::key::Key;
 use crate::api::model::kind::Kind;
 use crate::api::model::metadata::is_deleting;
-use crate::api::resource::definition::{GROUP, PLURAL};
+use crate::api::resource::crd::{GROUP, PLURAL};
 use crate::api::store::state::State;
 
 impl State {
-    /// Whether an object of a custom kind may be made: not while its definition is being deleted.
-    pub(crate) fn check_definition(&self, kind: &Kind, name: &str) -> Result<(), Failure> {
+    /// Whether an object of a custom kind may be made: not while its CRD is being deleted.
+    pub(crate) fn check_crd(&self, kind: &Kind, name: &str) -> Result<(), Failure> {
         let definition = kind.custom.as_ref().and_then(|_| {
             self.store.find(&Key {
                 group: GROUP.into(),

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::api::decode::duplicate::duplicates;
-use crate::api::decode::{self, Lost, Settled, body};
+use crate::api::decode::{self, Lost, Normalized, body};
 use crate::api::go::{self, Undecodable};
 use crate::api::model::failure::{Failure, Result};
 use crate::api::model::kind::Kind;
@@ -15,21 +15,21 @@ impl Request<'_> {
     /// Types, defaults and pruning; out: what is lost. With [`fieldValidation=Strict`] an unknown field is refused instead of dropped.
     ///
     /// [`fieldValidation=Strict`]: https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation
-    pub(crate) fn settle(&self, object: &mut Value) -> Result<Lost> {
-        self.settle_patched(object, &Value::Null)
+    pub(crate) fn normalize(&self, object: &mut Value) -> Result<Lost> {
+        self.normalize_patched(object, &Value::Null)
     }
 
     /// The same of an object that a patch made.
-    pub(crate) fn settle_patched(&self, object: &mut Value, patch: &Value) -> Result<Lost> {
+    pub(crate) fn normalize_patched(&self, object: &mut Value, patch: &Value) -> Result<Lost> {
         let mut sent = object.clone();
         let is_applied = self.call.content_type == patch::APPLY;
-        let mut decoded = decode::settle(self.kind, object);
+        let mut decoded = decode::normalize(self.kind, object);
         if decoded.is_err() && is_applied && self.kind.custom.is_some() {
             decode::drop_malformed(&mut sent);
             object.clone_from(&sent);
-            decoded = decode::settle(self.kind, object);
+            decoded = decode::normalize(self.kind, object);
         }
-        let Settled {
+        let Normalized {
             unknown: dropped,
             is_less,
             is_tidied,
@@ -63,7 +63,7 @@ impl Request<'_> {
             // What an apply may not have is refused by its schema for ownership, which knows more fields.
             unknown.extend(dropped.iter().map(|path| format!("unknown field {path:?}")));
         }
-        self.tell_unknown(&unknown, &sent, patch)?;
+        self.report_unknown(&unknown, &sent, patch)?;
         if is_applied && is_less {
             // In YAML there is no point in a whole number.
             decode::round(&mut sent);
@@ -73,7 +73,7 @@ impl Request<'_> {
     }
 
     /// Warns of fields that are unknown or given twice, or refuses them, as the client wants it.
-    pub(crate) fn tell_unknown(
+    pub(crate) fn report_unknown(
         &self,
         unknown: &[String],
         object: &Value,

@@ -1,4 +1,4 @@
-//! Which names of a definition are accepted: those that no other definition of its group has. A kind is served once all are.
+//! Which names of a CRD are accepted: those that no other CRD of its group has. A kind is served once all are.
 //!
 //! See [`NamesAccepted`](https://kubernetes.io/docs/reference/kubernetes-api/extend-resources/custom-resource-definition-v1/).
 
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::api::model::metadata;
 
-/// The names that other definitions of a group were given.
+/// The names that other CRDs of a group were given.
 #[derive(Default)]
 pub(crate) struct Taken {
     resources: BTreeSet<String>,
@@ -82,7 +82,7 @@ pub(crate) fn accept(object: &mut Value, taken: &Taken) {
     object["status"]["acceptedNames"] = accepted;
 }
 
-/// Whether the kind of a definition is served.
+/// Whether the kind of a CRD is served.
 pub(crate) fn is_established(definition: &Value) -> bool {
     let conditions = definition["status"]["conditions"].as_array();
     let mut conditions = conditions.into_iter().flatten();

@@ -1,4 +1,4 @@
-//! The form of an answer, as the client's `Accept` wants it: objects as they are, their [metadata alone], or, with the feature `http`,
+//! The format of an answer, as the client's `Accept` wants it: objects as they are, their [metadata alone], or, with the feature `http`,
 //! [tables].
 //!
 //! [metadata alone]: https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches
@@ -11,7 +11,7 @@ use crate::api::model::failure::{Failure, Result};
 
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const TEXT: &str = "text/plain";
-/// The one form in which kubectl takes `/openapi/v2`.
+/// The one format in which kubectl takes `/openapi/v2`.
 #[cfg(feature = "http")]
 const SWAGGER: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
 /// It is answered under another name, as `@` is no part of a media type.
@@ -21,7 +21,7 @@ pub(crate) const SWAGGER_ANSWER: &str =
 
 /// What the client wants to see of objects.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Form {
+pub(crate) enum Format {
     Whole,
     /// Of one object, in that version.
     Metadata(&'static str),
@@ -38,7 +38,7 @@ pub(crate) enum Form {
     Swagger,
 }
 
-impl Form {
+impl Format {
     /// What the client wants most of what this server can answer.
     pub fn read(call: &Call) -> Result<Self> {
         let ranges = accept::ranges(&call.accept);
@@ -53,14 +53,14 @@ impl Form {
             return Err(Failure::not_acceptable(is_watchable && is_read));
         }
         for range in ranges.iter().filter(|range| range.is_served()) {
-            if let Some(form) = Self::of(range, call, &target)? {
-                return Ok(form);
+            if let Some(format) = Self::of(range, call, &target)? {
+                return Ok(format);
             }
         }
-        Err(Failure::no_such_form())
+        Err(Failure::no_such_format())
     }
 
-    /// The form that a range asks for, if there is one.
+    /// The format that a range asks for, if there is one.
     fn of(range: &Range<'_>, call: &Call, target: &Target) -> Result<Option<Self>> {
         if !range.takes_json() {
             return Ok(match range.media {
@@ -72,14 +72,14 @@ impl Form {
         }
         Ok(match range.wanted() {
             None => Some(Self::Whole),
-            Some([form, "meta.k8s.io", version @ ("v1" | "v1beta1")])
-                if form.starts_with("PartialObjectMetadata") =>
+            Some([format, "meta.k8s.io", version @ ("v1" | "v1beta1")])
+                if format.starts_with("PartialObjectMetadata") =>
             {
                 let version = match version {
                     "v1" => "meta.k8s.io/v1",
                     _ => "meta.k8s.io/v1beta1",
                 };
-                match form {
+                match format {
                     "PartialObjectMetadata" => Some(Self::Metadata(version)),
                     "PartialObjectMetadataList" => Some(Self::MetadataList(version)),
                     _ => None,

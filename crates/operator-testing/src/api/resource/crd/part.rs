@@ -1,4 +1,4 @@
-//! What is wrong with the parts of a definition beside its names and schemas: columns, scales, selectable fields, deprecations, conversion
+//! What is wrong with the parts of a CRD beside its names and schemas: columns, scales, selectable fields, deprecations, conversion
 //! and the approval of its group.
 
 use std::collections::BTreeSet;
@@ -280,7 +280,7 @@ fn check_reviews(versions: &[Value], place: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// What a definition in a [group of the community] lacks. An update may leave that as it was.
+/// What a CRD in a [group of the community] lacks. An update may leave that as it was.
 ///
 /// [group of the community]: https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/2337-k8s.io-group-protection
 pub(crate) fn check_approval(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {

@@ -13,19 +13,19 @@ use crate::api::model::failure::Cause;
 use crate::api::model::metadata::name;
 use crate::api::model::name::{bad_dns1035, bad_subdomain};
 
-/// Whether the schemas of a definition are checked with the rest of it.
+/// Whether the schemas of a CRD are checked with the rest of it.
 #[derive(Clone, Copy, PartialEq)]
 enum Schemas {
     Checked,
     Skipped,
 }
 
-/// What is wrong with a definition.
+/// What is wrong with a CRD.
 pub(crate) fn violations(live: Option<&Value>, object: &Value) -> Vec<Cause> {
     check(live, object, Schemas::Checked)
 }
 
-/// What is wrong with a new definition beside its schemas.
+/// What is wrong with a new CRD beside its schemas.
 pub(crate) fn violations_beside_schemas(object: &Value) -> Vec<Cause> {
     check(None, object, Schemas::Skipped)
 }
@@ -100,7 +100,7 @@ fn check(live: Option<&Value>, object: &Value, schemas: Schemas) -> Vec<Cause> {
     causes
 }
 
-/// The names of a definition that may not change: its kind not from when it is established.
+/// The names of a CRD that may not change: its kind not from when it is established.
 fn renamed(live: &Value, spec: &Value) -> Vec<Cause> {
     let is_established = is_established(live);
     let names = [
@@ -119,7 +119,7 @@ fn renamed(live: &Value, spec: &Value) -> Vec<Cause> {
     causes.collect()
 }
 
-/// The versions in which objects may be stored, and which the definition does not have any more.
+/// The versions in which objects may be stored, and which the CRD does not have any more.
 fn lost_versions(object: &Value) -> Vec<Cause> {
     let stored = object["status"]["storedVersions"].as_array();
     let stored = stored.into_iter().flatten().enumerate();
@@ -150,7 +150,7 @@ fn check_versions(versions: &[Value], schemas: Schemas, causes: &mut Vec<Cause>)
         ("selectableFields", check_selectable),
     ];
     let mut common = Vec::new();
-    // What is the same in all versions is named as the field of older definitions.
+    // What is the same in all versions is named as the field of older CRDs.
     let is_shared = |part: &str| {
         let mut all = versions.iter().map(|version| &version[part]);
         let first = all.next();

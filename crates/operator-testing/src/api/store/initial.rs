@@ -15,20 +15,20 @@ pub(crate) const CONTROLLER_MANAGER: &str = "kube-controller-manager";
 const CA_DESCRIPTION: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
 
 /// The account and the certificates that controllers of a real cluster put into each namespace, and put back.
-const FURNITURE: [(&str, &str); 2] = [
+const IN_EACH_NAMESPACE: [(&str, &str); 2] = [
     ("serviceaccounts", "default"),
     ("configmaps", "kube-root-ca.crt"),
 ];
 
 /// The namespace that has to have an object.
-pub(crate) fn furnished_by(object: &Key) -> Option<Key> {
+pub(crate) fn namespace_that_needs(object: &Key) -> Option<Key> {
     let place = (object.plural.as_str(), object.name.as_str());
-    let is_furniture = object.group.is_empty() && FURNITURE.contains(&place);
-    is_furniture.then(|| Key::of_namespace(&object.namespace))
+    let is_needed = object.group.is_empty() && IN_EACH_NAMESPACE.contains(&place);
+    is_needed.then(|| Key::of_namespace(&object.namespace))
 }
 
 impl State {
-    pub(crate) fn found_namespaces(&mut self) {
+    pub(crate) fn create_namespaces(&mut self) {
         for name in ["default", "kube-node-lease", "kube-public", "kube-system"] {
             let mut object = json!({
                 "kind": "Namespace",
@@ -36,12 +36,12 @@ impl State {
                 "metadata": {"name": name, "labels": {"kubernetes.io/metadata.name": name}},
             });
             namespace::prepare(&mut object);
-            self.found(Key::of_namespace(name), object);
+            self.create_initial(Key::of_namespace(name), object);
         }
     }
 
     /// Stores an object of the server's own.
-    pub(crate) fn found(&mut self, key: Key, mut object: Value) {
+    pub(crate) fn create_initial(&mut self, key: Key, mut object: Value) {
         metadata::set(&mut object, "uid", metadata::uid());
         metadata::set(&mut object, "creationTimestamp", metadata::now());
         // Only a request's object can be refused.
@@ -49,12 +49,12 @@ impl State {
     }
 
     /// Gives a new namespace what controllers of a real cluster put into it.
-    pub(crate) fn furnish_namespace(&mut self, namespace: &Value) {
+    pub(crate) fn fill_namespace(&mut self, namespace: &Value) {
         if is_deleting(namespace) {
             return;
         }
         let namespace = name(namespace).to_owned();
-        for (plural, name) in FURNITURE {
+        for (plural, name) in IN_EACH_NAMESPACE {
             let (kind, data) = match plural {
                 "configmaps" => ("ConfigMap", Some(json!({"ca.crt": ""}))),
                 _ => ("ServiceAccount", None),
@@ -86,12 +86,12 @@ impl State {
                     },
                 }]);
             }
-            self.found(key, object);
+            self.create_initial(key, object);
         }
     }
 
     /// The Service by which pods reach the server itself.
-    pub(crate) fn found_service(&mut self) {
+    pub(crate) fn create_service(&mut self) {
         let key = Key {
             plural: "services".into(),
             namespace: "default".into(),
@@ -118,10 +118,10 @@ impl State {
             },
             "status": {"loadBalancer": {}},
         });
-        self.found(key, object);
+        self.create_initial(key, object);
     }
 
-    pub(crate) fn found_priority_classes(&mut self) {
+    pub(crate) fn create_priority_classes(&mut self) {
         for (name, value, description) in priority_class::SYSTEM {
             let key = Key {
                 group: priority_class::GROUP.into(),
@@ -144,12 +144,12 @@ impl State {
                 "description": description,
                 "preemptionPolicy": "PreemptLowerPriority",
             });
-            self.found(key, class);
+            self.create_initial(key, class);
         }
     }
 
     /// The roles that every cluster has, as far as operators meet them.
-    pub(crate) fn found_roles(&mut self) {
+    pub(crate) fn create_roles(&mut self) {
         let all = json!(["*"]);
         let anything = json!([
             {"apiGroups": all, "resources": all, "verbs": all},
@@ -182,11 +182,11 @@ impl State {
             };
             let mut role = object("ClusterRole");
             role["rules"] = rules;
-            self.found(key("clusterroles"), role);
+            self.create_initial(key("clusterroles"), role);
             let mut binding = object("ClusterRoleBinding");
             binding["roleRef"] = json!({"apiGroup": RBAC, "kind": "ClusterRole", "name": name});
             binding["subjects"] = json!([{"kind": "Group", "apiGroup": RBAC, "name": subjects}]);
-            self.found(key("clusterrolebindings"), binding);
+            self.create_initial(key("clusterrolebindings"), binding);
         }
     }
 }

@@ -11,7 +11,7 @@ mod typed;
 
 pub(crate) use self::check::{violations, violations_beside_schemas};
 pub(crate) use self::lifecycle::{
-    CLEANUP, GROUP, PLURAL, fill, is_definition, note_storage, prepare, set_terminating, terminate,
+    CLEANUP, GROUP, PLURAL, fill, is_crd, note_storage, prepare, set_terminating, terminate,
     versions,
 };
-pub(crate) use self::register::{Registered, register};
+pub(crate) use self::register::{RegisteredCrd, register};

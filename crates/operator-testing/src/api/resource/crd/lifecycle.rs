@@ -1,4 +1,4 @@
-//! What the server makes of a definition: what it fills in, and what it notes when the definition is changed and deleted.
+//! What the server makes of a CRD: what it fills in, and what it notes when the CRD is changed and deleted.
 
 use serde_json::{Value, json};
 
@@ -9,7 +9,7 @@ pub(crate) const GROUP: &str = "apiextensions.k8s.io";
 pub(crate) const PLURAL: &str = "customresourcedefinitions";
 pub(crate) const CLEANUP: &str = "customresourcecleanup.apiextensions.k8s.io";
 
-pub(crate) fn is_definition(kind: &Kind) -> bool {
+pub(crate) fn is_crd(kind: &Kind) -> bool {
     kind.is(GROUP, PLURAL)
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn fill(object: &mut Value) {
     }
 }
 
-/// What a new definition says of itself, before it is accepted.
+/// What a new CRD says of itself, before it is accepted.
 pub(crate) fn prepare(object: &mut Value) {
     let storage = storage_version(object);
     object["status"] = json!({
@@ -76,7 +76,7 @@ pub(crate) fn versions(definition: &Value) -> &[Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-/// What a `DELETE` adds to a definition.
+/// What a `DELETE` adds to a CRD.
 pub(crate) fn terminate(object: &mut Value) {
     if is_deleting(object) {
         return;

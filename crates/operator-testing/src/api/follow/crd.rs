@@ -7,16 +7,16 @@ use serde_json::Value;
 use super::collect::Actor;
 use crate::api::model::key::Key;
 use crate::api::model::metadata::{self, finalizers, is_deleting, unfinalize};
-use crate::api::resource::definition::naming::{Taken, accept, is_established};
-use crate::api::resource::definition::{CLEANUP, GROUP, PLURAL, set_terminating};
+use crate::api::resource::crd::naming::{Taken, accept, is_established};
+use crate::api::resource::crd::{CLEANUP, GROUP, PLURAL, set_terminating};
 use crate::api::store::state::State;
 use crate::api::store::stored;
 use crate::api::write::delete::Options;
 
 impl State {
-    /// Why the objects of a definition cannot be listed in the version that they are stored in.
+    /// Why the objects of a CRD cannot be listed in the version that they are stored in.
     fn unlisted(&self, definition: &Value) -> Option<String> {
-        let registered = self.registry.definition(metadata::name(definition))?;
+        let registered = self.registry.crd(metadata::name(definition))?;
         let group = definition["spec"]["group"].as_str()?;
         let plural = definition["spec"]["names"]["plural"].as_str()?;
         let kind = definition["spec"]["names"]["kind"].as_str()?;
@@ -34,8 +34,8 @@ impl State {
             .collect()
     }
 
-    /// Accepts new definitions, deletes the objects of those that are being deleted, and ends those that have none left.
-    pub(crate) fn sweep_definitions(&mut self) {
+    /// Accepts new CRDs, deletes the objects of those that are being deleted, and ends those that have none left.
+    pub(crate) fn sweep_crds(&mut self) {
         if std::mem::take(&mut self.renamed) {
             self.accept_names();
         }

@@ -1,4 +1,4 @@
-//! The kinds that a definition registers: one a served version.
+//! The kinds that a CRD registers: one a served version.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::typed::typed;
 use super::versions;
 #[cfg(feature = "http")]
 use crate::api::model::column::PrinterColumn;
-use crate::api::model::kind::{Custom, Definition, Form, Kind, api_version, version_priority};
+use crate::api::model::kind::{Crd, Custom, Kind, VersionSchema, api_version, version_priority};
 
 const VERBS: [&str; 8] = [
     "delete",
@@ -23,19 +23,19 @@ const VERBS: [&str; 8] = [
     "watch",
 ];
 
-/// A definition whose kinds are served.
+/// A CRD whose kinds are served.
 #[derive(Clone)]
-pub(crate) struct Registered {
-    pub definition: Arc<Definition>,
+pub(crate) struct RegisteredCrd {
+    pub crd: Arc<Crd>,
     pub kinds: Vec<Arc<Kind>>,
 }
 
-/// What a definition registers in place of `before`, at a version of the store; nothing until its names are accepted.
+/// What a CRD registers in place of `before`, at a version of the store; nothing until its names are accepted.
 pub(crate) fn register(
     object: &Value,
-    before: Option<&Arc<Definition>>,
+    before: Option<&Arc<Crd>>,
     now: u64,
-) -> Option<Registered> {
+) -> Option<RegisteredCrd> {
     if !is_established(object) {
         return None;
     }
@@ -55,47 +55,45 @@ pub(crate) fn register(
         .filter_map(|version| kind(object, version, &definition))
         .map(Arc::new)
         .collect();
-    Some(Registered { definition, kinds })
+    Some(RegisteredCrd {
+        crd: definition,
+        kinds,
+    })
 }
 
-fn definition(
-    object: &Value,
-    identity: Value,
-    before: Option<&Arc<Definition>>,
-    now: u64,
-) -> Definition {
+fn definition(object: &Value, identity: Value, before: Option<&Arc<Crd>>, now: u64) -> Crd {
     let group = object["spec"]["group"].as_str().unwrap_or_default();
     let mut storage = String::new();
-    let mut forms = BTreeMap::new();
+    let mut schemas = BTreeMap::new();
     for version in versions(object) {
         let name = api_version(group, version["name"].as_str().unwrap_or_default());
         if version["storage"] == true {
             storage.clone_from(&name);
         }
-        if let Some(mut form) = form(version) {
-            let older = before.and_then(|before| before.forms.get(&name));
-            form.since = match older {
-                Some(older) if older.schema == form.schema => older.since,
+        if let Some(mut schema) = version_schema(version) {
+            let older = before.and_then(|before| before.versions.get(&name));
+            schema.since = match older {
+                Some(older) if older.schema == schema.schema => older.since,
                 None if before.is_none() => 0,
                 _ => now,
             };
-            forms.insert(name, form);
+            schemas.insert(name, schema);
         }
     }
-    Definition {
+    Crd {
         identity,
         since: now,
         storage,
-        forms,
+        versions: schemas,
     }
 }
 
-fn form(version: &Value) -> Option<Form> {
+fn version_schema(version: &Value) -> Option<VersionSchema> {
     let schema = version["schema"]["openAPIV3Schema"].clone();
     let schema = Arc::new(serde_json::from_value(schema).ok()?);
     let subresources = &version["subresources"];
     let replicas = subresources["scale"]["specReplicasPath"].as_str();
-    Some(Form {
+    Some(VersionSchema {
         typed: typed(&schema),
         schema,
         since: 0,
@@ -127,7 +125,7 @@ fn deprecation(spec: &Value, version: &Value) -> String {
     format!("{group}/{name} {kind} is deprecated{instead}")
 }
 
-fn kind(object: &Value, version: &Value, definition: &Arc<Definition>) -> Option<Kind> {
+fn kind(object: &Value, version: &Value, definition: &Arc<Crd>) -> Option<Kind> {
     let spec = &object["spec"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let list = |value: &Value| -> Vec<String> {
@@ -152,11 +150,11 @@ fn kind(object: &Value, version: &Value, definition: &Arc<Definition>) -> Option
         is_converted: spec["conversion"]["strategy"] == "Webhook"
             && (version["storage"] != true || has_older(object)),
         schema: definition
-            .forms
+            .versions
             .get(&api_version(&group, &name))?
             .schema
             .clone(),
-        definition: definition.clone(),
+        crd: definition.clone(),
         scale: subresource("scale").and_then(|scale| serde_json::from_value(scale.clone()).ok()),
         selectable_fields: list_of(&version["selectableFields"], "jsonPath"),
         #[cfg(feature = "http")]
