@@ -182,8 +182,7 @@ impl State {
         if is_out_of_time(&object) && finalizers(&object).is_empty() && !is_held {
             self.remove(key);
         } else if object != live {
-            // Storing what was stored before cannot fail.
-            let _stored = self.put(key.clone(), kind.to_storage(object));
+            self.put(key.clone(), kind.to_storage(object));
         }
     }
 }

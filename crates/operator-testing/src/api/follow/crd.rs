@@ -1,4 +1,4 @@
-//! Definitions: which names are accepted, and how one that is being deleted ends, with all its objects.
+//! CRDs: which names are accepted, and how one that is being deleted ends, with all its objects.
 
 use std::sync::Arc;
 

@@ -139,7 +139,7 @@ impl State {
             let before = pod.clone();
             mark(&mut pod);
             if pod != before {
-                let stored = self.put(key.clone(), pod)?;
+                let stored = self.put(key.clone(), pod);
                 if options.resource_version.is_some() {
                     let version = metadata::text(&stored, "resourceVersion");
                     options.resource_version = Some(version.to_owned());

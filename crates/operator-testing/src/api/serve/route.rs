@@ -1,7 +1,7 @@
 //! From a call to its answer, under the lock of the server.
 
 use super::review;
-use crate::api::admission::Admission;
+use crate::api::admission::webhook::Admission;
 use crate::api::model::builtin::has_group;
 use crate::api::model::failure::{Failure, Result};
 use crate::api::read::reply::Reply;

@@ -44,8 +44,7 @@ impl State {
     pub(crate) fn create_initial(&mut self, key: Key, mut object: Value) {
         metadata::set(&mut object, "uid", metadata::uid());
         metadata::set(&mut object, "creationTimestamp", metadata::now());
-        // Only a request's object can be refused.
-        let _stored = self.put(key, object);
+        self.put(key, object);
     }
 
     /// Gives a new namespace what controllers of a real cluster put into it.

@@ -3,19 +3,36 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde_json::Value;
+
 use crate::api::model::builtin::builtin;
 use crate::api::model::key::Key;
 use crate::api::model::kind::{Crd, Kind, group_version};
-use crate::api::resource::crd::RegisteredCrd;
+use crate::api::model::metadata::name;
+use crate::api::resource::crd::{self, RegisteredCrd};
 
 /// All served kinds.
 #[derive(Clone, Default)]
 pub(crate) struct Registry {
     /// By the name of the CRD.
-    pub custom: BTreeMap<String, RegisteredCrd>,
+    custom: BTreeMap<String, RegisteredCrd>,
 }
 
 impl Registry {
+    /// Registers the kinds of a CRD, in place of those that it had, at a version of the store.
+    pub fn register(&mut self, object: &Value, version: u64) {
+        let before = self.custom.remove(name(object));
+        let before = before.map(|registered| registered.crd);
+        if let Some(registered) = crd::register(object, before.as_ref(), version) {
+            self.custom.insert(name(object).to_owned(), registered);
+        }
+    }
+
+    /// Forgets the kinds of a CRD.
+    pub fn forget(&mut self, crd: &str) {
+        self.custom.remove(crd);
+    }
+
     pub fn all(&self) -> impl Iterator<Item = &Arc<Kind>> {
         let custom = self.custom.values();
         let custom = custom.flat_map(|registered| &registered.kinds);

@@ -10,9 +10,7 @@ use super::endpoint::Endpoints;
 use super::initial::namespace_that_needs;
 use super::objects::Store;
 use super::registry::Registry;
-use crate::api::model::failure::Result;
 use crate::api::model::key::Key;
-use crate::api::model::metadata::name;
 use crate::api::resource::crd;
 
 /// The objects that a change of an object concerns.
@@ -67,7 +65,7 @@ impl State {
     }
 
     /// Stores an object, and does what follows at once.
-    pub fn put(&mut self, key: Key, object: Value) -> Result<Arc<Value>> {
+    pub fn put(&mut self, key: Key, object: Value) -> Arc<Value> {
         let before = self.store.find(&key);
         self.untidy.remove(&key);
         let stored = self.store.put(key.clone(), object);
@@ -77,7 +75,7 @@ impl State {
         }
         self.after_put(&key, &stored);
         self.notice(&key, &stored);
-        Ok(stored)
+        stored
     }
 
     /// Removes an object, and does what follows at once.
@@ -106,15 +104,9 @@ impl State {
         }
     }
 
-    pub(crate) fn after_put(&mut self, key: &Key, object: &Value) {
+    fn after_put(&mut self, key: &Key, object: &Value) {
         if key.plural == crd::PLURAL && key.group == crd::GROUP {
-            let before = self.registry.custom.remove(name(object));
-            let before = before.map(|registered| registered.crd);
-            let registered = crd::register(object, before.as_ref(), self.store.version());
-            if let Some(registered) = registered {
-                let name = name(object).to_owned();
-                self.registry.custom.insert(name, registered);
-            }
+            self.registry.register(object, self.store.version());
             self.renamed = true;
             self.affect_owned();
         }
@@ -123,9 +115,9 @@ impl State {
         }
     }
 
-    pub(crate) fn after_remove(&mut self, key: &Key) {
+    fn after_remove(&mut self, key: &Key) {
         if key.plural == crd::PLURAL && key.group == crd::GROUP {
-            self.registry.custom.remove(&key.name);
+            self.registry.forget(&key.name);
             self.renamed = true;
             self.affect_owned();
         }

@@ -1,4 +1,4 @@
-//! The server as others see it: HTTP, the forms of its answers, streams, and webhooks that are asked without the lock.
+//! The server as others see it: HTTP, the formats of its answers, streams, and webhooks that are asked without the lock.
 
 pub(crate) mod admission;
 pub(crate) mod cluster;

@@ -5,13 +5,8 @@ use serde_json::Value;
 use crate::api::model::cause::Cause;
 use crate::api::model::failure::Result;
 use crate::api::model::kind::Kind;
-use crate::api::model::metadata;
 use crate::api::request::resource::Request;
-use crate::api::resource::workload::{daemon_set, stateful_set};
-use crate::api::resource::{
-    claim, crd, custom, job, namespace, node, pod, prepare, priority_class, service, validate,
-    volume,
-};
+use crate::api::resource::{claim, crd, custom, node, prepare, service, validate, volume};
 use crate::api::store::state::State;
 
 impl State {
@@ -21,36 +16,15 @@ impl State {
         object: &mut Value,
     ) -> Result<()> {
         let kind = request.kind;
-        if kind.is("", "namespaces") {
-            namespace::prepare(object);
-        }
-        if crd::is_crd(kind) {
-            crd::prepare(object);
-        }
         if kind.is("", "services") && request.path.subresource.is_none() {
             if !request.call.is_dry_run() {
                 service::check_owner(kind, object)?;
             }
             service::allocate(&mut self.allocated, kind, None, object)?;
         }
-        if kind.is(priority_class::GROUP, priority_class::PLURAL) {
-            // It stays so, whatever becomes of the class.
-            metadata::set(object, "generation", 1);
-        }
-        prepare::prepare(kind, &Value::Null, object);
+        prepare::begin(kind, object);
         self.admit_by_plugins(request, object)?;
-        if kind.is("", "pods") {
-            pod::begin(object);
-        }
-        if kind.is("batch", "jobs") {
-            job::admit_job(object);
-        }
-        if kind.is("apps", "daemonsets") {
-            daemon_set::count_templates(&Value::Null, object);
-        }
-        if kind.is("apps", "statefulsets") {
-            stateful_set::without_alpha(None, object);
-        }
+        prepare::complete(kind, object);
         Ok(())
     }
 
@@ -73,26 +47,9 @@ impl State {
         live: &Value,
         object: &mut Value,
     ) -> Result<()> {
-        if crd::is_crd(kind) && subresource.is_none() {
-            crd::note_storage(object);
-        }
-        if subresource.is_none() {
-            prepare::prepare(kind, live, object);
-        }
-        if kind.is("", "pods") {
-            pod::tolerate(&mut object["spec"]);
-        }
-        if kind.is("", "persistentvolumes") && subresource == Some("status") {
-            volume::date_phase(live, object);
-        }
+        prepare::change(kind, subresource, live, object);
         if kind.is("", "services") {
             service::allocate(&mut self.allocated, kind, Some(live), object)?;
-        }
-        if kind.is("apps", "daemonsets") {
-            daemon_set::count_templates(live, object);
-        }
-        if kind.is("apps", "statefulsets") {
-            stateful_set::without_alpha(Some(live), object);
         }
         Ok(())
     }

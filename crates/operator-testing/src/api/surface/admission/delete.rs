@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::{ATTEMPTS, overtaken};
-use crate::api::admission::review::Subject;
+use crate::api::admission::webhook::review::Subject;
 use crate::api::model::failure::Result;
 use crate::api::model::key::Key;
 use crate::api::model::metadata::{name, text};

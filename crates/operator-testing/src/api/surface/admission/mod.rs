@@ -1,11 +1,14 @@
 //! Requests about which webhooks are asked: their stages run under the server's lock, as those of any other, and webhooks are asked
-//! between them, without it.
+//! between them, without it. A webhook can thus send requests of its own, and another write may come first: then the stages begin again
+//! with the new object, as in the real server's [GuaranteedUpdate].
+//!
+//! [GuaranteedUpdate]: https://github.com/kubernetes/apiserver/blob/master/pkg/storage/etcd3/store.go
 
 mod delete;
 mod write;
 
 use super::service::ApiServer;
-use crate::api::admission::Admission;
+use crate::api::admission::webhook::Admission;
 use crate::api::model::failure::{Failure, Result};
 use crate::api::read::reply::Reply;
 use crate::api::request::call::{Call, ResourcePath};

@@ -7,9 +7,9 @@
 use serde_json::{Map, Value};
 
 use super::{ATTEMPTS, overtaken};
-use crate::api::admission::mutate::Mutated;
-use crate::api::admission::question::Question;
-use crate::api::admission::review::Subject;
+use crate::api::admission::webhook::mutate::Mutated;
+use crate::api::admission::webhook::question::Question;
+use crate::api::admission::webhook::review::Subject;
 use crate::api::apply::Managers;
 use crate::api::model::failure::{Cause, Failure, Result};
 use crate::api::model::metadata::{self, name};

@@ -139,10 +139,7 @@ impl Controllers<'_> {
                     text(pod, "namespace"),
                     name(pod)
                 );
-                match self.bind(pod, &node) {
-                    Some(bound) => *pod = bound,
-                    None => return false,
-                }
+                *pod = self.bind(pod, &node);
                 self.record_event(
                     "default-scheduler",
                     pod,

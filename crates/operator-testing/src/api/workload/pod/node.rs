@@ -76,12 +76,12 @@ impl Controllers<'_> {
     }
 
     /// Puts a pod on a node, as the scheduler does through `pods/binding`.
-    pub(super) fn bind(&mut self, pod: &Value, node: &str) -> Option<Value> {
+    pub(super) fn bind(&mut self, pod: &Value, node: &str) -> Value {
         let mut bound = pod.clone();
         bound["spec"]["nodeName"] = node.into();
         bound["status"] = scheduled(pod);
-        let stored = self.state.put(key("", "pods", pod), bound).ok()?;
-        Some(Value::clone(&stored))
+        let stored = self.state.put(key("", "pods", pod), bound);
+        Value::clone(&stored)
     }
 
     pub(super) fn next_address(&mut self) -> String {

@@ -116,7 +116,7 @@ impl State {
                 mark(&mut object, grace);
                 // Watches see a pod marked before it is gone.
                 if !options.dry_run && !is_deleting(&live) {
-                    self.put(key.clone(), object.clone())?;
+                    self.put(key.clone(), object.clone());
                 }
             }
             if !options.dry_run
@@ -141,7 +141,7 @@ impl State {
         }
         if object != *live && !options.dry_run {
             let marked = kind.to_storage(kind.present(&object));
-            object = Value::clone(&*self.put(key.clone(), marked)?);
+            object = Value::clone(&*self.put(key.clone(), marked));
             self.unsettled = true;
         }
         Ok(Deleted {

@@ -38,7 +38,7 @@ pub(crate) struct Hook {
 
 impl Hook {
     /// Reads a webhook; `is_direct` is whether a rule names the version of the request, and not only another one of the kind.
-    pub(super) fn new(
+    pub(crate) fn new(
         configuration: &str,
         webhook: &Value,
         is_direct: bool,
@@ -67,7 +67,7 @@ impl Hook {
     }
 
     /// Whether its selectors select the request: the namespace, and the object or what it was before.
-    pub(super) fn selects(&self, attributes: &Attributes, object: Option<&Value>) -> bool {
+    pub(crate) fn selects(&self, attributes: &Attributes, object: Option<&Value>) -> bool {
         let labels = |object: &Value| object["metadata"]["labels"].clone();
         let namespace = match object.filter(|_| attributes.is_of_namespace()) {
             Some(namespace) => Some(labels(namespace)),
@@ -79,7 +79,7 @@ impl Hook {
     }
 
     /// Where it is called; refuses what is not built, and what no test answers for.
-    pub(super) fn target(&self) -> Result<(Uri, Endpoint), Failure> {
+    pub(crate) fn target(&self) -> Result<(Uri, Endpoint), Failure> {
         let what = match (&self.target, self.versions.first().map(String::as_str)) {
             (None, _) => "",
             _ if self.has_conditions => "matchConditions of ",
@@ -96,7 +96,7 @@ impl Hook {
 /// The URL of a [client configuration], with the timeout that the API server adds; `None` if it is not one.
 ///
 /// [client configuration]: https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#contacting-the-webhook
-pub(super) fn url(config: &Value, seconds: u64) -> Option<Uri> {
+pub(crate) fn url(config: &Value, seconds: u64) -> Option<Uri> {
     let service = &config["service"];
     let text = |field: &str| service[field].as_str().unwrap_or_default();
     let base = match config["url"].as_str() {

@@ -9,7 +9,7 @@ use crate::api::model::kind::Kind;
 use crate::api::request::resource::Request;
 
 /// Whether a rule is about one of the operations on what the request names, were it in the version of `kind`.
-pub(super) fn fits(rule: &Value, request: &Request<'_>, kind: &Kind, operations: &[&str]) -> bool {
+pub(crate) fn fits(rule: &Value, request: &Request<'_>, kind: &Kind, operations: &[&str]) -> bool {
     let has = |field: &str, wanted: &str| {
         let mut found = list(rule, field).iter();
         found.any(|found| found == "*" || found == wanted)

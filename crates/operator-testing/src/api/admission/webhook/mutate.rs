@@ -22,7 +22,7 @@ pub(crate) struct Mutated {
 }
 
 /// Asks all webhooks, then once more those with `reinvocationPolicy: IfNeeded` after which another one changed the object.
-pub(super) async fn mutate(
+pub(crate) async fn mutate(
     hooks: &[Hook],
     attributes: &Attributes,
     kind: &Kind,
@@ -56,7 +56,7 @@ pub(super) async fn mutate(
 }
 
 /// Asks all webhooks about a deletion, in which there is nothing to change.
-pub(super) async fn admit_deletion(
+pub(crate) async fn admit_deletion(
     hooks: &[Hook],
     attributes: &Attributes,
     warnings: &mut Vec<String>,

@@ -20,7 +20,7 @@ enum Missing {
 }
 
 /// Asks a webhook; `None` if it fails and its failures are ignored.
-pub(super) async fn ask(
+pub(crate) async fn ask(
     hook: &Hook,
     attributes: &Attributes,
     object: Option<&Value>,

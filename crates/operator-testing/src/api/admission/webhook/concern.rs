@@ -12,8 +12,8 @@ use crate::api::request::resource::Request;
 use crate::api::store::state::State;
 
 const GROUP: &str = "admissionregistration.k8s.io";
-pub(super) const MUTATING: &str = "mutatingwebhookconfigurations";
-pub(super) const VALIDATING: &str = "validatingwebhookconfigurations";
+pub(crate) const MUTATING: &str = "mutatingwebhookconfigurations";
+pub(crate) const VALIDATING: &str = "validatingwebhookconfigurations";
 
 impl State {
     /// The name of the first webhook whose rules are about a request. Refuses what would be converted, or asked of policies.
@@ -67,7 +67,7 @@ impl State {
     }
 
     /// The webhooks of one sort that are about an operation, in the order in which they are called: by the names of their configurations.
-    pub(super) fn hooks(&self, request: &Request<'_>, plural: &str, operation: &str) -> Vec<Hook> {
+    pub(crate) fn hooks(&self, request: &Request<'_>, plural: &str, operation: &str) -> Vec<Hook> {
         let mut hooks = Vec::new();
         for (key, configuration) in self.store.of_kind(GROUP, plural, "") {
             for webhook in list(configuration, "webhooks") {
@@ -109,7 +109,7 @@ impl State {
     }
 
     /// The labels of the namespace that a request is in; `None` outside of all.
-    pub(super) fn namespace_labels(&self, request: &Request<'_>) -> Option<Value> {
+    pub(crate) fn namespace_labels(&self, request: &Request<'_>) -> Option<Value> {
         let mut namespaces = self.store.of_kind("", "namespaces", "");
         let own = namespaces.find(|(key, _)| key.name == request.path.namespace);
         own.map(|(_, namespace)| namespace["metadata"]["labels"].clone())

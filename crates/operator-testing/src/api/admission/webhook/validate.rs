@@ -11,7 +11,7 @@ use super::review::Attributes;
 use crate::api::model::failure::Result;
 
 /// Asks all webhooks, and waits for all of them; the first refusal counts.
-pub(super) async fn validate(
+pub(crate) async fn validate(
     hooks: &[Hook],
     attributes: &Attributes,
     object: Option<&Value>,

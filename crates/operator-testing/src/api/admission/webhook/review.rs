@@ -113,7 +113,7 @@ impl Attributes {
 }
 
 /// Reads the answer to the question of that uid; what is wrong with it is said in the words of the real server.
-pub(super) fn read(
+pub(crate) fn read(
     webhook: &str,
     uid: &str,
     is_mutating: bool,
