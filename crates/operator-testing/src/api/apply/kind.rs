@@ -11,7 +11,7 @@ pub(crate) fn node(kind: &Kind) -> Node<'_> {
             .crd
             .versions
             .get(&kind.api_version())
-            .map_or(Node::Deduced, |form| Node::Schema(&form.typed)),
+            .map_or(Node::Deduced, |version| Node::Schema(&version.typed)),
         (None, Some(name)) => builtin()
             .types
             .get(name)

@@ -18,4 +18,6 @@ pub(crate) use self::syntax::{read_json, syntax_error};
 pub(crate) use self::text::{
     float, float_in_json, in_source, is_printed, printed, quoted, sorted, text_in_json,
 };
-pub(crate) use self::wire::{in_struct, omits, types};
+#[cfg(feature = "http")]
+pub(crate) use self::wire::types;
+pub(crate) use self::wire::{in_struct, omits};

@@ -2,13 +2,16 @@
 
 use serde_json::{Value, json};
 
+#[cfg(feature = "http")]
 use super::table::{self, Header, Rows};
 use crate::api::decode::go_package;
 use crate::api::model::builtin::builtin;
 use crate::api::model::failure::{Failure, Result};
 use crate::api::model::kind::group_version;
 use crate::api::model::metadata::text;
-use crate::api::request::call::{Call, Target};
+use crate::api::request::call::Call;
+#[cfg(feature = "http")]
+use crate::api::request::call::Target;
 #[cfg(feature = "http")]
 use crate::api::request::format::SWAGGER_ANSWER;
 use crate::api::request::format::{Format, JSON, TEXT};

@@ -4,4 +4,6 @@ mod check;
 mod convert;
 
 pub(crate) use self::check::check;
-pub(crate) use self::convert::{from_storage, old_form, to_storage};
+#[cfg(feature = "http")]
+pub(crate) use self::convert::old_form;
+pub(crate) use self::convert::{from_storage, to_storage};
