@@ -71,7 +71,7 @@ fn is_too_deep(body: &[u8]) -> bool {
 const TYPE_META: &str = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
 
 /// What is wrong with a value of which the decoder first reads kind and version, which may be absent.
-pub(crate) fn unkind(value: &Value) -> Option<String> {
+pub(crate) fn kind_error(value: &Value) -> Option<String> {
     let Some(fields) = value.as_object() else {
         return Some(format!(
             "json: cannot unmarshal {} into Go value of type {TYPE_META}",
@@ -92,7 +92,7 @@ pub(crate) fn unkind(value: &Value) -> Option<String> {
 pub(crate) fn object(kind: &Kind, body: &[u8]) -> Result<Value> {
     let wrong = match serde_json::from_slice::<Value>(body) {
         Ok(Value::Null) if kind.custom.is_none() => return Ok(Value::Object(Map::new())),
-        Ok(object) if unkind(&object).is_none() => {
+        Ok(object) if kind_error(&object).is_none() => {
             let has_kind = object["kind"].as_str().is_some_and(|kind| !kind.is_empty());
             if has_kind || kind.custom.is_none() {
                 return Ok(object);
@@ -106,7 +106,7 @@ pub(crate) fn object(kind: &Kind, body: &[u8]) -> Result<Value> {
                 ),
             ));
         }
-        Ok(other) => unkind(&other).unwrap_or_default(),
+        Ok(other) => kind_error(&other).unwrap_or_default(),
         Err(error) => syntax_error(body, &error),
     };
     let wrong = format!("couldn't get version/kind; json parse error: {wrong}");

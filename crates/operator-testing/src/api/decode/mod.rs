@@ -7,7 +7,7 @@ pub(crate) mod duplicate;
 mod kind;
 
 pub(crate) use self::custom::{keep_nulls, round};
-pub(crate) use self::kind::{go_package, identify, misfit, name};
+pub(crate) use self::kind::{go_package, identify, kind_mismatch, name};
 
 use std::borrow::Cow;
 

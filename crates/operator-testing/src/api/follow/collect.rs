@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::api::apply::{Managers, Operation, without_managers};
 use crate::api::model::key::Key;
 use crate::api::model::metadata::{
-    self, finalizers, is_deleting, is_out_of_time, owners, text, unfinalize,
+    self, finalizers, is_deleting, is_out_of_time, owners, remove_finalizer, text,
 };
 use crate::api::store::state::State;
 use crate::api::write::delete::{FOREGROUND, ORPHAN, Options, Propagation};
@@ -89,10 +89,12 @@ impl State {
                     disown(other, |owner| owner["uid"] == object["metadata"]["uid"]);
                 });
             }
-            self.edit(key, Actor::Controllers, |object| unfinalize(object, ORPHAN));
+            self.edit(key, Actor::Controllers, |object| {
+                remove_finalizer(object, ORPHAN)
+            });
         } else if !dependents.iter().any(|it| self.blocks(it, object)) {
             self.edit(key, Actor::Controllers, |object| {
-                unfinalize(object, FOREGROUND)
+                remove_finalizer(object, FOREGROUND)
             });
         }
     }

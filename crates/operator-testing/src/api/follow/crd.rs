@@ -6,8 +6,8 @@ use serde_json::Value;
 
 use super::collect::Actor;
 use crate::api::model::key::Key;
-use crate::api::model::metadata::{self, finalizers, is_deleting, unfinalize};
-use crate::api::resource::crd::naming::{Taken, accept, is_established};
+use crate::api::model::metadata::{self, finalizers, is_deleting, remove_finalizer};
+use crate::api::resource::crd::naming::{NamesInUse, accept, is_established};
 use crate::api::resource::crd::{CLEANUP, GROUP, PLURAL, set_terminating};
 use crate::api::store::state::State;
 use crate::api::store::stored;
@@ -77,7 +77,7 @@ impl State {
                         false => ("NeverEstablished", "resource was never established"),
                     };
                     set_terminating(object, "False", reason, message);
-                    unfinalize(object, CLEANUP);
+                    remove_finalizer(object, CLEANUP);
                 });
             }
         }
@@ -90,13 +90,13 @@ impl State {
             let Some(object) = self.store.find(&key) else {
                 continue;
             };
-            let mut taken = Taken::default();
+            let mut in_use = NamesInUse::default();
             let others = self.store.of_kind(GROUP, PLURAL, "");
             let others = others.filter(|(other, _)| other.name != key.name);
             others
                 .filter(|(_, other)| other["spec"]["group"] == object["spec"]["group"])
-                .for_each(|(_, other)| taken.add(other));
-            self.edit(&key, Actor::ApiServer, |object| accept(object, &taken));
+                .for_each(|(_, other)| in_use.add(other));
+            self.edit(&key, Actor::ApiServer, |object| accept(object, &in_use));
         }
     }
 }

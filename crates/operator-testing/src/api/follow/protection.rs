@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::collect::Actor;
 use crate::api::model::key::Key;
-use crate::api::model::metadata::{finalizers, is_deleting, unfinalize};
+use crate::api::model::metadata::{finalizers, is_deleting, remove_finalizer};
 use crate::api::resource::claim::PROTECTION as CLAIM;
 use crate::api::resource::pod::claims;
 use crate::api::store::state::State;
@@ -35,7 +35,7 @@ impl State {
         };
         if !is_used {
             self.edit(key, Actor::Controllers, |object| {
-                unfinalize(object, finalizer)
+                remove_finalizer(object, finalizer)
             });
         }
     }

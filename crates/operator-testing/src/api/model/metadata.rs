@@ -127,7 +127,7 @@ pub(crate) fn owners(object: &Value) -> &[Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-pub(crate) fn unfinalize(object: &mut Value, finalizer: &str) {
+pub(crate) fn remove_finalizer(object: &mut Value, finalizer: &str) {
     let kept: Vec<Value> = finalizers(object)
         .into_iter()
         .filter(|name| *name != finalizer)

@@ -16,7 +16,7 @@ const MOST: usize = 10_000;
 const MOST_COPIED: usize = 3 * 1024 * 1024;
 
 /// The object with the operations carried out; one without a value puts null there.
-pub(crate) fn carry_out(live: &Value, patch: Value) -> Result<Value> {
+pub(crate) fn apply_operations(live: &Value, patch: Value) -> Result<Value> {
     if patch.is_null() {
         return Ok(live.clone());
     }

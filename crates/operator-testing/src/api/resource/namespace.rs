@@ -19,7 +19,7 @@ pub(crate) fn prepare(object: &mut Value) {
 }
 
 /// Whether the server never lets go of the namespace.
-pub(crate) fn is_immortal(name: &str) -> bool {
+pub(crate) fn may_not_be_deleted(name: &str) -> bool {
     matches!(name, "default" | "kube-public" | "kube-system")
 }
 

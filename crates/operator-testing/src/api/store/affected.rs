@@ -21,7 +21,12 @@ pub(crate) fn concerns(before: Option<&Value>, object: &Value) -> bool {
 
 impl State {
     /// Has the collector look at an object that was stored or removed, at its owners, and, if it goes, at what it owns.
-    pub(crate) fn affect(&mut self, key: &Key, before: Option<&Value>, after: Option<&Value>) {
+    pub(crate) fn mark_affected(
+        &mut self,
+        key: &Key,
+        before: Option<&Value>,
+        after: Option<&Value>,
+    ) {
         let references = before.into_iter().chain(after).flat_map(owners);
         let around: Vec<Key> = references
             .filter_map(|reference| self.owner_key(key, reference))
@@ -45,7 +50,7 @@ impl State {
     }
 
     /// Has the collector look at all that has owners, as their kinds may have come or gone.
-    pub(crate) fn affect_owned(&mut self) {
+    pub(crate) fn mark_all_owned(&mut self) {
         let owned = self.store.owned();
         self.affected.extend(owned);
         self.unsettled = true;

@@ -71,7 +71,7 @@ impl State {
         let stored = self.store.put(key.clone(), object);
         if concerns(before.as_deref(), &stored) {
             self.unsettled = true;
-            self.affect(&key, before.as_deref(), Some(&stored));
+            self.mark_affected(&key, before.as_deref(), Some(&stored));
         }
         self.after_put(&key, &stored);
         self.notice(&key, &stored);
@@ -83,7 +83,7 @@ impl State {
         let last = self.store.remove(key)?;
         self.untidy.remove(key);
         self.unsettled = true;
-        self.affect(key, Some(&last), None);
+        self.mark_affected(key, Some(&last), None);
         self.after_remove(key);
         self.notice(key, &last);
         Some(last)
@@ -108,7 +108,7 @@ impl State {
         if key.plural == crd::PLURAL && key.group == crd::GROUP {
             self.registry.register(object, self.store.version());
             self.renamed = true;
-            self.affect_owned();
+            self.mark_all_owned();
         }
         if key.plural == "namespaces" && key.group.is_empty() {
             self.fill_namespace(object);
@@ -119,7 +119,7 @@ impl State {
         if key.plural == crd::PLURAL && key.group == crd::GROUP {
             self.registry.forget(&key.name);
             self.renamed = true;
-            self.affect_owned();
+            self.mark_all_owned();
         }
         if let Some(namespace) = namespace_that_needs(key).and_then(|it| self.store.find(&it)) {
             self.fill_namespace(&namespace);

@@ -43,7 +43,7 @@ impl Cluster {
 #[cfg(feature = "workloads")]
 impl Cluster {
     /// Switches the controllers of workloads on, which begin with all that is there.
-    pub fn employ(&mut self, settings: Workloads) {
+    pub fn start_controllers(&mut self, settings: Workloads) {
         self.memory = Some(Memory::new(settings));
         if let Some(mut controllers) = self.controllers() {
             controllers.begin();

@@ -112,7 +112,7 @@ impl ApiServer {
     #[cfg(feature = "workloads")]
     #[must_use]
     pub fn with_workloads(self, workloads: Workloads) -> Self {
-        self.cluster().employ(workloads);
+        self.cluster().start_controllers(workloads);
         self.announce();
         self
     }

@@ -12,7 +12,7 @@ use crate::api::model::failure::{Failure, Result};
 use crate::api::model::kind::{Kind, group_version};
 use crate::api::model::metadata::{self, name, text};
 use crate::api::patch::{
-    APPLY, JSON, MERGE, STRATEGIC, carry_out, check_operations, merge_strategically, merged,
+    APPLY, JSON, MERGE, STRATEGIC, apply_operations, check_operations, merge_strategically, merged,
 };
 use crate::api::request::resource::Request;
 use crate::api::store::state::State;
@@ -45,7 +45,7 @@ impl Request<'_> {
             _ => merged(live, &patch)?,
         };
         if content_type != STRATEGIC
-            && let Some(wrong) = body::unkind(&object)
+            && let Some(wrong) = body::kind_error(&object)
         {
             let shown = go::sorted(&object).to_string();
             let wrong = format!("couldn't get version/kind; json parse error: {wrong}");
@@ -133,10 +133,10 @@ fn identify(kind: &Kind, object: &mut Value) -> Result<()> {
         };
         return Err(Failure::invalid(&named, name(object), vec![cause]));
     }
-    match decode::misfit(kind, object) {
-        Some(misfit) => {
+    match decode::kind_mismatch(kind, object) {
+        Some(mismatch) => {
             let shown = go::sorted(object).to_string();
-            Err(Failure::invalid_patch(&shown, &misfit.why))
+            Err(Failure::invalid_patch(&shown, &mismatch.why))
         }
         None => decode::identify(kind, object),
     }
@@ -180,7 +180,7 @@ pub(super) fn patched_by_operations(
         "Ignore" => Vec::new(),
         _ => check_operations(&patch)?,
     };
-    let object = carry_out(live, patch)?;
+    let object = apply_operations(live, patch)?;
     if validation == "Strict" && !unknown.is_empty() {
         let shown = sorted(&object).to_string();
         let wrong = format!("strict decoding error: {}", unknown.join(", "));

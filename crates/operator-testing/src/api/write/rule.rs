@@ -41,7 +41,7 @@ impl State {
         match &kind.custom {
             // Rules are asked of objects in which nothing is absent or too long.
             Some(custom) if is_incomplete && custom::has_rules(custom) => {
-                causes.extend(custom::unruled(custom, object));
+                causes.extend(custom::violations_without_rules(custom, object));
             }
             _ => causes.extend(self.kind_violations(kind, None, object)),
         }

@@ -81,7 +81,7 @@ impl Mutated {
     /// Carries out a patch. Whether it changed the object.
     fn patch(&mut self, kind: &Kind, operations: Value) -> Result<bool> {
         let broken = |failure: Failure| Failure::broken(&failure.message);
-        let mut object = patch::carry_out(&self.object, operations).map_err(broken)?;
+        let mut object = patch::apply_operations(&self.object, operations).map_err(broken)?;
         decode::identify(kind, &mut object).map_err(broken)?;
         let sent = object.clone();
         let normalized = decode::normalize(kind, &mut object);

@@ -10,12 +10,12 @@ use crate::api::model::metadata;
 
 /// The names that other CRDs of a group were given.
 #[derive(Default)]
-pub(crate) struct Taken {
+pub(crate) struct NamesInUse {
     resources: BTreeSet<String>,
     kinds: BTreeSet<String>,
 }
 
-impl Taken {
+impl NamesInUse {
     pub fn add(&mut self, definition: &Value) {
         let names = &definition["status"]["acceptedNames"];
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
@@ -29,7 +29,7 @@ impl Taken {
 }
 
 /// Accepts the names that are free, and establishes the kind if all are. An established kind stays so.
-pub(crate) fn accept(object: &mut Value, taken: &Taken) {
+pub(crate) fn accept(object: &mut Value, in_use: &NamesInUse) {
     let wanted = object["spec"]["names"].clone();
     let mut accepted = object["status"]["acceptedNames"].clone();
     let mut conflict = None;
@@ -41,18 +41,18 @@ pub(crate) fn accept(object: &mut Value, taken: &Taken) {
         ("listKind", "ListKindConflict"),
     ] {
         let known = match field {
-            "kind" | "listKind" => &taken.kinds,
-            _ => &taken.resources,
+            "kind" | "listKind" => &in_use.kinds,
+            _ => &in_use.resources,
         };
         let names: Vec<&str> = match &wanted[field] {
             Value::Array(names) => names.iter().filter_map(Value::as_str).collect(),
             name => name.as_str().into_iter().collect(),
         };
-        let in_use = names.iter().filter(|name| known.contains(**name));
-        let in_use: Vec<String> = in_use
+        let conflicts = names.iter().filter(|name| known.contains(**name));
+        let conflicts: Vec<String> = conflicts
             .map(|name| format!("{name:?} is already in use"))
             .collect();
-        match in_use.as_slice() {
+        match conflicts.as_slice() {
             [] if wanted[field].is_null() => {
                 drop(accepted.as_object_mut().map(|a| a.shift_remove(field)))
             }

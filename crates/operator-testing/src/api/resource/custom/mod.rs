@@ -22,7 +22,7 @@ pub(crate) fn has_rules(custom: &Custom) -> bool {
 }
 
 /// What in a new custom object breaks its schema, when its rules are not asked.
-pub(crate) fn unruled(custom: &Custom, object: &Value) -> Vec<Cause> {
+pub(crate) fn violations_without_rules(custom: &Custom, object: &Value) -> Vec<Cause> {
     const SKIPPED: &str = "Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
     let violations = operator_schema::violations(&custom.schema, object);
     let violations = violations.into_iter().map(cause);

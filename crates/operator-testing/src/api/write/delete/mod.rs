@@ -75,7 +75,7 @@ impl State {
         };
         kind.check_stored(&live)?;
         precondition::check(kind, &live, options)?;
-        if kind.is("", "namespaces") && namespace::is_immortal(&key.name) {
+        if kind.is("", "namespaces") && namespace::may_not_be_deleted(&key.name) {
             let text = format!(
                 "namespaces {:?} is forbidden: this namespace may not be deleted",
                 key.name
