@@ -1,5 +1,5 @@
 //! Who may do what.
 
-pub(crate) mod escalation;
-pub(crate) mod owner;
+mod escalation;
+mod owner;
 pub(crate) mod rbac;

@@ -1,7 +1,6 @@
 //! Objects are made in a namespace that is there and stays.
 
-use crate::api::model::cause::Cause;
-use crate::api::model::failure::{Failure, Result};
+use crate::api::model::failure::{Cause, Failure, Result};
 use crate::api::model::key::Key;
 use crate::api::model::kind::Kind;
 use crate::api::model::metadata::is_deleting;

@@ -1,6 +1,6 @@
 //! What controllers of the real cluster do some time after a write, done at once.
 
-pub(crate) mod collect;
-pub(crate) mod crd;
-pub(crate) mod namespace;
-pub(crate) mod protection;
+mod collect;
+mod crd;
+mod namespace;
+mod protection;

@@ -1,7 +1,6 @@
 //! Kinds, keys, failures and metadata: the words that everything else is said in.
 
 pub(crate) mod builtin;
-pub(crate) mod cause;
 pub(crate) mod clock;
 #[cfg(feature = "http")]
 pub(crate) mod column;

@@ -3,5 +3,5 @@
 pub(crate) mod list;
 pub(crate) mod page;
 pub(crate) mod reply;
-pub(crate) mod token;
+mod token;
 pub(crate) mod watch;

@@ -1,6 +1,6 @@
 //! A request taken apart, before anything of the state is known.
 
-pub(crate) mod accept;
+mod accept;
 pub(crate) mod call;
 pub(crate) mod format;
 pub(crate) mod options;

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::rule::field::{invalid, non_negative};
 use super::value::drop_fields;
-use crate::api::model::cause::Cause;
+use crate::api::model::failure::Cause;
 
 /// Checks a lease.
 pub(crate) fn check(object: &Value, causes: &mut Vec<Cause>) {

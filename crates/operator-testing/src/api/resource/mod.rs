@@ -26,4 +26,4 @@ pub(crate) mod validate;
 mod value;
 pub(crate) mod volume;
 pub(crate) mod warning;
-pub(crate) mod workload;
+mod workload;

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::rule::field::invalid;
 use super::value::absent;
-use crate::api::model::cause::Cause;
+use crate::api::model::failure::Cause;
 use crate::api::model::metadata::{self, is_deleting};
 
 /// What the server adds to a new namespace.

@@ -1,12 +1,12 @@
 //! From a call to its answer, under the lock of the server.
 
-pub(crate) mod account_token;
-pub(crate) mod discovery;
-pub(crate) mod eviction;
-pub(crate) mod method;
+mod account_token;
+mod discovery;
+mod eviction;
+mod method;
 #[cfg(feature = "http")]
-pub(crate) mod openapi;
-pub(crate) mod review;
+mod openapi;
+mod review;
 pub(crate) mod route;
-pub(crate) mod scale;
-pub(crate) mod subresource;
+mod scale;
+mod subresource;

@@ -1,10 +1,10 @@
 //! The state of the server: the objects and their versions, the kinds that are served, and what follows at once from a change.
 
-pub(crate) mod affected;
+mod affected;
 pub(crate) mod endpoint;
-pub(crate) mod initial;
+mod initial;
 pub(crate) mod objects;
-pub(crate) mod registry;
+mod registry;
 pub(crate) mod state;
 pub(crate) mod stored;
-pub(crate) mod weight;
+mod weight;

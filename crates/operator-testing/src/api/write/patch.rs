@@ -7,8 +7,7 @@ use super::rule::check_given_version;
 use crate::api::apply::node;
 use crate::api::decode::{self, Lost, body};
 use crate::api::go::{self, go_type, sorted};
-use crate::api::model::cause::Cause;
-use crate::api::model::failure::{Failure, Result};
+use crate::api::model::failure::{Cause, Failure, Result};
 use crate::api::model::kind::{Kind, group_version};
 use crate::api::model::metadata::{self, name, text};
 use crate::api::patch::{

@@ -2,8 +2,7 @@
 
 use serde_json::Value;
 
-use crate::api::model::cause::Cause;
-use crate::api::model::failure::Result;
+use crate::api::model::failure::{Cause, Result};
 use crate::api::model::kind::Kind;
 use crate::api::request::resource::Request;
 use crate::api::resource::{claim, crd, custom, node, prepare, service, validate, volume};

@@ -1,7 +1,6 @@
 //! The object is not what the request expects it to be.
 
-use super::Failure;
-use crate::api::model::cause::Cause;
+use super::{Cause, Failure};
 use crate::api::model::kind::Kind;
 
 impl Failure {

@@ -1,7 +1,6 @@
 //! The object, or the options of the request, break a rule.
 
-use super::Failure;
-use crate::api::model::cause::Cause;
+use super::{Cause, Failure};
 use crate::api::model::kind::Kind;
 
 impl Failure {

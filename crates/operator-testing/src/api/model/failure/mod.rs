@@ -2,6 +2,7 @@
 //!
 //! [`Status`]: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/
 
+mod cause;
 mod conflict;
 mod forbidden;
 mod invalid;
@@ -9,7 +10,7 @@ mod missing;
 mod request;
 mod server;
 
-pub(crate) use super::cause::Cause;
+pub(crate) use self::cause::Cause;
 
 use std::borrow::Cow;
 

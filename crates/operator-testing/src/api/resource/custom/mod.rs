@@ -5,7 +5,7 @@ mod scale;
 use operator_schema::Schema;
 use serde_json::Value;
 
-use crate::api::model::cause::Cause;
+use crate::api::model::failure::Cause;
 use crate::api::model::kind::Custom;
 
 /// What in a new custom object, or in one that replaces `live`, breaks its schema; its rules are asked with the feature `cel`.

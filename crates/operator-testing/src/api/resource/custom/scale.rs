@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::api::go;
-use crate::api::model::cause::Cause;
+use crate::api::model::failure::Cause;
 use crate::api::model::kind::Scale;
 
 /// What is wrong with what the paths of a scale point at, in a custom object.

@@ -3,12 +3,13 @@
 use serde_json::{Value, json};
 
 use super::{policy as job_policy, status as job_status};
+use crate::api::go::sorted;
 use crate::api::model::failure::Cause;
 use crate::api::model::label::selects;
 use crate::api::model::{metadata, name};
 use crate::api::resource::pod;
 use crate::api::resource::rule::field::{
-    immutable, invalid, is_empty, is_same, list, non_negative, number, sorted, unsupported, without,
+    immutable, invalid, is_empty, is_same, list, non_negative, number, unsupported, without,
 };
 use crate::api::resource::rule::selector::{self, Unreadable, Words};
 

@@ -2,8 +2,9 @@
 
 use serde_json::Value;
 
+use crate::api::go::sorted;
 use crate::api::model::failure::Cause;
-use crate::api::resource::rule::field::{invalid, is_empty, list, non_negative, number, sorted};
+use crate::api::resource::rule::field::{invalid, is_empty, list, non_negative, number};
 
 /// The two statuses of an update.
 struct Change<'a> {

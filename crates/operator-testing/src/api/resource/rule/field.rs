@@ -1,11 +1,10 @@
 //! The rules that fields of many kinds share, in the words of the API server.
 
-pub(crate) use crate::api::go::sorted;
-
 use std::fmt::Display;
 
 use serde_json::Value;
 
+use crate::api::go::sorted;
 use crate::api::model::failure::Cause;
 use crate::api::model::name;
 

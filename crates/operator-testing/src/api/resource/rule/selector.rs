@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value};
 
-use super::field::{invalid, is_empty, is_same, labels, list, refuse, sorted, text};
+use super::field::{invalid, is_empty, is_same, labels, list, refuse, text};
+use crate::api::go::sorted;
 use crate::api::model::failure::Cause;
 use crate::api::model::label::selects;
 use crate::api::model::name;

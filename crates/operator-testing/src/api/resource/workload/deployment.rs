@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::replicated::alike_pods;
 use super::rollout;
-use crate::api::model::cause::Cause;
+use crate::api::model::failure::Cause;
 use crate::api::resource::pod::fill_workload;
 use crate::api::resource::rule::field::{invalid, non_negative, number, unsupported};
 use crate::api::resource::rule::{selector, status};

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::replicated::alike_pods;
-use crate::api::model::cause::Cause;
+use crate::api::model::failure::Cause;
 use crate::api::resource::pod::{fill_template, fill_workload};
 use crate::api::resource::rule::field::non_negative;
 use crate::api::resource::rule::{selector, status};
