@@ -8,6 +8,7 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 
 use super::rule::{normalise, rule, split};
 use super::{Kind, Namespaces, Operator, ResourceType, Scope};
+use crate::project::is_cluster_scoped;
 
 /// Where a permission is granted.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -90,7 +91,7 @@ fn needs(operator: &Operator, kind: &Kind) -> Vec<(Vec<Place>, PolicyRule)> {
         needs.push((places_of(resource, places), rule));
     }
     for extra in kind.rules.iter().cloned().flat_map(split) {
-        let cluster = extra.non_resource_urls.is_some() || is_cluster_scoped(&extra);
+        let cluster = extra.non_resource_urls.is_some() || is_about_the_cluster(&extra);
         needs.push((
             if cluster {
                 vec![Place::Cluster]
@@ -121,50 +122,12 @@ fn places_of(resource: &ResourceType, namespaced: &[Place]) -> Vec<Place> {
 
 /// Whether a rule on one resource is about a built-in kind without a namespace, so that a Role
 /// could not give it.
-fn is_cluster_scoped(rule: &PolicyRule) -> bool {
-    const GROUPS: &[(&str, &[&str])] = &[
-        ("", &["namespaces", "nodes", "persistentvolumes"]),
-        ("admissionregistration.k8s.io", &["*"]),
-        ("apiextensions.k8s.io", &["*"]),
-        ("apiregistration.k8s.io", &["*"]),
-        ("authentication.k8s.io", &["*"]),
-        (
-            "authorization.k8s.io",
-            &[
-                "selfsubjectaccessreviews",
-                "selfsubjectrulesreviews",
-                "subjectaccessreviews",
-            ],
-        ),
-        ("certificates.k8s.io", &["*"]),
-        ("flowcontrol.apiserver.k8s.io", &["*"]),
-        ("networking.k8s.io", &["ingressclasses"]),
-        ("node.k8s.io", &["*"]),
-        (
-            "rbac.authorization.k8s.io",
-            &["clusterroles", "clusterrolebindings"],
-        ),
-        ("scheduling.k8s.io", &["*"]),
-        (
-            "storage.k8s.io",
-            &[
-                "csidrivers",
-                "csinodes",
-                "storageclasses",
-                "volumeattachments",
-            ],
-        ),
-    ];
+fn is_about_the_cluster(rule: &PolicyRule) -> bool {
     let group = rule.api_groups.iter().flatten().next();
     let resource = rule.resources.iter().flatten().next();
     let (Some(group), Some(resource)) = (group, resource) else {
         return false;
     };
     let base = resource.split('/').next().unwrap_or(resource);
-    GROUPS.iter().any(|(name, plurals)| {
-        name == group
-            && plurals
-                .iter()
-                .any(|plural| *plural == base || *plural == "*")
-    })
+    is_cluster_scoped(group, base)
 }

@@ -256,3 +256,73 @@ pub const BUILTIN: [Builtin<'static>; 59] = [
         false,
     ),
 ];
+
+/// The kinds that cannot be watched, so that no controller owns or watches them: group, plural, and whether it is namespaced.
+const UNWATCHED: [(&str, &str, bool); 8] = [
+    ("", "bindings", true),
+    ("", "componentstatuses", false),
+    ("authentication.k8s.io", "selfsubjectreviews", false),
+    ("authentication.k8s.io", "tokenreviews", false),
+    ("authorization.k8s.io", "localsubjectaccessreviews", true),
+    ("authorization.k8s.io", "selfsubjectaccessreviews", false),
+    ("authorization.k8s.io", "selfsubjectrulesreviews", false),
+    ("authorization.k8s.io", "subjectaccessreviews", false),
+];
+
+/// Whether a resource is a built-in one that has no namespace. A plural that is not known, such as `*`, is taken for one if its group
+/// has only such resources.
+pub fn is_cluster_scoped(group: &str, plural: &str) -> bool {
+    let watched = BUILTIN.iter().map(|it| (it.0, it.3, it.4));
+    let of_group: Vec<(&str, bool)> = watched
+        .chain(UNWATCHED)
+        .filter(|it| it.0 == group)
+        .map(|(_, plural, namespaced)| (plural, namespaced))
+        .collect();
+    match of_group.iter().find(|(known, _)| *known == plural) {
+        Some((_, namespaced)) => !namespaced,
+        None => !of_group.is_empty() && of_group.iter().all(|(_, namespaced)| !namespaced),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn the_kinds_are_those_of_the_api_server_in_memory() {
+        let recorded = include_str!("../../crates/operator-testing/data/builtin.json");
+        let recorded: Value = serde_json::from_str(recorded).unwrap();
+        let kinds = recorded["kinds"].as_array().unwrap();
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        let recorded = kinds.iter().map(|kind| {
+            let namespaced = kind["namespaced"].as_bool().unwrap();
+            (text(&kind["group"]), text(&kind["plural"]), namespaced)
+        });
+        let known = BUILTIN.iter().map(|it| (it.0, it.3, it.4));
+        let known = known
+            .chain(UNWATCHED)
+            .map(|(group, plural, namespaced)| (group.into(), plural.into(), namespaced));
+        assert_eq!(
+            known.collect::<BTreeSet<(String, String, bool)>>(),
+            recorded.collect()
+        );
+    }
+
+    #[test]
+    fn the_scope_of_an_unknown_resource_is_that_of_its_group() {
+        assert!(is_cluster_scoped(
+            "storage.k8s.io",
+            "volumeattributesclasses"
+        ));
+        assert!(!is_cluster_scoped("storage.k8s.io", "csistoragecapacities"));
+        assert!(is_cluster_scoped("node.k8s.io", "*"));
+        assert!(is_cluster_scoped("authentication.k8s.io", "*"));
+        for (group, plural) in [("", "*"), ("storage.k8s.io", "*"), ("example.com", "x")] {
+            assert!(!is_cluster_scoped(group, plural));
+        }
+    }
+}

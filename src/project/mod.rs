@@ -12,6 +12,7 @@ mod resource;
 mod state;
 mod state_file;
 
+pub use builtin::is_cluster_scoped;
 pub use check::{IMAGE_HELP, StateError, is_image, is_package_name};
 pub use installed::tool_source;
 pub use lock::{Entry, Lock, LockError, Owner};

@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::super::go;
+use crate::api::go;
 
 /// A value in the order of structured-merge-diff, to which whole numbers and others are equal if they are so as floating point numbers.
 #[derive(Clone, Debug)]

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::path::Step;
 use super::set::FieldSet;
-use super::shape::{Form, Node};
+use super::shape::{Node, Shape};
 
 /// The fields that differ between two objects; each is in one of the three sets.
 #[derive(Default)]
@@ -46,13 +46,13 @@ impl Comparison {
         path: &mut Vec<Step>,
     ) {
         let shaped = new.filter(|value| !value.is_null()).or(old).or(new);
-        let form = shaped.map_or(Form::Leaf, |value| node.form(value));
+        let shape = shaped.map_or(Shape::Leaf, |value| node.shape(value));
         // Where no schema says what a value is, it may become something else: then it is compared as what it was, too.
         let before = old.filter(|value| !value.is_null());
-        let before = before.map(|value| node.form(value));
-        let other = before.filter(|before| discriminant(before) != discriminant(&form));
-        let was_leaf = other.is_some_and(|form| self.compare_as(form, old, new, node, path));
-        let is_leaf = self.compare_as(form, old, new, node, path) || was_leaf;
+        let before = before.map(|value| node.shape(value));
+        let other = before.filter(|before| discriminant(before) != discriminant(&shape));
+        let was_leaf = other.is_some_and(|shape| self.compare_as(shape, old, new, node, path));
+        let is_leaf = self.compare_as(shape, old, new, node, path) || was_leaf;
         match (old, new) {
             (None, _) => self.added.insert(path),
             (_, None) => self.removed.insert(path),
@@ -64,16 +64,16 @@ impl Comparison {
     /// Compares what is in two values of one form. Whether they are leaves.
     fn compare_as(
         &mut self,
-        form: Form<'_>,
+        shape: Shape<'_>,
         old: Option<&Value>,
         new: Option<&Value>,
         node: Node<'_>,
         path: &mut Vec<Step>,
     ) -> bool {
-        match form {
-            Form::Leaf => true,
-            Form::Fields => self.compare_fields(old, new, node, path),
-            Form::Items(items) => {
+        match shape {
+            Shape::Leaf => true,
+            Shape::Fields => self.compare_fields(old, new, node, path),
+            Shape::Items(items) => {
                 let indexed = |list: Option<&Value>| -> BTreeMap<Step, Vec<Value>> {
                     let mut index: BTreeMap<Step, Vec<Value>> = BTreeMap::new();
                     for item in list.and_then(Value::as_array).into_iter().flatten() {

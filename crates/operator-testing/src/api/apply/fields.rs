@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::path::Step;
 use super::set::FieldSet;
-use super::shape::{Form, Node};
+use super::shape::{Node, Shape};
 
 /// All fields of a value, down to its leaves.
 pub(crate) fn fields_of(value: &Value, node: Node<'_>) -> FieldSet {
@@ -17,9 +17,9 @@ pub(crate) fn fields_of(value: &Value, node: Node<'_>) -> FieldSet {
 }
 
 fn walk(value: &Value, node: Node<'_>, path: &mut Vec<Step>, set: &mut FieldSet) {
-    match (node.form(value), value) {
-        (Form::Leaf, _) => set.insert(path),
-        (Form::Fields, Value::Object(fields)) => {
+    match (node.shape(value), value) {
+        (Shape::Leaf, _) => set.insert(path),
+        (Shape::Fields, Value::Object(fields)) => {
             for (name, field) in fields {
                 path.push(Step::field(name));
                 walk(field, node.field(name), path, set);
@@ -30,7 +30,7 @@ fn walk(value: &Value, node: Node<'_>, path: &mut Vec<Step>, set: &mut FieldSet)
                 path.pop();
             }
         }
-        (Form::Items(items), Value::Array(list)) => {
+        (Shape::Items(items), Value::Array(list)) => {
             let steps: Vec<Step> = list
                 .iter()
                 .filter_map(|item| items.step(item).ok())
@@ -120,14 +120,14 @@ fn compare(value: &Value, node: Node<'_>, trail: &Trail<'_>, wrong: &mut Vec<Wro
         wrong.push(Wrong::new(trail, format_args!("expected {expected}")));
         return;
     }
-    match (node.form(value), value) {
+    match (node.shape(value), value) {
         // What is owned as a whole has types all the same.
-        (Form::Leaf, Value::Array(list)) => {
+        (Shape::Leaf, Value::Array(list)) => {
             for (at, item) in list.iter().enumerate() {
                 compare(item, node.item(), &Trail::Index(trail, at), wrong);
             }
         }
-        (Form::Fields | Form::Leaf, Value::Object(fields)) => {
+        (Shape::Fields | Shape::Leaf, Value::Object(fields)) => {
             for (name, field) in fields {
                 let trail = Trail::Field(trail, name);
                 if !node.knows(name) {
@@ -138,7 +138,7 @@ fn compare(value: &Value, node: Node<'_>, trail: &Trail<'_>, wrong: &mut Vec<Wro
                 compare(field, node.field(name), &trail, wrong);
             }
         }
-        (Form::Items(items), Value::Array(list)) => {
+        (Shape::Items(items), Value::Array(list)) => {
             let mut seen = BTreeSet::new();
             for (at, item) in list.iter().enumerate() {
                 match items.step(item) {

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde_json::{Map, Value};
 
 use super::set::FieldSet;
+use crate::api::model::metadata;
 
 /// What tells one entry of `managedFields` from another.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -186,4 +187,10 @@ impl Managers {
         });
         Value::Array(entries.collect())
     }
+}
+
+pub(crate) fn without_managers(object: &Value) -> Value {
+    let mut object = object.clone();
+    metadata::set(&mut object, "managedFields", Value::Null);
+    object
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Map, Value};
 
 use super::path::Step;
-use super::shape::{Form, Items, Node};
+use super::shape::{Items, Node, Shape};
 
 /// The live value with the applied one laid over it. Items of the applied list keep their order; those of the live list stay
 /// where they are between them.
@@ -18,8 +18,8 @@ pub(crate) fn merge(
         .filter(|value| !value.is_null())
         .or(live)
         .or(applied)?;
-    match node.form(shaped) {
-        Form::Fields => {
+    match node.shape(shaped) {
+        Shape::Fields => {
             let (left, right) = (
                 live.and_then(Value::as_object),
                 applied.and_then(Value::as_object),
@@ -44,7 +44,7 @@ pub(crate) fn merge(
             }
             Some(Value::Object(merged))
         }
-        Form::Items(items) => {
+        Shape::Items(items) => {
             let left = live
                 .and_then(Value::as_array)
                 .map_or(&[][..], Vec::as_slice);
@@ -56,7 +56,7 @@ pub(crate) fn merge(
                 _ => Some(Value::Array(merge_items(left, right, items, node))),
             }
         }
-        Form::Leaf => applied.or(live).cloned(),
+        Shape::Leaf => applied.or(live).cloned(),
     }
 }
 

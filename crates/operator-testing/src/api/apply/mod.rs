@@ -7,6 +7,7 @@
 mod atom;
 mod compare;
 mod fields;
+mod kind;
 mod managers;
 mod merge;
 mod path;
@@ -16,17 +17,18 @@ mod set;
 mod shape;
 mod version;
 
-use std::collections::BTreeMap;
-
-use serde_json::Value;
-
 pub(crate) use self::compare::Comparison;
 pub(crate) use self::fields::{Repeats, fields_of, undeclared};
-pub(crate) use self::managers::{ManagerId, Managers, Operation, Owned};
+pub(crate) use self::kind::node;
+pub(crate) use self::managers::{ManagerId, Managers, Operation, Owned, without_managers};
 pub(crate) use self::path::Step;
 pub(crate) use self::set::FieldSet;
 pub(crate) use self::shape::Node;
 pub(crate) use self::version::Versions;
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
 
 use self::merge::merge;
 use self::reconcile::reconciled;

@@ -4,12 +4,12 @@ use serde_json::{Map, Value};
 
 use super::path::Step;
 use super::set::FieldSet;
-use super::shape::{Form, Node};
+use super::shape::{Node, Shape};
 
 /// The value without those fields; null when nothing is left of an object or list that had something.
 pub(crate) fn remove(value: &Value, fields: &FieldSet, node: Node<'_>) -> Value {
-    match (node.form(value), value) {
-        (Form::Fields, Value::Object(object)) => {
+    match (node.shape(value), value) {
+        (Shape::Fields, Value::Object(object)) => {
             let mut left = Map::new();
             for (name, value) in object {
                 let step = Step::field(name);
@@ -23,7 +23,7 @@ pub(crate) fn remove(value: &Value, fields: &FieldSet, node: Node<'_>) -> Value 
                 left.into()
             }
         }
-        (Form::Items(items), Value::Array(list)) => {
+        (Shape::Items(items), Value::Array(list)) => {
             let mut left = Vec::new();
             for item in list {
                 match items.step(item) {
@@ -38,7 +38,7 @@ pub(crate) fn remove(value: &Value, fields: &FieldSet, node: Node<'_>) -> Value 
                 left.into()
             }
         }
-        (Form::Leaf, Value::Object(_) | Value::Array(_)) => Value::Null,
+        (Shape::Leaf, Value::Object(_) | Value::Array(_)) => Value::Null,
         _ => value.clone(),
     }
 }

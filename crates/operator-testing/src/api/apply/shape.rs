@@ -9,8 +9,8 @@ use serde_json::Value;
 
 use super::atom::Atom;
 use super::path::Step;
-use crate::api::builtin::resolve;
 use crate::api::go::{in_source, last_word, printed};
+use crate::api::model::builtin::resolve;
 
 /// The place in a schema that describes a value.
 #[derive(Clone, Copy)]
@@ -22,7 +22,7 @@ pub(crate) enum Node<'a> {
 
 /// What a value is to the merge.
 #[derive(Clone, Copy)]
-pub(crate) enum Form<'a> {
+pub(crate) enum Shape<'a> {
     /// Owned and replaced as a whole.
     Leaf,
     /// Owned field by field.
@@ -71,29 +71,29 @@ impl<'a> Node<'a> {
     }
 
     /// What a value is here. A null takes the schema's form.
-    pub fn form(self, value: &Value) -> Form<'a> {
+    pub fn shape(self, value: &Value) -> Shape<'a> {
         let Self::Schema(schema) = self else {
             return match value {
-                Value::Object(_) | Value::Null => Form::Fields,
-                _ => Form::Leaf,
+                Value::Object(_) | Value::Null => Shape::Fields,
+                _ => Shape::Leaf,
             };
         };
         let target = resolve(schema);
         let is = |type_: &str| value.is_null() && target.type_.as_deref() == Some(type_);
         if value.is_object() || is("object") {
             return match is_atomic(schema) {
-                true => Form::Leaf,
-                false => Form::Fields,
+                true => Shape::Leaf,
+                false => Shape::Fields,
             };
         }
         if value.is_array() || is("array") {
             return match target.list_type.as_deref() {
-                Some("set") => Form::Items(Items::Set),
-                Some("map") => Form::Items(Items::Map(&target.list_map_keys, self.item())),
-                _ => Form::Leaf,
+                Some("set") => Shape::Items(Items::Set),
+                Some("map") => Shape::Items(Items::Map(&target.list_map_keys, self.item())),
+                _ => Shape::Leaf,
             };
         }
-        Form::Leaf
+        Shape::Leaf
     }
 
     /// The node of a field of an object.

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use super::shape::Node;
-use crate::api::builtin::builtin;
-use crate::api::kind::{Form, Kind};
+use crate::api::model::builtin::builtin;
+use crate::api::model::kind::{Kind, VersionSchema};
 
 /// What is known of the versions, by `apiVersion`.
 #[derive(Clone, Copy)]
 pub(crate) enum Versions<'a> {
-    Custom(&'a BTreeMap<String, Form>),
+    Custom(&'a BTreeMap<String, VersionSchema>),
     /// A built-in kind, whose objects are taken to look the same in all its versions. Those of HorizontalPodAutoscaler do not.
     BuiltIn(&'a Kind, Node<'a>),
 }
@@ -18,18 +18,18 @@ impl<'a> Versions<'a> {
     /// Whether what writes through a path leave alone is so to managers of another version.
     pub fn leave_alone(self, subresource: &str, api_version: &str) -> bool {
         match self {
-            Self::Custom(forms) => {
-                subresource == "status" && forms.get(api_version).is_some_and(|it| it.has_status)
+            Self::Custom(versions) => {
+                subresource == "status" && versions.get(api_version).is_some_and(|it| it.has_status)
             }
             Self::BuiltIn(..) => true,
         }
     }
 
-    /// The schema of a version; `None` of one that a built-in kind does not have, an error of one that a definition does not.
+    /// The schema of a version; `None` of one that a built-in kind does not have, an error of one that a CRD does not.
     pub fn node(self, api_version: &str) -> Result<Option<Node<'a>>, String> {
         match self {
-            Self::Custom(forms) => match forms.get(api_version) {
-                Some(form) => Ok(Some(Node::Schema(&form.typed))),
+            Self::Custom(versions) => match versions.get(api_version) {
+                Some(version) => Ok(Some(Node::Schema(&version.typed))),
                 None => Err(format!(
                     "request to convert CR to an invalid group/version: {api_version}"
                 )),

@@ -5,15 +5,15 @@ use base64::engine::general_purpose::STANDARD;
 use operator_schema::{Schema, SchemaOrBool};
 use serde_json::{Map, Value, json};
 
-use super::super::builtin::{OBJECT_META, resolve};
-use super::super::go::{Undecodable, in_struct, last_word, omits, reference, time_form, told};
-use super::super::quantity;
-use super::super::time;
-use super::Settled;
+use super::Normalized;
+use crate::api::go::{
+    Undecodable, described, in_struct, last_word, omits, quantity, reference, time, time_precision,
+};
+use crate::api::model::builtin::{OBJECT_META, resolve};
 
 /// Where a value is, as Go's decoder names it.
 #[derive(Clone, Copy)]
-pub(super) struct Place<'a> {
+pub(super) struct Location<'a> {
     /// The struct that the value is a field of.
     owner: &'a str,
     /// Its whole name.
@@ -60,7 +60,7 @@ fn below(path: String, name: &str) -> String {
     }
 }
 
-impl<'a> Place<'a> {
+impl<'a> Location<'a> {
     pub fn root(owner: &'a str, type_name: &'a str) -> Self {
         Self {
             owner,
@@ -70,10 +70,10 @@ impl<'a> Place<'a> {
     }
 
     /// The metadata of a custom object.
-    pub fn metadata() -> Place<'static> {
-        Place {
+    pub fn metadata() -> Location<'static> {
+        Location {
             trail: Trail::Key(&Trail::Root, "metadata"),
-            ..Place::root("ObjectMeta", OBJECT_META)
+            ..Location::root("ObjectMeta", OBJECT_META)
         }
     }
 
@@ -83,11 +83,11 @@ impl<'a> Place<'a> {
 }
 
 /// A built-in kind is a Go struct: null is absent, unknown fields are dropped, a wrong type is refused.
-pub(super) fn settle_builtin(
+pub(super) fn normalize_builtin(
     value: &mut Value,
     schema: &Schema,
-    place: &Place<'_>,
-    settled: &mut Settled,
+    location: &Location<'_>,
+    normalized: &mut Normalized,
 ) -> Result<(), Undecodable> {
     let target = resolve(schema);
     if last_word(schema) == Some("Quantity") {
@@ -113,7 +113,7 @@ pub(super) fn settle_builtin(
     if target.format.as_deref() == Some("byte")
         && let Some(items) = value.as_array()
     {
-        *value = STANDARD.encode(bytes(items, place)?).into();
+        *value = STANDARD.encode(bytes(items, location)?).into();
     }
     let fits = match (type_, &*value) {
         ("object", value) => value.is_object(),
@@ -131,27 +131,27 @@ pub(super) fn settle_builtin(
         return Err(Undecodable::of(
             value,
             schema,
-            place.owner,
-            &place.trail.fields(),
+            location.owner,
+            &location.trail.fields(),
         ));
     }
     match value {
         Value::Object(fields) if type_ == "object" => {
-            let place = Place {
-                owner: last_word(schema).unwrap_or(place.owner),
-                type_name: reference(schema).unwrap_or(place.type_name),
-                ..*place
+            let location = Location {
+                owner: last_word(schema).unwrap_or(location.owner),
+                type_name: reference(schema).unwrap_or(location.type_name),
+                ..*location
             };
-            settle_fields(fields, target, &place, settled)
+            normalize_fields(fields, target, &location, normalized)
         }
         Value::Array(items) => match &target.items {
             Some(item) => items.iter_mut().enumerate().try_for_each(|(at, value)| {
                 zero_item(value, item);
-                settle_builtin(
+                normalize_builtin(
                     value,
                     item,
-                    &place.at(Trail::Item(&place.trail, at)),
-                    settled,
+                    &location.at(Trail::Item(&location.trail, at)),
+                    normalized,
                 )
             }),
             None => Ok(()),
@@ -168,7 +168,7 @@ pub(super) fn settle_builtin(
                 Ok(())
             }
         },
-        Value::String(text) => match time_form(schema) {
+        Value::String(text) => match time_precision(schema) {
             Some(form) => {
                 let time = time::canonical(text, form).map_err(Undecodable::new)?;
                 *value = time.map_or(Value::Null, Value::from);
@@ -181,12 +181,12 @@ pub(super) fn settle_builtin(
 }
 
 /// Go's bytes may be written as numbers, too.
-fn bytes(items: &[Value], place: &Place<'_>) -> Result<Vec<u8>, Undecodable> {
+fn bytes(items: &[Value], location: &Location<'_>) -> Result<Vec<u8>, Undecodable> {
     let byte = |item: &Value| {
         let byte = item.as_u64().and_then(|number| u8::try_from(number).ok());
         byte.ok_or_else(|| {
-            let found = told(item);
-            let (owner, fields) = (place.owner, place.trail.fields());
+            let found = described(item);
+            let (owner, fields) = (location.owner, location.trail.fields());
             Undecodable::new(format!(
                 "json: cannot unmarshal {found} into Go struct field {owner}.{fields} of type uint8"
             ))
@@ -237,11 +237,11 @@ fn bad_base64(text: &str) -> Option<usize> {
     (count % 4 != 0).then(|| text.len() - count % 4)
 }
 
-fn settle_fields(
+fn normalize_fields(
     fields: &mut Map<String, Value>,
     schema: &Schema,
-    place: &Place<'_>,
-    settled: &mut Settled,
+    location: &Location<'_>,
+    normalized: &mut Normalized,
 ) -> Result<(), Undecodable> {
     let element = match &schema.additional_properties {
         Some(SchemaOrBool::Schema(element)) => Some(&**element),
@@ -251,18 +251,18 @@ fn settle_fields(
     let mut failure = None;
     fields.retain(|name, value| {
         // Go names the field of the struct, not the key of a map in it.
-        let below = place.at(match element {
-            Some(_) => Trail::Key(&place.trail, name),
-            None => Trail::Field(&place.trail, place.type_name, name),
+        let below = location.at(match element {
+            Some(_) => Trail::Key(&location.trail, name),
+            None => Trail::Field(&location.trail, location.type_name, name),
         });
         let Some(property) = schema.properties.get(name).or(element) else {
             if !is_open {
-                settled.unknown.push(below.trail.whole());
+                normalized.unknown.push(below.trail.whole());
             }
             return is_open;
         };
         if element.is_none() && value.is_null() {
-            settled.is_tidied = true;
+            normalized.is_tidied = true;
             return false;
         }
         if let Some(element) = element.map(resolve)
@@ -271,7 +271,7 @@ fn settle_fields(
         {
             *value = "".into();
         }
-        if let Err(found) = settle_builtin(value, property, &below, settled) {
+        if let Err(found) = normalize_builtin(value, property, &below, normalized) {
             failure.get_or_insert(found);
         }
         if let Some(element) = element {
@@ -284,10 +284,10 @@ fn settle_fields(
             return true;
         }
         if schema.required.contains(name) || !is_left_out(name, property, value) {
-            return !omits(place.type_name, name, value);
+            return !omits(location.type_name, name, value);
         }
-        settled.is_tidied = true;
-        settled.is_less = true;
+        normalized.is_tidied = true;
+        normalized.is_less = true;
         false
     });
     failure.map_or(Ok(()), Err)
@@ -309,7 +309,7 @@ fn is_left_out(name: &str, schema: &Schema, value: &Value) -> bool {
     }
 }
 
-/// Puts back what [`settle_builtin`] has left out as empty.
+/// Puts back what [`normalize_builtin`] has left out as empty.
 pub(super) fn restore_empty(value: &mut Value, sent: &Value, schema: &Schema) {
     let schema = resolve(schema);
     match (value, sent) {
@@ -344,7 +344,7 @@ pub(super) fn restore_empty(value: &mut Value, sent: &Value, schema: &Schema) {
 
 #[cfg(test)]
 mod tests {
-    use super::bad_base64;
+    use crate::api::decode::builtin::bad_base64;
 
     #[test]
     fn base64_stops_where_go_stops() {

@@ -3,7 +3,7 @@
 use operator_schema::{Schema, SchemaOrBool};
 use serde_json::Value;
 
-use super::super::go::Undecodable;
+use crate::api::go::Undecodable;
 
 /// An object in another one says of what kind it is in texts.
 pub(super) fn check_embedded(schema: &Schema, value: &Value) -> Result<(), Undecodable> {

@@ -2,21 +2,21 @@
 
 use serde_json::Value;
 
-use super::super::builtin::builtin;
-use super::super::kind::{Kind, group_version};
-use super::super::metadata;
-use super::super::status::{Cause, Failure, Result};
+use crate::api::model::builtin::builtin;
+use crate::api::model::failure::{Cause, Failure, Result};
+use crate::api::model::kind::{Kind, group_version};
+use crate::api::model::metadata;
 
 /// An object of another kind than a built-in one that is expected.
-pub(crate) struct Misfit {
+pub(crate) struct KindMismatch {
     kind: String,
     version: String,
     /// What the decoder says of it.
     pub why: String,
 }
 
-/// What a body is that should be of a built-in kind. What it does not say is no misfit.
-pub(crate) fn misfit(kind: &Kind, object: &Value) -> Option<Misfit> {
+/// What a body is that should be of a built-in kind. A field that is absent does not differ.
+pub(crate) fn kind_mismatch(kind: &Kind, object: &Value) -> Option<KindMismatch> {
     let part = |name: &str, expected: String| match object[name].as_str().unwrap_or_default() {
         "" => expected,
         found => found.to_owned(),
@@ -41,7 +41,7 @@ pub(crate) fn misfit(kind: &Kind, object: &Value) -> Option<Misfit> {
             "no kind {found:?} is registered for version {api_version:?} in scheme \"pkg/runtime/scheme.go:111\""
         ),
     };
-    Some(Misfit {
+    Some(KindMismatch {
         version: version.to_owned(),
         kind: found,
         why,
@@ -63,11 +63,11 @@ pub(crate) fn name(kind: &Kind, object: &mut Value) {
 
 /// Checks that a body is of the kind that the path says, and fills in what is absent of that.
 pub(crate) fn identify(kind: &Kind, object: &mut Value) -> Result<()> {
-    if let Some(Misfit {
+    if let Some(KindMismatch {
         kind: found,
         version,
         why,
-    }) = misfit(kind, object)
+    }) = kind_mismatch(kind, object)
     {
         return Err(Failure::bad_request(format!(
             "{found} in version {version:?} cannot be handled as a {}: {why}",

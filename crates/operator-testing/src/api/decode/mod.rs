@@ -1,28 +1,29 @@
 //! From a request's body to an object of its kind: type checks, pruning and defaults, as the API server's decoder does them.
 
+pub(crate) mod body;
 mod builtin;
 mod custom;
+pub(crate) mod duplicate;
 mod kind;
+
+pub(crate) use self::custom::{keep_nulls, round};
+pub(crate) use self::kind::{go_package, identify, kind_mismatch, name};
 
 use std::borrow::Cow;
 
 use operator_schema::Schema;
 use serde_json::{Value, json};
 
-pub(crate) use self::custom::{keep_nulls, round};
-pub(crate) use self::kind::{go_package, identify, misfit, name};
-
-use self::builtin::{Place, restore_empty, settle_builtin};
+use self::builtin::{Location, normalize_builtin, restore_empty};
 use self::custom::{check_embedded, restore_points};
-use super::builtin::{OBJECT_META, builtin as built_in};
-use super::go::Undecodable;
-use super::json::go_type;
-use super::kind::Kind;
-use super::{defaults, zero};
+use crate::api::go::{Undecodable, go_type, zero};
+use crate::api::model::builtin::{OBJECT_META, builtin as built_in};
+use crate::api::model::kind::Kind;
+use crate::api::resource::defaults;
 
 /// What is lost of an object when it is brought into its form.
 #[derive(Default)]
-pub(crate) struct Settled {
+pub(crate) struct Normalized {
     /// The paths of unknown fields.
     pub unknown: Vec<String>,
     /// Whether a map or list that is empty was left out, or a whole number lost its point; see [`as_validated`].
@@ -42,8 +43,8 @@ pub(crate) struct Lost {
 }
 
 /// Brings an object into the form that is stored: unknown fields dropped, defaults filled in.
-pub(crate) fn settle(kind: &Kind, object: &mut Value) -> Result<Settled, Undecodable> {
-    let mut settled = Settled::default();
+pub(crate) fn normalize(kind: &Kind, object: &mut Value) -> Result<Normalized, Undecodable> {
+    let mut normalized = Normalized::default();
     if let (Some(_), Some(metadata), Some(type_)) = (
         &kind.custom,
         object.get_mut("metadata"),
@@ -55,27 +56,32 @@ pub(crate) fn settle(kind: &Kind, object: &mut Value) -> Result<Settled, Undecod
                 go_type(metadata)
             )));
         }
-        settle_builtin(metadata, type_, &Place::metadata(), &mut settled)?;
+        normalize_builtin(metadata, type_, &Location::metadata(), &mut normalized)?;
     }
     match (&kind.custom, &kind.type_name) {
         (Some(custom), _) => {
-            settled.is_less |= round(object);
+            normalized.is_less |= round(object);
             check_embedded(&custom.schema, object)?;
-            settled
+            normalized
                 .unknown
                 .extend(operator_schema::prune(&custom.schema, object));
             operator_schema::apply_defaults(&custom.schema, object);
         }
         (None, Some(name)) => {
             if let Some(type_) = built_in().types.get(name) {
-                settle_builtin(object, type_, &Place::root(&kind.kind, name), &mut settled)?;
+                normalize_builtin(
+                    object,
+                    type_,
+                    &Location::root(&kind.kind, name),
+                    &mut normalized,
+                )?;
                 zero::fill_object(name, type_, object);
             }
             defaults::fill(kind, object);
         }
         (None, None) => {}
     }
-    Ok(settled)
+    Ok(normalized)
 }
 
 /// The options of a deletion, whose fields have types.
@@ -83,8 +89,8 @@ pub(crate) fn options(body: &mut Value) -> Result<(), Undecodable> {
     const OPTIONS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
     match built_in().types.get(OPTIONS) {
         Some(type_) => {
-            let place = Place::root("DeleteOptions", OPTIONS);
-            settle_builtin(body, type_, &place, &mut Settled::default())
+            let place = Location::root("DeleteOptions", OPTIONS);
+            normalize_builtin(body, type_, &place, &mut Normalized::default())
         }
         None => Ok(()),
     }
@@ -100,8 +106,8 @@ pub(crate) fn drop_malformed(object: &mut Value) {
     };
     fields.retain(|name, value| {
         let mut alone = json!({name: value});
-        let place = Place::metadata();
-        settle_builtin(&mut alone, type_, &place, &mut Settled::default()).is_ok()
+        let place = Location::metadata();
+        normalize_builtin(&mut alone, type_, &place, &mut Normalized::default()).is_ok()
     });
 }
 

@@ -7,41 +7,16 @@ use json_patch::{AddOperation, PatchOperation, RemoveOperation};
 use operator_schema::pointer;
 use serde_json::Value;
 
-use super::super::Request;
-use super::super::go;
-use super::super::json::{go_type, sorted};
-use super::super::status::{Failure, Result};
+use crate::api::go::{self, go_type};
+use crate::api::model::failure::{Failure, Result};
 
 /// So many operations has a patch at most.
 const MOST: usize = 10_000;
 /// So many bytes may be copied by one patch: each copy could double what there is.
 const MOST_COPIED: usize = 3 * 1024 * 1024;
 
-/// The live object with the patch of a request carried out, and what is unknown in it told.
-pub(super) fn patch(request: &Request<'_>, live: &Value, patch: Value) -> Result<Value> {
-    let validation = request.call.param("fieldValidation");
-    let unknown = match validation {
-        "Ignore" if !patch.is_array() => {
-            return Err(Failure::bad_request(format!(
-                "json: cannot unmarshal {} into Go value of type jsonpatch.Patch",
-                go_type(&patch)
-            )));
-        }
-        "Ignore" => Vec::new(),
-        _ => check_operations(&patch)?,
-    };
-    let object = carry_out(live, patch)?;
-    if validation == "Strict" && !unknown.is_empty() {
-        let shown = sorted(&object).to_string();
-        let wrong = format!("strict decoding error: {}", unknown.join(", "));
-        return Err(Failure::invalid_patch(&shown, &wrong));
-    }
-    unknown.iter().for_each(|text| request.call.warn(text));
-    Ok(object)
-}
-
 /// The object with the operations carried out; one without a value puts null there.
-pub(crate) fn carry_out(live: &Value, patch: Value) -> Result<Value> {
+pub(crate) fn apply_operations(live: &Value, patch: Value) -> Result<Value> {
     if patch.is_null() {
         return Ok(live.clone());
     }
@@ -167,7 +142,7 @@ fn is_in_object(object: &Value, path: &json_patch::jsonptr::Pointer) -> bool {
 }
 
 /// Whether the operations have Go's types; tells the fields that they do not have.
-fn check_operations(patch: &Value) -> Result<Vec<String>> {
+pub(crate) fn check_operations(patch: &Value) -> Result<Vec<String>> {
     let mut unknown = Vec::new();
     let wrong = |value: &Value, place: &str| {
         Failure::bad_request(format!(

@@ -6,10 +6,9 @@ use std::mem::discriminant;
 
 use serde_json::{Map, Value};
 
-use super::super::apply::Node;
-use super::super::go::{printed, type_of};
-use super::super::json::go_type;
-use super::super::status::{Failure, Result};
+use crate::api::apply::Node;
+use crate::api::go::{go_type, printed, type_of};
+use crate::api::model::failure::{Failure, Result};
 
 const PATCH: &str = "$patch";
 const RETAIN_KEYS: &str = "$retainKeys";

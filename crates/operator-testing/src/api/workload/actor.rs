@@ -3,12 +3,13 @@
 use http::Method;
 use serde_json::{Value, json};
 
-use super::super::metadata::{self, name, text};
-use super::super::request::{Call, Target};
-use super::super::status::{Failure, Result};
-use super::super::store::Key;
-use super::super::{Reply, State};
+use super::Controllers;
 use super::field::items;
+use crate::api::model::failure::{Failure, Result};
+use crate::api::model::key::Key;
+use crate::api::model::metadata::{self, name, text};
+use crate::api::read::reply::Reply;
+use crate::api::request::call::{Call, Target};
 
 /// A program of a cluster, by the name under which it writes.
 #[derive(Clone, Copy)]
@@ -21,11 +22,12 @@ pub(super) const KUBELET: Actor = Actor("kubelet");
 /// How many pods there may be before no more are made for workloads: all that follows from a write is done before its answer.
 pub(super) const MOST_PODS: usize = 500;
 
-impl State {
+impl Controllers<'_> {
     /// Makes an object; a pod, as long as there are not too many.
     pub(super) fn make(&mut self, actor: Actor, object: Value) -> Result<Value> {
         let path = self.path(&object)?;
-        if object["kind"] == "Pod" && self.store.of_kind("", "pods", "").count() >= MOST_PODS {
+        if object["kind"] == "Pod" && self.state.store.of_kind("", "pods", "").count() >= MOST_PODS
+        {
             return Err(Failure::forbidden_path(format!(
                 "pods is forbidden: operator-testing runs {MOST_PODS} pods at most"
             )));
@@ -79,7 +81,7 @@ impl State {
     fn path(&self, object: &Value) -> Result<String> {
         let field = |name: &str| object[name].as_str().unwrap_or_default();
         let (api_version, kind) = (field("apiVersion"), field("kind"));
-        let kind = self.registry.by_kind(api_version, kind);
+        let kind = self.state.registry.by_kind(api_version, kind);
         let kind = kind.ok_or_else(Failure::no_such_path)?;
         let root = match api_version.contains('/') {
             true => "/apis",
@@ -97,15 +99,15 @@ impl State {
         let Target::Resource(path) = Target::read(&call.path) else {
             return Err(Failure::no_such_path());
         };
-        match self.serve_own(&call, &path)? {
+        match self.state.serve_own(&call, &path)? {
             Reply::Object { object, .. } => Ok(object),
             Reply::List(_) | Reply::Text(_) | Reply::Watch(_) => Ok(Value::Null),
         }
     }
 
     /// Says what was done about an object. A warning that was given before is counted.
-    pub(super) fn tell(&mut self, component: &str, about: &Value, what: Told<'_>) {
-        let Told(type_, reason, message) = what;
+    pub(super) fn record_event(&mut self, component: &str, about: &Value, what: EventText<'_>) {
+        let EventText(type_, reason, message) = what;
         let uid = &about["metadata"]["uid"];
         let namespace = text(about, "namespace");
         let is_known = |event: &Value| {
@@ -114,7 +116,7 @@ impl State {
                 && event["reason"] == reason
                 && event["message"] == message
         };
-        let known = self.store.of_kind("", "events", namespace);
+        let known = self.state.store.of_kind("", "events", namespace);
         let known = known.map(|(_, event)| event).find(|event| is_known(event));
         let known = known.map(|event| Value::clone(event));
         if let Some(mut event) = known {
@@ -152,9 +154,9 @@ impl State {
 
 /// An event's type, reason and message.
 #[derive(Clone, Copy)]
-pub(super) struct Told<'a>(pub &'static str, pub &'a str, pub &'a str);
+pub(super) struct EventText<'a>(pub &'static str, pub &'a str, pub &'a str);
 
-impl<'a> Told<'a> {
+impl<'a> EventText<'a> {
     pub fn normal(reason: &'a str, message: &'a str) -> Self {
         Self("Normal", reason, message)
     }

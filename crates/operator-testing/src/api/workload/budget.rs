@@ -5,28 +5,20 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::super::State;
-use super::super::metadata::{is_deleting, name, now, text};
-use super::super::selector::selects;
-use super::super::store::Key;
 use super::actor::CONTROLLERS;
-use super::field::{condition, controller, is_ready, number, seconds};
-use super::{deployment, field};
-
-const PLURAL: &str = "poddisruptionbudgets";
+use super::concern::workload_of;
+use super::field::{self, condition, controller, is_ready, number, seconds};
+use super::{Controllers, deployment};
+use crate::api::model::key::Key;
+use crate::api::model::label::selects;
+use crate::api::model::metadata::{is_deleting, name, now, text};
 
 /// For how long a pod that was evicted is counted as one that goes, in seconds.
 const DISRUPTED: i64 = 120;
 
-impl State {
-    /// The budgets that a change of a pod, or of what controls pods, may concern.
-    pub(super) fn budgets_in(&self, namespace: &str) -> Vec<Key> {
-        let budgets = self.store.of_kind("policy", PLURAL, namespace);
-        budgets.map(|(key, _)| key.clone()).collect()
-    }
-
+impl Controllers<'_> {
     pub(super) fn sync_budget(&mut self, key: &Key) {
-        let Some(budget) = self.store.find(key) else {
+        let Some(budget) = self.state.store.find(key) else {
             return;
         };
         let status = match self.budget_status(key, &budget) {
@@ -45,7 +37,7 @@ impl State {
 
     fn budget_status(&mut self, key: &Key, budget: &Value) -> Result<Value, String> {
         let selector = &budget["spec"]["selector"];
-        let pods = self.store.of_kind("", "pods", &key.namespace);
+        let pods = self.state.store.of_kind("", "pods", &key.namespace);
         let is_meant =
             |pod: &Value| !selector.is_null() && selects(selector, &pod["metadata"]["labels"]);
         let pods = pods.filter(|(_, pod)| is_meant(pod));
@@ -115,10 +107,9 @@ impl State {
     /// What the controller of a pod asks for, by its uid; that of a ReplicaSet is its Deployment.
     fn scale_of(&mut self, owner: Value, namespace: &str) -> Result<(String, i64), String> {
         let mut owner = owner;
-        if let Some(key) = self
-            .workload(&owner, namespace)
-            .filter(|it| it.plural == "replicasets")
-            && let Some(set) = self.store.find(&key)
+        if let Some(key) =
+            workload_of(self.state, &owner, namespace).filter(|it| it.plural == "replicasets")
+            && let Some(set) = self.state.store.find(&key)
             && let Some(above) = controller(&set)
         {
             owner = above.clone();

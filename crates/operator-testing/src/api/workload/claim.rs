@@ -2,27 +2,25 @@
 
 use serde_json::{Value, json};
 
-use super::super::State;
-use super::super::metadata::{is_deleting, text};
-use super::super::status::Result;
-use super::super::store::Key;
+use super::Controllers;
 use super::actor::CONTROLLERS;
 use super::field::is_over;
+use crate::api::model::failure::Result;
+use crate::api::model::key::Key;
+use crate::api::model::metadata::{is_deleting, text};
 
-impl State {
+impl Controllers<'_> {
     pub(super) fn sync_claim(&mut self, key: &Key) {
-        let Some(claim) = self.store.find(key) else {
+        let Some(claim) = self.state.store.find(key) else {
             self.free_volumes(key);
             return;
         };
         if is_deleting(&claim) {
-            self.unprotect(key);
+            self.state.unprotect(key);
             return;
         }
-        let is_used = self.users(key).any(|pod| !is_over(pod));
-        let has_node = self.workloads.as_ref();
-        let has_node = has_node.is_some_and(|workloads| workloads.settings.has_node);
-        if is_used && has_node && claim["status"]["phase"] == "Pending" {
+        let is_used = self.state.users(key).any(|pod| !is_over(pod));
+        if is_used && self.memory.settings.has_node && claim["status"]["phase"] == "Pending" {
             // Without a volume the pod waits no longer than any other.
             let _bound = self.bind_claim(&claim);
         }
@@ -36,11 +34,11 @@ impl State {
                 && claimed["name"] == *claim.name
                 && volume["spec"]["persistentVolumeReclaimPolicy"] == "Delete"
         };
-        let volumes = self.store.of_kind("", "persistentvolumes", "");
+        let volumes = self.state.store.of_kind("", "persistentvolumes", "");
         let volumes = volumes.filter(|(_, volume)| is_of(volume));
         let volumes: Vec<Key> = volumes.map(|(key, _)| key.clone()).collect();
         for volume in volumes {
-            self.remove(&volume);
+            self.state.remove(&volume);
         }
     }
 

@@ -6,15 +6,16 @@ use k8s_openapi::jiff::Timestamp;
 use serde_json::{Map, Value, json};
 use tokio::time::Instant;
 
-use super::super::metadata::{is_deleting, name, text};
-use super::super::status::Result;
-use super::super::store::Key;
-use super::super::{State, clock};
-use super::actor::{CONTROLLERS, Told};
+use super::Controllers;
+use super::actor::{CONTROLLERS, EventText};
 use super::child::copies;
 use super::field::{condition, items, number, reference};
 use super::job::{has_ended, is_finished};
 use super::schedule::Schedule;
+use crate::api::model::clock;
+use crate::api::model::failure::Result;
+use crate::api::model::key::Key;
+use crate::api::model::metadata::{is_deleting, name, text};
 
 const COMPONENT: &str = "cronjob-controller";
 const SCHEDULED: &str = "batch.kubernetes.io/cronjob-scheduled-timestamp";
@@ -22,9 +23,9 @@ const SCHEDULED: &str = "batch.kubernetes.io/cronjob-scheduled-timestamp";
 /// What was not done for longer than this, as nobody asked, is not made up for.
 const FORGOTTEN: Duration = Duration::from_secs(24 * 3600);
 
-impl State {
+impl Controllers<'_> {
     pub(super) fn sync_cron_job(&mut self, key: &Key) {
-        let Some(cron) = self.store.find(key) else {
+        let Some(cron) = self.state.store.find(key) else {
             return;
         };
         // What could not be made is told by an event, and tried again at the next time.
@@ -70,7 +71,7 @@ impl State {
                 }
                 None => ("MissingJob", format!("Active job went missing: {named}")),
             };
-            self.tell(COMPONENT, cron, Told::normal(told.0, &told.1));
+            self.record_event(COMPONENT, cron, EventText::normal(told.0, &told.1));
         }
         let status = &mut cron["status"];
         status["active"] = match active.is_empty() {
@@ -93,7 +94,11 @@ impl State {
         let written = spec["schedule"].as_str().unwrap_or_default();
         let Some(schedule) = Schedule::read(written, spec["timeZone"].as_str()) else {
             let said = format!("unparseable schedule: {written:?}");
-            self.tell(COMPONENT, cron, Told::warning("UnparseableSchedule", &said));
+            self.record_event(
+                COMPONENT,
+                cron,
+                EventText::warning("UnparseableSchedule", &said),
+            );
             return Ok(());
         };
         let now = clock::now();
@@ -116,13 +121,13 @@ impl State {
         let allowed = spec["startingDeadlineSeconds"].as_i64();
         if allowed.is_some_and(|allowed| late > allowed) {
             let said = format!("Missed scheduled time to start a job: {due}");
-            self.tell(COMPONENT, cron, Told::warning("MissSchedule", &said));
+            self.record_event(COMPONENT, cron, EventText::warning("MissSchedule", &said));
             return Ok(());
         }
         let active = items(&cron["status"], "active").to_vec();
         if spec["concurrencyPolicy"] == "Forbid" && !active.is_empty() {
             let said = "Not starting job because prior execution is running and concurrency policy is Forbid";
-            self.tell(COMPONENT, cron, Told::normal("JobAlreadyActive", said));
+            self.record_event(COMPONENT, cron, EventText::normal("JobAlreadyActive", said));
             return Ok(());
         }
         if spec["concurrencyPolicy"] == "Replace" {
@@ -135,12 +140,16 @@ impl State {
             Ok(job) => job,
             Err(failure) => {
                 let said = format!("Error creating job: {}", failure.message);
-                self.tell(COMPONENT, cron, Told::warning("FailedCreate", &said));
+                self.record_event(COMPONENT, cron, EventText::warning("FailedCreate", &said));
                 return Err(failure);
             }
         };
         let said = format!("Created job {}", name(&job));
-        self.tell(COMPONENT, cron, Told::normal("SuccessfulCreate", &said));
+        self.record_event(
+            COMPONENT,
+            cron,
+            EventText::normal("SuccessfulCreate", &said),
+        );
         let mut active = items(&cron["status"], "active").to_vec();
         active.push(json!({
             "apiVersion": "batch/v1",
@@ -177,7 +186,11 @@ impl State {
         let options = json!({"propagationPolicy": "Background"});
         if self.discard(CONTROLLERS, &of, &options).is_ok() {
             let said = format!("Deleted job {job}");
-            self.tell(COMPONENT, cron, Told::normal("SuccessfulDelete", &said));
+            self.record_event(
+                COMPONENT,
+                cron,
+                EventText::normal("SuccessfulDelete", &said),
+            );
         }
     }
 }

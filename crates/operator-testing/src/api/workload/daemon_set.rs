@@ -2,10 +2,6 @@
 
 use serde_json::{Value, json};
 
-use super::super::State;
-use super::super::metadata::is_deleting;
-use super::super::status::Result;
-use super::super::store::Key;
 use super::actor::CONTROLLERS;
 use super::child::copies;
 use super::field::{
@@ -13,14 +9,17 @@ use super::field::{
 };
 use super::history::{REVISION, hash, revision_of};
 use super::pod::{fits, target};
-use super::template;
+use super::{Controllers, template};
+use crate::api::model::failure::Result;
+use crate::api::model::key::Key;
+use crate::api::model::metadata::is_deleting;
 
 const COMPONENT: &str = "daemonset-controller";
 const GENERATION: &str = "deprecated.daemonset.template.generation";
 
-impl State {
+impl Controllers<'_> {
     pub(super) fn sync_daemon_set(&mut self, key: &Key) {
-        let Some(set) = self.store.find(key) else {
+        let Some(set) = self.state.store.find(key) else {
             return;
         };
         // What could not be made is told by an event, and tried again with the next change.
@@ -40,7 +39,7 @@ impl State {
             self.wake(key, time);
         }
         let shape = template::pod(&set["spec"]["template"], set);
-        let nodes = self.store.of_kind("", "nodes", "");
+        let nodes = self.state.store.of_kind("", "nodes", "");
         let nodes: Vec<(String, bool)> = nodes
             .map(|(key, node)| (key.name.clone(), fits(node, &shape)))
             .collect();

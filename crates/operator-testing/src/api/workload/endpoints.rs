@@ -2,22 +2,22 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::State;
-use super::super::metadata::{self, is_deleting, name, text};
-use super::super::selector::selects;
-use super::super::status::Result;
-use super::super::store::Key;
+use super::Controllers;
 use super::actor::{CONTROLLERS, key};
 use super::field::{is_over, is_ready, items, reference};
+use crate::api::model::failure::Result;
+use crate::api::model::key::Key;
+use crate::api::model::label::selects;
+use crate::api::model::metadata::{self, is_deleting, name, text};
 
 const SERVICE: &str = "kubernetes.io/service-name";
 const MANAGER: &str = "endpointslice.kubernetes.io/managed-by";
 
-impl State {
+impl Controllers<'_> {
     pub(super) fn sync_service(&mut self, place: &Key) {
-        let Some(service) = self.store.find(place) else {
+        let Some(service) = self.state.store.find(place) else {
             // The slice goes with its owner.
-            self.remove(&Key {
+            self.state.remove(&Key {
                 plural: "endpoints".into(),
                 ..place.clone()
             });
@@ -31,7 +31,7 @@ impl State {
             return;
         }
         let selector = json!({"matchLabels": selector});
-        let pods = self.store.of_kind("", "pods", &place.namespace);
+        let pods = self.state.store.of_kind("", "pods", &place.namespace);
         let pods = pods.map(|(_, pod)| &**pod).filter(|pod| {
             selects(&selector, &pod["metadata"]["labels"])
                 && !is_over(pod)
@@ -112,7 +112,7 @@ impl State {
             }
         };
         let place = key("", "endpoints", service);
-        let known = self.store.find(&place);
+        let known = self.state.store.find(&place);
         let mut endpoints = match &known {
             Some(known) => Value::clone(known),
             None => json!({

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::super::clock;
-use super::super::metadata::{is_deleting, text};
+use crate::api::model::clock;
+use crate::api::model::metadata::{is_deleting, text};
 
 /// A number; 0 where there is none.
 pub(super) fn number(value: &Value) -> i64 {

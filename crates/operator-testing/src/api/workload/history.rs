@@ -2,18 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::super::State;
-use super::super::metadata::{name, text};
-use super::super::status::Result;
 use super::actor::CONTROLLERS;
 use super::child::copies;
 use super::field::{number, reference};
-use super::template;
+use super::{Controllers, template};
+use crate::api::model::failure::Result;
+use crate::api::model::metadata::{name, text};
 
 /// The label of a pod that names the revision of its template.
 pub(super) const REVISION: &str = "controller-revision-hash";
 
-impl State {
+impl Controllers<'_> {
     /// The revisions of a workload, the newest last: that of its template, made if it is new.
     pub(super) fn revise(&mut self, owner: &Value) -> Result<Vec<Value>> {
         let mut revisions = copies(self.controlled(owner, "apps", "controllerrevisions"));

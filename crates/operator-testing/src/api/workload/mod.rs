@@ -9,6 +9,7 @@ mod actor;
 mod budget;
 mod child;
 mod claim;
+mod concern;
 mod cron_job;
 mod daemon_set;
 mod deployment;
@@ -25,25 +26,24 @@ mod stateful_set;
 mod template;
 mod timer;
 
+pub use self::settings::Workloads;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use serde_json::Value;
 use tokio::time::Instant;
 
-pub use self::settings::Workloads;
-
+use self::concern::concerned;
 use self::pod::Step;
 use self::timer::Timers;
-use super::store::Key;
-use super::{State, clock};
+use crate::api::model::clock;
+use crate::api::model::key::Key;
+use crate::api::store::state::State;
 
-/// The controllers at work.
+/// What the controllers remember of what they have begun.
 #[derive(Clone, Debug)]
-pub(crate) struct Controllers {
+pub(crate) struct Memory {
     settings: Workloads,
-    /// What is to be looked at.
-    queue: BTreeSet<Key>,
     timers: Timers,
     /// What each pod, with its uid, is about to do.
     steps: BTreeMap<Key, (String, Step)>,
@@ -55,37 +55,45 @@ pub(crate) struct Controllers {
     addresses: u32,
 }
 
-impl State {
-    /// Begins with all that is there.
-    pub(crate) fn employ(&mut self, settings: Workloads) {
-        let queue = self.store.all().map(|(key, _)| key.clone()).collect();
-        let has_node = settings.has_node;
-        self.workloads = Some(Controllers {
+impl Memory {
+    /// The memory of controllers that have not begun.
+    pub fn new(settings: Workloads) -> Self {
+        Self {
             settings,
-            queue,
             timers: Timers::default(),
             steps: BTreeMap::new(),
             retries: BTreeMap::new(),
             failures: BTreeMap::new(),
             addresses: 0,
-        });
-        if has_node {
-            self.found_node();
         }
-        self.work();
     }
 
     /// When there will be something to do, if nothing is asked until then.
-    pub(crate) fn due(&self) -> Option<Instant> {
-        self.workloads.as_ref()?.timers.first()
+    pub fn due(&self) -> Option<Instant> {
+        self.timers.first()
+    }
+}
+
+/// The controllers at work on the state of a server, as clients of it.
+pub(crate) struct Controllers<'a> {
+    pub state: &'a mut State,
+    pub memory: &'a mut Memory,
+}
+
+impl Controllers<'_> {
+    /// Begins with all that is there.
+    pub fn begin(&mut self) {
+        self.state.observe(concerned);
+        if self.memory.settings.has_node {
+            self.create_node();
+        }
+        self.work();
     }
 
     /// Does what is due by now, each at its time.
     pub(crate) fn advance(&mut self) {
         let now = Instant::now();
-        let instant = self.workloads.as_ref();
-        let instant = instant.map(|workloads| workloads.settings.delay / 4);
-        let instant = instant.unwrap_or_default();
+        let instant = self.memory.settings.delay / 4;
         while let Some((key, at)) = self.next_due(now) {
             clock::at(at, || {
                 self.reconcile(&key, true);
@@ -100,10 +108,8 @@ impl State {
                         again.push((key, due));
                     }
                 }
-                if let Some(workloads) = &mut self.workloads {
-                    for (key, due) in again {
-                        workloads.timers.set(&key, due);
-                    }
+                for (key, due) in again {
+                    self.memory.timers.set(&key, due);
                 }
                 self.work();
             });
@@ -112,31 +118,25 @@ impl State {
 
     /// Forgets an object that has gone.
     fn forget(&mut self, key: &Key) {
-        if let Some(workloads) = &mut self.workloads {
-            workloads.timers.clear(key);
-            workloads.steps.remove(key);
-            workloads.retries.remove(key);
-            workloads.failures.remove(key);
-        }
+        self.memory.timers.clear(key);
+        self.memory.steps.remove(key);
+        self.memory.retries.remove(key);
+        self.memory.failures.remove(key);
     }
 
     fn next_due(&mut self, now: Instant) -> Option<(Key, Instant)> {
-        self.workloads.as_mut()?.timers.take(now)
+        self.memory.timers.take(now)
     }
 
     /// Does what follows from what was stored or removed, until nothing does.
     pub(crate) fn work(&mut self) {
         loop {
-            match self.next_key() {
+            match self.state.concerned.pop_first() {
                 Some(key) => self.reconcile(&key, false),
-                None if self.unsettled => self.settle_dependents(),
+                None if self.state.unsettled => self.state.settle_dependents(),
                 None => return,
             }
         }
-    }
-
-    fn next_key(&mut self) -> Option<Key> {
-        self.workloads.as_mut()?.queue.pop_first()
     }
 
     fn reconcile(&mut self, key: &Key, is_due: bool) {
@@ -144,7 +144,7 @@ impl State {
             ("", "pods") => self.run_pod(key, is_due),
             ("apps", "replicasets") => self.sync_replica_set(key),
             ("", "persistentvolumeclaims") => self.sync_claim(key),
-            ("", "persistentvolumes") => self.unprotect(key),
+            ("", "persistentvolumes") => self.state.unprotect(key),
             ("", "services") => self.sync_service(key),
             ("batch", "cronjobs") => self.sync_cron_job(key),
             ("batch", "jobs") => self.sync_job(key),
@@ -156,21 +156,8 @@ impl State {
         }
     }
 
-    /// Notes that an object was stored or removed, for those whom it concerns.
-    pub(crate) fn notice(&mut self, key: &Key, object: &Value) {
-        if self.workloads.is_none() {
-            return;
-        }
-        let mut concerned = self.concerned(key, object);
-        if let Some(controllers) = &mut self.workloads {
-            controllers.queue.append(&mut concerned);
-        }
-    }
-
     /// Looks at an object again, after so long at the latest.
     fn wake(&mut self, key: &Key, after: Duration) {
-        if let Some(controllers) = &mut self.workloads {
-            controllers.timers.set(key, clock::instant() + after);
-        }
+        self.memory.timers.set(key, clock::instant() + after);
     }
 }

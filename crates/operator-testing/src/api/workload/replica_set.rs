@@ -4,26 +4,25 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::super::State;
-use super::super::metadata::{is_deleting, now, text};
-use super::super::selector::selects;
-use super::super::status::Failure;
-use super::super::store::Key;
 use super::actor::CONTROLLERS;
 use super::field::{
     annotation, available_in, by_age, condition, counts, is_active, is_over, is_ready, items,
     number, until_available,
 };
-use super::template;
+use super::{Controllers, template};
+use crate::api::model::failure::Failure;
+use crate::api::model::key::Key;
+use crate::api::model::label::selects;
+use crate::api::model::metadata::{is_deleting, now, text};
 
 const COMPONENT: &str = "replicaset-controller";
 
 /// How many pods are made or deleted in one go.
 const BURST: usize = 500;
 
-impl State {
+impl Controllers<'_> {
     pub(super) fn sync_replica_set(&mut self, key: &Key) {
-        let Some(set) = self.store.find(key) else {
+        let Some(set) = self.state.store.find(key) else {
             return;
         };
         let pods = self.claim(&set, ("", "pods"), is_active);

@@ -2,29 +2,27 @@
 
 use serde_json::Value;
 
-use super::super::State;
-use super::super::metadata::text;
+use super::Controllers;
+use super::concern::workload_of;
 use super::field::reference;
 use super::pod::backoff;
+use crate::api::model::metadata::text;
 
-impl State {
+impl Controllers<'_> {
     /// Notes that a workload made a pod, or could not.
     pub(super) fn note_made(&mut self, owner: &Value, is_made: bool) {
-        let Some(key) = self.workload(&reference(owner), text(owner, "namespace")) else {
-            return;
-        };
-        let Some(workloads) = &mut self.workloads else {
+        let Some(key) = workload_of(self.state, &reference(owner), text(owner, "namespace")) else {
             return;
         };
         if is_made {
-            workloads.failures.remove(&key);
+            self.memory.failures.remove(&key);
             return;
         }
         let uid = text(owner, "uid");
-        let known = workloads.failures.remove(&key);
+        let known = self.memory.failures.remove(&key);
         let times = known.filter(|(of, _)| of == uid).map_or(0, |(_, it)| it);
-        let delay = backoff(workloads.settings.delay, times);
-        workloads
+        let delay = backoff(self.memory.settings.delay, times);
+        self.memory
             .failures
             .insert(key.clone(), (uid.to_owned(), times + 1));
         self.wake(&key, delay);

@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::State;
-use super::super::metadata::name;
-use super::super::status::Result;
-use super::actor::{CONTROLLERS, Told};
+use super::Controllers;
+use super::actor::{CONTROLLERS, EventText};
 use super::field::reference;
+use crate::api::model::failure::Result;
+use crate::api::model::metadata::name;
 
 /// The label by which the pods of a Deployment's ReplicaSets are told apart.
 pub(super) const HASH: &str = "pod-template-hash";
@@ -31,7 +31,7 @@ pub(super) fn pod(template: &Value, owner: &Value) -> Value {
     })
 }
 
-impl State {
+impl Controllers<'_> {
     /// Makes a pod, and says so.
     pub(super) fn make_pod(&mut self, component: &str, owner: &Value, pod: Value) -> Result<Value> {
         let made = self.make(CONTROLLERS, pod);
@@ -39,12 +39,20 @@ impl State {
         match made {
             Ok(pod) => {
                 let message = format!("Created pod: {}", name(&pod));
-                self.tell(component, owner, Told::normal("SuccessfulCreate", &message));
+                self.record_event(
+                    component,
+                    owner,
+                    EventText::normal("SuccessfulCreate", &message),
+                );
                 Ok(pod)
             }
             Err(failure) => {
                 let message = format!("Error creating: {}", failure.message);
-                self.tell(component, owner, Told::warning("FailedCreate", &message));
+                self.record_event(
+                    component,
+                    owner,
+                    EventText::warning("FailedCreate", &message),
+                );
                 Err(failure)
             }
         }
@@ -54,7 +62,11 @@ impl State {
     pub(super) fn drop_pod(&mut self, component: &str, owner: &Value, pod: &Value) {
         if self.discard(CONTROLLERS, pod, &json!({})).is_ok() {
             let message = format!("Deleted pod: {}", name(pod));
-            self.tell(component, owner, Told::normal("SuccessfulDelete", &message));
+            self.record_event(
+                component,
+                owner,
+                EventText::normal("SuccessfulDelete", &message),
+            );
         }
     }
 }

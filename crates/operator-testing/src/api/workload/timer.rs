@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use tokio::time::Instant;
 
-use super::super::store::Key;
+use crate::api::model::key::Key;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Timers {

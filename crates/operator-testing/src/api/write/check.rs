@@ -4,16 +4,18 @@ use std::borrow::Cow;
 
 use serde_json::{Value, json};
 
-use super::super::admit::{check_version, immutable};
-use super::super::apply::Managers;
-use super::super::builtin::has_generation;
-use super::super::kind::Kind;
-use super::super::metadata::{self, name, text};
-use super::super::status::Result;
-use super::super::strategy::{desired, keeps_status, restrict};
-use super::super::tracking::without_managers;
-use super::super::{Request, State, decode, defaults, json};
+use super::rule::{check_version, immutable};
 use super::{Base, Checked, Draft, Prepared};
+use crate::api::apply::{Managers, without_managers};
+use crate::api::decode::{self, body};
+use crate::api::model::builtin::has_generation;
+use crate::api::model::failure::Result;
+use crate::api::model::kind::Kind;
+use crate::api::model::metadata::{self, name, text};
+use crate::api::request::resource::Request;
+use crate::api::resource::strategy::{desired, keeps_status, restrict};
+use crate::api::resource::{job, warning};
+use crate::api::store::state::State;
 
 /// So many names are generated before one that is taken is refused.
 const ATTEMPTS: usize = 8;
@@ -74,7 +76,7 @@ impl State {
         let whole = decode::as_validated(kind, &object, lost.sent.as_ref());
         self.check(kind, &whole)?;
         self.check_owners(request, None, &object)?;
-        let warnings = metadata::warnings(kind, None, &object);
+        let warnings = warning::warnings(kind, None, &object);
         warnings.iter().for_each(|text| request.call.warn(text));
         self.check_pod_security(request, None, &object)?;
         self.check_default_class(kind, true, &object)?;
@@ -165,7 +167,7 @@ impl State {
         let whole = decode::as_validated(kind, &object, lost.sent.as_ref());
         self.check_changed(kind, subresource, &live, &whole, causes)?;
         self.check_owners(request, Some(&live), &object)?;
-        let warnings = metadata::warnings(kind, Some(&live), &object);
+        let warnings = warning::warnings(kind, Some(&live), &object);
         warnings.iter().for_each(|text| request.call.warn(text));
         self.check_pod_security(request, Some(&live), &object)?;
         self.check_default_class(kind, false, &object)?;
@@ -184,7 +186,7 @@ impl State {
 fn share_labels(request: &Request<'_>, job: &mut Value) {
     // An apply may be in YAML.
     let body = &request.call.body;
-    let sent = serde_json::from_slice(body).or_else(|_| json::yaml(body));
+    let sent = serde_json::from_slice(body).or_else(|_| body::yaml(body));
     let sent: Value = sent.unwrap_or_default();
     let labels = sent["metadata"]["labels"].as_object();
     let is_bare = labels.is_none_or(|labels| labels.is_empty());
@@ -192,7 +194,7 @@ fn share_labels(request: &Request<'_>, job: &mut Value) {
         job["metadata"]["labels"] = job["spec"]["template"]["metadata"]["labels"].clone();
     }
     if request.call.is_dry_run() {
-        defaults::label_job(job);
+        job::label_job(job);
     }
 }
 

@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::super::decode::Lost;
-use super::super::kind::Kind;
-use super::super::metadata::{self, finalizers, is_deleting, is_out_of_time, name, text};
-use super::super::status::{Failure, Result};
-use super::super::store::Key;
-use super::super::{Reply, Request, State, go};
 use super::{Base, Checked};
+use crate::api::decode::Lost;
+use crate::api::go;
+use crate::api::model::failure::{Failure, Result};
+use crate::api::model::key::Key;
+use crate::api::model::kind::Kind;
+use crate::api::model::metadata::{self, finalizers, is_deleting, is_out_of_time, name, text};
+use crate::api::read::reply::Reply;
+use crate::api::request::resource::Request;
+use crate::api::store::state::State;
 
 impl State {
     /// Whether what an object was made of is still so. A dry run looks only once, and a `POST` at nothing.
@@ -27,7 +30,7 @@ impl State {
 
     pub(crate) fn commit(&mut self, request: &Request<'_>, checked: Checked) -> Result<Reply> {
         match checked.base {
-            Base::Live(_) => self.commit_update(request, checked),
+            Base::Live(_) => Ok(self.commit_update(request, checked)),
             Base::New | Base::Absent { .. } => self.commit_new(request, checked),
         }
     }
@@ -60,14 +63,14 @@ impl State {
                 false => Failure::already_exists(kind, name, start),
             });
         }
-        let mut object = self.keep(request, key, object, lost)?;
+        let mut object = self.keep(request, key, object, lost);
         if let (true, Base::Absent { sent_version }) = (request.call.is_dry_run(), base) {
             metadata::set(&mut object, "resourceVersion", sent_version);
         }
         Ok(Reply::created(object))
     }
 
-    fn commit_update(&mut self, request: &Request<'_>, checked: Checked) -> Result<Reply> {
+    fn commit_update(&mut self, request: &Request<'_>, checked: Checked) -> Reply {
         let kind = request.kind;
         let Checked {
             key,
@@ -85,31 +88,25 @@ impl State {
                 // What is not stored is answered as it came.
                 object["rules"] = json!([]);
             }
-            return Ok(Reply::ok(object));
+            return Reply::ok(object);
         }
         if object == *live && !self.is_read_otherwise(kind, &key, &lost) {
-            return Ok(Reply::ok(object));
+            return Reply::ok(object);
         }
-        let object = self.keep(request, key, object, lost)?;
-        Ok(Reply::ok(object))
+        let object = self.keep(request, key, object, lost);
+        Reply::ok(object)
     }
 
-    fn keep(
-        &mut self,
-        request: &Request<'_>,
-        key: Key,
-        mut object: Value,
-        lost: Lost,
-    ) -> Result<Value> {
+    fn keep(&mut self, request: &Request<'_>, key: Key, mut object: Value, lost: Lost) -> Value {
         if request.call.is_dry_run() {
-            return Ok(request.kind.through_storage(object));
+            return request.kind.through_storage(object);
         }
         let is_untidy = lost.is_untidy || request.tidy(&mut object);
-        let stored = self.put(key.clone(), request.kind.to_storage(object))?;
+        let stored = self.put(key.clone(), request.kind.to_storage(object));
         if is_untidy {
             self.untidy.insert(key);
         }
-        Ok(request.kind.present(&stored))
+        request.kind.present(&stored)
     }
 
     /// Whether an object is stored otherwise than it is read, so that any update stores it anew: a job without the labels of its

@@ -2,24 +2,25 @@
 
 use serde_json::Value;
 
-use super::super::admit::{check_given_version, check_number, check_place};
-use super::super::apply::{Managers, Operation};
-use super::super::decode::{self, Lost};
-use super::super::metadata::{self, name, text};
-use super::super::status::{Failure, Result};
-use super::super::strategy::creates;
-use super::super::tracking::{is_reset, without_managers};
-use super::super::{Request, State};
+use super::rule::{check_given_version, check_number, check_place};
+use super::tracking::is_reset;
 use super::{Base, Draft, Prepared, take_version};
+use crate::api::apply::{Managers, Operation, without_managers};
+use crate::api::decode::{self, Lost};
+use crate::api::model::failure::{Failure, Result};
+use crate::api::model::metadata::{self, name, text};
+use crate::api::request::resource::Request;
+use crate::api::resource::strategy::creates;
+use crate::api::store::state::State;
 
 impl State {
     /// `POST`.
     pub(super) fn create(&mut self, request: &Request<'_>) -> Result<Prepared> {
         let kind = request.kind;
         let mut object = request.call.object(request.kind)?;
-        self.check_definition(kind, name(&object))?;
+        self.check_crd(kind, name(&object))?;
         decode::identify(kind, &mut object)?;
-        let lost = request.settle(&mut object)?;
+        let lost = request.normalize(&mut object)?;
         check_place(request, &mut object)?;
         for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
             metadata::set(&mut object, field, Value::Null);
@@ -42,7 +43,7 @@ impl State {
         let kind = request.kind;
         let mut object = request.call.object(request.kind)?;
         decode::identify(kind, &mut object)?;
-        let lost = request.settle(&mut object)?;
+        let lost = request.normalize(&mut object)?;
         check_place(request, &mut object)?;
         match name(&object) {
             "" => {

@@ -12,19 +12,30 @@
 //! [handlers]: https://github.com/kubernetes/apiserver/blob/master/pkg/endpoints/handlers/update.go
 //! [registry]: https://github.com/kubernetes/apiserver/blob/master/pkg/registry/generic/registry/store.go
 
+pub(crate) mod apply;
 mod check;
 mod commit;
+pub(crate) mod delete;
 mod draft;
+mod last_applied;
+mod normalize;
+pub(crate) mod patch;
+mod prepare;
+pub(crate) mod rule;
+pub(crate) mod tracking;
+
+pub(crate) use self::draft::check_identity;
 
 use serde_json::Value;
 
-use super::apply::Managers;
-use super::decode::Lost;
-use super::status::Result;
-use super::store::Key;
-use super::{Reply, Request, State, metadata};
-
-pub(crate) use self::draft::check_identity;
+use crate::api::apply::Managers;
+use crate::api::decode::Lost;
+use crate::api::model::failure::Result;
+use crate::api::model::key::Key;
+use crate::api::model::metadata;
+use crate::api::read::reply::Reply;
+use crate::api::request::resource::Request;
+use crate::api::store::state::State;
 
 /// An object about to be stored, with its field managers.
 pub(crate) struct Draft {

@@ -12,15 +12,15 @@ mod status;
 
 use serde_json::{Value, json};
 
-use super::super::State;
-use super::super::metadata::{is_deleting, name};
-use super::super::status::Result;
-use super::super::store::Key;
-use super::actor::{CONTROLLERS, Told};
+use super::Controllers;
+use super::actor::{CONTROLLERS, EventText};
 use super::child::copies;
 use super::field::{annotation, number};
 use super::replica_set::{age, replicas};
 use super::template::is_same;
+use crate::api::model::failure::Result;
+use crate::api::model::key::Key;
+use crate::api::model::metadata::{is_deleting, name};
 
 const COMPONENT: &str = "deployment-controller";
 
@@ -41,9 +41,9 @@ struct Rollout {
     old: Vec<Value>,
 }
 
-impl State {
+impl Controllers<'_> {
     pub(super) fn sync_deployment(&mut self, key: &Key) {
-        let Some(deployment) = self.store.find(key) else {
+        let Some(deployment) = self.state.store.find(key) else {
             return;
         };
         // What could not be written is told by a condition or an event, and tried again with the next change.
@@ -83,16 +83,16 @@ impl State {
         if before == size {
             return Ok(false);
         }
-        self.tell_scaled(deployment, set, before, size);
+        self.record_scaling(deployment, set, before, size);
         Ok(true)
     }
 
-    fn tell_scaled(&mut self, deployment: &Value, set: &Value, before: i64, size: i64) {
+    fn record_scaling(&mut self, deployment: &Value, set: &Value, before: i64, size: i64) {
         let direction = if before < size { "up" } else { "down" };
         let set = name(set);
         let message = format!("Scaled {direction} replica set {set} from {before} to {size}");
-        let told = Told::normal("ScalingReplicaSet", &message);
-        self.tell(COMPONENT, deployment, told);
+        let told = EventText::normal("ScalingReplicaSet", &message);
+        self.record_event(COMPONENT, deployment, told);
     }
 }
 

@@ -2,14 +2,14 @@
 
 use serde_json::{Map, Value, json};
 
-use super::super::super::State;
-use super::super::super::metadata::{name, text};
-use super::super::super::status::Result;
-use super::super::actor::{CONTROLLERS, Told};
-use super::super::field::{annotation, condition, number, reference};
-use super::super::template::{HASH, hash};
 use super::status::{has_deadline, set_condition};
 use super::{COMPONENT, DESIRED, MOST, REVISION, Rollout, annotate, bounds, desired};
+use crate::api::model::failure::Result;
+use crate::api::model::metadata::{name, text};
+use crate::api::workload::Controllers;
+use crate::api::workload::actor::{CONTROLLERS, EventText};
+use crate::api::workload::field::{annotation, condition, number, reference};
+use crate::api::workload::template::{HASH, hash};
 
 /// The revisions that a ReplicaSet had before it was rolled back to.
 const HISTORY: &str = "deployment.kubernetes.io/revision-history";
@@ -32,7 +32,7 @@ pub(super) enum Found {
     Changed,
 }
 
-impl State {
+impl Controllers<'_> {
     /// Brings the revision of the newest ReplicaSet up to date.
     pub(super) fn note_revision(&mut self, rollout: &mut Rollout) -> Result<Found> {
         let next = next_revision(rollout);
@@ -116,13 +116,13 @@ impl State {
                 }
                 let status = noted["status"].take();
                 self.write_status(CONTROLLERS, deployment, status)?;
-                let told = Told::warning("ReplicaSetCreateError", &text);
-                self.tell(COMPONENT, deployment, told);
+                let told = EventText::warning("ReplicaSetCreateError", &text);
+                self.record_event(COMPONENT, deployment, told);
                 return Err(failure);
             }
         };
         if size > 0 {
-            self.tell_scaled(deployment, &made, 0, size);
+            self.record_scaling(deployment, &made, 0, size);
         }
         let mut noted = deployment.clone();
         if has_deadline(deployment) {

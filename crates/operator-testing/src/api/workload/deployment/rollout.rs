@@ -2,17 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::super::super::State;
-use super::super::super::metadata::is_deleting;
-use super::super::super::status::Result;
-use super::super::actor::CONTROLLERS;
-use super::super::field::{annotation, is_over, number};
-use super::super::replica_set::{age, replicas};
 use super::revision::{Found, size_of_new};
 use super::status::is_complete;
 use super::{REVISION, Rollout, bounds, desired};
+use crate::api::model::failure::Result;
+use crate::api::model::metadata::is_deleting;
+use crate::api::workload::Controllers;
+use crate::api::workload::actor::CONTROLLERS;
+use crate::api::workload::field::{annotation, is_over, number};
+use crate::api::workload::replica_set::{age, replicas};
 
-impl State {
+impl Controllers<'_> {
     /// `RollingUpdate`.
     pub(super) fn roll_over(&mut self, mut rollout: Rollout) -> Result<()> {
         let found = match &rollout.new {

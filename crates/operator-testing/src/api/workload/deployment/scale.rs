@@ -2,15 +2,15 @@
 
 use serde_json::Value;
 
-use super::super::super::State;
-use super::super::super::status::Result;
-use super::super::child::copies;
-use super::super::field::{annotation, number};
-use super::super::replica_set::{age, replicas};
 use super::revision::Found;
 use super::{DESIRED, MOST, Rollout, bounds, desired};
+use crate::api::model::failure::Result;
+use crate::api::workload::Controllers;
+use crate::api::workload::child::copies;
+use crate::api::workload::field::{annotation, number};
+use crate::api::workload::replica_set::{age, replicas};
 
-impl State {
+impl Controllers<'_> {
     pub(super) fn scale_all(&mut self, rollout: &mut Rollout) -> Result<()> {
         if self.note_revision(rollout)? == Found::Changed {
             return Ok(());

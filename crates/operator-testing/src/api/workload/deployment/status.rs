@@ -4,17 +4,17 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::super::super::State;
-use super::super::super::metadata::{name, now};
-use super::super::super::status::Result;
-use super::super::actor::{CONTROLLERS, key};
-use super::super::field::{self, condition, counts, items, number, seconds};
 use super::{Rollout, bounds, desired};
+use crate::api::model::failure::Result;
+use crate::api::model::metadata::{name, now};
+use crate::api::workload::Controllers;
+use crate::api::workload::actor::{CONTROLLERS, key};
+use crate::api::workload::field::{self, condition, counts, items, number, seconds};
 
 /// A condition's type, status, reason and message.
 type Known<'a> = (&'a str, &'a str, &'a str, &'a str);
 
-impl State {
+impl Controllers<'_> {
     /// Writes the status where nothing is rolled out.
     pub(super) fn report(&mut self, rollout: &Rollout) -> Result<()> {
         let status = status(rollout);

@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::super::super::State;
-use super::super::super::metadata::{finalizers, now};
-use super::super::super::status::Result;
-use super::super::actor::{CONTROLLERS, Told, key};
-use super::super::field::{items, number};
 use super::{COMPONENT, Pass, TRACKING};
+use crate::api::model::failure::Result;
+use crate::api::model::metadata::{finalizers, now};
+use crate::api::workload::Controllers;
+use crate::api::workload::actor::{CONTROLLERS, EventText, key};
+use crate::api::workload::field::{items, number};
 
-impl State {
+impl Controllers<'_> {
     /// Counts the pods that have ended and lets go of them; where the Job is to end and nothing runs any more, it ends.
     pub(super) fn count_pods(&mut self, pass: Pass, target: Option<Value>) -> Result<()> {
         let mut job = pass.job.clone();
@@ -55,7 +55,7 @@ impl State {
             status.retain(|_, value| !value.is_null());
         }
         let status = job["status"].clone();
-        let Some(stored) = self.store.find(&key("batch", "jobs", &job)) else {
+        let Some(stored) = self.state.store.find(&key("batch", "jobs", &job)) else {
             return Ok(());
         };
         let mut job = self.write_status(CONTROLLERS, &stored, status)?;
@@ -78,17 +78,17 @@ impl State {
         job["status"]["conditions"] = conditions.into();
         self.write_with_status(CONTROLLERS, &job)?;
         let told = match has_failed {
-            true => Told::warning(reason, message),
-            false => Told::normal("Completed", "Job completed"),
+            true => EventText::warning(reason, message),
+            false => EventText::normal("Completed", "Job completed"),
         };
-        self.tell(COMPONENT, &job, told);
+        self.record_event(COMPONENT, &job, told);
         Ok(())
     }
 
     /// Takes the finalizer from a pod that is counted.
     fn let_go(&mut self, pod: &Value) {
         let key = key("", "pods", pod);
-        let Some(pod) = self.store.find(&key) else {
+        let Some(pod) = self.state.store.find(&key) else {
             return;
         };
         let mut pod = Value::clone(&pod);

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde_json::Value;
 
-use super::super::field::{annotation, is_active, number};
+use crate::api::workload::field::{annotation, is_active, number};
 
 /// The annotation and label of a pod that has an index.
 pub(super) const INDEX: &str = "batch.kubernetes.io/job-completion-index";

@@ -8,15 +8,14 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::super::State;
-use super::super::metadata::{is_deleting, now};
-use super::super::status::Result;
-use super::super::store::Key;
-use super::actor::{CONTROLLERS, Told};
+use self::index::Indexes;
+use super::Controllers;
+use super::actor::{CONTROLLERS, EventText};
 use super::child::copies;
 use super::field::{self, condition, is_active, is_over, is_ready, items, number, seconds};
-
-use self::index::Indexes;
+use crate::api::model::failure::Result;
+use crate::api::model::key::Key;
+use crate::api::model::metadata::{is_deleting, now};
 
 const COMPONENT: &str = "job-controller";
 const TRACKING: &str = "batch.kubernetes.io/job-tracking";
@@ -53,9 +52,9 @@ struct Pass {
     indexes: Option<Indexes>,
 }
 
-impl State {
+impl Controllers<'_> {
     pub(super) fn sync_job(&mut self, key: &Key) {
-        let Some(job) = self.store.find(key) else {
+        let Some(job) = self.state.store.find(key) else {
             return self.forget(key);
         };
         if is_finished(&job) {
@@ -133,7 +132,7 @@ impl State {
         conditions.push(ended::condition("Suspended", status, reason, message));
         job["status"]["conditions"] = conditions.into();
         let told = reason.trim_start_matches("Job");
-        self.tell(COMPONENT, job, Told::normal(told, message));
+        self.record_event(COMPONENT, job, EventText::normal(told, message));
     }
 
     /// Deletes a Job that is over for as long as it says.

@@ -2,17 +2,17 @@
 
 use serde_json::{Value, json};
 
-use super::super::super::State;
-use super::super::super::metadata::{self, is_deleting, name, text};
-use super::super::super::status::Result;
-use super::super::super::store::Key;
-use super::super::actor::MOST_PODS;
-use super::super::field::{is_ready, items, number};
-use super::super::{pod::backoff, template};
 use super::index::INDEX;
 use super::{COMPONENT, Pass, TRACKING};
+use crate::api::model::failure::Result;
+use crate::api::model::key::Key;
+use crate::api::model::metadata::{self, is_deleting, name, text};
+use crate::api::workload::actor::MOST_PODS;
+use crate::api::workload::field::{is_ready, items, number};
+use crate::api::workload::pod::backoff;
+use crate::api::workload::{Controllers, template};
 
-impl State {
+impl Controllers<'_> {
     pub(super) fn manage_pods(&mut self, key: &Key, pass: &mut Pass) -> Result<()> {
         let active = i64::try_from(pass.active.len()).unwrap_or(i64::MAX);
         let wanted = wanted(pass, active);
@@ -52,20 +52,17 @@ impl State {
 
     /// Whether pods that failed are not followed by others yet.
     fn waits_to_retry(&mut self, key: &Key, pass: &Pass) -> bool {
-        let Some(workloads) = &mut self.workloads else {
-            return true;
-        };
-        let now = super::super::clock::instant();
+        let now = crate::api::workload::clock::instant();
         let uid = text(&pass.job, "uid");
         let fresh = || (uid.to_owned(), 0, now);
-        let retry = workloads.retries.entry(key.clone()).or_insert_with(fresh);
+        let retry = self.memory.retries.entry(key.clone()).or_insert_with(fresh);
         if retry.0 != uid {
             *retry = fresh();
         }
         let (_, failed, then) = retry;
         if pass.failed > *failed {
             *failed = pass.failed;
-            *then = now + backoff(workloads.settings.delay, pass.failed - 1);
+            *then = now + backoff(self.memory.settings.delay, pass.failed - 1);
         }
         let left = then.saturating_duration_since(now);
         if !left.is_zero() {

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::super::super::metadata::now;
-use super::super::field::{condition, items};
 use super::status::Containers;
+use crate::api::model::metadata::now;
+use crate::api::workload::field::{condition, items};
 
 pub(super) fn conditions(pod: &Value, containers: &Containers) -> Value {
     let names = items(&pod["spec"], "containers");

@@ -7,21 +7,21 @@ mod node;
 mod outcome;
 mod status;
 
+pub(super) use self::need::waits_for;
+pub(super) use self::node::{fits, target};
+
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::super::State;
-use super::super::metadata::{is_deleting, name, text};
-use super::super::store::Key;
-use super::actor::{KUBELET, SCHEDULER, Told};
-use super::field::{is_over, is_ready, items, number};
-
 use self::need::Lack;
-pub(super) use self::need::waits_for;
-pub(super) use self::node::{fits, target};
 use self::outcome::{Fate, Outcome};
 use self::status::Report;
+use super::Controllers;
+use super::actor::{EventText, KUBELET, SCHEDULER};
+use super::field::{is_over, is_ready, items, number};
+use crate::api::model::key::Key;
+use crate::api::model::metadata::{is_deleting, name, text};
 
 /// The longest time between two tries.
 const LONGEST: Duration = Duration::from_secs(300);
@@ -41,16 +41,12 @@ pub(super) enum Step {
     Stop,
 }
 
-impl State {
+impl Controllers<'_> {
     pub(super) fn run_pod(&mut self, key: &Key, is_due: bool) {
-        if self
-            .workloads
-            .as_ref()
-            .is_none_or(|workloads| !workloads.settings.has_node)
-        {
+        if !self.memory.settings.has_node {
             return;
         }
-        let Some(pod) = self.store.find(key) else {
+        let Some(pod) = self.state.store.find(key) else {
             return self.forget(key);
         };
         let mut pod = Value::clone(&pod);
@@ -63,22 +59,19 @@ impl State {
             return;
         }
         let step = next(&pod, &fate);
-        let Some(workloads) = &mut self.workloads else {
-            return;
-        };
         let Some(step) = step else {
             return self.forget(key);
         };
         let planned = (text(&pod, "uid").to_owned(), step.clone());
-        if workloads.steps.get(key) != Some(&planned) {
+        if self.memory.steps.get(key) != Some(&planned) {
             let delay = delay(&step, &fate);
-            workloads.steps.insert(key.clone(), planned);
-            workloads.timers.clear(key);
+            self.memory.steps.insert(key.clone(), planned);
+            self.memory.timers.clear(key);
             self.wake(key, delay);
         } else if is_due {
             // What it waits for, it says once.
             if !matches!(step, Step::Wait(_)) {
-                workloads.steps.remove(key);
+                self.memory.steps.remove(key);
             }
             self.take_step(&pod, &fate, &step);
         }
@@ -87,7 +80,7 @@ impl State {
     fn take_step(&mut self, pod: &Value, fate: &Fate, step: &Step) {
         let report = match step {
             Step::Stop => {
-                self.tell_pod(pod, Told::normal("Killing", "Stopping container"));
+                self.record_pod_event(pod, EventText::normal("Killing", "Stopping container"));
                 if let Some(report) = status::stopped(pod) {
                     self.report_pod(pod, &report);
                 }
@@ -99,7 +92,7 @@ impl State {
             }
             Step::Wait(Lack::Volume { name, why }) => {
                 let why = format!("MountVolume.SetUp failed for volume {name:?} : {why}");
-                self.tell_pod(pod, Told::warning("FailedMount", &why));
+                self.record_pod_event(pod, EventText::warning("FailedMount", &why));
                 return;
             }
             Step::Wait(Lack::Variables(lacking)) => status::unconfigured(pod, lacking),
@@ -119,12 +112,12 @@ impl State {
         // A pod that has gone meanwhile has no status.
         let _reported = self.write_status(KUBELET, pod, status);
         if let Some((type_, reason, message)) = &report.told {
-            self.tell_pod(pod, Told(type_, reason, message));
+            self.record_pod_event(pod, EventText(type_, reason, message));
         }
     }
 
-    fn tell_pod(&mut self, pod: &Value, told: Told<'_>) {
-        self.tell("kubelet", pod, told);
+    fn record_pod_event(&mut self, pod: &Value, told: EventText<'_>) {
+        self.record_event("kubelet", pod, told);
     }
 
     /// Gives a pod a node; whether it has one.
@@ -146,21 +139,22 @@ impl State {
                     text(pod, "namespace"),
                     name(pod)
                 );
-                match self.bind(pod, &node) {
-                    Some(bound) => *pod = bound,
-                    None => return false,
-                }
-                self.tell("default-scheduler", pod, Told::normal("Scheduled", &said));
+                *pod = self.bind(pod, &node);
+                self.record_event(
+                    "default-scheduler",
+                    pod,
+                    EventText::normal("Scheduled", &said),
+                );
                 true
             }
             Err(why) => {
                 let status = status::unschedulable(pod, &why);
                 if status != pod["status"] {
                     let _reported = self.write_status(SCHEDULER, pod, status);
-                    self.tell(
+                    self.record_event(
                         "default-scheduler",
                         pod,
-                        Told::warning("FailedScheduling", &why),
+                        EventText::warning("FailedScheduling", &why),
                     );
                 }
                 false

@@ -3,15 +3,15 @@
 
 use serde_json::Value;
 
-use super::super::super::State;
-use super::super::super::metadata::{is_deleting, text};
-use super::super::super::protection::claims;
-use super::super::super::store::Key;
-use super::super::field::items;
+use crate::api::model::key::Key;
+use crate::api::model::metadata::{is_deleting, text};
+use crate::api::resource::pod::claims;
+use crate::api::workload::Controllers;
+use crate::api::workload::field::items;
 
 /// What is missing.
 #[derive(Clone, Debug, PartialEq)]
-pub(in super::super) enum Lack {
+pub(in crate::api::workload) enum Lack {
     /// A volume cannot be mounted.
     Volume { name: String, why: String },
     /// Containers, by name, have variables without a value.
@@ -92,7 +92,7 @@ fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
 }
 
 /// Whether a pod waits for an object to be there, or to have a key.
-pub(in super::super) fn waits_for(pod: &Value, object: &Key) -> bool {
+pub(in crate::api::workload) fn waits_for(pod: &Value, object: &Key) -> bool {
     if !object.group.is_empty() || pod["status"]["phase"] != "Pending" {
         return false;
     }
@@ -103,7 +103,7 @@ pub(in super::super) fn waits_for(pod: &Value, object: &Key) -> bool {
             && claims(pod).any(|claim| claim == object.name)
 }
 
-impl State {
+impl Controllers<'_> {
     /// What keeps a pod that has a node from starting.
     pub(super) fn lack_of(&self, pod: &Value) -> Option<Lack> {
         for volume in items(&pod["spec"], "volumes") {
@@ -152,7 +152,7 @@ impl State {
         if reference.is_optional {
             return None;
         }
-        let found = self.store.find(&Key {
+        let found = self.state.store.find(&Key {
             plural: reference.plural.into(),
             namespace: text(pod, "namespace").into(),
             name: reference.name.into(),
@@ -175,7 +175,7 @@ impl State {
     /// Why the scheduler does not place a pod because of its claims.
     pub(super) fn unclaimed(&self, pod: &Value) -> Option<String> {
         claims(pod).find_map(|name| {
-            let claim = self.store.find(&Key {
+            let claim = self.state.store.find(&Key {
                 plural: "persistentvolumeclaims".into(),
                 namespace: text(pod, "namespace").into(),
                 name: name.into(),

@@ -2,18 +2,18 @@
 
 use serde_json::{Value, json};
 
-use super::super::super::State;
-use super::super::super::metadata::{is_deleting, name, now};
-use super::super::actor::{CONTROLLERS, KUBELET, key};
-use super::super::field::condition;
 use super::status::scheduled;
+use crate::api::model::metadata::{is_deleting, name, now};
+use crate::api::workload::Controllers;
+use crate::api::workload::actor::{CONTROLLERS, KUBELET, key};
+use crate::api::workload::field::condition;
 
 const NAME: &str = "node";
 pub(super) const ADDRESS: &str = "10.1.0.1";
 
-impl State {
-    pub(in super::super) fn found_node(&mut self) {
-        if self.store.of_kind("", "nodes", "").next().is_some() {
+impl Controllers<'_> {
+    pub(in crate::api::workload) fn create_node(&mut self) {
+        if self.state.store.of_kind("", "nodes", "").next().is_some() {
             return;
         }
         let node = json!({
@@ -63,7 +63,7 @@ impl State {
 
     /// The node for a pod, or why there is none.
     pub(super) fn find_node(&self, pod: &Value) -> Result<String, String> {
-        let nodes = self.store.of_kind("", "nodes", "");
+        let nodes = self.state.store.of_kind("", "nodes", "");
         let nodes: Vec<&Value> = nodes.map(|(_, node)| &**node).collect();
         if let Some(why) = self.unclaimed(pod) {
             return Err(format!("0/{} nodes are available: {why}.", nodes.len()));
@@ -76,26 +76,23 @@ impl State {
     }
 
     /// Puts a pod on a node, as the scheduler does through `pods/binding`.
-    pub(super) fn bind(&mut self, pod: &Value, node: &str) -> Option<Value> {
+    pub(super) fn bind(&mut self, pod: &Value, node: &str) -> Value {
         let mut bound = pod.clone();
         bound["spec"]["nodeName"] = node.into();
         bound["status"] = scheduled(pod);
-        let stored = self.put(key("", "pods", pod), bound).ok()?;
-        Some(Value::clone(&stored))
+        let stored = self.state.put(key("", "pods", pod), bound);
+        Value::clone(&stored)
     }
 
     pub(super) fn next_address(&mut self) -> String {
-        let Some(workloads) = &mut self.workloads else {
-            return String::new();
-        };
-        workloads.addresses += 1;
-        let [_, _, c, d] = (workloads.addresses + 1).to_be_bytes();
+        self.memory.addresses += 1;
+        let [_, _, c, d] = (self.memory.addresses + 1).to_be_bytes();
         format!("10.244.{c}.{d}")
     }
 }
 
 /// Whether a pod may go to a node.
-pub(in super::super) fn fits(node: &Value, pod: &Value) -> bool {
+pub(in crate::api::workload) fn fits(node: &Value, pod: &Value) -> bool {
     let wanted = pod["spec"]["nodeSelector"].as_object();
     let labels = &node["metadata"]["labels"];
     let is_ready = condition(node, "Ready").is_none_or(|ready| ready["status"] == "True");
@@ -108,7 +105,7 @@ pub(in super::super) fn fits(node: &Value, pod: &Value) -> bool {
 }
 
 /// The node that a pod is on, or that a DaemonSet made it for.
-pub(in super::super) fn target(pod: &Value) -> Option<&str> {
+pub(in crate::api::workload) fn target(pod: &Value) -> Option<&str> {
     const FIELDS: &str = "/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/0/matchFields/0/values/0";
     let spec = &pod["spec"];
     let wanted = || spec.pointer(FIELDS)?.as_str();

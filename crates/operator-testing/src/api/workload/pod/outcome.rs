@@ -1,15 +1,15 @@
-//! How a pod fares, as objects say it; see [`Workloads`](super::super::Workloads).
+//! How a pod fares, as objects say it; see [`Workloads`](crate::api::workload::Workloads).
 
 use std::time::Duration;
 
 use serde_json::Value;
 
-use super::super::super::State;
-use super::super::super::metadata::text;
-use super::super::super::store::Key;
-use super::super::field::{annotation, items};
-use super::super::settings::duration;
 use super::need::Lack;
+use crate::api::model::key::Key;
+use crate::api::model::metadata::text;
+use crate::api::workload::Controllers;
+use crate::api::workload::field::{annotation, items};
+use crate::api::workload::settings::duration;
 
 const OUTCOME: &str = "operator-testing/outcome";
 const DELAY: &str = "operator-testing/delay";
@@ -33,9 +33,9 @@ pub(super) struct Fate {
     pub lack: Option<Lack>,
 }
 
-impl State {
+impl Controllers<'_> {
     pub(super) fn fate_of(&self, pod: &Value) -> Fate {
-        let namespace = self.store.find(&Key {
+        let namespace = self.state.store.find(&Key {
             plural: "namespaces".into(),
             name: text(pod, "namespace").into(),
             ..Key::default()
@@ -60,11 +60,10 @@ impl State {
             "unschedulable" => Outcome::Unschedulable,
             _ => Outcome::Usual,
         };
-        let usual = self.workloads.as_ref();
-        let usual = usual.map(|workloads| workloads.settings.delay);
+        let usual = self.memory.settings.delay;
         Fate {
             outcome,
-            delay: duration(&said(DELAY)).or(usual).unwrap_or_default(),
+            delay: duration(&said(DELAY)).unwrap_or(usual),
             lack: match pod["status"]["phase"] == "Pending" {
                 true => self.lack_of(pod),
                 false => None,

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::super::super::metadata::{now, text};
-use super::super::field::{condition, is_over, items, number};
 use super::condition::{condition_of, conditions};
 use super::node::ADDRESS;
 use super::outcome::{Fate, Outcome};
+use crate::api::model::metadata::{now, text};
+use crate::api::workload::field::{condition, is_over, items, number};
 
 /// A status to be written, and what to say of it.
 pub(super) struct Report {

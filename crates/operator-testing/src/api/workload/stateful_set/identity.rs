@@ -2,14 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::super::super::State;
-use super::super::super::metadata::{self, name, text};
-use super::super::super::status::Result;
-use super::super::super::store::Key;
-use super::super::actor::CONTROLLERS;
-use super::super::field::{items, reference};
-use super::super::history::REVISION;
-use super::super::template;
+use crate::api::model::failure::Result;
+use crate::api::model::key::Key;
+use crate::api::model::metadata::{self, name, text};
+use crate::api::workload::actor::CONTROLLERS;
+use crate::api::workload::field::{items, reference};
+use crate::api::workload::history::REVISION;
+use crate::api::workload::{Controllers, template};
 
 /// The number of a pod by its name, if it is one of the set of that name.
 pub(super) fn ordinal(set: &str, pod: &Value) -> Option<i64> {
@@ -60,13 +59,13 @@ fn claim_name(set: &Value, claim: &Value, number: i64) -> String {
     format!("{}-{}-{number}", name(claim), name(set))
 }
 
-impl State {
+impl Controllers<'_> {
     /// Makes the claims of a pod that are not there.
     pub(super) fn keep_claims(&mut self, set: &Value, pod: &Value, number: i64) -> Result<()> {
         for template in items(&set["spec"], "volumeClaimTemplates") {
             let name = claim_name(set, template, number);
             let key = claim_key(pod, &name);
-            if self.store.find(&key).is_some() {
+            if self.state.store.find(&key).is_some() {
                 continue;
             }
             let mut claim = template.clone();
@@ -97,7 +96,7 @@ impl State {
         }
         for template in items(&set["spec"], "volumeClaimTemplates") {
             let key = claim_key(pod, &claim_name(set, template, number));
-            let Some(claim) = self.store.find(&key) else {
+            let Some(claim) = self.state.store.find(&key) else {
                 continue;
             };
             let mut claim = Value::clone(&claim);

@@ -4,16 +4,15 @@ mod identity;
 
 use serde_json::{Value, json};
 
-use super::super::State;
-use super::super::metadata::{is_deleting, name};
-use super::super::status::Result;
-use super::super::store::Key;
-use super::actor::{CONTROLLERS, MOST_PODS, Told};
+use self::identity::{ordinal, pod};
+use super::Controllers;
+use super::actor::{CONTROLLERS, EventText, MOST_PODS};
 use super::child::copies;
 use super::field::{available_in, counts, is_over, is_ready, number, until_available};
 use super::history::{restored, revision_of};
-
-use self::identity::{ordinal, pod};
+use crate::api::model::failure::Result;
+use crate::api::model::key::Key;
+use crate::api::model::metadata::{is_deleting, name};
 
 const COMPONENT: &str = "statefulset-controller";
 
@@ -31,9 +30,9 @@ struct Pass {
     wait: i64,
 }
 
-impl State {
+impl Controllers<'_> {
     pub(super) fn sync_stateful_set(&mut self, key: &Key) {
-        let Some(set) = self.store.find(key) else {
+        let Some(set) = self.state.store.find(key) else {
             return;
         };
         // What could not be made is told by an event, and tried again with the next change.
@@ -164,7 +163,7 @@ impl State {
                     "create Pod {member} in StatefulSet {} successful",
                     name(set)
                 );
-                self.tell(COMPONENT, set, Told::normal("SuccessfulCreate", &said));
+                self.record_event(COMPONENT, set, EventText::normal("SuccessfulCreate", &said));
                 Ok(())
             }
             Err(failure) => {
@@ -173,7 +172,7 @@ impl State {
                     name(set),
                     failure.message
                 );
-                self.tell(COMPONENT, set, Told::warning("FailedCreate", &said));
+                self.record_event(COMPONENT, set, EventText::warning("FailedCreate", &said));
                 Err(failure)
             }
         }
@@ -186,7 +185,7 @@ impl State {
                 name(pod),
                 name(set)
             );
-            self.tell(COMPONENT, set, Told::normal("SuccessfulDelete", &said));
+            self.record_event(COMPONENT, set, EventText::normal("SuccessfulDelete", &said));
         }
     }
 }

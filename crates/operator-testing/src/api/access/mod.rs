@@ -1,0 +1,5 @@
+//! Who may do what.
+
+mod escalation;
+mod owner;
+pub(crate) mod rbac;

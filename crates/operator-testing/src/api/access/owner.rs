@@ -1,0 +1,79 @@
+//! The admission plugin [OwnerReferencesPermissionEnforcement], which some clusters switch on, such as OpenShift: who changes the owners of
+//! an object may delete it, and who lets an object hold up its owner's deletion may change the owner's finalizers.
+//!
+//! [OwnerReferencesPermissionEnforcement]: https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#ownerreferencespermissionenforcement
+
+use serde_json::Value;
+
+use crate::api::model::failure::{Failure, Result};
+use crate::api::model::metadata::name;
+use crate::api::request::call::ResourcePath;
+use crate::api::request::resource::Request;
+use crate::api::store::state::State;
+
+impl State {
+    /// Refuses owners that the caller may not give to an object; `live` is what there was of it.
+    pub(crate) fn check_owners(
+        &self,
+        request: &Request<'_>,
+        live: Option<&Value>,
+        object: &Value,
+    ) -> Result<()> {
+        let user = request.call.user.as_ref();
+        let Some(user) = user.filter(|_| self.enforces_owner_references) else {
+            return Ok(());
+        };
+        let before = live.map_or(&[][..], owners);
+        if owners(object) == before {
+            return Ok(());
+        }
+        let refuse = |why: String| {
+            let resource = request.kind.qualified();
+            let message = format!("{resource} {:?} is forbidden: {why}", name(object));
+            Failure::forbidden(request.kind, name(object), message)
+        };
+        let path = ResourcePath {
+            name: name(object).to_owned(),
+            ..request.path.clone()
+        };
+        if live.is_some() && !self.may(user, "delete", &path) {
+            let why = "cannot set an ownerRef on a resource you can't delete: , <nil>";
+            return Err(refuse(why.to_owned()));
+        }
+        let blocks = |owner: &&Value| owner["blockOwnerDeletion"] == true;
+        let is_new = |owner: &&Value| {
+            let mut known = before.iter().filter(blocks);
+            !known.any(|known| known["uid"] == owner["uid"])
+        };
+        for owner in owners(object).iter().filter(blocks).filter(is_new) {
+            let text = |field: &str| owner[field].as_str().unwrap_or_default();
+            let (api_version, kind) = (text("apiVersion"), text("kind"));
+            let Some(found) = self.registry.by_kind(api_version, kind) else {
+                return Err(refuse(format!(
+                    "cannot set blockOwnerDeletion in this case because cannot find RESTMapping for APIVersion {api_version} Kind {kind}: no matches for kind {kind:?} in version {api_version:?}"
+                )));
+            };
+            let finalizers = ResourcePath {
+                group: found.group.clone(),
+                version: found.version.clone(),
+                plural: found.plural.clone(),
+                namespace: match found.namespaced {
+                    true => request.path.namespace.clone(),
+                    false => String::new(),
+                },
+                name: text("name").to_owned(),
+                subresource: Some("finalizers".to_owned()),
+            };
+            if !self.may(user, "update", &finalizers) {
+                let why = "cannot set blockOwnerDeletion if an ownerReference refers to a resource you can't set finalizers on: , <nil>";
+                return Err(refuse(why.to_owned()));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn owners(object: &Value) -> &[Value] {
+    let owners = object["metadata"]["ownerReferences"].as_array();
+    owners.map_or(&[], Vec::as_slice)
+}

@@ -1,0 +1,30 @@
+//! Objects of a custom kind are not made while its CRD is being deleted.
+
+use crate::api::model::failure::Failure;
+use crate::api::model::key::Key;
+use crate::api::model::kind::Kind;
+use crate::api::model::metadata::is_deleting;
+use crate::api::resource::crd::{GROUP, PLURAL};
+use crate::api::store::state::State;
+
+impl State {
+    /// Whether an object of a custom kind may be made: not while its CRD is being deleted.
+    pub(crate) fn check_crd(&self, kind: &Kind, name: &str) -> Result<(), Failure> {
+        let definition = kind.custom.as_ref().and_then(|_| {
+            self.store.find(&Key {
+                group: GROUP.into(),
+                plural: PLURAL.into(),
+                namespace: String::new(),
+                name: kind.qualified(),
+            })
+        });
+        if !definition.is_some_and(|definition| is_deleting(&definition)) {
+            return Ok(());
+        }
+        let text = format!(
+            "{} {name:?} is forbidden: create not allowed while custom resource definition is terminating",
+            kind.qualified()
+        );
+        Err(Failure::forbidden(kind, name, text))
+    }
+}

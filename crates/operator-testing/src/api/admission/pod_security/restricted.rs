@@ -1,0 +1,147 @@
+//! The checks that the level `restricted` adds. The second argument is the minor version of a release.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::baseline::{added, forbidden_seccomp, masked_proc};
+use super::check::{Pod, Refusal, containers, items, plural, quoted, refusal, text};
+
+/// Whether a rule does not hold of pods for Windows, as from version 1.25 on.
+fn spares(pod: &Pod<'_>, minor: u32) -> bool {
+    minor >= 25 && pod.is_windows()
+}
+
+pub(crate) fn privilege_escalation(pod: &Pod<'_>, minor: u32) -> Option<Refusal> {
+    let names =
+        pod.named(|container| container["securityContext"]["allowPrivilegeEscalation"] != false);
+    if names.is_empty() || spares(pod, minor) {
+        return None;
+    }
+    let names = containers(&names);
+    refusal(
+        "allowPrivilegeEscalation != false",
+        format!("{names} must set securityContext.allowPrivilegeEscalation=false"),
+    )
+}
+
+pub(crate) fn capabilities(pod: &Pod<'_>, minor: u32) -> Option<Refusal> {
+    if spares(pod, minor) {
+        return None;
+    }
+    let names = pod.named(|container| {
+        let dropped = items(&container["securityContext"]["capabilities"]["drop"]);
+        !dropped.contains(&Value::from("ALL"))
+    });
+    let kept = (!names.is_empty()).then(|| {
+        format!(
+            "{} must set securityContext.capabilities.drop=[\"ALL\"]",
+            containers(&names)
+        )
+    });
+    let details: Vec<String> = kept
+        .into_iter()
+        .chain(added(pod, &["NET_BIND_SERVICE"]))
+        .collect();
+    if details.is_empty() {
+        return None;
+    }
+    refusal("unrestricted capabilities", details.join("; "))
+}
+
+pub(crate) fn proc_mount(pod: &Pod<'_>, _: u32) -> Option<Refusal> {
+    masked_proc(pod)
+}
+
+pub(crate) fn volumes(pod: &Pod<'_>, _: u32) -> Option<Refusal> {
+    const ALLOWED: [&str; 9] = [
+        "configMap",
+        "csi",
+        "downwardAPI",
+        "emptyDir",
+        "ephemeral",
+        "image",
+        "persistentVolumeClaim",
+        "projected",
+        "secret",
+    ];
+    let mut types = BTreeSet::new();
+    let mut names = Vec::new();
+    for volume in items(&pod.spec["volumes"]) {
+        let fields = volume.as_object().into_iter().flatten();
+        let mut sources = fields.filter(|(name, source)| *name != "name" && !source.is_null());
+        let source = sources.next().map_or("unknown", |(name, _)| name);
+        if !ALLOWED.contains(&source) {
+            names.push(text(&volume["name"]));
+            types.insert(source);
+        }
+    }
+    if names.is_empty() {
+        return None;
+    }
+    let (volume, use_, type_) = (
+        plural(names.len(), "volume", "volumes"),
+        plural(names.len(), "uses", "use"),
+        plural(
+            types.len(),
+            "restricted volume type",
+            "restricted volume types",
+        ),
+    );
+    let (names, types) = (quoted(names), quoted(types));
+    refusal(
+        "restricted volume types",
+        format!("{volume} {names} {use_} {type_} {types}"),
+    )
+}
+
+pub(crate) fn non_root(pod: &Pod<'_>, minor: u32) -> Option<Refusal> {
+    const REASON: &str = "runAsNonRoot != true";
+    if pod.has_own_users(minor) {
+        return None;
+    }
+    if let Some(setters) = pod.setters(|context| context["runAsNonRoot"] == false) {
+        return refusal(
+            REASON,
+            format!("{setters} must not set securityContext.runAsNonRoot=false"),
+        );
+    }
+    let names = unset(pod, |context| context["runAsNonRoot"].is_boolean())?;
+    refusal(
+        REASON,
+        format!("pod or {names} must set securityContext.runAsNonRoot=true"),
+    )
+}
+
+/// The containers for which neither they nor their pod set something in a security context.
+fn unset(pod: &Pod<'_>, sets: impl Fn(&Value) -> bool) -> Option<String> {
+    if sets(&pod.spec["securityContext"]) {
+        return None;
+    }
+    let names = pod.named(|container| !sets(&container["securityContext"]));
+    (!names.is_empty()).then(|| containers(&names))
+}
+
+pub(crate) fn user(pod: &Pod<'_>, minor: u32) -> Option<Refusal> {
+    if pod.has_own_users(minor) {
+        return None;
+    }
+    let setters = pod.setters(|context| context["runAsUser"] == 0)?;
+    refusal("runAsUser=0", format!("{setters} must not set runAsUser=0"))
+}
+
+pub(crate) fn seccomp(pod: &Pod<'_>, minor: u32) -> Option<Refusal> {
+    if spares(pod, minor) {
+        return None;
+    }
+    if let Some(forbidden) = forbidden_seccomp(pod) {
+        return Some(forbidden);
+    }
+    let names = unset(pod, |context| context["seccompProfile"].is_object())?;
+    refusal(
+        "seccompProfile",
+        format!(
+            "pod or {names} must set securityContext.seccompProfile.type to \"RuntimeDefault\" or \"Localhost\""
+        ),
+    )
+}

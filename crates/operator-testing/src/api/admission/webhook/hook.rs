@@ -1,0 +1,115 @@
+//! One webhook of a stored [configuration], as far as calling it goes.
+//!
+//! [configuration]: https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#webhook-configuration
+
+use std::time::Duration;
+
+use http::Uri;
+use serde_json::Value;
+
+use super::list;
+use super::review::Attributes;
+use crate::api::model::failure::Failure;
+use crate::api::model::label::selects;
+use crate::api::store::endpoint::{Endpoint, Endpoints};
+
+/// How long a webhook may take that does not say so, in seconds.
+const TIMEOUT: u64 = 10;
+
+/// A webhook that is about a request, but for its selectors.
+pub(crate) struct Hook {
+    pub name: String,
+    /// Unlike that of any other webhook.
+    pub id: String,
+    pub timeout: Duration,
+    /// Whether the request goes on if the webhook does not answer.
+    pub ignores_failure: bool,
+    pub is_reinvoked: bool,
+    /// Whether it may be called for a dry run.
+    pub has_no_side_effects: bool,
+    /// The versions of AdmissionReview that it understands.
+    pub versions: Vec<String>,
+    namespace_selector: Value,
+    object_selector: Value,
+    has_conditions: bool,
+    is_direct: bool,
+    target: Option<(Uri, Endpoint)>,
+}
+
+impl Hook {
+    /// Reads a webhook; `is_direct` is whether a rule names the version of the request, and not only another one of the kind.
+    pub(crate) fn new(
+        configuration: &str,
+        webhook: &Value,
+        is_direct: bool,
+        endpoints: &Endpoints,
+    ) -> Self {
+        let text = |field: &str| webhook[field].as_str().unwrap_or_default();
+        let seconds = webhook["timeoutSeconds"].as_u64().unwrap_or(TIMEOUT);
+        let versions = list(webhook, "admissionReviewVersions").iter();
+        let versions = versions.filter_map(|version| version.as_str().map(str::to_owned));
+        let target = url(&webhook["clientConfig"], seconds)
+            .and_then(|url| endpoints.find(&url).map(|endpoint| (url, endpoint)));
+        Self {
+            name: text("name").to_owned(),
+            id: format!("{configuration}/{}", text("name")),
+            timeout: Duration::from_secs(seconds),
+            ignores_failure: text("failurePolicy") == "Ignore",
+            is_reinvoked: text("reinvocationPolicy") == "IfNeeded",
+            has_no_side_effects: matches!(text("sideEffects"), "None" | "NoneOnDryRun"),
+            versions: versions.collect(),
+            namespace_selector: webhook["namespaceSelector"].clone(),
+            object_selector: webhook["objectSelector"].clone(),
+            has_conditions: !list(webhook, "matchConditions").is_empty(),
+            is_direct,
+            target,
+        }
+    }
+
+    /// Whether its selectors select the request: the namespace, and the object or what it was before.
+    pub(crate) fn selects(&self, attributes: &Attributes, object: Option<&Value>) -> bool {
+        let labels = |object: &Value| object["metadata"]["labels"].clone();
+        let namespace = match object.filter(|_| attributes.is_of_namespace()) {
+            Some(namespace) => Some(labels(namespace)),
+            None => attributes.namespace_labels.clone(),
+        };
+        let mut objects = object.into_iter().chain(attributes.old.as_ref());
+        namespace.is_none_or(|labels| selects(&self.namespace_selector, &labels))
+            && objects.any(|object| selects(&self.object_selector, &labels(object)))
+    }
+
+    /// Where it is called; refuses what is not built, and what no test answers for.
+    pub(crate) fn target(&self) -> Result<(Uri, Endpoint), Failure> {
+        let what = match (&self.target, self.versions.first().map(String::as_str)) {
+            (None, _) => "",
+            _ if self.has_conditions => "matchConditions of ",
+            _ if !self.is_direct => "rules for another version of the kind in ",
+            (_, Some("v1beta1")) => "AdmissionReview v1beta1 of ",
+            (Some(target), _) => return Ok(target.clone()),
+        };
+        let name = &self.name;
+        let what = format!("{what}the admission webhook {name}");
+        Err(Failure::not_implemented(what))
+    }
+}
+
+/// The URL of a [client configuration], with the timeout that the API server adds; `None` if it is not one.
+///
+/// [client configuration]: https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#contacting-the-webhook
+pub(crate) fn url(config: &Value, seconds: u64) -> Option<Uri> {
+    let service = &config["service"];
+    let text = |field: &str| service[field].as_str().unwrap_or_default();
+    let base = match config["url"].as_str() {
+        Some(url) => url.to_owned(),
+        None => {
+            let port = service["port"].as_u64().unwrap_or(443);
+            let path = text("path").trim_start_matches('/');
+            format!(
+                "https://{}.{}.svc:{port}/{path}",
+                text("name"),
+                text("namespace")
+            )
+        }
+    };
+    format!("{base}?timeout={seconds}s").parse().ok()
+}

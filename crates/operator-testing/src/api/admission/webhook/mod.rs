@@ -1,0 +1,71 @@
+//! [Admission webhooks]: which of them are about a request, what they are asked, and what they answer.
+//!
+//! Whether one is asked is found out under the server's lock; it is asked without it, by `surface`.
+//!
+//! Policies and webhooks that convert are not asked: `concern` refuses such requests, with `501`. So are those with a webhook that
+//! nobody has registered an endpoint for.
+//!
+//! [Admission webhooks]: https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/
+
+mod call;
+mod concern;
+mod hook;
+pub(crate) mod mutate;
+pub(crate) mod question;
+pub(crate) mod review;
+mod rule;
+mod validate;
+
+use serde_json::Value;
+
+use crate::api::model::failure::{Failure, Result};
+use crate::api::request::call::ResourcePath;
+use crate::api::request::resource::Request;
+
+/// A request about which webhooks are to be asked.
+pub(crate) struct Admission {
+    pub path: ResourcePath,
+    pub verb: &'static str,
+    /// The first webhook to ask.
+    webhook: String,
+}
+
+impl Admission {
+    /// Begins one, unless the request is of a sort about which this server cannot ask.
+    pub fn begin(request: &Request<'_>, verb: &'static str, webhook: String) -> Result<Self> {
+        let (kind, path) = (request.kind, request.path);
+        let is_stored = kind.verbs.iter().any(|verb| verb == "get");
+        let is_asked = match (path.subresource.as_deref(), verb) {
+            (None, _) => is_stored,
+            (Some("status"), "update" | "patch") | (Some("finalize"), "update") => true,
+            _ => false,
+        };
+        if is_asked {
+            return Ok(Self {
+                path: path.clone(),
+                verb,
+                webhook,
+            });
+        }
+        let what = match &path.subresource {
+            Some(subresource) => format!("{}/{subresource}", kind.qualified()),
+            None => kind.qualified(),
+        };
+        Err(Failure::not_implemented(format!(
+            "the admission webhook {webhook} for {what}"
+        )))
+    }
+
+    /// What the server's own controllers are answered, which act while it is locked.
+    pub fn refused(self) -> Failure {
+        let what = format!(
+            "the admission webhook {} for requests of controllers",
+            self.webhook
+        );
+        Failure::not_implemented(what)
+    }
+}
+
+fn list<'a>(object: &'a Value, field: &str) -> &'a [Value] {
+    object[field].as_array().map_or(&[], Vec::as_slice)
+}

@@ -1,0 +1,99 @@
+//! The webhooks that change an object, [one after another].
+//!
+//! [one after another]: https://github.com/kubernetes/apiserver/blob/master/pkg/admission/plugin/webhook/mutating/dispatcher.go
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use super::call::ask;
+use super::hook::Hook;
+use super::review::Attributes;
+use crate::api::decode::{self, Lost};
+use crate::api::model::failure::{Failure, Result};
+use crate::api::model::kind::Kind;
+use crate::api::patch;
+
+/// An object as webhooks change it.
+pub(crate) struct Mutated {
+    pub object: Value,
+    /// What is lost of it, if it was changed.
+    pub lost: Option<Lost>,
+}
+
+/// Asks all webhooks, then once more those with `reinvocationPolicy: IfNeeded` after which another one changed the object.
+pub(crate) async fn mutate(
+    hooks: &[Hook],
+    attributes: &Attributes,
+    kind: &Kind,
+    object: Value,
+    warnings: &mut Vec<String>,
+) -> Result<Mutated> {
+    let mut mutated = Mutated { object, lost: None };
+    let mut invoked: BTreeSet<&str> = BTreeSet::new();
+    let mut reinvoked: BTreeSet<&str> = BTreeSet::new();
+    for round in 0..2 {
+        for hook in hooks {
+            let is_due = round == 0 || reinvoked.contains(hook.id.as_str());
+            if !is_due || !hook.selects(attributes, Some(&mutated.object)) {
+                continue;
+            }
+            let Some(verdict) = ask(hook, attributes, Some(&mutated.object), true).await? else {
+                continue;
+            };
+            warnings.extend(verdict.warnings);
+            if let Some(operations) = verdict.patch?
+                && mutated.patch(kind, operations)?
+            {
+                reinvoked.append(&mut invoked);
+            }
+            if hook.is_reinvoked {
+                invoked.insert(&hook.id);
+            }
+        }
+    }
+    Ok(mutated)
+}
+
+/// Asks all webhooks about a deletion, in which there is nothing to change.
+pub(crate) async fn admit_deletion(
+    hooks: &[Hook],
+    attributes: &Attributes,
+    warnings: &mut Vec<String>,
+) -> Result<()> {
+    for hook in hooks.iter().filter(|hook| hook.selects(attributes, None)) {
+        let Some(verdict) = ask(hook, attributes, None, true).await? else {
+            continue;
+        };
+        warnings.extend(verdict.warnings);
+        let operations = verdict.patch?;
+        if operations.is_some_and(|operations| operations != serde_json::json!([])) {
+            return Err(Failure::broken(&format!(
+                "admission webhook {:?} attempted to modify the object, which is not supported for this operation",
+                hook.name
+            )));
+        }
+    }
+    Ok(())
+}
+
+impl Mutated {
+    /// Carries out a patch. Whether it changed the object.
+    fn patch(&mut self, kind: &Kind, operations: Value) -> Result<bool> {
+        let broken = |failure: Failure| Failure::broken(&failure.message);
+        let mut object = patch::apply_operations(&self.object, operations).map_err(broken)?;
+        decode::identify(kind, &mut object).map_err(broken)?;
+        let sent = object.clone();
+        let normalized = decode::normalize(kind, &mut object);
+        let normalized = normalized.map_err(|wrong| Failure::broken(&wrong.decoded))?;
+        if object == self.object {
+            return Ok(false);
+        }
+        self.object = object;
+        self.lost = Some(Lost {
+            sent: normalized.is_less.then_some(sent),
+            is_untidy: false,
+        });
+        Ok(true)
+    }
+}

@@ -1,0 +1,81 @@
+//! Whom to ask about a request, and what they are told: gathered under the lock, asked without it.
+
+use serde_json::Value;
+
+use super::concern::{MUTATING, VALIDATING};
+use super::hook::Hook;
+use super::mutate::{Mutated, admit_deletion, mutate};
+use super::review::{Attributes, Subject};
+use super::validate::validate;
+use crate::api::model::failure::Result;
+use crate::api::model::kind::Kind;
+use crate::api::model::metadata::name;
+use crate::api::request::call::Call;
+use crate::api::request::resource::Request;
+use crate::api::store::state::State;
+
+/// The webhooks whose rules name a request.
+pub(crate) struct Question {
+    kind: Kind,
+    attributes: Attributes,
+    mutating: Vec<Hook>,
+    validating: Vec<Hook>,
+}
+
+impl State {
+    pub(crate) fn question(&self, request: &Request<'_>, subject: Subject) -> Question {
+        let operation = subject.operation;
+        let labels = match request.kind.is("", "namespaces") {
+            true => {
+                let old = subject.old.as_ref();
+                old.map(|namespace| namespace["metadata"]["labels"].clone())
+            }
+            false => self.namespace_labels(request),
+        };
+        Question {
+            kind: request.kind.clone(),
+            attributes: Attributes::new(request, subject, labels),
+            mutating: self.hooks(request, MUTATING, operation),
+            validating: self.hooks(request, VALIDATING, operation),
+        }
+    }
+}
+
+impl Question {
+    /// Lets webhooks change an object.
+    pub async fn mutate(&self, call: &mut Call, object: Value) -> Result<Mutated> {
+        let mut warnings = Vec::new();
+        let mutated = mutate(
+            &self.mutating,
+            &self.attributes,
+            &self.kind,
+            object,
+            &mut warnings,
+        );
+        let mutated = mutated.await;
+        warnings.iter().for_each(|warning| call.warn(warning));
+        mutated
+    }
+
+    /// Asks whether an object may be stored.
+    pub async fn validate(&mut self, call: &mut Call, object: &Value) -> Result<()> {
+        self.attributes.name_generated(name(object));
+        let mut warnings = Vec::new();
+        let (hooks, attributes) = (&self.validating, &self.attributes);
+        let verdict = validate(hooks, attributes, Some(object), &mut warnings).await;
+        warnings.iter().for_each(|warning| call.warn(warning));
+        verdict
+    }
+
+    /// Asks whether an object may be deleted.
+    pub async fn admit_deletion(&self, call: &mut Call) -> Result<()> {
+        let mut warnings = Vec::new();
+        let attributes = &self.attributes;
+        let mut verdict = admit_deletion(&self.mutating, attributes, &mut warnings).await;
+        if verdict.is_ok() {
+            verdict = validate(&self.validating, attributes, None, &mut warnings).await;
+        }
+        warnings.iter().for_each(|warning| call.warn(warning));
+        verdict
+    }
+}

@@ -1,0 +1,31 @@
+//! The [rules] of webhooks and policies: which requests they are about.
+//!
+//! [rules]: https://github.com/kubernetes/apiserver/blob/master/pkg/admission/plugin/webhook/predicates/rules/rules.go
+
+use serde_json::Value;
+
+use super::list;
+use crate::api::model::kind::Kind;
+use crate::api::request::resource::Request;
+
+/// Whether a rule is about one of the operations on what the request names, were it in the version of `kind`.
+pub(crate) fn fits(rule: &Value, request: &Request<'_>, kind: &Kind, operations: &[&str]) -> bool {
+    let has = |field: &str, wanted: &str| {
+        let mut found = list(rule, field).iter();
+        found.any(|found| found == "*" || found == wanted)
+    };
+    let subresource = request.path.subresource.as_deref().unwrap_or_default();
+    let is_named = |resource: &Value| {
+        let resource = resource.as_str().unwrap_or_default();
+        let (plural, sub) = resource.split_once('/').unwrap_or((resource, ""));
+        (plural == "*" || plural == kind.plural) && (sub == "*" || sub == subresource)
+    };
+    let scope = rule["scope"].as_str().unwrap_or("*");
+    operations
+        .iter()
+        .any(|operation| has("operations", operation))
+        && has("apiGroups", &kind.group)
+        && has("apiVersions", &kind.version)
+        && list(rule, "resources").iter().any(is_named)
+        && (scope == "*" || (scope == "Namespaced") == kind.namespaced)
+}

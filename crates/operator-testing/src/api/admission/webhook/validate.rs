@@ -1,0 +1,35 @@
+//! The webhooks that refuse an object or not, [all at once].
+//!
+//! [all at once]: https://github.com/kubernetes/apiserver/blob/master/pkg/admission/plugin/webhook/validating/dispatcher.go
+
+use futures::future::join_all;
+use serde_json::Value;
+
+use super::call::ask;
+use super::hook::Hook;
+use super::review::Attributes;
+use crate::api::model::failure::Result;
+
+/// Asks all webhooks, and waits for all of them; the first refusal counts.
+pub(crate) async fn validate(
+    hooks: &[Hook],
+    attributes: &Attributes,
+    object: Option<&Value>,
+    warnings: &mut Vec<String>,
+) -> Result<()> {
+    let selected = hooks.iter().filter(|hook| hook.selects(attributes, object));
+    let asked = selected.map(|hook| ask(hook, attributes, object, false));
+    let mut result = Ok(());
+    for verdict in join_all(asked).await {
+        let refused = match verdict {
+            Ok(None) => Ok(()),
+            Ok(Some(verdict)) => {
+                warnings.extend(verdict.warnings);
+                verdict.patch.map(|_| ())
+            }
+            Err(failure) => Err(failure),
+        };
+        result = result.and(refused);
+    }
+    result
+}

@@ -1,0 +1,28 @@
+//! Numbers in texts, as Go parses them.
+
+use super::text::quoted;
+
+/// A number without a sign, or what is wrong with it.
+pub(crate) fn parse_uint(text: &str) -> Result<u64, String> {
+    let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    match text.parse() {
+        Ok(number) if is_number => Ok(number),
+        _ => Err(unparsed("ParseUint", text, is_number)),
+    }
+}
+
+/// A number, or what is wrong with it.
+pub(crate) fn parse_int(text: &str) -> Result<i64, String> {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse()
+        .map_err(|_| unparsed("ParseInt", text, is_number))
+}
+
+fn unparsed(function: &str, text: &str, is_number: bool) -> String {
+    let why = match is_number {
+        true => "value out of range",
+        false => "invalid syntax",
+    };
+    format!("strconv.{function}: parsing {}: {why}", quoted(text))
+}

@@ -1,0 +1,137 @@
+//! Values and texts as Go prints them.
+
+use serde_json::Value;
+
+/// A floating point number as Go prints it: with an exponent from a million on.
+pub(crate) fn float(float: f64) -> String {
+    match float.abs() {
+        least if least != 0.0 && !(1e-4..1e6).contains(&least) => with_exponent(float),
+        _ => float.to_string(),
+    }
+}
+
+/// A floating point number in Go's JSON.
+pub(crate) fn float_in_json(float: f64) -> String {
+    match float.abs() {
+        least if least != 0.0 && !(1e-6..1e21).contains(&least) => with_exponent(float),
+        _ => float.to_string(),
+    }
+}
+
+/// With an exponent of two digits or more.
+fn with_exponent(float: f64) -> String {
+    let text = format!("{float:e}");
+    let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
+    match exponent.strip_prefix('-') {
+        Some(exponent) => format!("{digits}e-{exponent:0>2}"),
+        None => format!("{digits}e+{exponent:0>2}"),
+    }
+}
+
+/// A text in the JSON of managed fields, which escapes what HTML would read.
+pub(crate) fn text_in_json(text: &str) -> String {
+    let mut quoted = String::from('"');
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => quoted.extend(['\\', letter]),
+            '\n' => quoted += "\\n",
+            '\r' => quoted += "\\r",
+            '\t' => quoted += "\\t",
+            '\0'..' ' | '<' | '>' | '&' | '\u{2028}' | '\u{2029}' => {
+                quoted += &format!("\\u{:04x}", u32::from(letter));
+            }
+            letter => quoted.push(letter),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// A value as Go prints it.
+pub(crate) fn printed(value: &Value) -> String {
+    match value {
+        Value::Object(fields) => {
+            let mut fields: Vec<String> = fields
+                .iter()
+                .map(|(name, value)| format!("{name}:{}", printed(value)))
+                .collect();
+            fields.sort();
+            format!("map[{}]", fields.join(" "))
+        }
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(printed).collect();
+            format!("[{}]", items.join(" "))
+        }
+        Value::String(text) => text.clone(),
+        Value::Null => "<nil>".to_owned(),
+        Value::Number(number) => match number.as_f64().filter(|_| number.is_f64()) {
+            Some(float) => self::float(float),
+            None => number.to_string(),
+        },
+        Value::Bool(value) => value.to_string(),
+    }
+}
+
+/// A text in quotes as Go has it.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut quoted = String::from('"');
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => quoted.extend(['\\', letter]),
+            '\x07' => quoted += "\\a",
+            '\x08' => quoted += "\\b",
+            '\x0c' => quoted += "\\f",
+            '\n' => quoted += "\\n",
+            '\r' => quoted += "\\r",
+            '\t' => quoted += "\\t",
+            '\x0b' => quoted += "\\v",
+            _ if is_printed(letter) => quoted.push(letter),
+            '\0'..'\x7f' | '\x7f' => quoted += &format!("\\x{:02x}", u32::from(letter)),
+            '\u{10000}'.. => quoted += &format!("\\U{:08x}", u32::from(letter)),
+            _ => quoted += &format!("\\u{:04x}", u32::from(letter)),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+/// Whether a letter shows in print.
+pub(crate) fn is_printed(letter: char) -> bool {
+    // Rust shows what it cannot print as a number, and what is put on a letter only where there is none.
+    let shown = format!("a{letter}").escape_debug().to_string();
+    !letter.is_control() && (letter == ' ' || !shown.starts_with("a\\u"))
+}
+
+/// A value as it stands in Go's source.
+pub(crate) fn in_source(value: &Value) -> String {
+    match value {
+        Value::Object(fields) => {
+            let mut fields: Vec<String> = fields
+                .iter()
+                .map(|(name, value)| format!("{name:?}:{}", in_source(value)))
+                .collect();
+            fields.sort();
+            format!("map[string]interface {{}}{{{}}}", fields.join(", "))
+        }
+        Value::Array(items) => {
+            let items: Vec<String> = items.iter().map(in_source).collect();
+            format!("[]interface {{}}{{{}}}", items.join(", "))
+        }
+        other => other.to_string(),
+    }
+}
+
+/// A value as Go shows it: its fields in the order of their names.
+pub(crate) fn sorted(value: &Value) -> Value {
+    match value {
+        Value::Object(fields) => {
+            let mut fields: Vec<_> = fields.iter().collect();
+            fields.sort_by_key(|(name, _)| *name);
+            let fields = fields.into_iter();
+            let fields = fields.map(|(name, value)| (name.clone(), sorted(value)));
+            Value::Object(fields.collect())
+        }
+        Value::Array(items) => items.iter().map(sorted).collect(),
+        other => other.clone(),
+    }
+}

@@ -1,0 +1,49 @@
+//! What a path names is not there, or does not take the method.
+
+use super::Failure;
+use crate::api::model::kind::Kind;
+
+impl Failure {
+    /// The object is not there.
+    pub fn not_found(kind: &Kind, name: &str) -> Self {
+        let message = format!("{} {name:?} not found", kind.qualified());
+        Self::new(404, "NotFound", message).about(kind, name)
+    }
+
+    pub fn no_namespace(name: &str) -> Self {
+        let kind = Kind::named("", "namespaces");
+        Self::not_found(&kind, name)
+    }
+
+    /// The path leads nowhere, as for a kind that is not registered.
+    pub fn no_such_path() -> Self {
+        Self {
+            is_text: true,
+            ..Self::new(404, "NotFound", "404 page not found\n")
+        }
+    }
+
+    /// As [`Self::no_such_path`], below a group that is built in.
+    pub fn no_such_resource() -> Self {
+        let message = "the server could not find the requested resource";
+        let mut failure = Self::new(404, "NotFound", message);
+        failure.details();
+        failure
+    }
+
+    pub fn method_not_allowed() -> Self {
+        let message = "the server does not allow this method on the requested resource";
+        let mut failure = Self::new(405, "MethodNotAllowed", message);
+        failure.details();
+        failure
+    }
+
+    /// As [`Self::method_not_allowed`], of custom kinds.
+    pub fn not_supported(kind: &Kind, verb: &str) -> Self {
+        let message = format!(
+            "{verb} is not supported on resources of kind {:?}",
+            kind.qualified()
+        );
+        Self::new(405, "MethodNotAllowed", message).about(kind, "")
+    }
+}

@@ -1,0 +1,40 @@
+//! The server cannot answer: not now, not yet, or not at all.
+
+use super::Failure;
+
+impl Failure {
+    /// What the real server gives neither a reason nor a better code.
+    pub fn internal(message: impl Into<String>) -> Self {
+        Self::new(500, "", message)
+    }
+
+    /// What the real server calls its own error.
+    pub fn broken(what: &str) -> Self {
+        let cause = serde_json::json!({"message": what});
+        let mut failure = Self::new(
+            500,
+            "InternalError",
+            format!("Internal error occurred: {what}"),
+        );
+        failure
+            .details()
+            .insert("causes".into(), vec![cause].into());
+        failure
+    }
+
+    /// It may be tried again after so many seconds.
+    pub fn timeout(message: impl Into<String>, seconds: u32) -> Self {
+        Self::new(504, "Timeout", message).after(seconds)
+    }
+
+    /// It may be tried again after so many seconds.
+    pub fn too_many_requests(message: impl Into<String>, seconds: u32) -> Self {
+        Self::new(429, "TooManyRequests", message).after(seconds)
+    }
+
+    /// This server lacks it; the real one has it.
+    pub fn not_implemented(what: impl std::fmt::Display) -> Self {
+        let message = format!("operator-testing does not implement {what}");
+        Self::new(501, "NotImplemented", message)
+    }
+}

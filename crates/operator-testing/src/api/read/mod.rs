@@ -1,0 +1,7 @@
+//! Reading: one object, lists in pages, and watches up to their streams.
+
+pub(crate) mod list;
+pub(crate) mod page;
+pub(crate) mod reply;
+mod token;
+pub(crate) mod watch;

@@ -1,0 +1,159 @@
+//! [Watches]: changes after a version, as a stream of lines.
+//!
+//! [Watches]: https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::page::{parse_version, too_large};
+use super::reply::Reply;
+use crate::api::model::failure::{Failure, Result};
+use crate::api::model::kind::Kind;
+use crate::api::model::metadata;
+use crate::api::request::options;
+use crate::api::request::resource::Request;
+use crate::api::request::selector::Selector;
+use crate::api::store::objects::{Change, Event};
+use crate::api::store::state::State;
+
+/// A watch before its stream begins.
+pub(crate) struct Subscription {
+    kind: Arc<Kind>,
+    namespace: String,
+    selector: Selector,
+    /// What was seen.
+    pub version: u64,
+    /// Lines to begin with.
+    pub first: Vec<Value>,
+    /// Whether it ends with these.
+    pub is_refused: bool,
+    pub bookmarks: bool,
+    pub timeout: Duration,
+}
+
+/// The real server picks a random time between 30 and 60 minutes.
+const LONGEST: u64 = 1800;
+
+impl State {
+    pub(crate) fn watch(&self, request: &Request<'_>) -> Result<Reply> {
+        let (kind, call) = (request.kind, request.call);
+        let selector = Selector::read(call, kind)?;
+        let Some(kind) = self.registry.kind(&kind.group, &kind.version, &kind.plural) else {
+            return Err(Failure::no_such_path());
+        };
+        self.check_collection(&kind)?;
+        let newest = self.store.version();
+        let timeout = match call.param("timeoutSeconds").parse::<i64>() {
+            Ok(0) | Err(_) => LONGEST,
+            // One below zero is over before it begins.
+            Ok(seconds) => u32::try_from(seconds.max(0)).unwrap_or(u32::MAX).into(),
+        };
+        let mut subscription = Subscription {
+            kind,
+            namespace: request.path.namespace.clone(),
+            selector,
+            version: newest,
+            first: Vec::new(),
+            is_refused: false,
+            bookmarks: call.flag("allowWatchBookmarks"),
+            timeout: Duration::from_secs(timeout),
+        };
+        let from = match call.param("resourceVersion") {
+            "" => 0,
+            text => parse_version(text).map_err(Failure::internal)?,
+        };
+        let has_initial = call.flag("sendInitialEvents") || options::is_from_beginning(call);
+        if has_initial && timeout == 0 {
+            subscription.is_refused = true;
+        } else if has_initial && from > newest {
+            subscription.first = vec![too_large(from, newest).to_event()];
+            subscription.is_refused = true;
+        } else if has_initial {
+            subscription.first = self.present_all(&subscription);
+            if subscription.bookmarks {
+                let annotations = json!({"k8s.io/initial-events-end": "true"});
+                subscription
+                    .first
+                    .push(subscription.bookmark(newest, Some(annotations)));
+            }
+        } else if from > 0 {
+            subscription.version = from;
+        }
+        Ok(Reply::Watch(Box::new(subscription)))
+    }
+
+    fn present_all(&self, subscription: &Subscription) -> Vec<Value> {
+        let kind = &subscription.kind;
+        self.store
+            .of_kind(kind.storage_group(), &kind.plural, &subscription.namespace)
+            .map(|(_, stored)| kind.present(stored))
+            .filter(|object| subscription.selector.matches(object))
+            .map(|object| json!({"type": "ADDED", "object": object}))
+            .collect()
+    }
+
+    /// What a watch has not seen yet, and whether it may go on: not with a kind that went, or was defined anew.
+    pub(crate) fn news(&self, subscription: &Subscription) -> (Vec<Value>, bool) {
+        let custom = subscription.kind.custom.as_ref();
+        let since = custom.map_or(0, |custom| custom.crd.since);
+        let oldest = self.store.horizon().max(since);
+        if subscription.version < oldest {
+            let seen = subscription.version;
+            let text = format!("too old resource version: {seen} ({oldest})");
+            let failure = Failure::expired(text);
+            return (vec![failure.to_event()], false);
+        }
+        let events = self.store.since(subscription.version);
+        let lines = events
+            .filter_map(|event| self.line(subscription, event))
+            .collect();
+        let seen = &subscription.kind;
+        let served = self.registry.kind(&seen.group, &seen.version, &seen.plural);
+        (lines, served.is_some_and(|kind| kind.is_same_crd(seen)))
+    }
+
+    /// The event as this watch sees it: an object that leaves its selection is deleted to it, one that enters is added.
+    fn line(&self, subscription: &Subscription, event: &Event) -> Option<Value> {
+        let (kind, key) = (&subscription.kind, &event.key);
+        let is_meant = key.plural == kind.plural
+            && key.group == kind.storage_group()
+            && (subscription.namespace.is_empty() || key.namespace == subscription.namespace);
+        if !is_meant {
+            return None;
+        }
+        let object = kind.present(&event.object);
+        let selected = |object: &Value| subscription.selector.matches(object);
+        let previous = event.previous.as_ref().map(|old| kind.present(old));
+        let previous = previous.filter(selected);
+        let is = event.change != Change::Deleted && selected(&object);
+        let (type_, object) = match (previous, is) {
+            (None, true) => ("ADDED", object),
+            (Some(_), true) => ("MODIFIED", object),
+            (Some(mut last), false) => {
+                metadata::set(&mut last, "resourceVersion", event.version.to_string());
+                ("DELETED", last)
+            }
+            (None, false) => return None,
+        };
+        Some(json!({"type": type_, "object": object}))
+    }
+}
+
+impl Subscription {
+    pub fn bookmark(&self, version: u64, annotations: Option<Value>) -> Value {
+        let mut metadata = json!({"resourceVersion": version.to_string()});
+        if let Some(annotations) = annotations {
+            metadata["annotations"] = annotations;
+        }
+        json!({
+            "type": "BOOKMARK",
+            "object": {
+                "kind": self.kind.kind,
+                "apiVersion": self.kind.api_version(),
+                "metadata": metadata,
+            },
+        })
+    }
+}

@@ -1,0 +1,24 @@
+//! A call to a resource of a known kind.
+
+use super::call::{Call, ResourcePath};
+use crate::api::model::key::Key;
+use crate::api::model::kind::Kind;
+
+/// A call to a resource of a known kind.
+pub(crate) struct Request<'a> {
+    pub call: &'a Call,
+    pub path: &'a ResourcePath,
+    pub kind: &'a Kind,
+}
+
+impl Request<'_> {
+    /// Where the object of that name is stored.
+    pub fn key(&self, name: &str) -> Key {
+        Key {
+            group: self.kind.storage_group().to_owned(),
+            plural: self.kind.plural.clone(),
+            namespace: self.path.namespace.clone(),
+            name: name.to_owned(),
+        }
+    }
+}

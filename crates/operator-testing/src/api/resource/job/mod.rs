@@ -1,0 +1,11 @@
+//! Jobs, and the CronJobs that make them.
+
+mod check;
+pub(crate) mod cron_job;
+mod defaults;
+mod policy;
+mod schedule;
+mod status;
+
+pub(crate) use self::check::check;
+pub(crate) use self::defaults::{admit_job, fill, fill_template_of_jobs, label_job};

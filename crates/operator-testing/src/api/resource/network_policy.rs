@@ -1,0 +1,28 @@
+//! NetworkPolicies.
+
+use serde_json::{Value, json};
+
+use super::value::{absent, fields, items};
+
+/// Fills in what a policy has a default for.
+pub(crate) fn fill(object: &mut Value) {
+    let spec = &mut object["spec"];
+    for (rules, _) in [("ingress", "from"), ("egress", "to")] {
+        for rule in items(spec, rules) {
+            for port in items(rule, "ports") {
+                fields(port, &[("protocol", json!("TCP"))]);
+            }
+        }
+    }
+    let has_egress = spec["egress"]
+        .as_array()
+        .is_some_and(|rules| !rules.is_empty());
+    absent(
+        &mut spec["policyTypes"],
+        if has_egress {
+            json!(["Ingress", "Egress"])
+        } else {
+            json!(["Ingress"])
+        },
+    );
+}

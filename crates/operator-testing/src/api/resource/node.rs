@@ -1,0 +1,35 @@
+//! Nodes.
+
+use serde_json::{Value, json};
+
+use super::value::absent;
+
+/// Fills in what follows from other fields of a node.
+pub(crate) fn fill(object: &mut Value) {
+    let spec = &mut object["spec"];
+    match (spec["podCIDR"].as_str(), spec["podCIDRs"][0].as_str()) {
+        (None | Some(""), Some(first)) => spec["podCIDR"] = first.to_owned().into(),
+        (Some(range), first) if !range.is_empty() && first != Some(range) => {
+            spec["podCIDRs"] = json!([range]);
+        }
+        _ => {}
+    }
+    let status = &mut object["status"];
+    let capacity = status["capacity"].clone();
+    if !capacity.is_null() {
+        absent(&mut status["allocatable"], capacity);
+    }
+}
+
+/// A node is not ready before a controller says so.
+pub(crate) fn admit(object: &mut Value) {
+    let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
+    let taints = &mut object["spec"]["taints"];
+    absent(taints, json!([]));
+    let is_it = |known: &Value| known["key"] == taint["key"] && known["effect"] == taint["effect"];
+    if let Some(taints) = taints.as_array_mut()
+        && !taints.iter().any(is_it)
+    {
+        taints.push(taint);
+    }
+}

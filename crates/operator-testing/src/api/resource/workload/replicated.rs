@@ -1,0 +1,35 @@
+//! Deployments, ReplicaSets and DaemonSets.
+
+use serde_json::Value;
+
+use crate::api::model::failure::Cause;
+use crate::api::resource::pod;
+use crate::api::resource::rule::field::unsupported;
+use crate::api::resource::rule::selector::{self, Unreadable, Words};
+
+/// Pods of one template, as many as are wanted.
+pub(crate) fn alike_pods(spec: &Value, causes: &mut Vec<Cause>) {
+    let words = Words {
+        empty: Some("deployment"),
+        unreadable: Unreadable::Because("invalid label selector"),
+    };
+    if selector::check(spec, &words, causes) {
+        selector::matches(spec, causes);
+        pod::template(&spec["template"], "spec.template", causes);
+        lasting(spec, "ReplicaSet", causes);
+    }
+}
+
+/// Pods that are to run for good.
+pub(crate) fn lasting(spec: &Value, kind: &str, causes: &mut Vec<Cause>) {
+    let pod = &spec["template"]["spec"];
+    if pod["restartPolicy"] != "Always" {
+        let field = "spec.template.spec.restartPolicy";
+        causes.push(unsupported(field, &pod["restartPolicy"], &["Always"]));
+    }
+    if !pod["activeDeadlineSeconds"].is_null() {
+        let field = "spec.template.spec.activeDeadlineSeconds";
+        let why = format!("activeDeadlineSeconds in {kind} is not Supported");
+        causes.push(Cause::forbidden(field, &why));
+    }
+}

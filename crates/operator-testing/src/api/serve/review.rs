@@ -1,0 +1,101 @@
+//! The kinds that are questions rather than objects: [access reviews], answered from the stored roles.
+//!
+//! [access reviews]: https://kubernetes.io/docs/reference/access-authn-authz/authorization/#checking-api-access
+
+use serde_json::{Value, json};
+
+use crate::api::access::rbac::Attempt;
+use crate::api::apply::{Managers, Operation};
+use crate::api::decode;
+use crate::api::model::failure::{Failure, Result};
+use crate::api::model::metadata;
+use crate::api::read::reply::Reply;
+use crate::api::request::call::{ResourcePath, User};
+use crate::api::request::resource::Request;
+use crate::api::store::state::State;
+
+/// The answer, when the kind is a question.
+pub(crate) fn answer(state: &State, request: &Request<'_>) -> Option<Result<Reply>> {
+    let kind = request.kind;
+    if kind.verbs.iter().any(|verb| verb == "get") {
+        return None;
+    }
+    Some(match (kind.group.as_str(), kind.plural.as_str()) {
+        (
+            "authorization.k8s.io",
+            "selfsubjectaccessreviews" | "subjectaccessreviews" | "localsubjectaccessreviews",
+        ) => access(state, request),
+        ("authentication.k8s.io", "selfsubjectreviews") => who_am_i(request),
+        _ => Err(Failure::not_implemented(kind.qualified())),
+    })
+}
+
+/// Whom the caller speaks for.
+fn who_am_i(request: &Request<'_>) -> Result<Reply> {
+    let mut review = request.call.object(request.kind)?;
+    decode::identify(request.kind, &mut review)?;
+    let asking = request.call.user.as_ref();
+    let user = asking.cloned().unwrap_or_else(User::administrator);
+    let mut answer = request.blank();
+    metadata::set(&mut answer, "creationTimestamp", metadata::now());
+    answer["status"] = json!({"userInfo": {"username": user.name, "groups": user.groups}});
+    Ok(Reply::created(answer))
+}
+
+fn access(state: &State, request: &Request<'_>) -> Result<Reply> {
+    let mut review = request.call.object(request.kind)?;
+    decode::identify(request.kind, &mut review)?;
+    let spec = &review["spec"];
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let user = match request.kind.plural.as_str() {
+        "selfsubjectaccessreviews" => request.call.user.clone(),
+        _ => Some(User {
+            name: text(&spec["user"]),
+            groups: spec["groups"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(text)
+                .collect(),
+        }),
+    };
+    let resource = &spec["resourceAttributes"];
+    let path = &spec["nonResourceAttributes"];
+    let reason = user.map_or(Some(String::new()), |user| {
+        if resource.is_null() {
+            let (verb, path) = (text(&path["verb"]), text(&path["path"]));
+            return state.reason(
+                &user,
+                &Attempt::Path {
+                    verb: &verb,
+                    path: &path,
+                },
+            );
+        }
+        let target = ResourcePath {
+            group: text(&resource["group"]),
+            version: text(&resource["version"]),
+            plural: text(&resource["resource"]),
+            namespace: text(&resource["namespace"]),
+            name: text(&resource["name"]),
+            subresource: Some(text(&resource["subresource"])).filter(|name| !name.is_empty()),
+        };
+        state.reason(
+            &user,
+            &Attempt::Resource {
+                verb: &text(&resource["verb"]),
+                path: &target,
+            },
+        )
+    });
+    let writer = request.writer(Operation::Update);
+    let managers = writer
+        .update(&request.blank(), &review, &Managers::default())
+        .unwrap_or_default();
+    metadata::set(&mut review, "managedFields", managers.write_or_null());
+    review["status"] = json!({"allowed": reason.is_some()});
+    if let Some(reason) = reason.filter(|reason| !reason.is_empty()) {
+        review["status"]["reason"] = reason.into();
+    }
+    Ok(Reply::created(review))
+}

@@ -1,0 +1,337 @@
+//! The [scale] subresource of custom kinds and of Deployments, ReplicaSets, StatefulSets.
+//!
+//! [scale]: https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/scale-v1/
+
+mod parent;
+
+use serde_json::Value;
+
+use self::parent::Parent;
+use crate::api::apply::{Managers, Operation, without_managers};
+use crate::api::decode::{self, body};
+use crate::api::model::failure::{Cause, Failure, Result};
+use crate::api::model::kind::{Kind, Scale};
+use crate::api::model::metadata::{self, text};
+use crate::api::patch;
+use crate::api::read::reply::Reply;
+use crate::api::request::resource::Request;
+use crate::api::store::state::State;
+use crate::api::write::apply::check_manager;
+use crate::api::write::patch::{check_media, check_names};
+use crate::api::write::{Base, Draft, Prepared, check_identity};
+
+/// The version of all scales.
+const SCALE: &str = "autoscaling/v1";
+
+/// What the decoder of custom kinds' scales says whatever is wrong.
+const UNREGISTERED: &str =
+    r#"no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111""#;
+
+/// What a scale without replicas has to the real server, so that a patch that sets none is known.
+const UNSET: i32 = i32::MIN;
+
+impl State {
+    pub(crate) fn serve_scale(&mut self, request: &Request<'_>, verb: &str) -> Result<Reply> {
+        let kind = request.kind;
+        let paths = paths(kind)?;
+        let sent = request.sent_scale(verb)?;
+        let live = self
+            .live(request)?
+            .ok_or_else(|| Failure::not_found(kind, &request.path.name))?;
+        let has_replicas =
+            kind.custom.is_none() || !read(&live, &paths.spec_replicas_path).is_null();
+        let mut scale = show(&live, &paths);
+        if verb == "get" {
+            if !has_replicas {
+                let path = &paths.spec_replicas_path;
+                let text = format!("the spec replicas field {path:?} does not exist");
+                return Err(Failure::broken(&text));
+            }
+            return Ok(Reply::ok(scale));
+        }
+        if !has_replicas {
+            scale["spec"]["replicas"] = UNSET.into();
+        }
+        let parent = Parent::of(kind, &live);
+        let managers = parent.to_scale();
+        metadata::set(&mut scale, "managedFields", managers.write_or_null());
+        let (wanted, managers) = self.scaled(request, sent, &scale, managers)?;
+        let mut object = with_replicas(request, &live, &wanted, &paths)?;
+        let written = object.clone();
+        let mut lost = request.normalize(&mut object)?;
+        // What is scaled is not decoded: defaults come with the next write.
+        lost.is_untidy = kind.custom.is_some() && written != object;
+        let draft = Draft {
+            object,
+            managers: parent.with(managers),
+            lost,
+        };
+        match self.finish(request, Prepared::new(Base::Live(live), draft))? {
+            Reply::Object { code, object } => Ok(Reply::Object {
+                code,
+                object: show(&object, &paths),
+            }),
+            other => Ok(other),
+        }
+    }
+
+    /// The scale that a write makes of the one that is there, and who owns what of it.
+    fn scaled(
+        &self,
+        request: &Request<'_>,
+        sent: Option<Value>,
+        live: &Value,
+        before: Managers,
+    ) -> Result<(Value, Managers)> {
+        let kind = scale_kind(request.kind);
+        let of_scale = Request {
+            kind: &kind,
+            ..*request
+        };
+        let is_patch = sent.is_none();
+        let wanted = match (sent, request.call.content_type.as_str()) {
+            (Some(wanted), _) => {
+                check_identity(request, &wanted, text(live, "uid"))?;
+                wanted
+            }
+            (None, patch::APPLY) => {
+                let applied = self.applied_scale(request, &of_scale, live, &before)?;
+                check_patched(request, &applied.0, live)?;
+                return Ok(applied);
+            }
+            (None, _) => of_scale.patched(live)?.0,
+        };
+        if is_patch {
+            check_patched(request, &wanted, live)?;
+        }
+        // What nobody owns stays so until the first apply.
+        let managers = match before.0.is_empty() {
+            true => before,
+            false => {
+                let writer = of_scale.writer(Operation::Update);
+                let (live, wanted) = (without_managers(live), without_managers(&wanted));
+                writer.update(&live, &wanted, &before).unwrap_or_default()
+            }
+        };
+        Ok((wanted, managers))
+    }
+
+    /// What an apply makes of a scale. That of a custom object the real server can compare, but not convert back to an object.
+    fn applied_scale(
+        &self,
+        request: &Request<'_>,
+        of_scale: &Request<'_>,
+        live: &Value,
+        before: &Managers,
+    ) -> Result<(Value, Managers)> {
+        let is_custom = request.kind.custom.is_some();
+        let unconverted = |doing: &str, namespace: &str, name: &str| {
+            let shown = of_scale.kind.printed(namespace, name);
+            Failure::internal(format!(
+                "{doing} object {shown} to proper version: request to convert CR to an invalid group/version: {SCALE}"
+            ))
+        };
+        if is_custom && before.0.is_empty() {
+            let doing = "failed to create manager for existing fields: failed to convert live";
+            return Err(unconverted(doing, "", ""));
+        }
+        let draft = self.applied(of_scale, Some(live))?;
+        if is_custom && without_managers(&draft.object) != without_managers(live) {
+            let sent = body::yaml(&request.call.body)?;
+            let namespace = text(&sent, "namespace");
+            let name = &request.path.name;
+            return Err(unconverted("failed to convert new", namespace, name));
+        }
+        Ok((draft.object, draft.managers))
+    }
+}
+
+/// The scale that a patch makes has the uid of the object, or none.
+fn check_patched(request: &Request<'_>, wanted: &Value, live: &Value) -> Result<()> {
+    let (uid, expected) = (text(wanted, "uid"), text(live, "uid"));
+    if request.kind.custom.is_some() || uid.is_empty() || uid == expected {
+        return Ok(());
+    }
+    let of_scale = Kind {
+        plural: format!("{}/scale", request.kind.plural),
+        ..request.kind.clone()
+    };
+    let why =
+        format!("Precondition failed: UID in precondition: {uid}, UID in object meta: {expected}");
+    Err(Failure::conflict(&of_scale, &request.path.name, &why))
+}
+
+impl Request<'_> {
+    fn decoded(&self) -> Result<Value> {
+        let mut object = self.call.object(self.kind)?;
+        decode::identify(self.kind, &mut object)?;
+        self.normalize(&mut object)?;
+        Ok(object)
+    }
+
+    /// The scale that an update sends; nothing of a patch, whose options are checked.
+    fn sent_scale(&self, verb: &str) -> Result<Option<Value>> {
+        match (verb, self.call.content_type.as_str()) {
+            ("get", _) => Ok(None),
+            ("update", _) => {
+                let kind = scale_kind(self.kind);
+                let of_scale = Request {
+                    kind: &kind,
+                    ..*self
+                };
+                let mut wanted = of_scale.decoded().map_err(|wrong| match wrong.code {
+                    400 if self.kind.custom.is_some() => Failure::bad_request(UNREGISTERED),
+                    _ => wrong,
+                })?;
+                check_names(self, &mut wanted)?;
+                Ok(Some(wanted))
+            }
+            (_, patch::APPLY) => check_manager(self).map(|()| None),
+            _ => check_media(self).map(|()| None),
+        }
+    }
+}
+
+/// The object with the replicas of a scale.
+fn with_replicas(
+    request: &Request<'_>,
+    live: &Value,
+    scale: &Value,
+    paths: &Scale,
+) -> Result<Value> {
+    let kind = request.kind;
+    let replicas = scale["spec"]["replicas"].as_i64().unwrap_or_default();
+    if kind.custom.is_none() && replicas < 0 {
+        let text = format!("Invalid value: {replicas}: must be greater than or equal to 0");
+        let cause = Cause::invalid("spec.replicas", text);
+        let name = &request.path.name;
+        return Err(Failure::invalid(&scale_kind(kind), name, vec![cause]));
+    }
+    if replicas == i64::from(UNSET) {
+        let path = &paths.spec_replicas_path;
+        let text = format!("the spec replicas field {path:?} cannot be empty");
+        return Err(Failure::bad_request(text));
+    }
+    let mut object = live.clone();
+    let version = text(scale, "resourceVersion");
+    if !version.is_empty() {
+        metadata::set(&mut object, "resourceVersion", version);
+    }
+    write(&mut object, &paths.spec_replicas_path, replicas.into());
+    Ok(object)
+}
+
+/// A scale as a kind: one of the resource that it belongs to.
+fn scale_kind(kind: &Kind) -> Kind {
+    Kind {
+        group: "autoscaling".into(),
+        version: "v1".into(),
+        kind: "Scale".into(),
+        plural: kind.plural.clone(),
+        namespaced: kind.namespaced,
+        type_name: Some("io.k8s.api.autoscaling.v1.Scale".into()),
+        ..Kind::default()
+    }
+}
+
+fn paths(kind: &Kind) -> Result<Scale> {
+    let custom = kind.custom.as_ref();
+    let scale = match custom {
+        Some(custom) => custom.scale.clone(),
+        None => match (kind.group.as_str(), kind.plural.as_str()) {
+            ("apps", "deployments" | "replicasets" | "statefulsets") => Some(Scale {
+                spec_replicas_path: ".spec.replicas".into(),
+                status_replicas_path: ".status.replicas".into(),
+                label_selector_path: Some(".spec.selector".into()),
+            }),
+            _ => None,
+        },
+    };
+    scale.ok_or_else(|| Failure::not_implemented(format!("{}/scale", kind.qualified())))
+}
+
+fn show(object: &Value, paths: &Scale) -> Value {
+    let mut scale = serde_json::json!({
+        "kind": "Scale",
+        "apiVersion": SCALE,
+        "metadata": {},
+        "spec": {},
+        "status": {"replicas": read(object, &paths.status_replicas_path).as_i64().unwrap_or(0)},
+    });
+    for field in [
+        "name",
+        "namespace",
+        "uid",
+        "resourceVersion",
+        "creationTimestamp",
+    ] {
+        metadata::set(&mut scale, field, object["metadata"][field].clone());
+    }
+    let replicas = read(object, &paths.spec_replicas_path).as_i64();
+    let is_shown = |replicas: &i64| *replicas != 0;
+    if let Some(replicas) = replicas.filter(is_shown) {
+        scale["spec"]["replicas"] = replicas.into();
+    }
+    if let Some(path) = &paths.label_selector_path {
+        match read(object, path) {
+            Value::String(selector) if selector.is_empty() => {}
+            Value::String(selector) => scale["status"]["selector"] = selector.as_str().into(),
+            selector if selector.is_object() => {
+                scale["status"]["selector"] = terms(selector).join(",").into();
+            }
+            _ => {}
+        }
+    }
+    scale
+}
+
+/// A selector of a workload as text.
+fn terms(selector: &Value) -> Vec<String> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let labels = selector["matchLabels"].as_object().into_iter().flatten();
+    let labels = labels.map(|(name, value)| format!("{name}={}", text(value)));
+    let expressions = selector["matchExpressions"]
+        .as_array()
+        .into_iter()
+        .flatten();
+    let expressions = expressions.map(|expression| {
+        let key = text(&expression["key"]);
+        let values = expression["values"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(text);
+        let values = values.collect::<Vec<_>>().join(",");
+        match expression["operator"].as_str() {
+            Some("In") => format!("{key} in ({values})"),
+            Some("NotIn") => format!("{key} notin ({values})"),
+            Some("DoesNotExist") => format!("!{key}"),
+            _ => key,
+        }
+    });
+    let mut terms: Vec<String> = labels.chain(expressions).collect();
+    let key = |term: &String| {
+        let term = term.trim_start_matches('!');
+        term.split([' ', '=']).next().unwrap_or_default().to_owned()
+    };
+    terms.sort_by_key(key);
+    terms
+}
+
+/// The value at a path such as `.spec.replicas`.
+fn read<'a>(object: &'a Value, path: &str) -> &'a Value {
+    path.trim_start_matches('.')
+        .split('.')
+        .fold(object, |value, part| &value[part])
+}
+
+fn write(object: &mut Value, path: &str, value: Value) {
+    let mut place = object;
+    for part in path.trim_start_matches('.').split('.') {
+        if !place.is_object() {
+            *place = serde_json::json!({});
+        }
+        place = &mut place[part];
+    }
+    *place = value;
+}

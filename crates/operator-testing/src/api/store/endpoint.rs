@@ -1,0 +1,38 @@
+//! Where webhooks are reached: the services that a test has registered, by their hosts.
+
+use std::fmt::Display;
+
+use bytes::Bytes;
+use http::{Request, Response, Uri};
+use tower::ServiceExt;
+use tower::util::BoxCloneSyncService;
+
+/// What answers the requests to a host; its error is a text.
+pub(crate) type Endpoint = BoxCloneSyncService<Request<Bytes>, Response<Bytes>, String>;
+
+/// The registered endpoints.
+#[derive(Clone, Default)]
+pub(crate) struct Endpoints(Vec<(String, Endpoint)>);
+
+impl Endpoints {
+    /// Registers what answers for a host, in place of what did so before.
+    pub fn insert<S>(&mut self, host: &str, service: S)
+    where
+        S: tower::Service<Request<Bytes>, Response = Response<Bytes>>,
+        S: Clone + Send + Sync + 'static,
+        S::Future: Send,
+        S::Error: Display,
+    {
+        let service = service.map_err(|error: S::Error| error.to_string());
+        self.0.retain(|(known, _)| known != host);
+        self.0
+            .push((host.to_owned(), BoxCloneSyncService::new(service)));
+    }
+
+    /// What answers for a URL: registered with its host and port, or with its host.
+    pub fn find(&self, url: &Uri) -> Option<Endpoint> {
+        let is = |wanted: &str| self.0.iter().find(|(host, _)| host == wanted);
+        let found = is(url.authority()?.as_str()).or_else(|| is(url.host()?));
+        found.map(|(_, endpoint)| endpoint.clone())
+    }
+}

@@ -1,0 +1,164 @@
+//! What is stored of an object, and how a version of its kind shows it.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::state::State;
+use crate::api::decode;
+use crate::api::model::failure::{Failure, Result};
+use crate::api::model::kind::{Crd, Custom, Kind};
+use crate::api::model::metadata::text;
+use crate::api::request::resource::Request;
+use crate::api::resource::{event, job};
+
+impl Kind {
+    /// A stored object as this version shows it.
+    pub fn present(&self, stored: &Value) -> Value {
+        let mut object = event::from_storage(self, stored.clone());
+        let Some(custom) = &self.custom else {
+            if self.is("batch", "jobs") {
+                job::label_job(&mut object);
+            }
+            return object;
+        };
+        let api_version = self.api_version();
+        let stored_in = version_of(stored);
+        // A read gives the defaults of the version that it is stored in, and of no other.
+        if let Some(form) = custom.crd.versions.get(stored_in)
+            && revision(stored) <= form.since
+        {
+            decode::conform(&form.schema, &mut object);
+        }
+        if stored_in != api_version {
+            object["apiVersion"] = api_version.into();
+            operator_schema::prune(&custom.schema, &mut object);
+        }
+        object
+    }
+
+    /// The same without a copy, where it is shown as it is stored.
+    pub fn item(&self, stored: &Arc<Value>) -> Item {
+        let is_shown_so = match &self.custom {
+            // those of which a read adds to what is stored
+            None => !self.is_new_event() && !self.is("batch", "jobs"),
+            Some(custom) => {
+                let api_version = self.api_version();
+                let form = custom.crd.versions.get(&api_version);
+                version_of(stored) == api_version
+                    && form.is_some_and(|form| revision(stored) > form.since)
+            }
+        };
+        match is_shown_so {
+            true => Item::Stored(stored.clone()),
+            false => Item::Made(self.present(stored)),
+        }
+    }
+
+    /// An object of this version in the form that is stored.
+    pub fn to_storage(&self, object: Value) -> Value {
+        let mut object = event::to_storage(self, object);
+        if let Some(custom) = &self.custom {
+            let storage = &custom.crd.storage;
+            let form = custom.crd.versions.get(storage);
+            if let Some(form) = form.filter(|_| *storage != self.api_version()) {
+                object["apiVersion"] = storage.as_str().into();
+                decode::conform(&form.schema, &mut object);
+            }
+        }
+        object
+    }
+
+    /// What would be read of an object that is not stored.
+    pub fn through_storage(&self, object: Value) -> Value {
+        match self.custom {
+            Some(_) => self.present(&self.to_storage(object)),
+            None => object,
+        }
+    }
+
+    /// Refuses to read what is stored in a version that the CRD has no more.
+    pub fn check_stored(&self, stored: &Value) -> Result<()> {
+        match self
+            .custom
+            .as_deref()
+            .and_then(|custom| lost(&custom.crd, stored))
+        {
+            Some(version) => Err(Failure::internal(unreadable(version))),
+            None => Ok(()),
+        }
+    }
+}
+
+impl State {
+    /// The object of the request's path, in the form of the request's version.
+    pub(crate) fn live(&self, request: &Request<'_>) -> Result<Option<Value>> {
+        let Some(stored) = self.store.find(&request.key(&request.path.name)) else {
+            return Ok(None);
+        };
+        request.kind.check_stored(&stored)?;
+        Ok(Some(request.kind.present(&stored)))
+    }
+
+    /// Refuses to read a collection in which something is stored in a version that the CRD has no more.
+    pub(crate) fn check_collection(&self, kind: &Kind) -> Result<()> {
+        let custom = kind.custom.as_deref();
+        let lost = custom.and_then(|Custom { crd, .. }| self.lost(crd, &kind.group, &kind.plural));
+        match lost {
+            Some(lost) => {
+                let text = reinitializing(&kind.api_version(), &kind.kind, &lost);
+                Err(Failure::too_many_requests(text, 1))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// The first version in which an object of a CRD is stored that has it no more.
+    pub(crate) fn lost(&self, definition: &Crd, group: &str, plural: &str) -> Option<String> {
+        let mut objects = self.store.of_kind(group, plural, "");
+        objects.find_map(|(_, stored)| lost(definition, stored).map(str::to_owned))
+    }
+}
+
+/// Why a collection cannot be read, in which an object is stored in a lost version.
+pub(crate) fn reinitializing(api_version: &str, kind: &str, lost: &str) -> String {
+    format!(
+        "storage is (re)initializing: failed to list {api_version}, Kind={kind}: {}",
+        unreadable(lost)
+    )
+}
+
+fn unreadable(lost: &str) -> String {
+    format!("request to convert CR from an invalid group/version: {lost}")
+}
+
+fn lost<'a>(definition: &Crd, stored: &'a Value) -> Option<&'a str> {
+    let version = version_of(stored);
+    (!definition.versions.contains_key(version)).then_some(version)
+}
+
+fn version_of(stored: &Value) -> &str {
+    stored["apiVersion"].as_str().unwrap_or_default()
+}
+
+/// The version of the store with which an object was written.
+fn revision(stored: &Value) -> u64 {
+    text(stored, "resourceVersion").parse().unwrap_or(u64::MAX)
+}
+
+/// An object of a list.
+pub(crate) enum Item {
+    /// As it is stored.
+    Stored(Arc<Value>),
+    /// In another form.
+    Made(Value),
+}
+
+impl Item {
+    pub fn object(&self) -> &Value {
+        match self {
+            Self::Stored(object) => object,
+            Self::Made(object) => object,
+        }
+    }
+}

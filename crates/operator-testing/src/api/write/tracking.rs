@@ -1,0 +1,63 @@
+//! Who writes an object, and what field ownership needs to know of its kind.
+
+use serde_json::{Value, json};
+
+use crate::api::apply::{ManagerId, Operation, Versions, Writer, node};
+use crate::api::go::zero;
+use crate::api::model::kind::Kind;
+use crate::api::model::metadata;
+use crate::api::request::resource::Request;
+use crate::api::resource::strategy::ignored;
+
+impl<'a> Request<'a> {
+    /// An object of the kind with nothing in it.
+    pub(crate) fn blank(&self) -> Value {
+        let mut object = match (&self.kind.custom, &self.kind.type_name) {
+            (None, Some(type_name)) => zero::object(type_name),
+            _ => json!({}),
+        };
+        object["apiVersion"] = self.kind.api_version().into();
+        object["kind"] = self.kind.kind.as_str().into();
+        object
+    }
+
+    pub(crate) fn writer(&self, operation: Operation) -> Writer<'a> {
+        let subresource = self.path.subresource.as_deref();
+        writer(self.kind, self.call.manager(), operation, subresource)
+    }
+}
+
+/// Someone who writes objects of a kind.
+pub(crate) fn writer<'a>(
+    kind: &'a Kind,
+    manager: String,
+    operation: Operation,
+    subresource: Option<&str>,
+) -> Writer<'a> {
+    let api_version = kind.api_version();
+    let id = ManagerId {
+        name: manager,
+        operation,
+        api_version: match operation {
+            Operation::Apply => String::new(),
+            Operation::Update => api_version.clone(),
+        },
+        subresource: subresource.unwrap_or_default().to_owned(),
+    };
+    Writer {
+        id,
+        api_version,
+        node: node(kind),
+        versions: match &kind.custom {
+            Some(custom) => Versions::Custom(&custom.crd.versions),
+            None => Versions::BuiltIn(kind, node(kind)),
+        },
+        ignored: ignored(kind, subresource),
+        time: Some(metadata::now()),
+    }
+}
+
+/// `[{}]` gives up all ownership; so does `[]`, which is left out of custom objects.
+pub(crate) fn is_reset(kind: &Kind, entries: &Value) -> bool {
+    *entries == json!([{}]) || kind.custom.is_none() && *entries == json!([])
+}
