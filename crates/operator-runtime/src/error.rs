@@ -2,6 +2,8 @@
 
 use std::{fmt, net::SocketAddr, time::Duration};
 
+use crate::engine::kind::{GroupKind, Kind};
+
 /// Why a reconciliation did not reach the desired state.
 ///
 /// A failed reconciliation is retried with an exponential backoff for each object. After a [permanent error](Error::is_permanent), it is
@@ -91,6 +93,39 @@ pub enum Error {
         owner: String,
     },
 
+    /// Two children of this kind and name are desired for one object.
+    #[error(
+        "two children {kind} {name} are desired\nhelp: give them different names, or leave one out"
+    )]
+    DesiredTwice {
+        /// The kind of the children, as `apps/v1/Deployment`.
+        kind: String,
+        /// Their name.
+        name: String,
+    },
+
+    /// A child has no name.
+    #[error(
+        "a child {kind} has no name\nhelp: set `metadata.name`; a generated name would make another child each time"
+    )]
+    Unnamed {
+        /// The kind of the child, as `apps/v1/Deployment`.
+        kind: String,
+    },
+
+    /// The child would be in a namespace that the operator does not watch.
+    #[error(
+        "{kind} {name} is desired in the namespace {namespace}, which the operator does not watch\nhelp: add it to `namespaces` in operator.toml, or choose another namespace"
+    )]
+    Unwatched {
+        /// The kind of the child, as `apps/v1/Deployment`.
+        kind: String,
+        /// The name of the child.
+        name: String,
+        /// The namespace.
+        namespace: String,
+    },
+
     /// The reconciler panicked; the controller continues.
     #[error("panicked: {0}")]
     Panicked(String),
@@ -118,11 +153,30 @@ impl Error {
         }
     }
 
+    /// That the controller of `owner`, which owns other kinds, does not own `kind`.
+    pub(crate) fn undeclared<'a>(
+        kind: &'a Kind,
+        owner: &GroupKind,
+        owns: impl Iterator<Item = &'a Kind>,
+    ) -> Self {
+        let kinds = owns.chain([kind]).map(|kind| format!("\"{kind}\""));
+        Self::Undeclared {
+            kind: kind.to_string(),
+            owner: owner.to_string(),
+            owns: kinds.collect::<Vec<_>>().join(", "),
+        }
+    }
+
     /// Whether a retry without a change is useless.
     pub fn is_permanent(&self) -> bool {
         matches!(
             self,
-            Self::Permanent(_) | Self::Undeclared { .. } | Self::Unownable { .. }
+            Self::Permanent(_)
+                | Self::Undeclared { .. }
+                | Self::Unownable { .. }
+                | Self::DesiredTwice { .. }
+                | Self::Unnamed { .. }
+                | Self::Unwatched { .. }
         )
     }
 
@@ -132,7 +186,8 @@ impl Error {
         match self {
             Self::Permanent(_) => Some("PermanentError"),
             Self::Undeclared { .. } => Some("UndeclaredChild"),
-            Self::Unownable { .. } => Some("UnownableChild"),
+            Self::Unownable { .. } | Self::Unwatched { .. } => Some("UnownableChild"),
+            Self::DesiredTwice { .. } | Self::Unnamed { .. } => Some("InvalidChild"),
             Self::Taken { .. } => Some("ChildTaken"),
             Self::Panicked(_) => Some("Panicked"),
             Self::Kube(_) | Self::Json(_) | Self::Temporary { .. } | Self::Other(_) => {
@@ -226,6 +281,11 @@ pub enum Fatal {
     /// A second signal requested to stop immediately.
     #[error("stopped by a second signal, before work in flight was done")]
     Interrupted,
+}
+
+/// Whether the API server has refused a request with one of these codes.
+pub(crate) fn has_code(error: &kube::Error, codes: &[u16]) -> bool {
+    matches!(error, kube::Error::Api(refused) if codes.contains(&refused.code))
 }
 
 /// Whether a request failed because its object, or the subresource of a custom object, does not exist. For a missing kind, the response is

@@ -65,7 +65,7 @@ pub use error::{Error, Fatal, Result};
 pub use operator::{Operator, ShutdownHandle};
 pub use options::options_for_tests;
 pub use settings::{LogFormat, Settings};
-pub use setup::{Controllers, Setup, Watches};
+pub use setup::{Controllers, Setup, UpdateStrategy, Watches};
 pub use style::*;
 
 pub use kube::runtime::{

@@ -90,6 +90,8 @@ impl Setup {
 pub struct Watches {
     pub(crate) owns: Vec<Owns>,
     pub(crate) watches: Vec<Kind>,
+    /// Whether the controller looks for all children of an object.
+    pub(crate) observes_children: bool,
 }
 
 /// An owned kind.
@@ -98,6 +100,28 @@ pub(crate) struct Owns {
     pub kind: Kind,
     /// Whether the cache of children has their content, or only the metadata.
     pub caches_content: bool,
+    pub update: UpdateStrategy,
+}
+
+/// What happens to a child that exists when another content is desired, or when somebody else has changed a field that the operator set.
+///
+/// Defaults that the API server adds, another form in which it stores a value (`1000m` as `1`), and what admission adds, such as a sidecar,
+/// do not count as changes. For [`Replace`](Self::Replace), [`Recreate`](Self::Recreate) and [`OnDelete`](Self::OnDelete), the child has an
+/// annotation `<operator>/desired-hash`, a hash of what was sent last, so that this holds after a restart too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum UpdateStrategy {
+    /// The change is made by [server-side apply](https://kubernetes.io/docs/reference/using-api/server-side-apply/); fields of others stay.
+    #[default]
+    Apply,
+    /// The object is replaced by an update (`PUT`). Fields that others have set stay, such as those that the API server has allocated;
+    /// fields that were sent before and are not desired any more are removed. An annotation `<operator>/desired-fields` lists them.
+    Replace,
+    /// The object is deleted, and created again once it is gone.
+    Recreate,
+    /// The object stays as it is until somebody deletes it; then it is created as desired.
+    OnDelete,
+    /// The object is created if it is absent, and never changed.
+    CreateOnly,
 }
 
 impl Watches {
@@ -118,7 +142,24 @@ impl Watches {
         self.owns.push(Owns {
             kind: Kind::of::<K>(),
             caches_content: true,
+            update: UpdateStrategy::default(),
         });
+        self
+    }
+
+    /// How children of the owned kind that was named last are updated.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::{Pod, Service};
+    /// # use operator_runtime::{UpdateStrategy, Watches};
+    /// let watches = Watches::default();
+    /// watches.owns::<Service>().owns::<Pod>().update(UpdateStrategy::Recreate);
+    /// ```
+    #[must_use]
+    pub fn update(mut self, strategy: UpdateStrategy) -> Self {
+        if let Some(owns) = self.owns.last_mut() {
+            owns.update = strategy;
+        }
         self
     }
 
@@ -163,6 +204,7 @@ impl Watches {
         self.owns.push(Owns {
             kind,
             caches_content,
+            update: UpdateStrategy::default(),
         });
         self
     }

@@ -11,17 +11,17 @@ use serde_json::Value;
 
 use super::{
     Context, Owned,
-    child::{ChildKey, Uncontrolled},
-    requests,
+    child::{Child, ChildKey, Uncontrolled, Wanted},
 };
 use crate::{
     Result,
-    engine::{children::Cached, decode::forget_managers, kind::Scope},
-    error::{Error, is_gone},
+    engine::{children::Cached, decode::forget_managers, kind::Kind},
+    error::{has_code, is_gone},
+    setup::UpdateStrategy,
 };
 
 /// How often a write is attempted if others change the child concurrently.
-const ATTEMPTS: usize = 4;
+pub(super) const ATTEMPTS: usize = 4;
 
 impl Context {
     /// Creates or updates a child, and returns it as it was last seen in the cluster.
@@ -57,9 +57,7 @@ impl Context {
     where
         K: Resource<DynamicType = (), Scope: 'static> + Serialize + DeserializeOwned,
     {
-        let mut applied = self.apply_child(child, Uncontrolled::Refuse).await?;
-        forget_managers(&mut applied);
-        Ok(serde_json::from_value(applied)?)
+        self.write(child, Uncontrolled::Refuse).await
     }
 
     /// Like [`apply`](Self::apply), but also takes over an existing object that has no controller.
@@ -70,9 +68,7 @@ impl Context {
     where
         K: Resource<DynamicType = (), Scope: 'static> + Serialize + DeserializeOwned,
     {
-        let mut applied = self.apply_child(child, Uncontrolled::Adopt).await?;
-        forget_managers(&mut applied);
-        Ok(serde_json::from_value(applied)?)
+        self.write(child, Uncontrolled::Adopt).await
     }
 
     /// Deletes a child that the reconciled object controls; does nothing if it does not exist.
@@ -95,119 +91,146 @@ impl Context {
     where
         K: Resource<DynamicType = (), Scope: 'static> + Serialize,
     {
-        let owned = self.declared::<K>()?;
-        let key = self.child_key(child);
-        let namespace = key.namespace.as_deref();
-        let mut known = self.cached_or_live::<K>(owned, &key).await?;
+        let child = Wanted::of(child)?;
+        let owned = self.declared(&child.kind)?;
+        let key = self.child_key(&child);
+        let mut known = self.cached_or_live(owned, &child.kind, &key).await?;
         let mut attempts = 0;
         loop {
             let Some(live) = known else {
                 return Ok(());
             };
             self.check_control(&owned.kind, &key.name, &live, Uncontrolled::Refuse)?;
-            if !live["metadata"]["deletionTimestamp"].is_null() {
+            if is_being_deleted(&live) {
                 return Ok(());
             }
-            let text = |key: &str| live["metadata"][key].as_str().map(str::to_owned);
-            let parameters = DeleteParams {
-                preconditions: Some(Preconditions {
-                    uid: text("uid"),
-                    // What was just read may be deleted in any version: a status may change again and again.
-                    resource_version: text("resourceVersion").filter(|_| attempts == 0),
-                }),
-                ..DeleteParams::background()
-            };
-            let request = requests::<K>(namespace)
-                .delete(&key.name, &parameters)
-                .map_err(kube::Error::BuildRequest)?;
-            let sent = owned.children.before_write(namespace, &key.name);
+            // What was just read may be deleted in any version: a status may change again and again.
+            let is_bound = attempts == 0;
             attempts += 1;
-            match self.controller.client.request::<Value>(request).await {
+            match self
+                .send_delete(owned, &child.kind, &key, &live, is_bound)
+                .await
+            {
                 Ok(_) => return Ok(()),
-                Err(error) if is_gone(&error) => {
-                    owned.children.record_absent(sent, namespace, &key.name);
-                    return Ok(());
-                }
                 Err(error) if is_conflict(&error) && attempts < ATTEMPTS => {
-                    known = self.live::<K>(owned, &key).await?;
+                    known = self.live(owned, &child.kind, &key).await?;
                 }
                 Err(error) => return Err(error.into()),
             }
         }
     }
 
-    /// Applies the child unless it is up to date, and returns the live object.
-    async fn apply_child<K>(&self, child: &K, uncontrolled: Uncontrolled) -> Result<Value>
+    async fn write<K>(&self, child: &K, uncontrolled: Uncontrolled) -> Result<K>
     where
-        K: Resource<DynamicType = (), Scope: 'static> + Serialize,
+        K: Resource<DynamicType = (), Scope: 'static> + Serialize + DeserializeOwned,
     {
-        let owned = self.declared::<K>()?;
-        let key = self.child_key(child);
-        if Scope::of::<K>() == Scope::Cluster && self.owner.namespace.is_some()
-            || self.owner.namespace.is_some() && key.namespace != self.owner.namespace
-        {
-            return Err(Error::Unownable {
-                kind: owned.kind.to_string(),
-                name: key.name,
-                owner: format!("{} {}", self.controller.kind, self.owner.name),
-            });
+        let child = self.child(Wanted::of(child)?)?;
+        let known = self
+            .cached_or_live(child.owned, &child.kind, &child.key)
+            .await?;
+        let mut written = self.write_child(&child, uncontrolled, known).await?.live;
+        forget_managers(&mut written);
+        Ok(serde_json::from_value(written)?)
+    }
+
+    /// Writes a child as its kind's update strategy says; `known` is the child in the cluster, as far as is known.
+    pub(crate) async fn write_child(
+        &self,
+        child: &Child<'_>,
+        uncontrolled: Uncontrolled,
+        known: Option<Value>,
+    ) -> Result<Written> {
+        match child.owned.update {
+            UpdateStrategy::Apply => {
+                let live = self.apply_child(child, uncontrolled, known).await?;
+                Ok(Written { live, waits: false })
+            }
+            strategy => {
+                self.update_child(child, strategy, uncontrolled, known)
+                    .await
+            }
         }
-        let desired = self.desired(child, &key)?;
+    }
+
+    async fn apply_child(
+        &self,
+        child: &Child<'_>,
+        uncontrolled: Uncontrolled,
+        mut known: Option<Value>,
+    ) -> Result<Value> {
+        let Child {
+            owned, kind, key, ..
+        } = child;
         let namespace = key.namespace.as_deref();
-        let mut known = self.cached_or_live::<K>(owned, &key).await?;
         let mut attempts = 0;
         loop {
             match &known {
                 Some(live) => self.check_control(&owned.kind, &key.name, live, uncontrolled)?,
                 None => self.check_owner().await?,
             }
-            let is_applied = |live: &mut Value| self.is_applied(owned, &key, &desired, live);
-            if let Some(applied) = known.take_if(is_applied) {
+            if let Some(applied) = known.take_if(|live| self.is_applied(child, live)) {
                 return Ok(applied);
             }
             let sent = owned.children.before_write(namespace, &key.name);
             attempts += 1;
-            let error = match self.send::<K>(&key, &desired, known.as_ref()).await {
+            let error = match self.send_apply(child, known.as_ref()).await {
                 Ok(written) => {
                     owned.children.record(sent, &written);
-                    self.remember(owned, &key, &desired, &written);
+                    self.remember(child, &written);
                     return Ok(written);
                 }
                 Err(error) => error,
             };
             owned.children.invalidate(namespace, &key.name);
             if is_conflict(&error) && attempts < ATTEMPTS {
-                known = self.live::<K>(owned, &key).await?;
+                known = self.live(owned, kind, key).await?;
                 continue;
             }
-            // Authorization and mutating admission come before the API server compares versions: the name may belong to another object.
-            if known.is_none()
-                && has_code(&error, &[403, 422])
-                && let Ok(Some(live)) = self.live::<K>(owned, &key).await
-            {
-                self.check_control(&owned.kind, &key.name, &live, uncontrolled)?;
+            if known.is_none() {
+                self.check_name(child, uncontrolled, &error).await?;
             }
             return Err(error.into());
         }
     }
 
+    /// After a create that was refused: authorization and mutating admission come before the API server looks whether there is an object
+    /// of the name, which may belong to another.
+    pub(super) async fn check_name(
+        &self,
+        child: &Child<'_>,
+        uncontrolled: Uncontrolled,
+        error: &kube::Error,
+    ) -> Result<()> {
+        let Child {
+            owned, kind, key, ..
+        } = child;
+        if has_code(error, &[403, 422])
+            && let Ok(Some(live)) = self.live(owned, kind, key).await
+        {
+            self.check_control(&owned.kind, &key.name, &live, uncontrolled)?;
+        }
+        Ok(())
+    }
+
     /// After a child was deleted, its owner may be being deleted before our watch reports it: the garbage collector would delete a child
     /// that is created now, which would trigger the next reconciliation, until the watch reports the deletion.
-    async fn check_owner(&self) -> Result<()> {
+    pub(super) async fn check_owner(&self) -> Result<()> {
         if self.lost_child.swap(false, Relaxed) && !self.still_exists().await? {
             return Err(anyhow::anyhow!("the object was deleted, or is being deleted").into());
         }
         Ok(())
     }
 
-    /// Applies `desired` to the version `known`, or creates the object. The API server responds with 409 if the object has another version,
-    /// or if it exists although `known` is `None`, because no object has the resource version 1.
-    async fn send<K: Resource<DynamicType = ()>>(
+    /// Applies the child to the version `known`, or creates it. The API server responds with 409 if the object has another version, or if it
+    /// exists although `known` is `None`, because no object has the resource version 1.
+    async fn send_apply(
         &self,
-        key: &ChildKey,
-        desired: &Value,
+        child: &Child<'_>,
         known: Option<&Value>,
     ) -> Result<Value, kube::Error> {
+        let Child {
+            kind, key, desired, ..
+        } = child;
         let mut patch = desired.clone();
         let metadata = &mut patch["metadata"];
         match known {
@@ -221,38 +244,82 @@ impl Context {
             force: known.is_some(),
             ..PatchParams::apply(self.operator())
         };
-        let request = requests::<K>(key.namespace.as_deref())
+        let request = kind
+            .requests(key.namespace.as_deref())
             .patch(&key.name, &parameters, &Patch::Apply(patch))
             .map_err(kube::Error::BuildRequest)?;
         self.controller.client.request(request).await
     }
 
-    /// Returns the child from the cache, or from the API server if the cache does not know it.
-    async fn cached_or_live<K: Resource<DynamicType = ()>>(
+    /// Deletes the object `live`, and no other that has its name since; if `is_bound`, only in that version. Returns whether it is gone at
+    /// once, rather than when its finalizers are done or its grace period is over.
+    pub(crate) async fn send_delete(
         &self,
         owned: &Owned,
+        kind: &Kind,
+        key: &ChildKey,
+        live: &Value,
+        is_bound: bool,
+    ) -> Result<bool, kube::Error> {
+        let namespace = key.namespace.as_deref();
+        let text = |key: &str| live["metadata"][key].as_str().map(str::to_owned);
+        let parameters = DeleteParams {
+            preconditions: Some(Preconditions {
+                uid: text("uid"),
+                resource_version: text("resourceVersion").filter(|_| is_bound),
+            }),
+            ..DeleteParams::background()
+        };
+        let request = kind
+            .requests(namespace)
+            .delete(&key.name, &parameters)
+            .map_err(kube::Error::BuildRequest)?;
+        let sent = owned.children.before_write(namespace, &key.name);
+        match self.controller.client.request::<Value>(request).await {
+            Ok(answer) => {
+                let is_gone = answer["kind"] == "Status";
+                if is_gone {
+                    owned.children.record_absent(sent, namespace, &key.name);
+                }
+                Ok(is_gone)
+            }
+            Err(error) if is_gone(&error) => {
+                owned.children.record_absent(sent, namespace, &key.name);
+                Ok(true)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the child from the cache, or from the API server if the cache does not know it.
+    pub(crate) async fn cached_or_live(
+        &self,
+        owned: &Owned,
+        kind: &Kind,
         key: &ChildKey,
     ) -> Result<Option<Value>> {
         match owned.children.get(key.namespace.as_deref(), &key.name) {
             Cached::Absent => return Ok(None),
             Cached::Child(body) => {
                 let body: Value = serde_json::from_slice(&body)?;
-                if body["apiVersion"] == *K::api_version(&()) {
+                if body["apiVersion"] == *kind.resource.api_version {
                     return Ok(Some(body));
                 }
             }
             Cached::Unknown => {}
         }
-        self.live::<K>(owned, key).await
+        self.live(owned, kind, key).await
     }
 
-    async fn live<K: Resource<DynamicType = ()>>(
+    pub(super) async fn live(
         &self,
         owned: &Owned,
+        kind: &Kind,
         key: &ChildKey,
     ) -> Result<Option<Value>> {
         let namespace = key.namespace.as_deref();
-        let request = requests::<K>(namespace)
+        let request = kind
+            .requests(namespace)
             .get(&key.name, &GetParams::default())
             .map_err(kube::Error::BuildRequest)?;
         let sent = owned.children.before_read(namespace);
@@ -271,10 +338,18 @@ impl Context {
     }
 }
 
-fn is_conflict(error: &kube::Error) -> bool {
-    has_code(error, &[409])
+/// What became of a child.
+pub(crate) struct Written {
+    /// The child as it was last seen in the cluster.
+    pub live: Value,
+    /// Whether it is to change once it has been deleted.
+    pub waits: bool,
 }
 
-fn has_code(error: &kube::Error, codes: &[u16]) -> bool {
-    matches!(error, kube::Error::Api(refused) if codes.contains(&refused.code))
+pub(crate) fn is_being_deleted(live: &Value) -> bool {
+    !live["metadata"]["deletionTimestamp"].is_null()
+}
+
+pub(super) fn is_conflict(error: &kube::Error) -> bool {
+    has_code(error, &[409])
 }

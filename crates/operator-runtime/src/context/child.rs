@@ -1,4 +1,4 @@
-//! Prepares a child for an apply, and decides whether an apply is allowed and necessary.
+//! Prepares a child for a write, and decides whether a write is allowed and necessary.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -19,67 +19,121 @@ use crate::{
 
 /// What to do with an object that has no controller.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Uncontrolled {
+pub(crate) enum Uncontrolled {
     Refuse,
     Adopt,
 }
 
+/// A child as the user's code describes it, without its type.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    pub kind: Kind,
+    body: Value,
+}
+
+impl Wanted {
+    pub fn of<K>(child: &K) -> Result<Self>
+    where
+        K: Resource<DynamicType = (), Scope: 'static> + Serialize,
+    {
+        Ok(Self {
+            kind: Kind::of::<K>(),
+            body: serde_json::to_value(child)?,
+        })
+    }
+
+    fn name(&self) -> &str {
+        self.body["metadata"]["name"].as_str().unwrap_or_default()
+    }
+}
+
 /// The namespace and the name of a child.
-pub(super) struct ChildKey {
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ChildKey {
     pub namespace: Option<String>,
     pub name: String,
 }
 
+/// A child that may be written.
+pub(crate) struct Child<'a> {
+    pub owned: &'a Owned,
+    /// In the version in which it is written.
+    pub kind: Kind,
+    pub key: ChildKey,
+    /// With its kind, namespace and owner, without its status and read-only metadata.
+    pub desired: Value,
+}
+
 impl Context {
-    pub(super) fn declared<K: Resource<DynamicType = ()>>(&self) -> Result<&Owned> {
+    pub(super) fn declared(&self, kind: &Kind) -> Result<&Owned> {
         let owns = &self.controller.owns;
-        if let Some(owned) = owns.iter().find(|owned| owned.kind.is::<K>()) {
+        if let Some(owned) = owns.iter().find(|owned| owned.kind.is_same(kind)) {
             return Ok(owned);
         }
-        let kind = format!("{}/{}", K::api_version(&()), K::kind(&()));
-        let kinds = owns
-            .iter()
-            .map(|owned| owned.kind.to_string())
-            .chain([kind.clone()]);
-        let owns = kinds
-            .map(|kind| format!("{kind:?}"))
-            .collect::<Vec<_>>()
-            .join(", ");
-        Err(Error::Undeclared {
-            kind,
-            owner: self.controller.kind.to_string(),
-            owns,
-        })
+        let owns = owns.iter().map(|owned| &owned.kind);
+        Err(Error::undeclared(kind, &self.controller.kind, owns))
     }
 
-    pub(super) fn child_key<K: Resource<DynamicType = (), Scope: 'static>>(
-        &self,
-        child: &K,
-    ) -> ChildKey {
-        let meta = child.meta();
-        let namespace = match Scope::of::<K>() {
+    pub(super) fn child_key(&self, child: &Wanted) -> ChildKey {
+        let namespace = match child.kind.scope {
             Scope::Cluster => None,
-            Scope::Namespaced => meta
-                .namespace
-                .clone()
-                .or_else(|| self.owner.namespace.clone())
-                .or_else(|| Some(self.namespace().to_owned())),
+            Scope::Namespaced => {
+                let namespace = child.body["metadata"]["namespace"].as_str();
+                let namespace = namespace.or(self.owner.namespace.as_deref());
+                Some(namespace.unwrap_or(self.namespace()).to_owned())
+            }
         };
         ChildKey {
             namespace,
-            name: meta.name.clone().unwrap_or_default(),
+            name: child.name().to_owned(),
         }
     }
 
-    /// The child as an apply sends it: with its kind, namespace and owner, without its status and read-only metadata.
-    pub(super) fn desired<K>(&self, child: &K, key: &ChildKey) -> Result<Value>
-    where
-        K: Resource<DynamicType = ()> + Serialize,
-    {
-        let mut desired = serde_json::to_value(child)?;
+    /// Checks that the reconciled object may have this child.
+    pub(crate) fn child(&self, child: Wanted) -> Result<Child<'_>> {
+        let owned = self.declared(&child.kind)?;
+        let key = self.child_key(&child);
+        if child.kind.scope == Scope::Cluster && self.owner.namespace.is_some()
+            || self.owner.namespace.is_some() && key.namespace != self.owner.namespace
+        {
+            return Err(Error::Unownable {
+                kind: owned.kind.to_string(),
+                name: key.name,
+                owner: format!("{} {}", self.controller.kind, self.owner.name),
+            });
+        }
+        let desired = self.desired(&child, &key)?;
+        Ok(Child {
+            owned,
+            kind: child.kind,
+            key,
+            desired,
+        })
+    }
+
+    /// Checks that a child has a name, and that a watch would report it.
+    pub(crate) fn check_place(&self, child: &Child<'_>) -> Result<()> {
+        let ChildKey { namespace, name } = &child.key;
+        let kind = child.kind.to_string();
+        match namespace {
+            _ if name.is_empty() => Err(Error::Unnamed { kind }),
+            Some(namespace) if !child.owned.children.watches(Some(namespace)) => {
+                Err(Error::Unwatched {
+                    kind,
+                    name: name.clone(),
+                    namespace: namespace.clone(),
+                })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn desired(&self, child: &Wanted, key: &ChildKey) -> Result<Value> {
+        let Wanted { kind, body } = child;
+        let mut desired = body.clone();
         drop_nulls(&mut desired);
-        desired["apiVersion"] = K::api_version(&()).into();
-        desired["kind"] = K::kind(&()).into();
+        desired["apiVersion"] = kind.resource.api_version.as_str().into();
+        desired["kind"] = kind.resource.kind.as_str().into();
         if let Some(object) = desired.as_object_mut() {
             object.remove("status");
         }
@@ -160,13 +214,13 @@ impl Context {
 
     /// Whether applying `desired` would change nothing. The fields that we own are exactly those of our last apply, because a change by
     /// another manager takes the ownership.
-    pub(super) fn is_applied(
-        &self,
-        owner: &Owned,
-        key: &ChildKey,
-        desired: &Value,
-        live: &Value,
-    ) -> bool {
+    pub(super) fn is_applied(&self, child: &Child<'_>, live: &Value) -> bool {
+        let Child {
+            owned: owner,
+            key,
+            desired,
+            ..
+        } = child;
         let Some(owned) = ownership::owned(live, self.operator()) else {
             return false;
         };
@@ -180,7 +234,13 @@ impl Context {
     }
 
     /// Remembers the hashes of a child that the API server stores in another form than it was sent, such as `1` for `1000m`.
-    pub(super) fn remember(&self, owner: &Owned, key: &ChildKey, desired: &Value, live: &Value) {
+    pub(super) fn remember(&self, child: &Child<'_>, live: &Value) {
+        let Child {
+            owned: owner,
+            key,
+            desired,
+            ..
+        } = child;
         let owned = ownership::owned(live, self.operator());
         let uid = live["metadata"]["uid"].as_str();
         if let (Some(owned), Some(uid)) = (owned, uid)

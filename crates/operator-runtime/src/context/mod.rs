@@ -4,9 +4,13 @@ mod apply;
 mod child;
 mod event;
 mod history;
+mod observe;
 mod ownership;
+mod record;
 mod status;
+mod strategy;
 
+use std::collections::BTreeMap;
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
     atomic::{AtomicBool, Ordering::Relaxed},
@@ -30,10 +34,14 @@ use crate::{
         kind::{GroupKind, Kind},
     },
     error::is_gone,
+    setup::UpdateStrategy,
 };
 
 use event::Reporter;
 use history::History;
+
+pub(crate) use child::{ChildKey, Uncontrolled, Wanted};
+pub(crate) use observe::OwnedKey;
 
 /// The context that each call of a [`Reconciler`](crate::Reconciler) gets.
 pub struct Context {
@@ -78,6 +86,7 @@ enum Start {
 pub(crate) struct Owned {
     pub kind: Kind,
     pub children: Children,
+    pub update: UpdateStrategy,
 }
 
 /// The reconciled object, as the owner of its children.
@@ -193,6 +202,10 @@ impl Context {
         &self.controller.operator
     }
 
+    pub(crate) fn kind(&self) -> &GroupKind {
+        &self.controller.kind
+    }
+
     /// The namespace that the operator itself runs in.
     pub fn namespace(&self) -> &str {
         self.controller.client.default_namespace()
@@ -206,22 +219,12 @@ impl Context {
     where
         K: Resource<DynamicType = ()>,
     {
-        let labels = [
-            (
-                "app.kubernetes.io/instance".to_owned(),
-                label_value(&owner.name_any()),
-            ),
-            (
-                "app.kubernetes.io/managed-by".to_owned(),
-                label_value(self.operator()),
-            ),
-        ];
         ObjectMeta {
             name: Some(name.into()),
             namespace: owner
                 .namespace()
                 .or_else(|| Some(self.namespace().to_owned())),
-            labels: Some(labels.into()),
+            labels: Some(child_labels(&owner.name_any(), self.operator())),
             owner_references: owner
                 .controller_owner_ref(&())
                 .map(|reference| vec![reference]),
@@ -282,6 +285,16 @@ impl Context {
         self.is_gone.fetch_or(newest.is_none(), Relaxed);
         Ok(newest)
     }
+}
+
+/// The recommended labels of a child.
+pub(crate) fn child_labels(owner: &str, operator: &str) -> BTreeMap<String, String> {
+    let labels = [("instance", owner), ("managed-by", operator)];
+    let labels = labels.map(|(name, value)| {
+        let key = format!("app.kubernetes.io/{name}");
+        (key, label_value(value))
+    });
+    labels.into()
 }
 
 /// A label value has at most 63 characters, a name 253: the end of a longer name is replaced by its hash.

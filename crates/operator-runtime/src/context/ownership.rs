@@ -6,12 +6,20 @@
 
 use serde_json::{Map, Value};
 
-use crate::engine::related::is_applied_by;
+use crate::engine::related::{is_applied_by, is_updated_by};
 
 /// The fields that `manager` owns by applying the main resource; `None` if it owns none.
 pub(super) fn owned<'a>(live: &'a Value, manager: &str) -> Option<&'a Value> {
     let entries = live["metadata"]["managedFields"].as_array()?;
     let entry = entries.iter().find(|entry| is_applied_by(entry, manager))?;
+    entry.get("fieldsV1")
+}
+
+/// The fields that `manager` owns by creating and replacing the main resource, with those that the API server added to what it sent;
+/// `None` if it owns none.
+pub(super) fn updated<'a>(live: &'a Value, manager: &str) -> Option<&'a Value> {
+    let entries = live["metadata"]["managedFields"].as_array()?;
+    let entry = entries.iter().find(|entry| is_updated_by(entry, manager))?;
     entry.get("fieldsV1")
 }
 

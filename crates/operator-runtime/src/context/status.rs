@@ -11,7 +11,11 @@ use serde_json::{Value, json};
 use tracing::debug;
 
 use super::{Context, drop_nulls, requests};
-use crate::{Result, engine::decode::forget_managers, error::is_gone};
+use crate::{
+    Result,
+    engine::decode::forget_managers,
+    error::{has_code, is_gone},
+};
 
 impl Context {
     /// Writes `status` as the status of `object`, unless it is unchanged.
@@ -79,7 +83,21 @@ impl Context {
         let request = requests::<K>(object.namespace().as_deref())
             .patch_subresource("status", &name, &parameters, &Patch::Apply(&patch))
             .map_err(kube::Error::BuildRequest)?;
-        match self.controller.client.request::<Value>(request).await {
+        let mut answer = self.controller.client.request::<Value>(request).await;
+        let is_invalid = |error: &kube::Error| has_code(error, &[422]);
+        if nothing(&patch["status"]) && answer.as_ref().is_err_and(is_invalid) {
+            // An apply that removes the last fields of a status makes it null, which is not valid. All of it was ours.
+            let removal = json!({ "metadata": patch["metadata"], "status": null });
+            let parameters = PatchParams {
+                field_manager: Some(self.operator().to_owned()),
+                ..PatchParams::default()
+            };
+            let request = requests::<K>(object.namespace().as_deref())
+                .patch_subresource("status", &name, &parameters, &Patch::Merge(&removal))
+                .map_err(kube::Error::BuildRequest)?;
+            answer = self.controller.client.request(request).await;
+        }
+        match answer {
             Ok(mut written) => {
                 forget_managers(&mut written);
                 if is_owner {

@@ -8,7 +8,7 @@
 //! versions](https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions)).
 
 use std::{
-    collections::{HashMap, HashSet, hash_map},
+    collections::{BTreeSet, HashMap, HashSet, hash_map},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
@@ -18,7 +18,10 @@ use serde_json::Value;
 use crate::engine::related::{self, Related, compact};
 
 /// A namespace, if the kind has one, and a name.
-type Key = (Option<String>, String);
+pub(crate) type Key = (Option<String>, String);
+
+/// The children of each object, by its uid.
+type ByOwner = HashMap<Box<str>, HashSet<Key>>;
 
 /// The objects of one owned kind in the watched namespaces.
 pub(crate) struct Children {
@@ -35,6 +38,8 @@ struct State {
     invalidations: u64,
     watches: Vec<Watch>,
     objects: HashMap<Key, Entry>,
+    /// `None` if nobody asks for it. It may have objects that are no children any more.
+    by_owner: Option<ByOwner>,
 }
 
 /// One watch of the kind: of a namespace, or of all.
@@ -57,6 +62,8 @@ struct List {
 /// What is known about an object.
 struct Entry {
     uid: Box<str>,
+    /// The uid of the object of ours that controls it.
+    owner: Option<Box<str>>,
     version: Option<u64>,
     trust: Trust,
     content: Content,
@@ -125,8 +132,15 @@ impl Children {
                 invalidations: 0,
                 watches: namespaces.iter().map(watch).collect(),
                 objects: HashMap::new(),
+                by_owner: None,
             }),
         }
+    }
+
+    /// With an index for [`of_owner`](Self::of_owner).
+    pub fn indexed(self) -> Self {
+        self.lock().by_owner = Some(HashMap::new());
+        self
     }
 
     /// Handles an event of the watch of `namespace`.
@@ -136,6 +150,7 @@ impl Children {
             invalidations,
             watches,
             objects,
+            by_owner,
         } = &mut *state;
         let Some(watch) = watches
             .iter_mut()
@@ -157,7 +172,7 @@ impl Children {
                     list.newest = list.newest.max(version(&object.metadata).unwrap_or(0));
                     list.keys.insert(key.clone());
                 }
-                self.put(objects, key, object);
+                self.put(objects, by_owner, key, object);
             }
             Event::InitDone => {
                 let list = watch.list.take().unwrap_or_default();
@@ -165,12 +180,18 @@ impl Children {
                 objects.retain(|key, known| {
                     watch.is_elsewhere(key) || list.retains(key, known, *invalidations)
                 });
+                if let Some(by_owner) = by_owner {
+                    by_owner.retain(|_, keys| {
+                        keys.retain(|key| objects.contains_key(key));
+                        !keys.is_empty()
+                    });
+                }
                 watch.newest = Some(list.newest);
                 watch.lists += 1;
             }
             Event::Apply(object) => {
                 watch.pass(&object.metadata);
-                self.put(objects, key(&object.metadata), object);
+                self.put(objects, by_owner, key(&object.metadata), object);
             }
             Event::Delete(object) => {
                 watch.pass(&object.metadata);
@@ -180,14 +201,29 @@ impl Children {
                     .get(&key)
                     .is_some_and(|known| Some(&*known.uid) == uid)
                 {
-                    objects.remove(&key);
+                    let known = objects.remove(&key);
+                    let owner = known.and_then(|known| known.owner);
+                    if let (Some(by_owner), Some(owner)) = (by_owner, owner)
+                        && let hash_map::Entry::Occupied(mut keys) = by_owner.entry(owner)
+                    {
+                        keys.get_mut().remove(&key);
+                        if keys.get().is_empty() {
+                            keys.remove();
+                        }
+                    }
                 }
             }
         }
     }
 
     /// Records an object that a watch reported, unless a response to our own request is newer.
-    fn put(&self, objects: &mut HashMap<Key, Entry>, key: Key, object: &Related) {
+    fn put(
+        &self,
+        objects: &mut HashMap<Key, Entry>,
+        by_owner: &mut Option<ByOwner>,
+        key: Key,
+        object: &Related,
+    ) {
         let Related { metadata, body } = object;
         let before = objects.get(&key);
         let version = version(metadata);
@@ -195,6 +231,7 @@ impl Children {
             return;
         }
         let known = self.known(metadata, body.clone(), Trust::Watched, before);
+        index(by_owner, &key, &known);
         objects.insert(key, known);
     }
 
@@ -207,15 +244,16 @@ impl Children {
     ) -> Entry {
         let uid: Box<str> = metadata.uid.as_deref().unwrap_or_default().into();
         let applied = before.filter(|known| known.uid == uid);
+        let controller = related::controller(metadata).filter(|_| (self.is_child)(metadata));
         Entry {
             applied: applied.and_then(|known| known.applied),
             version: version(metadata),
             trust,
-            content: if (self.is_child)(metadata) {
-                Content::Child(body.filter(|_| self.keeps_bodies))
-            } else {
-                Content::Other
+            content: match controller {
+                Some(_) => Content::Child(body.filter(|_| self.keeps_bodies)),
+                None => Content::Other,
             },
+            owner: controller.map(|controller| controller.uid.as_str().into()),
             uid,
         }
     }
@@ -226,6 +264,11 @@ impl Children {
             .watches
             .iter()
             .all(|watch| watch.newest.is_some())
+    }
+
+    /// Whether a watch reports the objects of a namespace.
+    pub fn watches(&self, namespace: Option<&str>) -> bool {
+        self.lock().watch(namespace).is_some()
     }
 
     /// Looks up an object.
@@ -245,6 +288,23 @@ impl Children {
             Content::Child(None) | Content::Other => Cached::Unknown,
             Content::Deleted => Cached::Absent,
         }
+    }
+
+    /// The namespaces and names of the objects that the one with this uid controls, in order.
+    pub fn of_owner(&self, uid: &str) -> BTreeSet<Key> {
+        let state = self.lock();
+        let keys = state.by_owner.as_ref().and_then(|index| index.get(uid));
+        let is_child = |key: &&Key| {
+            let entry = state.objects.get(*key);
+            entry.is_some_and(|entry| {
+                entry.owner.as_deref() == Some(uid) && !matches!(entry.content, Content::Deleted)
+            })
+        };
+        keys.into_iter()
+            .flatten()
+            .filter(is_child)
+            .cloned()
+            .collect()
     }
 
     /// Must be called before a read whose response is passed to [`record`](Self::record).
@@ -291,6 +351,7 @@ impl Children {
         let is_usable = watch.newest.is_some() && !matches!(trust, Trust::Invalidated(_));
         let body = body.filter(|_| is_usable);
         let known = self.known(&metadata, body, trust, before);
+        index(&mut state.by_owner, &key, &known);
         state.objects.insert(key, known);
     }
 
@@ -355,6 +416,7 @@ impl State {
             hash_map::Entry::Vacant(unknown) if is_watched => {
                 unknown.insert(Entry {
                     uid: Box::default(),
+                    owner: None,
                     version: None,
                     trust,
                     content: Content::Child(None),
@@ -411,6 +473,15 @@ impl List {
             return true;
         }
         self.keys.contains(key)
+    }
+}
+
+fn index(by_owner: &mut Option<ByOwner>, key: &Key, entry: &Entry) {
+    if let (Some(by_owner), Some(owner)) = (by_owner, &entry.owner) {
+        by_owner
+            .entry(owner.clone())
+            .or_default()
+            .insert(key.clone());
     }
 }
 

@@ -147,14 +147,21 @@ async fn work<R: Reconciler>(
         observers,
     } = wiring;
     let metrics = metrics.of_kind(&GroupKind::of::<R::Resource>());
-    let owned = |owns: Owns| Owned {
-        children: Children::new(
+    let owned = |owns: Owns| {
+        let children = Children::new(
             &owns.kind.scope.watched(&watched.child_namespaces),
             &operator,
             owns.caches_content,
             |child| controller_of::<R::Resource>(child).is_some(),
-        ),
-        kind: owns.kind,
+        );
+        Owned {
+            children: match watches.observes_children {
+                true => children.indexed(),
+                false => children,
+            },
+            kind: owns.kind,
+            update: owns.update,
+        }
     };
     let owns = watches.owns.into_iter().map(owned).collect();
     let reads = metrics.child_reads.clone();

@@ -1,7 +1,10 @@
 //! A kind as strings, so that built-in and foreign kinds are handled alike, and the namespaces in which it is watched.
 
 use k8s_openapi::{ClusterResourceScope, apimachinery::pkg::apis::meta::v1::OwnerReference};
-use kube::{Resource, core::ApiResource};
+use kube::{
+    Resource,
+    core::{ApiResource, DynamicObject, Request},
+};
 use std::{any::TypeId, fmt};
 
 /// Whether the objects of a kind are in a namespace.
@@ -104,9 +107,14 @@ impl Kind {
         self.resource.group.is_empty() && ["Secret", "ConfigMap"].contains(&&*self.resource.kind)
     }
 
-    /// Whether `K` is this kind, in any version.
-    pub fn is<K: Resource<DynamicType = ()>>(&self) -> bool {
-        self.resource.group == K::group(&()) && self.resource.kind == K::kind(&())
+    /// Whether the other is this kind, in any version.
+    pub fn is_same(&self, other: &Self) -> bool {
+        self.resource.group == other.resource.group && self.resource.kind == other.resource.kind
+    }
+
+    /// Requests for objects of this version, in a namespace or in none.
+    pub fn requests(&self, namespace: Option<&str>) -> Request {
+        Request::new(DynamicObject::url_path(&self.resource, namespace))
     }
 }
 

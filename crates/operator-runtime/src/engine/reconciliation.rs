@@ -174,7 +174,7 @@ impl<R: Reconciler> Reconciliations<R> {
                     return Ok(Outcome::Gone);
                 }
                 match done {
-                    Ok(action) if cx.is_outdated() && action == Action::await_change() => {
+                    Ok(_) if cx.is_outdated() => {
                         Ok(Outcome::Reconciled(Action::requeue(CONFLICT_RETRY_DELAY)))
                     }
                     done => done.map(Outcome::Reconciled),

@@ -173,15 +173,23 @@ pub(crate) fn compact(object: &Value, manager: &str) -> Arc<[u8]> {
 
 fn drop_other_managers(metadata: &mut Value, manager: &str) {
     if let Some(entries) = metadata["managedFields"].as_array_mut() {
-        entries.retain(|entry| is_applied_by(entry, manager));
+        entries.retain(|entry| is_by(entry, manager));
     }
 }
 
 /// Whether an entry of `managedFields` records the applies of `manager` to the main resource.
 pub(crate) fn is_applied_by(entry: &Value, manager: &str) -> bool {
-    entry["manager"] == manager
-        && entry["operation"] == "Apply"
-        && entry["subresource"].as_str().unwrap_or_default().is_empty()
+    is_by(entry, manager) && entry["operation"] == "Apply"
+}
+
+/// Whether an entry of `managedFields` is of the creates and replacements of `manager`.
+pub(crate) fn is_updated_by(entry: &Value, manager: &str) -> bool {
+    is_by(entry, manager) && entry["operation"] == "Update"
+}
+
+/// Whether an entry of `managedFields` is of the writes of `manager` to the main resource.
+fn is_by(entry: &Value, manager: &str) -> bool {
+    entry["manager"] == manager && entry["subresource"].as_str().unwrap_or_default().is_empty()
 }
 
 /// The reference to the object's controller.
@@ -328,7 +336,8 @@ mod tests {
         let body: Value = serde_json::from_slice(&object(true, "K").body.unwrap()).unwrap();
         assert_eq!(
             body["metadata"]["managedFields"].as_array().unwrap().len(),
-            1
+            2,
+            "our applies and our updates"
         );
         assert_eq!(body["kind"], "ConfigMap");
         assert_eq!(

@@ -1,0 +1,82 @@
+//! The children that an object has, and the deletion of those that it is to have no longer.
+
+use std::{collections::BTreeMap, time::Duration};
+
+use serde_json::Value;
+use tracing::debug;
+
+use super::{
+    Context, Owned,
+    apply::{is_being_deleted, is_conflict},
+    child::ChildKey,
+};
+use crate::{Result, engine::related, error::Error};
+
+/// How long a reconciliation waits for the lists of the kinds that it owns.
+const UNLISTED: Duration = Duration::from_secs(1);
+
+/// A child: the index of its kind among the owned ones, and where it is.
+pub(crate) type OwnedKey = (usize, ChildKey);
+
+impl Context {
+    pub(crate) fn owns(&self) -> &[Owned] {
+        &self.controller.owns
+    }
+
+    /// The index of an owned kind.
+    pub(crate) fn index(&self, owned: &Owned) -> usize {
+        let mut owns = self.controller.owns.iter();
+        let index = owns.position(|other| std::ptr::eq(other, owned));
+        index.expect("it is one of ours")
+    }
+
+    /// All objects of owned kinds that the reconciled object controls. Those of which the cache has no content are read.
+    ///
+    /// # Errors
+    /// [`Error::Temporary`] if a kind has not been listed yet: a child that is not known could be mistaken for one that does not exist.
+    pub(crate) async fn children(&self) -> Result<BTreeMap<OwnedKey, Value>> {
+        let mut children = BTreeMap::new();
+        let Some(reference) = &self.owner.reference else {
+            return Ok(children);
+        };
+        for owned in self.owns() {
+            if !owned.children.is_complete() {
+                let error = anyhow::anyhow!("{} has not been listed yet", owned.kind);
+                return Err(Error::temporary(UNLISTED, error));
+            }
+        }
+        for (index, owned) in self.owns().iter().enumerate() {
+            for (namespace, name) in owned.children.of_owner(&reference.uid) {
+                let key = ChildKey { namespace, name };
+                let live = self.cached_or_live(owned, &owned.kind, &key).await?;
+                let is_ours = |live: &Value| {
+                    let controller = related::metadata(live);
+                    let controller = controller.as_ref().and_then(related::controller);
+                    controller.is_some_and(|controller| controller.uid == reference.uid)
+                };
+                if let Some(live) = live.filter(is_ours) {
+                    children.insert((index, key), live);
+                }
+            }
+        }
+        Ok(children)
+    }
+
+    /// Deletes a child in the version `live`. If it has changed since, its watch triggers the next reconciliation, which looks at it again.
+    pub(crate) async fn prune(&self, (index, key): &OwnedKey, live: &Value) -> Result<()> {
+        if is_being_deleted(live) {
+            return Ok(());
+        }
+        let owned = &self.controller.owns[*index];
+        match self.send_delete(owned, &owned.kind, key, live, true).await {
+            Ok(_) => {
+                debug!(kind = %owned.kind, name = key.name, "deleted, as it is no longer desired")
+            }
+            Err(error) if is_conflict(&error) => {
+                debug!(kind = %owned.kind, name = key.name, "not deleted, as it has changed");
+            }
+            Err(error) => return Err(error.into()),
+        }
+        Ok(())
+    }
+}
