@@ -104,30 +104,30 @@ mod tests {
 
     use super::*;
 
-    fn files(folder: &Path, found: &mut BTreeSet<String>) {
+    fn files(folder: &Path, paths: &mut BTreeSet<String>) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
-                files(&path, found);
+                files(&path, paths);
             } else {
                 let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("templates");
-                found.insert(path.strip_prefix(root).unwrap().display().to_string());
+                paths.insert(path.strip_prefix(root).unwrap().display().to_string());
             }
         }
     }
 
     #[test]
     fn the_table_and_the_folder_agree() {
-        let mut found = BTreeSet::new();
+        let mut paths = BTreeSet::new();
         files(
             &Path::new(env!("CARGO_MANIFEST_DIR")).join("templates"),
-            &mut found,
+            &mut paths,
         );
         assert_eq!(
             templates()
                 .map(|(path, _)| path.to_owned())
                 .collect::<BTreeSet<_>>(),
-            found
+            paths
         );
     }
 }

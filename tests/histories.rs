@@ -26,7 +26,7 @@ fn read(path: &Path) -> Api {
 }
 
 #[test]
-fn no_release_renames_a_type_and_every_retype_is_told() {
+fn no_release_renames_a_type_and_every_retype_is_reported() {
     let Some(folder) = std::env::var_os("HISTORIES") else {
         return;
     };

@@ -169,7 +169,7 @@ fn put_modules(folder: &Path, name: &str, definition: &Value, files: &mut Vec<Pa
 }
 
 #[test]
-fn modules_are_laid_out_whatever_the_lengths_of_names() {
+fn modules_are_laid_out_for_names_of_any_length() {
     let folder = tempfile::tempdir().unwrap();
     let mut files = vec![];
     let versions = ["v1".to_owned()];
@@ -266,7 +266,7 @@ fn owned(folder: &Path, found: &mut Vec<PathBuf>) {
 }
 
 #[test]
-fn projects_are_laid_out_whatever_the_lengths_of_names() {
+fn projects_are_laid_out_for_names_of_any_length() {
     let folder = tempfile::tempdir().unwrap();
     let mut files = vec![];
     for length in lengths(LABEL, 31) {
@@ -318,7 +318,7 @@ fn declared(mut number: usize) -> String {
 }
 
 #[test]
-fn the_list_of_controllers_is_laid_out_whatever_they_watch() {
+fn the_registry_is_laid_out_for_any_watches() {
     let folder = tempfile::tempdir().unwrap();
     let mut files = vec![];
     let every: Vec<usize> = (2..=LABEL).collect();

@@ -121,7 +121,7 @@ fn git(older: &str, ours: &str, newer: &str) -> Option<Result<String, ()>> {
 }
 
 #[test]
-fn edits_survive_templates_that_change() {
+fn edits_survive_template_changes() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/merges");
     let mut random = Random(7);
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();

@@ -72,7 +72,7 @@ fn documents(yaml: &str) -> Vec<Value> {
 }
 
 #[test]
-fn the_sample_is_that_of_a_project() {
+fn the_sample_equals_that_of_a_project() {
     assert_eq!(
         printed("widget.yaml", ""),
         "apiVersion: example.com/v1\nkind: Widget\nmetadata:\n  name: widget-sample\nspec:\n  size: 1\n"
@@ -127,7 +127,7 @@ fn arbitrary_objects_are_valid_and_the_same_in_both_formats() {
 }
 
 #[test]
-fn what_can_not_be_had_is_an_error_with_a_cure() {
+fn an_impossible_sample_is_an_error_with_help() {
     let impossible = WIDGET.replace("minimum: 1", "minimum: 1\n                maximum: 0");
     for (args, input, told, cure) in [
         (

@@ -510,7 +510,7 @@ fn crds() -> Vec<Value> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_verdict_is_that_of_the_api_server() {
+async fn the_verdict_equals_that_of_the_api_server() {
     let server = Server::start().await.unwrap();
     let client = server.client();
     let mut differences = vec![];

@@ -26,8 +26,8 @@ pub fn reports(
 ) -> Result<Vec<Report>, Failure> {
     let marked = marked(plan);
     let mut changed = ChangedItems::default();
-    for found in marked.values() {
-        changed.extend(found.changed.clone());
+    for module in marked.values() {
+        changed.extend(module.changed.clone());
     }
     let stale = StalePaths::of(open, plan, evolution);
     if changed == ChangedItems::default() && stale.is_empty() {
@@ -40,7 +40,7 @@ pub fn reports(
             .flat_map(|(path, text)| find(path, text))
             .collect()
     };
-    let mut found = by_name(&|path, text| stale.find(path, text));
+    let mut uses = by_name(&|path, text| stale.find(path, text));
     let mut others = by_name(&|path, text| uses::find_non_exhaustive(path, text, &changed));
     let can_break = stale.breaks() || changed != ChangedItems::default();
     let mut help = match can_break {
@@ -62,10 +62,10 @@ pub fn reports(
     // of one line the first is enough, and best what says why
     let mut lines = BTreeSet::new();
     let mut first = |at: &Use| lines.insert((at.path.clone(), at.line));
-    found.retain(&mut first);
+    uses.retain(&mut first);
     others.retain(&mut first);
-    found.extend(others);
-    let count = found.len();
+    uses.extend(others);
+    let count = uses.len();
     let report = |(index, at): (usize, Use)| Report {
         severity: Severity::Warning,
         code: Some(Code::TouchedCode),
@@ -75,7 +75,7 @@ pub fn reports(
         instead: None,
         help: (index + 1 == count).then(|| help.into()),
     };
-    let mut reports: Vec<Report> = found.into_iter().enumerate().map(report).collect();
+    let mut reports: Vec<Report> = uses.into_iter().enumerate().map(report).collect();
     if let Some(renamed) = &stale.renamed {
         reports.extend(lock_entry(open, renamed)?);
     }
@@ -188,13 +188,15 @@ fn check_with_rustc(
     }
     let new = check()?;
     // what rustc did not get to may be wrong as well
-    let is_hidden =
-        |found: &DeprecatedUse| new.is_unresolved || new.is_library_broken && !found.is_library;
+    let is_hidden = |deprecated_use: &DeprecatedUse| {
+        new.is_unresolved || new.is_library_broken && !deprecated_use.is_library
+    };
     let deprecated = deprecated.into_iter();
-    let deprecated = deprecated.filter(|found| found.is_removed || is_hidden(found));
-    let uses = deprecated.map(|found| Use {
-        message: describe(&found.at.message),
-        ..found.at
+    let deprecated =
+        deprecated.filter(|deprecated_use| deprecated_use.is_removed || is_hidden(deprecated_use));
+    let uses = deprecated.map(|deprecated_use| Use {
+        message: describe(&deprecated_use.at.message),
+        ..deprecated_use.at
     });
     Some(uses.chain(new.errors).collect())
 }

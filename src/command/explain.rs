@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_code_has_a_section_and_each_section_a_code() {
+    fn codes_and_sections_of_the_docs_correspond() {
         let headings: Vec<&str> = TEXT
             .lines()
             .filter_map(|line| line.strip_prefix("## "))
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_that_is_not_there_gives_the_nearest() {
+    fn an_unknown_code_suggests_the_nearest() {
         assert_eq!(nearest("untypd"), Some("untyped"));
         assert_eq!(nearest("refused"), Some("refused-schema"));
         for none in ["banana", "E0308", "x"] {

@@ -59,7 +59,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
                     "versions": kind.versions, "module": format!("api::{}", kind.module_name()), "spec": kind.spec,
                     "scaffold": kind.scaffold, "schema": kind.schema, "cleanup": kind.cleanup,
                     "owns": kind.owns, "watches": kind.watches, "reads": kind.reads, "keeps": kind.keeps,
-                    "diagnostics": reports.iter().filter(|found| found.subject == Some(kind.full_name()))
+                    "diagnostics": reports.iter().filter(|report| report.subject == Some(kind.full_name()))
                         .map(Report::json).collect::<Vec<_>>(),
                 })
             })

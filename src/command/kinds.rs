@@ -197,12 +197,12 @@ pub fn read_each<T>(
         let input = &inputs[index];
         terminal.progress(&format!("reading {}/{}", count + 1, inputs.len()));
         let apis = match crd::read(&input.path, &disk::input(input)?) {
-            Ok(found) if found.is_empty() && input.named => {
+            Ok(apis) if apis.is_empty() && input.named => {
                 return Err(KindError::None(input.path.clone()).into());
             }
-            Ok(found) => found,
-            Err(found) => {
-                errors.push((index, found));
+            Ok(apis) => apis,
+            Err(error) => {
+                errors.push((index, error));
                 continue;
             }
         };
@@ -228,7 +228,8 @@ pub fn read_each<T>(
     match kind {
         _ if !errors.is_empty() => {
             errors.sort_by_key(|(index, _)| *index);
-            let errors: Vec<ReadError> = errors.into_iter().flat_map(|(_, found)| found).collect();
+            let errors: Vec<ReadError> =
+                errors.into_iter().flat_map(|(_, errors)| errors).collect();
             Err(errors.into())
         }
         _ if seen.is_empty() => Err(KindError::None(paths.join(", ")).into()),

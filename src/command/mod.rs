@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_arguments_are_consistent() {
+    fn the_arguments_of_all_commands_are_consistent() {
         use clap::CommandFactory;
         Cli::command().debug_assert();
     }

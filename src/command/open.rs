@@ -136,9 +136,9 @@ impl OpenProject {
             find(crd::read(&path, &inputs[&kind.spec])?, kind).map_err(named)
         };
         let (mut apis, mut errors) = (vec![], vec![]);
-        let found: Vec<_> = state.state.kinds.par_iter().map(read).collect();
-        for found in found {
-            match found {
+        let read_apis: Vec<_> = state.state.kinds.par_iter().map(read).collect();
+        for result in read_apis {
+            match result {
                 Ok(api) => apis.push(api),
                 Err(failure) => errors.extend(failure.reports),
             }
@@ -266,8 +266,8 @@ impl OpenProject {
     pub fn remove(&mut self, name: &str) -> Result<Api, Failure> {
         let kinds = &self.state.state.kinds;
         let named = |(_, kind): &(usize, &Kind)| is_named(name, &kind.kind, &kind.group);
-        let found: Vec<(usize, &Kind)> = kinds.iter().enumerate().filter(named).collect();
-        let index = match found.as_slice() {
+        let matching: Vec<(usize, &Kind)> = kinds.iter().enumerate().filter(named).collect();
+        let index = match matching.as_slice() {
             [(index, _)] => *index,
             [] => {
                 let known = kinds::list(kinds.iter().map(|kind| kind.kind.as_str()));

@@ -67,12 +67,15 @@ struct File<'a> {
 }
 
 impl File<'_> {
-    fn cleanup(&self, found: &Controller) -> Option<Report> {
+    fn cleanup(&self, controller: &Controller) -> Option<Report> {
         let (kind, path) = (&self.kind.kind, self.path);
-        let finalizer = found.finalizer.as_ref().map(|finalizer| &finalizer.part);
+        let finalizer = controller
+            .finalizer
+            .as_ref()
+            .map(|finalizer| &finalizer.part);
         let parts = [
             ("FINALIZER", finalizer),
-            ("`cleanup`", found.cleanup.as_ref()),
+            ("`cleanup`", controller.cleanup.as_ref()),
         ];
         let name = format!("{}/{}", self.api.group, self.open.state.state.name);
         if self.kind.cleanup {
@@ -82,19 +85,19 @@ impl File<'_> {
                 return None;
             }
             let mut code = vec![];
-            if found.finalizer.is_none() {
+            if controller.finalizer.is_none() {
                 code.push(format!(
                     "    const FINALIZER: Option<&'static str> = Some({name:?});\n"
                 ));
             }
-            if found.cleanup.is_none() {
-                code.push((self.interface.cleanup)(&found.arguments));
+            if controller.cleanup.is_none() {
+                code.push((self.interface.cleanup)(&controller.arguments));
             }
             let message = format!(
                 "operator.toml has `cleanup = true`, but the controller of {kind} lacks {}",
                 lacks.join(" and ")
             );
-            return Some(self.report(message, found.header.clone(), paste(&code)));
+            return Some(self.report(message, controller.header.clone(), paste(&code)));
         }
         let present = parts
             .iter()
@@ -104,7 +107,11 @@ impl File<'_> {
         let names: Vec<&str> = present.iter().map(|(name, _)| *name).collect();
         let names = names.join(" and ");
         let lines: Vec<String> = present.iter().map(|(_, part)| lines(part)).collect();
-        let after = match found.finalizer.as_ref().map(|found| found.value.as_ref()) {
+        let after = match controller
+            .finalizer
+            .as_ref()
+            .map(|finalizer| finalizer.value.as_ref())
+        {
             None => String::new(),
             Some(Some(value)) if *value == name => {
                 "; the operator then removes the finalizer from the objects that have it".into()
@@ -126,14 +133,14 @@ impl File<'_> {
         ))
     }
 
-    fn parents(&self, found: &Controller) -> Option<Report> {
+    fn parents(&self, controller: &Controller) -> Option<Report> {
         // whoever writes the watches himself may have others
         let registry = self.open.lock.files.get("src/controllers/mod.rs");
         if registry.is_some_and(|entry| entry.owner == Owner::User) {
             return None;
         }
         let kind = &self.kind.kind;
-        match (&self.kind.watches[..], &found.parents) {
+        match (&self.kind.watches[..], &controller.parents) {
             ([], None) | ([_, ..], Some(_)) => None,
             ([], Some(parents)) => Some(self.report(
                 format!("nothing calls `parents`, because operator.toml has no `watches` for {kind}"),
@@ -149,7 +156,7 @@ impl File<'_> {
                     "operator.toml has `watches` for {kind}, but its controller lacks `parents`, so a change of {} reconciles nothing",
                     watches.join(", ")
                 ),
-                found.header.clone(),
+                controller.header.clone(),
                 paste(&[(self.interface.parents)(self.api.scope)]),
             )),
         }

@@ -31,14 +31,14 @@ impl OpenProject {
 
     /// An error of what `operator.toml` names, at its line.
     fn render_failed(&self, error: RenderError) -> Failure {
-        let RenderError::Resource(found) = &error else {
+        let RenderError::Resource(resource_error) = &error else {
             return error.into();
         };
         let text = self.inputs.get(STATE).map_or("", String::as_str);
-        let word = format!("{:?}", found.name());
+        let word = format!("{:?}", resource_error.name());
         let range = text.find(&word).map(|start| start..start + word.len());
         let path = disk::shown(&self.root.join(STATE));
-        let report = Report::error(found.to_string(), found.help());
+        let report = Report::error(resource_error.to_string(), resource_error.help());
         Failure::within(report, &path, text, range)
     }
 
@@ -141,9 +141,9 @@ impl OpenProject {
             .filter(|kind| kind.source() == Source::Own)
             .map(Kind::full_name)
             .collect();
-        let found = rendered.diagnostics.iter();
+        let diagnostics = rendered.diagnostics.iter();
         let warnings =
-            found.filter(|(name, found)| found.severity == Severity::Warning && own.contains(name));
+            diagnostics.filter(|(name, it)| it.severity == Severity::Warning && own.contains(name));
         warnings.count()
     }
 
@@ -152,7 +152,7 @@ impl OpenProject {
         let state = &self.state.state;
         let mut controlled = state.kinds.iter().filter(|kind| kind.has_controller());
         (state.image.is_none() && controlled.next().is_some()).then(|| {
-            let found = Diagnostic {
+            let diagnostic = Diagnostic {
                 code: Code::NoImage,
                 severity: Severity::Note,
                 pointer: String::new(),
@@ -160,7 +160,7 @@ impl OpenProject {
                 instead: Some("manifests/ has no Deployment of the operator".into()),
                 help: Some("cargo operator gen-manifests --image NAME:TAG".into()),
             };
-            (state.name.clone(), found)
+            (state.name.clone(), diagnostic)
         })
     }
 
@@ -168,7 +168,7 @@ impl OpenProject {
     /// as they are, apart.
     pub fn reports(
         &self,
-        found: Vec<(String, Diagnostic)>,
+        diagnostics: Vec<(String, Diagnostic)>,
         plan: &Plan,
     ) -> (Vec<Report>, Vec<Report>) {
         let stays = |name: &str| {
@@ -181,28 +181,28 @@ impl OpenProject {
                 !plan.changes.iter().any(|change| is_of(&change.path))
             })
         };
-        let (standing, found) = found.into_iter().partition(|(name, _)| stays(name));
+        let (standing, new) = diagnostics.into_iter().partition(|(name, _)| stays(name));
         let mut fresh = retype::diagnostics(self, plan);
-        fresh.extend::<Vec<_>>(found);
+        fresh.extend::<Vec<_>>(new);
         (self.placed(fresh), self.placed(standing))
     }
 
     /// In the order of the kinds, with their places.
-    fn placed(&self, mut left: Vec<(String, Diagnostic)>) -> Vec<Report> {
+    fn placed(&self, mut remaining: Vec<(String, Diagnostic)>) -> Vec<Report> {
         let mut reports = vec![];
         for (kind, api) in self.state.state.kinds.iter().zip(&self.apis) {
             let name = kind.full_name();
-            let (found, others) = left.into_iter().partition(|(about, _)| *about == name);
-            left = others;
-            let found: Vec<(String, Diagnostic)> = found;
+            let (own, others) = remaining.into_iter().partition(|(about, _)| *about == name);
+            remaining = others;
+            let own: Vec<(String, Diagnostic)> = own;
             reports.extend(placed(
                 api,
-                found.into_iter().map(|(_, found)| found).collect(),
+                own.into_iter().map(|(_, diagnostic)| diagnostic).collect(),
             ));
         }
-        let whole = left
+        let whole = remaining
             .into_iter()
-            .map(|(name, found)| Report::of(&name, found, None));
+            .map(|(name, diagnostic)| Report::of(&name, diagnostic, None));
         reports.extend(whole);
         reports
     }
@@ -212,7 +212,7 @@ impl OpenProject {
 pub fn placed(api: &Api, diagnostics: Vec<Diagnostic>) -> Vec<Report> {
     let pointers: Vec<&str> = diagnostics
         .iter()
-        .map(|found| found.pointer.as_str())
+        .map(|diagnostic| diagnostic.pointer.as_str())
         .collect();
     let locations: Vec<Location> = match pointers.as_slice() {
         [] => vec![],
@@ -222,6 +222,6 @@ pub fn placed(api: &Api, diagnostics: Vec<Diagnostic>) -> Vec<Report> {
     diagnostics
         .into_iter()
         .zip(locations)
-        .map(|(found, location)| Report::of(&name, found, Some(location)))
+        .map(|(diagnostic, location)| Report::of(&name, diagnostic, Some(location)))
         .collect()
 }

@@ -13,7 +13,7 @@ use crate::{
 
 /// By the kind that each is about.
 pub fn diagnostics(open: &OpenProject, plan: &Plan) -> Vec<(String, Diagnostic)> {
-    let mut found = vec![];
+    let mut diagnostics = vec![];
     for change in &plan.changes {
         let (Some(path), Some(before), Some(after)) = (
             change.path.strip_prefix(RECORD),
@@ -40,10 +40,10 @@ pub fn diagnostics(open: &OpenProject, plan: &Plan) -> Vec<(String, Diagnostic)>
                 ),
             };
             let retypes = types::retyped(before, after).into_iter().map(diagnostic);
-            found.extend(retypes.map(|diagnostic| (kind.full_name(), diagnostic)));
+            diagnostics.extend(retypes.map(|diagnostic| (kind.full_name(), diagnostic)));
         }
     }
-    found
+    diagnostics
 }
 
 fn message(version: &str, retype: &types::Retype) -> String {

@@ -50,16 +50,16 @@ impl StalePaths {
 
     /// The places in a file that name a stale path.
     pub fn find(&self, path: &str, text: &str) -> Vec<Use> {
-        let mut found = uses::find_stale_paths(path, text, &self.removed);
-        found.extend(uses::find_wrong_scope(path, text, &self.rescoped));
+        let mut uses = uses::find_stale_paths(path, text, &self.removed);
+        uses.extend(uses::find_wrong_scope(path, text, &self.rescoped));
         // what still compiles is reported once for each file
         let mut reported = BTreeSet::new();
         let outdated = uses::find_stale_paths(path, text, &self.outdated).into_iter();
-        found.extend(outdated.filter(|at| reported.insert(at.message.clone())));
+        uses.extend(outdated.filter(|at| reported.insert(at.message.clone())));
         if let Some(renamed) = &self.renamed {
-            found.extend(renamed.find(path, text));
+            uses.extend(renamed.find(path, text));
         }
-        found
+        uses
     }
 }
 
@@ -71,15 +71,15 @@ impl PackageRename {
             library: (old, new),
         } = self;
         let message = format!("if this names the operator, write `{after}` instead of `{before}`");
-        let mut found = uses::find_literals(path, text, before, &message);
+        let mut uses = uses::find_literals(path, text, before, &message);
         if old != new {
             let library = StalePath {
                 path: vec![old.clone()],
                 message: format!("the crate `{old}` is now `{new}`"),
             };
-            found.extend(uses::find_stale_paths(path, text, &[library]));
+            uses.extend(uses::find_stale_paths(path, text, &[library]));
         }
-        found
+        uses
     }
 }
 
@@ -131,9 +131,9 @@ fn version_of(path: &str) -> Option<(&str, &str)> {
 }
 
 /// The versions that code should no longer use, although it compiles.
-fn outdated(open: &OpenProject, found: &Evolution) -> Vec<StalePath> {
+fn outdated(open: &OpenProject, evolution: &Evolution) -> Vec<StalePath> {
     let mut stale = vec![];
-    for evolved in &found.kinds {
+    for evolved in &evolution.kinds {
         let kind = &open.state.state.kinds[evolved.index];
         let stored = &open.apis[evolved.index].storage_version().name;
         let mut add = |version: &str, message: String| {
@@ -144,8 +144,8 @@ fn outdated(open: &OpenProject, found: &Evolution) -> Vec<StalePath> {
             });
         };
         let has_types = |version: &String| kind.versions.contains(version);
-        for (found, _) in &evolved.differences {
-            match (found.change, &found.version) {
+        for (difference, _) in &evolved.differences {
+            match (difference.change, &difference.version) {
                 (evolution::Change::VersionUnserved, Some(version)) if has_types(version) => add(
                     version,
                     format!(
@@ -174,12 +174,15 @@ fn outdated(open: &OpenProject, found: &Evolution) -> Vec<StalePath> {
 }
 
 /// The kinds with another scope.
-fn rescoped(open: &OpenProject, found: &Evolution) -> Vec<Rescoped> {
+fn rescoped(open: &OpenProject, evolution: &Evolution) -> Vec<Rescoped> {
     let has_moved = |kind: &&Evolved| {
-        let mut changes = kind.differences.iter().map(|(found, _)| found.change);
+        let mut changes = kind
+            .differences
+            .iter()
+            .map(|(difference, _)| difference.change);
         changes.any(|change| change == evolution::Change::ScopeChanged)
     };
-    let kinds = found.kinds.iter().filter(has_moved);
+    let kinds = evolution.kinds.iter().filter(has_moved);
     kinds
         .map(|kind| Rescoped {
             kind: open.apis[kind.index].names.kind.clone(),
@@ -190,7 +193,7 @@ fn rescoped(open: &OpenProject, found: &Evolution) -> Vec<Rescoped> {
 
 /// Whether the package gets another name.
 fn renamed(plan: &Plan) -> Option<PackageRename> {
-    let change = plan.changes.iter().find(|found| found.path == MANIFEST)?;
+    let change = plan.changes.iter().find(|change| change.path == MANIFEST)?;
     let names = |text: &Option<String>| {
         let manifest: toml_edit::DocumentMut = text.as_ref()?.parse().ok()?;
         let name = |table: &str| manifest.get(table)?.get("name")?.as_str();

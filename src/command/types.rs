@@ -119,11 +119,11 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         name,
         group,
         text,
-        reports: found,
+        reports: more_reports,
         flat,
     } in made
     {
-        reports.extend(found);
+        reports.extend(more_reports);
         let mut name = if names[&name] > 1 {
             format!("{name}_{}", group.replace(['.', '-'], "_"))
         } else {

@@ -51,13 +51,13 @@ impl Anchors {
         levels: usize,
         place: &Range<usize>,
     ) -> Result<&Anchor, Fault> {
-        let found = self.kept.get(&anchor);
+        let anchor = self.kept.get(&anchor);
         // within the collection that it stands for it would never end
-        let found = found
-            .filter(|found| levels + found.levels <= MOST_LEVELS)
+        let anchor = anchor
+            .filter(|anchor| levels + anchor.levels <= MOST_LEVELS)
             .ok_or_else(|| Fault::too_deep(place.clone()))?;
-        copy(&mut self.copied, found.bytes, place)?;
-        Ok(found)
+        copy(&mut self.copied, anchor.bytes, place)?;
+        Ok(anchor)
     }
 }
 

@@ -134,7 +134,7 @@ impl Composer<'_> {
         let between = self.text.get(self.seen..end).unwrap_or_default();
         let tab = match between.find("\n\t") {
             _ if self.seen == 0 && between.starts_with('\t') => Some(0),
-            found => found.map(|at| self.seen + at + 1),
+            tab => tab.map(|at| self.seen + at + 1),
         };
         self.seen = self.seen.max(place.end);
         match tab.filter(|_| is_block) {
@@ -235,15 +235,15 @@ impl Composer<'_> {
     fn alias(&mut self, anchor: usize, place: Range<usize>) -> Result<(), Fault> {
         self.positions.scalar(&place);
         let is_key = self.awaits_key();
-        let found = self.anchors.find(anchor, self.open.len(), &place)?;
+        let anchored = self.anchors.find(anchor, self.open.len(), &place)?;
         if is_key {
-            let Some(key) = found.key.clone() else {
+            let Some(key) = anchored.key.clone() else {
                 return Err(Fault::syntax(place, NO_KEY));
             };
             self.key(key, place);
             return Ok(());
         }
-        let value = found.value.clone();
+        let value = anchored.value.clone();
         self.put(value)
     }
 

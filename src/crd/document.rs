@@ -12,12 +12,12 @@ pub struct Document<'a> {
 /// (<https://yaml.org/spec/1.2.2/#rule-c-directives-end>), so no parser is needed to find it.
 pub fn documents(text: &str) -> Vec<Document<'_>> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let mut found = vec![];
+    let mut documents = vec![];
     let (mut start, mut start_line, mut offset) = (0, 1, 0);
     for (index, line) in text.split_inclusive('\n').enumerate() {
         let next = offset + line.len();
         if is_marker(line) {
-            found.push(Document {
+            documents.push(Document {
                 text: &text[start..offset],
                 line: start_line,
             });
@@ -25,12 +25,12 @@ pub fn documents(text: &str) -> Vec<Document<'_>> {
         }
         offset = next;
     }
-    found.push(Document {
+    documents.push(Document {
         text: &text[start..],
         line: start_line,
     });
-    found.retain(|document| !is_blank(document.text));
-    found
+    documents.retain(|document| !is_blank(document.text));
+    documents
 }
 
 fn is_marker(line: &str) -> bool {
@@ -51,10 +51,13 @@ mod tests {
     fn documents_keep_their_bytes_and_lines() {
         let text =
             "# a licence\n---\na: 1\n--- # Source: x\n# only a comment\n---\nb: |\n  -- -\nc: 2\n";
-        let found = documents(text);
+        let documents = documents(text);
         let expected = [("a: 1\n", 3), ("b: |\n  -- -\nc: 2\n", 7)];
         assert_eq!(
-            found.iter().map(|d| (d.text, d.line)).collect::<Vec<_>>(),
+            documents
+                .iter()
+                .map(|d| (d.text, d.line))
+                .collect::<Vec<_>>(),
             expected
         );
     }

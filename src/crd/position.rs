@@ -92,7 +92,7 @@ impl Positions {
                 let within = known
                     .entry(node)
                     .or_insert_with(|| self.taken_apart(text, node));
-                let found = match within {
+                let child = match within {
                     Within::Items(items) => {
                         let item = token.parse().ok();
                         let item = item.and_then(|item: usize| items.get(item).copied());
@@ -104,7 +104,7 @@ impl Positions {
                         entry.map(|(name, value)| (value, self.field(text, name, value)))
                     }
                 };
-                let Some((next, range)) = found else {
+                let Some((next, range)) = child else {
                     break;
                 };
                 (node, place) = (next, Some(range));
@@ -248,7 +248,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_pointer_finds_its_place_or_that_of_its_nearest_parent() {
+    fn a_pointer_resolves_to_its_position_or_its_nearest_parent_s() {
         let yaml = "a:\n  b:\n  - x: 1\n  - x: 2\n    y/z: 3\n  '~': &k [\u{e4}, q]\nc: {d: 4, e: *k}\nf: |\n  text\n";
         let json = "{\"a\": {\"b\": [{\"x\": 1},\n{\"x\": 2, \"y/z\":\n3}], \"c\": [[], [5]]}}";
         let cases: [(&str, &[(&str, &str)]); 2] = [
@@ -281,8 +281,8 @@ mod tests {
         ];
         for (text, cases) in cases {
             let pointers: Vec<&str> = cases.iter().map(|(pointer, _)| *pointer).collect();
-            let found = Positions::of(text).places(text, &pointers);
-            for ((pointer, expected), range) in cases.iter().zip(found) {
+            let ranges = Positions::of(text).places(text, &pointers);
+            for ((pointer, expected), range) in cases.iter().zip(ranges) {
                 assert_eq!(&text[range], *expected, "{pointer}");
             }
         }

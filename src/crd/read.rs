@@ -24,8 +24,8 @@ pub fn read(path: &str, text: &str) -> Result<Vec<Api>, Vec<ReadError>> {
     let (mut apis, mut errors) = (vec![], vec![]);
     for document in documents(text) {
         match read_document(path, document) {
-            Ok(found) => apis.extend(found),
-            Err(found) => errors.extend(found),
+            Ok(more) => apis.extend(more),
+            Err(more) => errors.extend(more),
         }
     }
     if errors.is_empty() {
@@ -69,9 +69,9 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
         Some(Unique(value)) => Composed::of_json(value),
         None => compose(document.text).map_err(|fault| vec![told(fault)])?,
     };
-    let mut found = vec![];
-    objects(&composed.value, String::new(), &mut found);
-    let around = match found.as_slice() {
+    let mut crds = vec![];
+    objects(&composed.value, String::new(), &mut crds);
+    let around = match crds.as_slice() {
         [] => return Ok(vec![]),
         [(pointer, _)] if pointer.is_empty() && !in_json => None,
         _ => Some(Arc::from(document.text)),
@@ -81,14 +81,14 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
     let starts: Vec<usize> = match &around {
         None => vec![0],
         Some(_) => {
-            let pointers: Vec<&String> = found.iter().map(|(pointer, _)| pointer).collect();
+            let pointers: Vec<&String> = crds.iter().map(|(pointer, _)| pointer).collect();
             let ranges = positions.places(document.text, &pointers);
             ranges.into_iter().map(|range| range.start).collect()
         }
     };
     let (mut apis, mut problems) = (vec![], vec![]);
     let lines = lines(document.text, document.line, starts.into_iter());
-    for ((pointer, object), line) in found.into_iter().zip(lines) {
+    for ((pointer, object), line) in crds.into_iter().zip(lines) {
         let text = match &around {
             None => document.text.to_owned(),
             Some(_) => {
@@ -121,8 +121,8 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
                 };
                 apis.push(api);
             }
-            Err(found) => problems.extend(
-                found
+            Err(errors) => problems.extend(
+                errors
                     .into_iter()
                     .map(|(place, problem)| (format!("{pointer}{place}"), place, problem)),
             ),
@@ -161,13 +161,13 @@ fn definition_line(text: &str) -> Option<Range<usize>> {
 }
 
 /// The CustomResourceDefinitions in a value, with their JSON pointers; looks into lists.
-fn objects<'a>(value: &'a Value, pointer: String, found: &mut Vec<(String, &'a Value)>) {
+fn objects<'a>(value: &'a Value, pointer: String, crds: &mut Vec<(String, &'a Value)>) {
     let kind = value
         .get("kind")
         .and_then(Value::as_str)
         .unwrap_or_default();
     match (kind, value) {
-        ("CustomResourceDefinition", _) => found.push((pointer, value)),
+        ("CustomResourceDefinition", _) => crds.push((pointer, value)),
         (kind, _) if kind.ends_with("List") => {
             let items = value
                 .get("items")
@@ -175,12 +175,12 @@ fn objects<'a>(value: &'a Value, pointer: String, found: &mut Vec<(String, &'a V
                 .into_iter()
                 .flatten();
             for (index, item) in items.enumerate() {
-                objects(item, format!("{pointer}/items/{index}"), found);
+                objects(item, format!("{pointer}/items/{index}"), crds);
             }
         }
         (_, Value::Array(items)) => {
             for (index, item) in items.iter().enumerate() {
-                objects(item, format!("{pointer}/{index}"), found);
+                objects(item, format!("{pointer}/{index}"), crds);
             }
         }
         _ => {}

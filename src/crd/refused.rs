@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_of_the_api_server_lead_into_the_document() {
+    fn field_paths_of_the_api_server_become_pointers() {
         for (field, expected) in [
             ("", ""),
             ("metadata.annotations", "/metadata/annotations"),

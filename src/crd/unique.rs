@@ -75,7 +75,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_that_stands_there_twice_is_refused() {
+    fn duplicate_keys_are_refused() {
         let is_read = |text: &str| serde_json::from_str::<Unique>(text).is_ok();
         assert!(is_read(r#"{"a": {"x": 1}, "b": {"x": 1}}"#));
         assert!(!is_read(r#"{"a": [{"x": 1, "x": 2}]}"#));
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn every_other_value_is_read_as_it_is() {
+    fn other_values_are_read_unchanged() {
         let text = r#"{"a": [1, -1, 1.5, 1e3, true, null, "x\n", 18446744073709551615, 18446744073709551616], "b": {}}"#;
         let Unique(value) = serde_json::from_str(text).unwrap();
         assert_eq!(value, serde_json::from_str::<Value>(text).unwrap());

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_and_numbers_of_two_meanings_are_told_from_others() {
+    fn ambiguous_words_and_numbers_are_distinguished() {
         for scalar in ["on", "No", "y", "0777", "-07", "1_000", "1:30", "190:20:30"] {
             assert!(differs(scalar), "{scalar}");
         }

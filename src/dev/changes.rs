@@ -163,7 +163,7 @@ fn fields_of<'a>(before: &'a Value, after: &'a Value) -> Vec<&'a str> {
 }
 
 /// The places where two values differ; conditions are told by themselves.
-fn differ(path: &str, before: &Value, after: &Value, found: &mut Vec<String>) {
+fn differ(path: &str, before: &Value, after: &Value, changes: &mut Vec<String>) {
     match (before, after) {
         _ if before == after || path == "status.conditions" => {}
         (Value::Object(_) | Value::Null, Value::Object(_)) | (Value::Object(_), Value::Null) => {
@@ -172,18 +172,18 @@ fn differ(path: &str, before: &Value, after: &Value, found: &mut Vec<String>) {
                     &format!("{path}.{name}"),
                     &before[name],
                     &after[name],
-                    found,
+                    changes,
                 );
             }
         }
         (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
             for (index, (a, b)) in a.iter().zip(b).enumerate() {
-                differ(&format!("{path}[{index}]"), a, b, found);
+                differ(&format!("{path}[{index}]"), a, b, changes);
             }
         }
-        (Value::Null, after) => found.push(format!("{path} = {}", short(after))),
-        (before, Value::Null) => found.push(format!("{path} was {}", short(before))),
-        (before, after) => found.push(format!("{path} {} → {}", short(before), short(after))),
+        (Value::Null, after) => changes.push(format!("{path} = {}", short(after))),
+        (before, Value::Null) => changes.push(format!("{path} was {}", short(before))),
+        (before, after) => changes.push(format!("{path} {} → {}", short(before), short(after))),
     }
 }
 
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_that_change_are_named_and_what_the_server_writes_is_not() {
+    fn changed_fields_are_reported_except_those_of_the_server() {
         let before = json!({"metadata": {"resourceVersion": "1", "generation": 1}, "spec": {"a": 1, "b": [1, 2], "c": "x"}});
         let after = json!({"metadata": {"resourceVersion": "2", "generation": 2, "labels": {"x": "y"}}, "spec": {"a": 2, "b": [1, 3], "d": true}});
         assert_eq!(changes(Some(&before), &before), []);
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn a_condition_is_told_when_it_says_something_else() {
+    fn a_condition_is_reported_when_it_changes() {
         let object = |status: &str, time: &str| {
             let condition = json!({"type": "Ready", "status": status, "reason": "R", "message": "m", "lastTransitionTime": time});
             json!({"metadata": {}, "status": {"conditions": [condition]}})
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn an_object_that_waits_for_finalizers_says_which_once() {
+    fn the_finalizers_of_a_deleted_object_are_reported_once() {
         let before = json!({"metadata": {"finalizers": ["a/b"]}});
         let after = json!({"metadata": {"finalizers": ["a/b"], "deletionTimestamp": "now"}});
         assert_eq!(

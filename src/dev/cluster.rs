@@ -141,7 +141,7 @@ impl Cluster {
         deployments
             .get_opt(name)
             .await
-            .is_ok_and(|found| found.is_some())
+            .is_ok_and(|deployment| deployment.is_some())
     }
 
     /// Brings the objects of a file onto the cluster, definitions first; what is refused is told.
@@ -239,7 +239,7 @@ impl Cluster {
             tries -= 1;
             match discovery::pinned_kind(&self.client, gvk).await {
                 Err(error) if tries > 0 && is_unknown(&error) => sleep(PAUSE).await,
-                found => return found,
+                result => return result,
             }
         }
     }

@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_watch_that_begins_anew_more_than_once_tells_only_what_became_different() {
+    fn a_restarted_watch_reports_only_changes() {
         use watcher::Event::{Init, InitApply, InitDone};
         let mut known = known("ConfigMap", Scope::All);
         let (a, b) = (listed("a", &json!({"x": "1"})), listed("b", &json!({})));
@@ -255,19 +255,19 @@ mod tests {
     }
 
     #[test]
-    fn a_shared_cluster_is_not_told_as_it_was_found() {
+    fn existing_objects_of_a_shared_cluster_are_not_reported() {
         use watcher::Event::{Apply, Init, InitApply, InitDone};
         let mut known = known("Widget", Scope::Of(vec!["/Widget".into()]));
-        let found = listed("a", &json!({"x": "1"}));
+        let existing = listed("a", &json!({"x": "1"}));
         assert!(known.step(Init).is_empty());
-        assert!(known.step(InitApply(found)).is_empty());
+        assert!(known.step(InitApply(existing)).is_empty());
         assert!(known.step(InitDone).is_empty());
         let changed = known.step(Apply(listed("a", &json!({"x": "2"}))));
         assert_eq!(lines(changed), ["Widget a Fields([\"data.x 1 → 2\"])"]);
     }
 
     #[test]
-    fn what_is_in_a_secret_is_not_shown() {
+    fn the_content_of_secrets_is_not_shown() {
         use watcher::Event::Apply;
         let mut known = known("Secret", Scope::All);
         known.step(Apply(listed(
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn on_a_shared_cluster_only_what_belongs_to_the_project_is_told() {
+    fn on_a_shared_cluster_only_objects_of_the_project_are_reported() {
         let scope = Scope::Of(vec!["example.com/Widget".into()]);
         let owned = json!({"kind": "Deployment", "apiVersion": "apps/v1", "metadata": {"ownerReferences": [{"apiVersion": "example.com/v1", "kind": "Widget"}]}});
         let other = json!({"kind": "Deployment", "apiVersion": "apps/v1", "metadata": {}});
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn what_each_namespace_has_is_told_when_it_changes() {
+    fn default_objects_of_namespaces_are_reported_when_they_change() {
         use watcher::Event::{Apply, Delete};
         let mut known = known("ConfigMap", Scope::All);
         let root = |data: &str| listed("kube-root-ca.crt", &json!({"ca.crt": data}));

@@ -283,7 +283,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_of_the_runtimes_log_is_read() {
+    fn a_line_of_the_runtimes_log_is_parsed() {
         let line = r#"{"timestamp":"2026-01-01T00:00:00Z","level":"DEBUG","took":"11.530207ms","message":"reconciled","target":"operator_runtime::turn","span":{"kind":"Widget.example.com","object":"default/a","name":"reconcile"}}"#;
         let DevEvent::Reconciled { object, took } = parse_log_line(line) else {
             panic!("{:?}", parse_log_line(line));
@@ -306,7 +306,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_log_is_told_as_it_is() {
+    fn other_output_is_passed_on_unchanged() {
         for line in ["hello", "{", r#"{"a": 1}"#, ""] {
             let DevEvent::Log { level, text, .. } = parse_log_line(line) else {
                 panic!("{:?}", parse_log_line(line));

@@ -358,9 +358,9 @@ impl<'a> Session<'a> {
     async fn rebuild_from(&mut self) {
         let (root, options) = (self.project.root.clone(), self.options);
         let (binary, release) = (options.binary.clone(), options.release);
-        let found =
+        let build =
             tokio::task::spawn_blocking(move || Build::of(&root, binary.as_deref(), release));
-        if let Ok(Ok(build)) = found.await {
+        if let Ok(Ok(build)) = build.await {
             self.build = build;
             if let Err(error) = self.files.follow(&self.build) {
                 self.events.send(DevEvent::Invalid(error.to_string()));

@@ -37,8 +37,13 @@ impl Location {
         // a text that ends too early is wrong at its end, not on the empty line behind it
         let start = floor(text, range.start.min(text.trim_end().len()));
         let breaks = || line_breaks(text.as_bytes());
-        let before = breaks().take_while(|found| found.end <= start).count();
-        let line_start = breaks().take(before).last().map_or(0, |found| found.end);
+        let before = breaks()
+            .take_while(|line_break| line_break.end <= start)
+            .count();
+        let line_start = breaks()
+            .take(before)
+            .last()
+            .map_or(0, |line_break| line_break.end);
         let line_end = line_end(text, line_start);
         let end = floor(text, range.end).clamp(start, line_end.max(start));
         let (shown, shift) = cut(&text[line_start..line_end], start - line_start);
@@ -52,10 +57,13 @@ impl Location {
             is_cut: shift.0 > 0,
         };
         if let Some(last) = before.checked_sub(1) {
-            let previous = breaks().take(last).last().map_or(0, |found| found.end);
+            let previous = breaks()
+                .take(last)
+                .last()
+                .map_or(0, |line_break| line_break.end);
             excerpt.put_before(&text[previous..self::line_end(text, previous)]);
         }
-        if let Some(next) = breaks().nth(before).map(|found| found.end) {
+        if let Some(next) = breaks().nth(before).map(|line_break| line_break.end) {
             let next = cut(&text[next..self::line_end(text, next)], 0).0;
             if !next.trim().is_empty() {
                 excerpt.text += "\n";
@@ -95,7 +103,7 @@ pub fn offset(text: &str, line: usize, column: usize) -> usize {
     let start = match line.checked_sub(2) {
         Some(index) => line_breaks(text.as_bytes())
             .nth(index)
-            .map_or(text.len(), |found| found.end),
+            .map_or(text.len(), |line_break| line_break.end),
         None => 0,
     };
     let rest = &text[start..line_end(text, start)];
@@ -110,9 +118,10 @@ pub fn lines(text: &str, first: usize, offsets: impl Iterator<Item = usize>) -> 
         if offset < at {
             (at, line) = (0, first);
         }
-        let breaks =
-            line_breaks(&text.as_bytes()[at..]).take_while(|found| at + found.end <= offset);
-        let (count, end) = breaks.fold((0, 0), |(count, _), found| (count + 1, found.end));
+        let breaks = line_breaks(&text.as_bytes()[at..])
+            .take_while(|line_break| at + line_break.end <= offset);
+        let (count, end) =
+            breaks.fold((0, 0), |(count, _), line_break| (count + 1, line_break.end));
         (at, line) = (at + end, line + count);
         line
     };
@@ -195,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_and_column_are_an_offset() {
+    fn a_line_and_column_are_converted_to_an_offset() {
         let text = "a\u{e4}b\r\n\u{e4}c\rd";
         for (line, column, expected) in [(1, 1, 0), (1, 3, 3), (2, 2, 8), (3, 1, 10), (9, 9, 11)] {
             assert_eq!(offset(text, line, column), expected, "{line}:{column}");
@@ -223,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_counted_on_from_the_last_and_from_the_start() {
+    fn line_numbers_of_ascending_and_descending_offsets_are_found() {
         let text = "a\r\nb\n\nc";
         assert_eq!(lines(text, 3, [0, 3, 6, 4, 3].into_iter()), [3, 4, 6, 4, 4]);
     }

@@ -121,6 +121,6 @@ fn remove_empty(
 
 /// Whether a path is an empty folder.
 pub fn is_empty(folder: &Path) -> bool {
-    let is_link = fs::symlink_metadata(folder).is_ok_and(|found| found.is_symlink());
+    let is_link = fs::symlink_metadata(folder).is_ok_and(|metadata| metadata.is_symlink());
     !is_link && fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_none())
 }

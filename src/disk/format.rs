@@ -145,9 +145,9 @@ mod tests {
             "tests/x.rs",
             "tests/unit/x.rs",
         ];
-        let found = formatted(&root, &paths, CODE);
+        let texts = formatted(&root, &paths, CODE);
         let spaces = |text: &String| text.find("let").unwrap() - text.find('\n').unwrap() - 1;
-        let spaces: Vec<_> = found.iter().map(spaces).collect();
+        let spaces: Vec<_> = texts.iter().map(spaces).collect();
         assert_eq!(spaces, [2, 5, 5, 2, 1]);
     }
 
@@ -159,8 +159,8 @@ mod tests {
             ("b.rs", "fn  b( {}\n"),
             ("c.rs", "fn  c() {}\n"),
         ];
-        let found = format_rust(root.path(), &files);
-        assert_eq!(found, ["fn a() {}\n", files[1].1, "fn c() {}\n"]);
+        let texts = format_rust(root.path(), &files);
+        assert_eq!(texts, ["fn a() {}\n", files[1].1, "fn c() {}\n"]);
     }
 
     #[test]
@@ -171,12 +171,12 @@ mod tests {
             ("src/a.rs", "fn  a() {}\n"),
             ("tests/x.rs", "mod  support;\n"),
         ];
-        let found = format_rust(root.path(), &files);
+        let texts = format_rust(root.path(), &files);
         let expected = [
             "pub mod a;\nmod b;\nmod c {\n    mod d {}\n}\n",
             "fn a() {}\n",
             "mod support;\n",
         ];
-        assert_eq!(found, expected);
+        assert_eq!(texts, expected);
     }
 }

@@ -20,7 +20,7 @@ pub struct Input {
 
 /// Files, the YAML and JSON files of folders and those below them, and `-`, in the order given; in folders by name.
 pub fn inputs(paths: &[String]) -> Result<Vec<Input>, DiskError> {
-    let mut found = vec![];
+    let mut inputs = vec![];
     for path in paths {
         if path != "-" && Path::new(path).is_dir() {
             let mut files = vec![];
@@ -33,9 +33,9 @@ pub fn inputs(paths: &[String]) -> Result<Vec<Input>, DiskError> {
                 named: false,
                 size: size(&file),
             };
-            found.extend(files.into_iter().map(input));
+            inputs.extend(files.into_iter().map(input));
         } else if path == "-" || Path::new(path).exists() {
-            found.push(Input {
+            inputs.push(Input {
                 path: path.clone(),
                 named: true,
                 size: size(Path::new(path)),
@@ -46,7 +46,7 @@ pub fn inputs(paths: &[String]) -> Result<Vec<Input>, DiskError> {
             return Err(DiskError::Missing(path.clone()));
         }
     }
-    Ok(found)
+    Ok(inputs)
 }
 
 fn size(path: &Path) -> u64 {

@@ -42,13 +42,13 @@ pub fn exists(root: &Path, path: &str) -> bool {
 
 /// The Rust files of a package, by their paths below `root`; those that are not UTF-8 are left out.
 pub fn rust_files(root: &Path) -> Result<Ours, DiskError> {
-    let mut found = vec![];
+    let mut paths = vec![];
     for folder in ["src", "tests", "examples", "benches"] {
-        rust_below(root, folder, &mut found)?;
+        rust_below(root, folder, &mut paths)?;
     }
-    found.push("build.rs".into());
+    paths.push("build.rs".into());
     let mut ours = Ours::default();
-    for path in found {
+    for path in paths {
         if let Ok(text) = fs::read_to_string(root.join(&path)) {
             ours.0.insert(path, text);
         }
@@ -56,7 +56,7 @@ pub fn rust_files(root: &Path) -> Result<Ours, DiskError> {
     Ok(ours)
 }
 
-fn rust_below(root: &Path, folder: &str, found: &mut Vec<String>) -> Result<(), DiskError> {
+fn rust_below(root: &Path, folder: &str, paths: &mut Vec<String>) -> Result<(), DiskError> {
     let failed = |source| DiskError::Read {
         path: folder.into(),
         source,
@@ -69,9 +69,9 @@ fn rust_below(root: &Path, folder: &str, found: &mut Vec<String>) -> Result<(), 
         let entry = entry.map_err(failed)?;
         let path = format!("{folder}/{}", entry.file_name().to_string_lossy());
         if entry.file_type().map_err(failed)?.is_dir() {
-            rust_below(root, &path, found)?;
+            rust_below(root, &path, paths)?;
         } else if path.ends_with(".rs") {
-            found.push(path);
+            paths.push(path);
         }
     }
     Ok(())

@@ -47,7 +47,7 @@ pub fn recover_on(
     mode: RecoveryMode,
 ) -> Result<Option<Recovery>, DiskError> {
     let failed = |error| DiskError::Recovery(Box::new(error));
-    let Some(found) = Journal::find(root)? else {
+    let Some(pending) = Journal::find(root)? else {
         let has_leftovers = root.join(STAGING).exists() || is_empty(&root.join(".operator"));
         if mode != RecoveryMode::Finish || !has_leftovers {
             return Ok(None);
@@ -55,10 +55,10 @@ pub fn recover_on(
         let cleared = clear(device, root).map_err(DiskError::at(&root.join(STAGING)));
         return cleared.map(|()| Some(Recovery::Cleared)).map_err(failed);
     };
-    let mut direction = found.direction;
+    let mut direction = pending.direction;
     match mode {
-        RecoveryMode::Refuse => return Err(DiskError::interrupted(root, Some(&found.journal))),
-        RecoveryMode::RollBack if !found.journal.makes_project() => return Ok(None),
+        RecoveryMode::Refuse => return Err(DiskError::interrupted(root, Some(&pending.journal))),
+        RecoveryMode::RollBack if !pending.journal.makes_project() => return Ok(None),
         RecoveryMode::RollBack if direction == Direction::Forward => {
             reverse(device, root).map_err(failed)?;
             direction = Direction::Back;
@@ -66,7 +66,7 @@ pub fn recover_on(
         RecoveryMode::RollBack | RecoveryMode::Finish => {}
     }
     let executed =
-        execute(device, root, &found.journal, direction, OnEdit::Skip).map_err(failed)?;
+        execute(device, root, &pending.journal, direction, OnEdit::Skip).map_err(failed)?;
     let (files, skipped) = (executed.files, executed.skipped);
     Ok(Some(match direction {
         Direction::Forward => Recovery::Finished { files, skipped },

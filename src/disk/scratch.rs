@@ -92,9 +92,9 @@ fn built(folder: &Path, name: &str) -> Option<&'static [&'static str]> {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.starts_with(&start) && name.ends_with(".rmeta")
     };
-    let mut found = names.iter().filter(is_library).peekable();
-    found.peek()?;
-    let is_checked = found.any(|path| !path.with_extension("rlib").exists());
+    let mut libraries = names.iter().filter(is_library).peekable();
+    libraries.peek()?;
+    let is_checked = libraries.any(|path| !path.with_extension("rlib").exists());
     Some(match is_checked {
         true => &["check", "--all-targets"],
         false => &["build", "--all-targets"],

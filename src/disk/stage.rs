@@ -55,7 +55,7 @@ fn prepare(
         let path = root.join(&change.path);
         let permissions = fs::metadata(target(&path)?)
             .ok()
-            .map(|found| found.permissions());
+            .map(|metadata| metadata.permissions());
         if permissions.as_ref().is_some_and(fs::Permissions::readonly) {
             return Err(DiskError::at(&path)(io::ErrorKind::PermissionDenied.into()));
         }
@@ -108,7 +108,7 @@ fn prepare(
 
 /// Where a text goes: a symbolic link keeps being one, and what it points to is replaced.
 pub fn target(path: &Path) -> Result<PathBuf, DiskError> {
-    let is_link = || fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
+    let is_link = || fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink());
     match fs::canonicalize(path) {
         Ok(path) => Ok(path),
         Err(_) if is_link() => Err(DiskError::Dangling(path.display().to_string())),

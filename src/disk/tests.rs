@@ -329,7 +329,7 @@ fn a_locked_journal_is_waited_for() {
 }
 
 #[test]
-fn what_cannot_be_replaced_is_refused_before_anything_changes() {
+fn an_unwritable_or_changed_file_is_refused_before_anything_changes() {
     for (path, before, _) in UPDATE.rows.iter().filter(|row| row.1.is_some()) {
         let place = UPDATE.place();
         let file = place.root().join(path);

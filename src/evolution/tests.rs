@@ -61,37 +61,37 @@ fn retyped(before: &Api, after: &Api) -> Vec<String> {
 }
 
 /// As in the cases: `change path: message`.
-fn lines(found: &[Difference]) -> Vec<String> {
+fn lines(differences: &[Difference]) -> Vec<String> {
     let line = |it: &Difference| match it.field_path().is_empty() {
         true => format!("{}: {}", it.change, it.message),
         false => format!("{} {}: {}", it.change, it.field_path(), it.message),
     };
-    found.iter().map(line).collect()
+    differences.iter().map(line).collect()
 }
 
-/// Compares both ways, and gives the changes that were told.
+/// Compares in both directions, and returns the changes.
 fn check(before: &Api, after: &Api, there: &[&str], back: &[&str]) -> Vec<Change> {
     let (forth, reverse) = (differences(before, after), differences(after, before));
     assert_eq!(lines(&forth), there, "{} -> {}", before.text, after.text);
     assert_eq!(lines(&reverse), back, "{} -> {}", after.text, before.text);
-    for (found, [old, new]) in [(&forth, [before, after]), (&reverse, [after, before])] {
+    for (changes, [old, new]) in [(&forth, [before, after]), (&reverse, [after, before])] {
         assert_eq!(differences(new, new), []);
         for path in retyped(old, new) {
             let breaks_readers = |it: &&Difference| it.impact.readers == Verdict::Breaking;
-            let mut paths = found
+            let mut paths = changes
                 .iter()
                 .filter(breaks_readers)
                 .map(Difference::field_path);
-            assert!(paths.any(|told| told == path), "{path}: {found:?}");
+            assert!(paths.any(|it| it == path), "{path}: {changes:?}");
         }
-        for difference in found {
+        for difference in changes {
             let api = match difference.side {
                 Side::Before => old,
                 Side::After => new,
             };
-            let found = serde_yaml::from_str::<serde_json::Value>(&api.text).unwrap();
-            let found = found.pointer(&difference.pointer);
-            assert!(found.is_some(), "{difference:?}\n{}", api.text);
+            let value = serde_yaml::from_str::<serde_json::Value>(&api.text).unwrap();
+            let value = value.pointer(&difference.pointer);
+            assert!(value.is_some(), "{difference:?}\n{}", api.text);
             fold::assert_schemas(difference, old, new);
         }
     }
@@ -99,7 +99,7 @@ fn check(before: &Api, after: &Api, there: &[&str], back: &[&str]) -> Vec<Change
 }
 
 #[test]
-fn every_change_is_told_in_both_directions() {
+fn every_change_is_reported_in_both_directions() {
     let mut seen = HashSet::new();
     for (before, after, there, back) in fields::FIELDS {
         seen.extend(check(&with_field(before), &with_field(after), there, back));
@@ -122,7 +122,7 @@ fn every_change_is_told_in_both_directions() {
 }
 
 #[test]
-fn what_is_only_described_otherwise_is_not_told() {
+fn changed_descriptions_are_not_reported() {
     let before = "{type: string, description: A, title: A, example: a}";
     let after = "{type: string, description: B}";
     check(&with_field(before), &with_field(after), &[], &[]);
@@ -140,7 +140,7 @@ fn what_is_only_described_otherwise_is_not_told() {
 }
 
 #[test]
-fn differences_come_in_the_order_of_the_schema() {
+fn differences_are_in_the_order_of_the_schema() {
     let fields = |names: &[&str]| {
         let fields: Vec<String> = names
             .iter()
@@ -151,11 +151,11 @@ fn differences_come_in_the_order_of_the_schema() {
             fields.join(", ")
         ))
     };
-    let found = differences(
+    let differences = differences(
         &fields(&["gone", "a", "late", "b", "last"]),
         &fields(&["new", "b", "newer", "a"]),
     );
-    let paths: Vec<String> = found.iter().map(Difference::field_path).collect();
+    let paths: Vec<String> = differences.iter().map(Difference::field_path).collect();
     assert_eq!(
         paths,
         [
@@ -169,28 +169,28 @@ fn differences_come_in_the_order_of_the_schema() {
 }
 
 #[test]
-fn a_path_has_no_steps_for_lists_and_maps() {
+fn a_field_path_has_no_segments_for_items_and_values() {
     let nested = |schema: &str| {
         with_field(&format!(
             "{{type: array, items: {{type: object, additionalProperties: {{type: object, properties: {{b/c: {schema}}}}}}}}}"
         ))
     };
-    let found = differences(
+    let differences = differences(
         &nested("{type: string}"),
         &nested("{type: string, maxLength: 5}"),
     );
     assert_eq!(
-        lines(&found),
+        lines(&differences),
         ["bound-tightened spec.a.b/c: maxLength 5 is new"]
     );
     assert_eq!(
-        found[0].pointer,
+        differences[0].pointer,
         "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/a/items/additionalProperties/properties/b~1c/maxLength"
     );
 }
 
 #[test]
-fn what_is_not_ratcheted_breaks_stored_objects() {
+fn changes_without_ratcheting_break_stored_objects() {
     let stored = |before: &Api, after: &Api| differences(before, after)[0].impact.stored;
     let rule = "x-kubernetes-validations: [{rule: 'self.metadata.name != \"a\"'}]";
     let (without, with) = ("{type: object}", format!("{{type: object, {rule}}}"));
@@ -229,7 +229,7 @@ fn what_is_not_ratcheted_breaks_stored_objects() {
 }
 
 #[test]
-fn only_a_version_that_is_served_before_and_after_breaks_for_those_who_ask_for_it() {
+fn only_a_version_that_stays_served_breaks_its_clients() {
     let api = |served: bool, storage: bool, schema: &str| {
         let text = DEFINITION
             .replace("SCHEMA", schema)
@@ -243,9 +243,9 @@ fn only_a_version_that_is_served_before_and_after_breaks_for_those_who_ask_for_i
     };
     let full = "{type: object, properties: {spec: {type: object}}}";
     let broken = |was: (bool, bool), is: (bool, bool)| -> Vec<Party> {
-        let found = differences(&api(was.0, was.1, full), &api(is.0, is.1, "{type: object}"));
+        let differences = differences(&api(was.0, was.1, full), &api(is.0, is.1, "{type: object}"));
         let removed = |it: &&Difference| it.change == Change::FieldRemoved;
-        found.iter().find(removed).unwrap().broken().collect()
+        differences.iter().find(removed).unwrap().broken().collect()
     };
     assert_eq!(broken((true, true), (true, true)), Party::ALL);
     assert_eq!(broken((true, false), (false, false)), [Party::Stored]);
@@ -255,7 +255,7 @@ fn only_a_version_that_is_served_before_and_after_breaks_for_those_who_ask_for_i
 }
 
 #[test]
-fn the_documentation_has_the_table() {
+fn the_documentation_matches_the_table() {
     let page = include_str!("../../docs/evolution.md");
     let mut rows = String::new();
     for change in Change::ALL {
@@ -271,7 +271,7 @@ fn the_documentation_has_the_table() {
 }
 
 #[test]
-fn the_words_of_a_change_are_unlike_those_of_others() {
+fn the_names_of_changes_are_distinct() {
     let names: HashSet<&str> = Change::ALL.iter().map(|change| change.as_str()).collect();
     assert_eq!(names.len(), Change::ALL.len());
 }

@@ -85,9 +85,9 @@ fn needs(operator: &Operator, kind: &Kind) -> Vec<(Vec<Place>, PolicyRule)> {
         .reads
         .iter()
         .map(|(it, verbs)| (it, &watched, &**verbs));
-    for (found, places, verbs) in owned.chain(observed).chain(read) {
-        let rule = rule(&found.group, &[&found.plural], verbs);
-        needs.push((places_of(found, places), rule));
+    for (resource, places, verbs) in owned.chain(observed).chain(read) {
+        let rule = rule(&resource.group, &[&resource.plural], verbs);
+        needs.push((places_of(resource, places), rule));
     }
     for extra in kind.rules.iter().cloned().flat_map(split) {
         let cluster = extra.non_resource_urls.is_some() || is_cluster_scoped(&extra);

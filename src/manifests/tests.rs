@@ -72,7 +72,7 @@ fn zone() -> Kind {
 }
 
 #[test]
-fn a_read_gives_the_verbs_that_it_names() {
+fn a_read_grants_its_verbs() {
     let mut kind = memcached();
     kind.reads = vec![(resource("", "Secret", "secrets", true), vec!["get"])];
     let grants = super::grant::grants(&operator(Namespaces::All, vec![kind]));
@@ -98,18 +98,18 @@ fn files(operator: &Operator) -> BTreeMap<String, String> {
 }
 
 #[test]
-fn settings_are_where_their_values_are() {
+fn settings_point_to_their_values() {
     let listed = Namespaces::Listed(vec!["team-a".to_owned(), "team-b".to_owned()]);
-    let mut found = BTreeMap::new();
+    let mut settings = BTreeMap::new();
     for object in manifests(&operator(listed, vec![memcached()])).objects {
         for (setting, pointer) in object.settings {
             let value = object.value.pointer(pointer).cloned();
-            found.insert(format!("{:?} of the {:?}", setting, object.role), value);
+            settings.insert(format!("{:?} of the {:?}", setting, object.role), value);
         }
     }
-    let found: Value = json!(found);
+    let settings: Value = json!(settings);
     assert_eq!(
-        found,
+        settings,
         json!({
             "Image of the Deployment": "ghcr.io/me/memcached-operator:0.1.0",
             "Replicas of the Deployment": 1,
@@ -167,7 +167,7 @@ fn one_namespaced_kind_watched_everywhere() {
 }
 
 #[test]
-fn a_list_of_namespaces_gives_a_role_in_each_and_a_cluster_role_for_what_has_none() {
+fn listed_namespaces_get_roles_and_cluster_scoped_kinds_a_cluster_role() {
     let watched = Namespaces::Listed(vec!["blue".to_owned(), "green".to_owned()]);
     let files = files(&operator(watched, vec![memcached(), zone()]));
     snapshot(
@@ -210,7 +210,7 @@ fn the_own_namespace_needs_no_cluster_role() {
 }
 
 #[test]
-fn an_empty_project_has_no_rights_beside_its_lease() {
+fn an_empty_project_has_only_permissions_for_its_lease() {
     let files = files(&operator(Namespaces::All, vec![]));
     assert!(!files.contains_key("manifests/rbac/cluster-role.yaml"));
     assert!(!files.contains_key("crds/kustomization.yaml"));
@@ -218,7 +218,7 @@ fn an_empty_project_has_no_rights_beside_its_lease() {
 }
 
 #[test]
-fn a_kind_with_types_only_is_not_installed_and_has_no_rights() {
+fn a_kind_with_types_only_is_not_installed_and_grants_no_permissions() {
     let project = |kinds| files(&operator(Namespaces::All, kinds));
     let types_only = Kind {
         installed: false,
@@ -232,7 +232,7 @@ fn a_kind_with_types_only_is_not_installed_and_has_no_rights() {
 }
 
 #[test]
-fn rights_follow_the_declarations() {
+fn permissions_follow_the_declarations() {
     let rules = |kind| {
         rules_of(&files(&operator(Namespaces::All, vec![kind]))["manifests/rbac/cluster-role.yaml"])
     };
@@ -315,7 +315,7 @@ fn resources_with_the_same_verbs_share_a_rule_within_their_group() {
 }
 
 #[test]
-fn a_right_on_some_names_yields_to_the_same_right_on_all() {
+fn a_rule_for_names_is_absorbed_by_the_rule_for_all() {
     let named = |verbs| PolicyRule {
         resource_names: Some(vec!["ca".to_owned()]),
         ..rule("", &["secrets"], verbs)
@@ -328,7 +328,7 @@ fn a_right_on_some_names_yields_to_the_same_right_on_all() {
 }
 
 #[test]
-fn a_wildcard_verb_absorbs_the_others_and_urls_stay_apart() {
+fn a_wildcard_verb_absorbs_others_and_urls_are_separate() {
     let url = PolicyRule {
         non_resource_urls: Some(vec!["/metrics".to_owned()]),
         verbs: vec!["get".to_owned()],

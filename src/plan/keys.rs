@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dependency_of_the_user_stays_beside_a_new_one_of_ours() {
+    fn a_users_dependency_is_kept_beside_a_new_one_of_ours() {
         let ours = BASE.replace(
             "kube = \"5\"\n",
             "kube = \"5\"\nreqwest = \"1\" # for the bucket\n",
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_user_changed_or_removed_stays_so() {
+    fn the_users_changes_and_removals_are_kept() {
         let ours = BASE
             .replace("kube = \"5\"\n", "")
             .replace("name = \"x\"", "name = \"y\"");
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn markers_stand_around_the_key_that_both_changed() {
+    fn conflict_markers_surround_the_key_that_both_changed() {
         let ours = BASE.replace("kube = \"5\"", "kube = \"5.1\" # pinned");
         let theirs = BASE.replace("kube = \"5\"", "kube = \"6\"") + "tokio = \"1\"\n";
         let expected = "[package]\nname = \"x\"\n\n[dependencies]\n<<<<<<< ours\nkube = \"5.1\" # pinned\n\
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_comment_of_the_user_is_never_lost() {
+    fn a_users_comment_is_never_lost() {
         let ours = BASE.replace("kube =", "# pinned by hand\nkube =");
         let theirs = BASE.replace("kube = \"5\"", "kube = \"6\"");
         let expected = ours.replace("kube = \"5\"", "kube = \"6\"");

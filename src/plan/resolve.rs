@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_stands_for_its_files() {
+    fn a_folder_selects_its_files() {
         for (chosen, path, expected) in [
             ("src/api/mod.rs", "src/api/mod.rs", true),
             ("src/api", "src/api/mod.rs", true),

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn what_everybody_can_install_from_is_the_source() {
+    fn public_sources_are_recognized() {
         for registry in CRATES_IO {
             assert_eq!(source(registry), ToolSource::Registry);
         }
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_this_machine_has_is_none() {
+    fn local_sources_are_ignored() {
         for id in [
             "path+file:///home/me/cargo-operator",
             "git+file:///home/me/cargo-operator#0123456789abcdef",
@@ -137,14 +137,14 @@ mod tests {
     }
 
     #[test]
-    fn a_record_of_another_program_or_none_tells_nothing() {
+    fn a_record_without_this_program_gives_no_source() {
         let record = r#"{"installs": {"cargo-operator 0.2.0 (registry+https://github.com/rust-lang/crates.io-index)": {"bins": ["cargo-operator"]}}}"#;
         let none = ToolSource::None;
         for record in [Some(record), Some("{"), Some("{}"), None] {
             assert_eq!(tool_source(record, "cargo-operator", "0.1.0"), none);
         }
-        let found = tool_source(Some(record), "cargo-operator", "0.2.0");
-        assert_eq!(found, ToolSource::Registry);
+        let source = tool_source(Some(record), "cargo-operator", "0.2.0");
+        assert_eq!(source, ToolSource::Registry);
         assert_eq!(tool_source(Some(record), "renamed", "0.2.0"), none);
     }
 }

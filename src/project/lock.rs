@@ -208,7 +208,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read() {
+    fn a_lock_survives_a_round_trip() {
         let mut lock = Lock::default();
         lock.files
             .insert("src/a b.rs".into(), Entry::new(Owner::Tool, "x"));
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_newer_format_is_refused_and_an_older_one_becomes_ours() {
+    fn a_newer_format_is_refused_and_an_older_one_is_converted() {
         let error = Lock::read("format = 3\nnew = true\n").unwrap_err();
         assert!(matches!(error, LockError::Format(3)));
         let old = "format = 1\n[files]\n\"src/lib.rs\" = { owner = \"user\" }\n";

@@ -15,7 +15,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_markers_of_git_are_known_and_a_line_of_a_text_is_none() {
+    fn conflict_markers_are_recognized_and_similar_lines_are_not() {
         for (text, expected) in [
             ("a\n<<<<<<< HEAD\nb\n=======\nc\n>>>>>>> other\n", true),
             ("a\r\n<<<<<<< ours\r\nb\r\n", true),

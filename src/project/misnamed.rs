@@ -26,10 +26,10 @@ struct Group<'a> {
 
 /// A word is told only where the one that was meant is plain: there are kinds that this tool does not know.
 pub fn misnamed(rule: &Rule, apis: &[Api]) -> Vec<Misnamed> {
-    let mut found = misnamed_resources(&rule.api_groups, &rule.resources, apis);
+    let mut misnamed = misnamed_resources(&rule.api_groups, &rule.resources, apis);
     for (index, verb) in rule.verbs.iter().enumerate() {
         if let Some(near) = near_verb(verb) {
-            found.push(Misnamed {
+            misnamed.push(Misnamed {
                 key: "verbs",
                 index,
                 message: format!("`{verb}` is not a verb of Kubernetes"),
@@ -37,12 +37,12 @@ pub fn misnamed(rule: &Rule, apis: &[Api]) -> Vec<Misnamed> {
             });
         }
     }
-    found
+    misnamed
 }
 
 fn misnamed_resources(groups: &[String], resources: &[String], apis: &[Api]) -> Vec<Misnamed> {
     let known = known(apis);
-    let mut found = vec![];
+    let mut misnamed = vec![];
     for (index, group) in groups.iter().enumerate() {
         if group.is_empty() || group == "*" || known.contains_key(group.as_str()) {
             continue;
@@ -57,7 +57,7 @@ fn misnamed_resources(groups: &[String], resources: &[String], apis: &[Api]) -> 
             _ => near.map(|(name, _)| *name),
         };
         if let Some(near) = near {
-            found.push(Misnamed {
+            misnamed.push(Misnamed {
                 key: "apiGroups",
                 index,
                 message: format!("there is no API group `{group}` with these resources"),
@@ -75,7 +75,7 @@ fn misnamed_resources(groups: &[String], resources: &[String], apis: &[Api]) -> 
         .collect();
     // a resource may be of a group that is not known
     if listed.is_empty() || listed.len() < groups.len() {
-        return found;
+        return misnamed;
     }
     for (index, resource) in resources.iter().enumerate() {
         let name = plural(resource);
@@ -100,7 +100,7 @@ fn misnamed_resources(groups: &[String], resources: &[String], apis: &[Api]) -> 
             _ => continue,
         };
         let groups: Vec<String> = groups.iter().map(|group| format!("{group:?}")).collect();
-        found.push(Misnamed {
+        misnamed.push(Misnamed {
             key: "resources",
             index,
             message: format!(
@@ -110,7 +110,7 @@ fn misnamed_resources(groups: &[String], resources: &[String], apis: &[Api]) -> 
             help,
         });
     }
-    found
+    misnamed
 }
 
 fn known(apis: &[Api]) -> BTreeMap<&str, Group<'_>> {
@@ -194,14 +194,14 @@ mod tests {
         let owned = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
         let (groups, resources): (Vec<String>, Vec<String>) = (owned(groups), owned(resources));
         let widget = crate::crd::read("", include_str!("../../tests/crds/widget.yaml")).unwrap();
-        let found = misnamed_resources(&groups, &resources, &widget).into_iter();
-        found
+        let misnamed = misnamed_resources(&groups, &resources, &widget).into_iter();
+        misnamed
             .map(|it| format!("{}[{}]: {}", it.key, it.index, it.help))
             .collect()
     }
 
     #[test]
-    fn a_name_that_is_nearly_right_is_told_with_the_right_one() {
+    fn misspelled_names_are_reported_with_the_right_ones() {
         for (groups, resources, expected) in [
             ([""], ["pod"], "resources[0]: write \"pods\""),
             ([""], ["Secret"], "resources[0]: write \"secrets\""),
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn every_known_name_and_those_that_may_be_somebody_s_are_taken() {
+    fn known_names_and_names_of_unknown_groups_are_accepted() {
         for (group, _, _, plural, _) in BUILTIN {
             for resource in [plural.to_owned(), format!("{plural}/status")] {
                 assert_eq!(lines(&[group], &[&resource]), [""; 0], "{group} {resource}");

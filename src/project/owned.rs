@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_cache_or_key_is_an_error_that_shows_the_form() {
+    fn an_unknown_cache_or_key_is_an_error_that_shows_the_syntax() {
         for wrong in [
             r#"{ kind = "v1/Secret", cache = "all" }"#,
             r#"{ kind = "v1/Secret", cached = "content" }"#,

@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_alone_is_got_and_listed_and_a_table_has_its_verbs() {
+    fn a_kind_alone_has_get_and_list_and_a_table_has_its_verbs() {
         let reads = read(r#"["v1/Secret", { kind = "v1/Node", verbs = ["list", "get", "get"] }, { kind = "v1/Pod", verbs = ["get"] }]"#).unwrap();
         let told: Vec<String> = reads.iter().map(ToString::to_string).collect();
         assert_eq!(told, ["v1/Secret", "v1/Node", "v1/Pod (get)"]);
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn a_verb_that_writes_and_an_unknown_key_are_refused_with_the_form() {
+    fn writing_verbs_and_unknown_keys_are_errors_that_show_the_syntax() {
         for wrong in [
             r#"{ kind = "v1/Secret", verbs = ["update"] }"#,
             r#"{ kind = "v1/Secret", verb = ["get"] }"#,

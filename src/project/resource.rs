@@ -161,9 +161,9 @@ fn near(group: &str, kind: &str) -> Option<String> {
 
 /// The only built-in kind of exactly that name, in whichever group.
 fn of_kind(kind: &str) -> Option<String> {
-    let mut found = BUILTIN.iter().filter(|builtin| builtin.2 == kind);
-    let first = found.next()?;
-    found
+    let mut matching = BUILTIN.iter().filter(|builtin| builtin.2 == kind);
+    let first = matching.next()?;
+    matching
         .all(|other| other.0 == first.0)
         .then(|| written(first))
 }
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn kinds_are_resolved() {
-        let told = |name| resolve(name, &[]).map(|found| (found.plural, found.namespaced));
+        let told = |name| resolve(name, &[]).map(|resource| (resource.plural, resource.namespaced));
         assert_eq!(told("apps/v1/Deployment"), Ok(("deployments".into(), true)));
         assert_eq!(told("v1/Namespace"), Ok(("namespaces".into(), false)));
         assert_eq!(told("x.io/v1/Ox:oxen"), Ok(("oxen".into(), true)));
@@ -283,17 +283,17 @@ mod tests {
             k8s_openapi::api::storage::v1::StorageClass,
             k8s_openapi::api::storage::v1::VolumeAttachment,
         };
-        let mut found = vec![];
+        let mut paths = vec![];
         for builtin in &BUILTIN {
             let kind = resolve(&written(builtin), &[]).unwrap();
             if let Some(path) = kind.k8s_openapi_path() {
-                found.push((path, format!("{}:{}", written(builtin), kind.plural)));
+                paths.push((path, format!("{}:{}", written(builtin), kind.plural)));
             }
         }
         let types = types
             .into_iter()
             .map(|(path, names)| (path.to_owned(), names));
-        assert_eq!(found, types.collect::<Vec<_>>());
+        assert_eq!(paths, types.collect::<Vec<_>>());
         let renamed = resolve("v1/ConfigMap:maps", &[]).unwrap();
         assert_eq!(renamed.k8s_openapi_path(), None);
     }

@@ -180,17 +180,17 @@ impl fmt::Display for StateFile {
 /// A message of serde, which lists all keys, with the one that was probably meant.
 fn keyed(message: &str) -> String {
     let names = message.strip_prefix("unknown field `").and_then(|rest| {
-        let (found, known) = rest.split_once("`, expected ")?;
+        let (unknown, known) = rest.split_once("`, expected ")?;
         let known = known.split('`').skip(1).step_by(2);
         let nearest = known.max_by(|a, b| {
-            let likeness = |known: &str| strsim::jaro_winkler(found, known);
+            let likeness = |known: &str| strsim::jaro_winkler(unknown, known);
             likeness(a).total_cmp(&likeness(b))
         })?;
-        Some((found, nearest))
+        Some((unknown, nearest))
     });
     match names {
-        Some((found, nearest)) => {
-            format!("unknown key `{found}`; the nearest is `{nearest}`")
+        Some((unknown, nearest)) => {
+            format!("unknown key `{unknown}`; the nearest is `{nearest}`")
         }
         None => message.to_owned(),
     }

@@ -132,21 +132,21 @@ fn declared(project: &Project) -> Result<Vec<String>, ResourceError> {
             reads,
             keeps: _,
         } = Watched::of(kind, &project.apis)?;
-        let mut declare = |key: &str, entry: &str, found: &ResourceType, verbs: &[&str]| {
+        let mut declare = |key: &str, entry: &str, resource: &ResourceType, verbs: &[&str]| {
             let text = json!({
                 "kind": kind.kind, "key": key, "entry": entry,
-                "group": found.group, "resource": found.plural, "verbs": verbs,
+                "group": resource.group, "resource": resource.plural, "verbs": verbs,
             });
             declared.push(literal(&text.to_string()));
         };
-        for (entry, (found, verbs)) in kind.owns.iter().zip(&owns) {
-            declare("owns", &entry.kind, found, verbs);
+        for (entry, (resource, verbs)) in kind.owns.iter().zip(&owns) {
+            declare("owns", &entry.kind, resource, verbs);
         }
-        for (entry, found) in kind.watches.iter().zip(&watches) {
-            declare("watches", entry, found, WATCHED);
+        for (entry, resource) in kind.watches.iter().zip(&watches) {
+            declare("watches", entry, resource, WATCHED);
         }
-        for (entry, (found, verbs)) in kind.reads.iter().zip(&reads) {
-            declare("reads", &entry.kind, found, verbs);
+        for (entry, (resource, verbs)) in kind.reads.iter().zip(&reads) {
+            declare("reads", &entry.kind, resource, verbs);
         }
     }
     Ok(declared)

@@ -197,10 +197,10 @@ fn kind_files(
 ) -> Result<Made, RenderError> {
     let module = kind.module_name();
     let name = kind.full_name();
-    let mut say = |found: Vec<Diagnostic>| {
+    let mut say = |diagnostics: Vec<Diagnostic>| {
         rendered
             .diagnostics
-            .extend(found.into_iter().map(|found| (name.clone(), found)))
+            .extend(diagnostics.into_iter().map(|it| (name.clone(), it)))
     };
     let mut made = Made::default();
     let keeps = Watched::of(kind, &project.apis)?.keeps;
@@ -229,7 +229,7 @@ fn kind_files(
         if let Some(scaffold) = kind.scaffold.filter(|_| version.storage) {
             match sample(api, version) {
                 Ok(sample) => made.sample = Some(sample),
-                Err(found) => say(vec![found]),
+                Err(diagnostic) => say(vec![diagnostic]),
             }
             let file = format!("{}.yaml", api.name());
             let is_there = !project

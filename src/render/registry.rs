@@ -85,17 +85,17 @@ pub fn registry<'a>(
             .owns
             .iter()
             .zip(&kind.owns)
-            .map(|((found, _), owned)| {
+            .map(|((resource, _), owned)| {
                 let method = match owned.cache {
                     None => "owns",
                     Some(OwnedCache::Content) => "owns_with_content",
                 };
-                (method, found)
+                (method, resource)
             });
-        let watches = watched.watches.iter().map(|found| ("watches", found));
+        let watches = watched.watches.iter().map(|resource| ("watches", resource));
         let calls: Vec<Call> = owns
             .chain(watches)
-            .map(|(method, found)| types.call(method, found))
+            .map(|(method, resource)| types.call(method, resource))
             .collect();
         adds.push((scaffold.register, kind.module_name(), calls));
     }
@@ -217,16 +217,21 @@ impl Types {
 
     /// `owns::<Deployment>`, with an import of its own, or with a path where the name is in use; `owns_named` with the names of a kind that
     /// has no type.
-    fn call(&mut self, method: &str, found: &ResourceType) -> Call {
+    fn call(&mut self, method: &str, resource: &ResourceType) -> Call {
         let ResourceType {
             group,
             version,
             kind,
             plural,
             namespaced,
-        } = found;
+        } = resource;
         let names = [group, version, kind, plural].map(String::clone);
-        let Some(path) = self.own.get(&names).cloned().or(found.k8s_openapi_path()) else {
+        let Some(path) = self
+            .own
+            .get(&names)
+            .cloned()
+            .or(resource.k8s_openapi_path())
+        else {
             let scope = if *namespaced { "" } else { "_cluster" };
             // the content of such a kind is cached anyway
             let method = method.trim_end_matches("_with_content");

@@ -1,7 +1,7 @@
 use super::*;
 
 #[test]
-fn long_arguments_go_on_lines_of_their_own() {
+fn long_arguments_get_their_own_lines() {
     let arguments = |rename: &str| {
         [
             format!("rename = \"{rename}\""),
@@ -45,7 +45,7 @@ fn short_arguments_share_a_line() {
 }
 
 #[test]
-fn a_list_of_one_item_is_on_a_line_if_there_is_one_for_it() {
+fn a_list_of_one_item_is_on_one_line_if_it_fits() {
     let text = |length| bracketed(4, "let x = ", ['[', ']'], &["i".repeat(length)], ";");
     let lines = |length| text(length).lines().map(str::len).collect::<Vec<_>>();
     assert_eq!(lines(85), [100]);
@@ -86,7 +86,7 @@ fn long_types_are_broken() {
 }
 
 #[test]
-fn a_head_breaks_before_its_brace_by_its_own_length() {
+fn a_long_head_breaks_before_its_brace() {
     let text = |length: usize| {
         let name = "A".repeat(length - "pub struct  {".len());
         nested(|| head(format!("pub struct {name}")))
@@ -97,7 +97,7 @@ fn a_head_breaks_before_its_brace_by_its_own_length() {
 }
 
 #[test]
-fn what_turns_the_direction_of_writing_is_escaped() {
+fn bidirectional_control_characters_are_escaped() {
     let mut text = "x".to_owned();
     put_json(&mut text, "\"a\u{202e}\"");
     assert_eq!(text, r##"xr#""a\u202e""#"##);

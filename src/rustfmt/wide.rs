@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_literals_and_paths_are_no_wide_lines() {
+    fn comments_literals_and_paths_are_not_wide_lines() {
         let long = "x".repeat(120);
         for text in [
             format!("/// {long}\n"),

@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_no_scaffold_has_is_an_error_that_lists_them() {
+    fn an_unknown_scaffold_is_an_error_that_lists_the_names() {
         let read = |name: &str| serde_json::from_value::<&'static Scaffold>(name.into());
         assert_eq!(read("reconciler").unwrap().name, "reconciler");
         let error = read("reconcile").unwrap_err().to_string();
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn the_names_differ() {
+    fn the_names_of_scaffolds_are_distinct() {
         let names: Vec<_> = Scaffold::all().map(|scaffold| scaffold.name).collect();
         let distinct: std::collections::BTreeSet<_> = names.iter().collect();
         assert_eq!(names.len(), distinct.len());

@@ -73,16 +73,16 @@ impl Names {
 /// The identifiers in a text of Rust.
 pub fn words(text: &str) -> impl Iterator<Item = String> {
     let tokens: TokenStream = text.parse().expect("a template is Rust");
-    let mut found = vec![];
+    let mut words = vec![];
     let mut open = vec![tokens];
     while let Some(tokens) = open.pop() {
         for token in tokens {
             match token {
                 TokenTree::Group(group) => open.push(group.stream()),
-                TokenTree::Ident(ident) => found.push(ident.to_string()),
+                TokenTree::Ident(ident) => words.push(ident.to_string()),
                 TokenTree::Punct(_) | TokenTree::Literal(_) => {}
             }
         }
     }
-    found.into_iter()
+    words.into_iter()
 }

@@ -211,7 +211,7 @@ fn context<'a>(subject: &Subject<'a>, names: Names) -> Context<'a> {
     let var = names.var;
     let image = facts
         .access(&["spec", "image"])
-        .filter(|found| found.rust_type == "String");
+        .filter(|access| access.rust_type == "String");
     let namespace = match subject.in_namespaces {
         false => "server.namespace()",
         true => "support::NAMESPACES[0]",

@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn work_that_takes_long_is_reported_and_its_line_is_cleared() {
+    fn long_work_is_reported_and_its_line_is_cleared() {
         const SOON: Duration = Duration::from_millis(1);
         for (style, lines) in [
             (Style::Terminal, "\r\x1b[2Kasking rustc (0 s)"),
@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn work_that_is_quick_is_not_reported() {
+    fn quick_work_is_not_reported() {
         let out = Written::default();
         let long = Duration::from_secs(3600);
         drop(Working::paced(

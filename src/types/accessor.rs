@@ -53,8 +53,8 @@ const RESERVED: [&str; 25] = [
 ];
 
 /// The inherent impl of a struct, with a blank line before it; nothing where no field has an accessor.
-pub fn accessors(graph: &TypeGraph, definition: &Definition, found: &Struct) -> String {
-    let accessors: Vec<String> = found
+pub fn accessors(graph: &TypeGraph, definition: &Definition, shape: &Struct) -> String {
+    let accessors: Vec<String> = shape
         .fields
         .iter()
         .filter_map(|field| accessor(graph, field))
@@ -232,8 +232,8 @@ impl Reading {
                     let value = format!("&{type_}::{ident}");
                     new(format!("&{type_}"), &[as_ref, or(value)])
                 }
-                (Shape::Struct(found), Value::Object(entries))
-                    if found.has_default && entries.is_empty() =>
+                (Shape::Struct(shape), Value::Object(entries))
+                    if shape.has_default && entries.is_empty() =>
                 {
                     new(type_, &[clone, zero])
                 }

@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_path_leads_where_the_schema_has_a_field_or_may_have_one() {
+    fn a_path_resolves_if_the_schema_has_or_may_have_the_field() {
         let schema = serde_json::json!({
             "type": "object",
             "properties": {

@@ -22,9 +22,9 @@ pub fn node(type_: &Type) -> Value {
         Type::IntOrString | Type::Quantity => {
             json!({"description": FOREIGN, "x-kubernetes-int-or-string": true})
         }
-        Type::Kubernetes(found) => {
+        Type::Kubernetes(foreign) => {
             let mut node = json!({"description": FOREIGN, "type": "object", "properties": FOREIGN});
-            if found.has_required() {
+            if foreign.has_required() {
                 node["required"] = FOREIGN.into();
             }
             node
@@ -121,11 +121,11 @@ pub fn nodes<'a>(graph: &TypeGraph, schema: &'a Value) -> Vec<&'a Value> {
             Type::Named(id) => {
                 nodes[id.0] = node;
                 if let Definition {
-                    shape: Shape::Struct(found),
+                    shape: Shape::Struct(shape),
                     ..
                 } = graph.get(*id)
                 {
-                    let fields = found.fields.iter();
+                    let fields = shape.fields.iter();
                     open.extend(
                         fields.map(|field| (&field.type_, &node["properties"][&field.wire])),
                     );

@@ -218,7 +218,7 @@ fn zero(graph: &TypeGraph, fields: &[Field]) -> Value {
             Type::Bool => false.into(),
             Type::I32 | Type::I64 => 0.into(),
             Type::Vec(_) => Value::Array(vec![]),
-            Type::Kubernetes(found) => found.zero().unwrap_or_default(),
+            Type::Kubernetes(foreign) => foreign.zero().unwrap_or_default(),
             type_ => match graph.as_struct(type_) {
                 Some(inner) => zero(graph, &inner.fields),
                 None => Value::Object(Map::new()),
@@ -256,7 +256,7 @@ const KNOWN: [&str; 7] = [
 
 fn is_settable(graph: &TypeGraph, type_: &Type) -> bool {
     let Type::Vec(item) = type_ else { return false };
-    if matches!(**item, Type::Kubernetes(found) if found.is_condition()) {
+    if matches!(**item, Type::Kubernetes(foreign) if foreign.is_condition()) {
         return true;
     }
     let Some(item) = graph.as_struct(item) else {

@@ -20,15 +20,15 @@ pub fn diagnostics(
     graph: &TypeGraph,
     supplement: &Supplement,
 ) -> Vec<Diagnostic> {
-    let mut found = untyped(graph);
-    found.extend(schema_warnings(version));
-    found.extend(unreadable(version));
-    found.extend(dangling::diagnostics(version));
+    let mut diagnostics = untyped(graph);
+    diagnostics.extend(schema_warnings(version));
+    diagnostics.extend(unreadable(version));
+    diagnostics.extend(dangling::diagnostics(version));
     let mut reasons: BTreeMap<Reason, (usize, &str)> = BTreeMap::new();
     for (pointer, part) in &supplement.parts {
         reasons.entry(part.reason).or_insert((0, pointer)).0 += 1;
     }
-    found.extend(
+    diagnostics.extend(
         reasons
             .into_iter()
             .map(|(reason, (count, first))| Diagnostic {
@@ -44,7 +44,7 @@ pub fn diagnostics(
                 help: None,
             }),
     );
-    found
+    diagnostics
 }
 
 /// The number of places, if there are more than the one that is shown.
@@ -68,9 +68,9 @@ fn describe(reason: Reason) -> &'static str {
 
 /// Where the schema does not say what a value is.
 fn untyped(graph: &TypeGraph) -> Vec<Diagnostic> {
-    let mut found = vec![];
+    let mut diagnostics = vec![];
     if let Some(first) = graph.untyped.first() {
-        found.push(Diagnostic {
+        diagnostics.push(Diagnostic {
             code: Code::Untyped,
             severity: Severity::Note,
             pointer: first.clone(),
@@ -82,7 +82,7 @@ fn untyped(graph: &TypeGraph) -> Vec<Diagnostic> {
             help: Some("add a `type` if the spec is yours".into()),
         });
     }
-    found
+    diagnostics
 }
 
 /// The problems of a schema that the API server accepts silently.

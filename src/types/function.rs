@@ -25,7 +25,7 @@ const OWN: [&str; 6] = [
 pub fn names(graph: &TypeGraph) -> HashMap<Vec<String>, String> {
     let structs = graph.definitions.iter().filter_map(|definition| {
         let fields = match &definition.shape {
-            Shape::Struct(found) => found.fields.as_slice(),
+            Shape::Struct(shape) => shape.fields.as_slice(),
             _ => return None,
         };
         Some((definition.path.as_slice(), fields))

@@ -159,14 +159,14 @@ impl TypeGraph {
         self.definitions
             .iter()
             .filter_map(|definition| match &definition.shape {
-                Shape::Struct(found) => Some(found),
+                Shape::Struct(shape) => Some(shape),
                 _ => None,
             })
     }
 
     /// Those of the root too.
     pub fn fields(&self) -> impl Iterator<Item = &Field> {
-        let fields = self.structs().flat_map(|found| &found.fields);
+        let fields = self.structs().flat_map(|shape| &shape.fields);
         fields.chain(&self.root)
     }
 
@@ -192,7 +192,7 @@ impl TypeGraph {
     pub fn as_struct(&self, type_: &Type) -> Option<&Struct> {
         match type_ {
             Type::Named(id) => match &self.resolve(*id).shape {
-                Shape::Struct(found) => Some(found),
+                Shape::Struct(shape) => Some(shape),
                 _ => None,
             },
             _ => None,

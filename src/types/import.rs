@@ -17,8 +17,8 @@ use crate::{
 pub fn imports(graph: &TypeGraph, root: &Root, mode: SchemaMode) -> String {
     let maps = graph
         .types()
-        .any(|type_| type_.any(&|found| matches!(found, Type::Map(_))))
-        || graph.structs().any(|found| found.keeps_unknown)
+        .any(|type_| type_.any(&|inner| matches!(inner, Type::Map(_))))
+        || graph.structs().any(|shape| shape.keeps_unknown)
         || graph.root_keeps_unknown;
     let mut text = String::new();
     if maps {
@@ -46,7 +46,7 @@ fn foreign(graph: &TypeGraph, root: &Root) -> String {
         let path = match type_.innermost() {
             Type::Quantity => "apimachinery::pkg::api::resource::Quantity",
             Type::IntOrString => "apimachinery::pkg::util::intstr::IntOrString",
-            Type::Kubernetes(found) if !graph.has_name(found.name()) => found.path(),
+            Type::Kubernetes(foreign) if !graph.has_name(foreign.name()) => foreign.path(),
             _ => continue,
         };
         paths.insert(path);

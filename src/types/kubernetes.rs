@@ -351,10 +351,10 @@ fn is_condition(schema: &Schema) -> bool {
         && schema.properties.len() == FIELDS.len()
         && schema.preserve_unknown_fields != Some(true)
         && FIELDS.iter().all(|(name, type_, format)| {
-            schema.properties.get(*name).is_some_and(|found| {
-                found.type_.as_deref() == Some(type_)
-                    && found.format.as_deref() == *format
-                    && !found.nullable
+            schema.properties.get(*name).is_some_and(|property| {
+                property.type_.as_deref() == Some(type_)
+                    && property.format.as_deref() == *format
+                    && !property.nullable
             })
         })
 }

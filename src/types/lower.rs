@@ -40,7 +40,9 @@ fn name_all(graph: &mut TypeGraph, root: String) {
     let mut reserved: HashSet<String> = name::imported().map(str::to_owned).collect();
     reserved.insert(root.clone());
     let definitions = graph.definitions.iter();
-    let paths: Vec<&[String]> = definitions.map(|found| found.path.as_slice()).collect();
+    let paths: Vec<&[String]> = definitions
+        .map(|definition| definition.path.as_slice())
+        .collect();
     let names = unique_name::types(&root, &paths, &reserved);
     graph.names = names.iter().chain([&root]).cloned().collect();
     graph.root_name = root;
@@ -244,7 +246,7 @@ impl Lowering {
             Type::Named(id) => {
                 return matches!(&self.graph.get(*id).shape, Shape::Struct(inner) if inner.has_default);
             }
-            Type::Kubernetes(found) => match found.zero() {
+            Type::Kubernetes(foreign) => match foreign.zero() {
                 Some(zero) => zero,
                 None => return false,
             },

@@ -328,7 +328,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_named_like_imports_get_another_name() {
+    fn kinds_with_names_of_imports_get_another_name() {
         assert_eq!(
             (root("Option").as_str(), root("Widget").as_str()),
             ("OptionObject", "Widget")

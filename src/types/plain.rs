@@ -27,7 +27,7 @@ pub fn plain_root(
         field.optional
             || graph
                 .as_struct(&field.type_)
-                .is_some_and(|found| found.has_default)
+                .is_some_and(|shape| shape.has_default)
     });
     let mut names = vec!["Clone", "Debug"];
     if has_default {

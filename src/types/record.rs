@@ -58,8 +58,8 @@ pub fn record(graph: &TypeGraph) -> String {
     {
         let path = pointer(path);
         text += &match shape {
-            Shape::Struct(found) => format!("struct {name} {path}\n{}", fields(&found.fields)),
-            Shape::Enum(found) => format!("enum {name} {path}\n{}", variants(found)),
+            Shape::Struct(shape) => format!("struct {name} {path}\n{}", fields(&shape.fields)),
+            Shape::Enum(shape) => format!("enum {name} {path}\n{}", variants(shape)),
             Shape::Alias(first) => format!("type {name} = {} {path}\n", graph.get(*first).name),
         };
     }
@@ -72,14 +72,14 @@ const HEADER: &str =
 /// What a new record says otherwise than the one before. What is only in one of them is no retype.
 pub fn retyped(before: &str, after: &str) -> Vec<Retype> {
     let (before, after) = (Record::read(before), Record::read(after));
-    let mut found = vec![];
+    let mut retypes = vec![];
     for (path, old) in &before.types {
         let Some(new) = after.types.get(path) else {
             continue;
         };
         let mut tell = |path: Vec<String>, value, before: &str, after: &str| {
             let (before, after) = (before.to_owned(), after.to_owned());
-            found.push(Retype {
+            retypes.push(Retype {
                 path,
                 value,
                 before,
@@ -119,7 +119,7 @@ pub fn retyped(before: &str, after: &str) -> Vec<Retype> {
             }
         }
     }
-    found
+    retypes
 }
 
 const ENUM: &str = "enum";
@@ -247,14 +247,14 @@ mod tests {
     use super::*;
 
     fn check(before: &str, after: &str, expected: &[(&str, &str, &str)]) {
-        let found = retyped(before, after);
-        let found: Vec<_> = found
+        let retypes = retyped(before, after);
+        let retypes: Vec<_> = retypes
             .iter()
-            .map(|found| {
+            .map(|retype| {
                 (
-                    found.path.join("."),
-                    found.before.as_str(),
-                    found.after.as_str(),
+                    retype.path.join("."),
+                    retype.before.as_str(),
+                    retype.after.as_str(),
                 )
             })
             .collect();
@@ -262,11 +262,11 @@ mod tests {
             .iter()
             .map(|(path, before, after)| ((*path).to_owned(), *before, *after))
             .collect();
-        assert_eq!(found, expected);
+        assert_eq!(retypes, expected);
     }
 
     #[test]
-    fn a_field_with_another_type_is_told_and_a_new_one_is_not() {
+    fn a_retyped_field_is_reported_and_a_new_one_is_not() {
         check(
             "KSpec /spec\n  a: Option<KSpecA>\n  b: String\nKSpecA /spec/a\n  c: i32\n",
             "KSpec /spec\n  a: Option<Affinity>\n  b: String\n  c: i32\n",
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn another_name_of_the_same_type_is_no_other_type() {
+    fn an_alias_of_the_same_type_is_not_a_change() {
         let before = "KSpec /spec\n  b: KSpecB\n  c: KSpecC\nKSpecB /spec/b\n  d: i32\nKSpecC = KSpecB /spec/c\n";
         let after = "KSpec /spec\n  a: KSpecA\n  b: KSpecB\n  c: KSpecC\nKSpecA /spec/a\n  d: i32\nKSpecB = KSpecA /spec/b\nKSpecC = KSpecA /spec/c\n";
         check(before, after, &[]);
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_one_type_that_become_two_are_told() {
+    fn aliases_that_become_two_types_are_reported() {
         check(
             "KSpecB /spec/b\n  d: i32\nKSpecC = KSpecB /spec/c\n",
             "KSpecB /spec/b\n  d: i32\nKSpecC /spec/c\n  d: i32\n  e: i32\n",
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn another_name_of_a_type_that_is_gone_is_compared_itself() {
+    fn an_alias_of_a_removed_type_is_compared_itself() {
         check(
             "KSpecB /spec/b\n  d: String\nKSpecC = KSpecB /spec/c\n",
             "KSpecA /spec/a\n  d: bool\nKSpecC = KSpecA /spec/c\n",
@@ -301,20 +301,20 @@ mod tests {
     }
 
     #[test]
-    fn a_struct_that_becomes_an_enum_is_told_and_so_is_a_value_with_another_variant() {
+    fn a_struct_that_becomes_an_enum_and_a_renamed_variant_are_reported() {
         check(
             "struct KSpecB /spec/b\n  d: String\n",
             "enum KSpecB /spec/b\n  d: D\n",
             &[("spec.b", "struct KSpecB", "enum KSpecB")],
         );
-        let found = retyped(
+        let retypes = retyped(
             "enum KSpecB /spec/b\n  http: Http\n",
             "enum KSpecB /spec/b\n  http: LowerHttp\n  Http: Http\n",
         );
-        assert_eq!(found.len(), 1);
-        assert_eq!(found[0].path, ["spec", "b"]);
-        assert_eq!(found[0].value.as_deref(), Some("http"));
-        assert_eq!(found[0].after, "LowerHttp");
+        assert_eq!(retypes.len(), 1);
+        assert_eq!(retypes[0].path, ["spec", "b"]);
+        assert_eq!(retypes[0].value.as_deref(), Some("http"));
+        assert_eq!(retypes[0].after, "LowerHttp");
     }
 
     #[test]
@@ -348,15 +348,18 @@ mod tests {
                     pointer(&path)
                 )
             };
-            let found = retyped(&record("i32"), &record("i64"));
-            let found: Vec<&[String]> = found.iter().map(|found| found.path.as_slice()).collect();
+            let retypes = retyped(&record("i32"), &record("i64"));
+            let retypes: Vec<&[String]> = retypes
+                .iter()
+                .map(|retype| retype.path.as_slice())
+                .collect();
             let below = [wire, "", wire].map(str::to_owned);
-            assert_eq!(found, [&path[..1], &below[..]]);
+            assert_eq!(retypes, [&path[..1], &below[..]]);
         }
     }
 
     #[test]
-    fn the_root_is_not_its_field_without_a_name() {
+    fn the_root_differs_from_a_field_with_an_empty_name() {
         let before = "struct K\n  a: i32\nstruct KEmpty /\n  a: i32\n";
         check(
             before,

@@ -59,14 +59,14 @@ impl Writer<'_> {
         match &definition.shape {
             Shape::Alias(first) => alias(&definition.name, &self.graph.get(*first).name),
             Shape::Enum(variants) => doc() + &self.enumeration(definition, variants),
-            Shape::Struct(found) => {
+            Shape::Struct(shape) => {
                 let kube = match root {
                     Root::Derived(derived) if self.is_spec(definition) => {
                         Some(derived.arguments.as_slice())
                     }
                     _ => None,
                 };
-                doc() + &self.structure(definition, found, kube)
+                doc() + &self.structure(definition, shape, kube)
             }
         }
     }
@@ -81,12 +81,12 @@ impl Writer<'_> {
     fn structure(
         &self,
         definition: &Definition,
-        found: &Struct,
+        shape: &Struct,
         kube: Option<&[String]>,
     ) -> String {
         let name = &definition.name;
         let mut names = vec!["Clone", "Debug"];
-        if found.has_default {
+        if shape.has_default {
             names.push("Default");
         }
         names.push("PartialEq");
@@ -99,28 +99,28 @@ impl Writer<'_> {
         }
         names.push("Serialize");
         let mut text = derive(&names) + &attribute(0, "kube", kube.unwrap_or_default());
-        let renames = renames_all(&found.fields);
+        let renames = renames_all(&shape.fields);
         if renames {
             text += "#[serde(rename_all = \"camelCase\")]\n";
         }
         text += &self.schemars(0, &definition.schemars);
-        if found.fields.is_empty() && !found.keeps_unknown {
+        if shape.fields.is_empty() && !shape.keeps_unknown {
             return text + &empty_struct(name);
         }
         text += &head(format!("pub struct {name}"));
-        let mut parts: Vec<String> = found
+        let mut parts: Vec<String> = shape
             .fields
             .iter()
             .map(|field| self.field(field, renames))
             .collect();
-        if found.keeps_unknown {
-            let ident = unknown_ident(&found.fields);
+        if shape.keeps_unknown {
+            let ident = unknown_ident(&shape.fields);
             let skip = self.skip();
             parts.push(format!(
                 "    /// Fields that the schema does not name.\n    #[serde(flatten)]\n{skip}    pub {ident}: BTreeMap<String, serde_json::Value>,\n"
             ));
         }
-        text + &parts.join("\n") + "}\n" + &accessors(self.graph, definition, found)
+        text + &parts.join("\n") + "}\n" + &accessors(self.graph, definition, shape)
     }
 
     pub fn field(&self, field: &Field, renames: bool) -> String {
@@ -244,10 +244,10 @@ pub fn write(graph: &TypeGraph, type_: &Type) -> Written {
         Type::Number => leaf("serde_json::Number"),
         Type::Any => leaf("serde_json::Value"),
         Type::IntOrString => leaf("IntOrString"),
-        Type::Kubernetes(found) if graph.has_name(found.name()) => {
-            leaf(&format!("k8s_openapi::{}", found.path()))
+        Type::Kubernetes(foreign) if graph.has_name(foreign.name()) => {
+            leaf(&format!("k8s_openapi::{}", foreign.path()))
         }
-        Type::Kubernetes(found) => leaf(found.name()),
+        Type::Kubernetes(foreign) => leaf(foreign.name()),
         Type::Quantity => leaf("Quantity"),
         Type::Vec(inner) => Written::Generic("Vec", vec![write(graph, inner)]),
         Type::Map(inner) => Written::Generic("BTreeMap", vec![leaf("String"), write(graph, inner)]),

@@ -22,7 +22,7 @@ pub const OF_FIELD: [&str; 3] = ["description", "default", "nullable"];
 pub fn share<'a>(graph: &mut TypeGraph, nodes: &mut [&'a Value]) -> HashSet<TypeId> {
     let of_fields: HashSet<TypeId> = graph
         .structs()
-        .flat_map(|found| &found.fields)
+        .flat_map(|shape| &shape.fields)
         .filter_map(|field| match field.type_ {
             Type::Named(id) => Some(id),
             _ => None,

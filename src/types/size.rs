@@ -30,7 +30,7 @@ pub fn box_large(graph: &mut TypeGraph) {
     let boxed: Vec<bool> = graph.fields().map(|field| is_boxed(graph, field)).collect();
     let structs = graph.definitions.iter_mut();
     let fields = structs.filter_map(|definition| match &mut definition.shape {
-        Shape::Struct(found) => Some(&mut found.fields),
+        Shape::Struct(shape) => Some(&mut shape.fields),
         _ => None,
     });
     let root = graph.root.iter_mut();
@@ -44,7 +44,7 @@ pub fn box_large(graph: &mut TypeGraph) {
 
 fn is_boxed(graph: &TypeGraph, field: &Field) -> bool {
     match field.type_ {
-        Type::Kubernetes(found) => found.size() >= BULKY,
+        Type::Kubernetes(foreign) => foreign.size() >= BULKY,
         _ => graph.as_struct(&field.type_).is_some(),
     }
 }
@@ -77,7 +77,7 @@ impl Sizes<'_> {
             Type::I64 => 8 << u8::from(is_option),
             Type::Number => 16,
             Type::Any => VALUE,
-            Type::Kubernetes(found) => found.size(),
+            Type::Kubernetes(foreign) => foreign.size(),
             Type::Named(id) => self.of(self.graph.first(*id)),
             Type::String
             | Type::IntOrString
@@ -93,8 +93,8 @@ impl Sizes<'_> {
             return size;
         }
         let size = match &self.graph.get(id).shape {
-            Shape::Struct(found) => {
-                self.of_fields(&found.fields) + TEXT * usize::from(found.keeps_unknown)
+            Shape::Struct(shape) => {
+                self.of_fields(&shape.fields) + TEXT * usize::from(shape.keeps_unknown)
             }
             Shape::Enum(_) | Shape::Alias(_) => TEXT,
         };
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_takes_what_the_compiler_says() {
+    fn sizes_match_the_compiler() {
         let sizes = [
             ("Affinity", size_of::<Affinity>()),
             ("PodSecurityContext", size_of::<PodSecurityContext>()),
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn the_structs_of_a_large_kind_alone_are_boxed() {
+    fn only_the_structs_of_a_large_kind_are_boxed() {
         let most = (LARGEST - METADATA - 48) / (10 * TEXT);
         for (count, is_large) in [(most, false), (most + 1, true)] {
             let mut graph = graph(&parts(count, 9));
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn boxes_leave_a_kind_small() {
+    fn boxes_keep_a_large_kind_small() {
         let mut graph = graph(&parts(600, 9));
         box_large(&mut graph);
         let spec = graph.as_struct(&graph.root[0].type_).expect("a spec");

@@ -47,7 +47,7 @@ fn types(properties: &str) -> String {
 }
 
 #[test]
-fn a_keyword_of_any_text_stays_inside_of_its_literal() {
+fn any_text_of_a_keyword_stays_in_its_literal() {
     let text =
         widget("          spec: {type: object, properties: {a: {type: string, 'od\"d': 1}}}");
     assert!(text.contains(r##"r#"od"d"# = 1"##), "{text}");
@@ -62,9 +62,9 @@ fn snapshot(name: &str, text: &str) {
 }
 
 #[test]
-fn fields_of_every_sort() {
+fn fields_of_every_type() {
     snapshot(
-        "fields_of_every_sort",
+        "fields_of_every_type",
         &types(
             "
           spec:
@@ -124,9 +124,9 @@ fn unknown_fields_are_kept_beside_known_ones() {
 }
 
 #[test]
-fn what_a_schema_says_becomes_attributes() {
+fn keywords_become_attributes() {
     snapshot(
-        "what_a_schema_says_becomes_attributes",
+        "keywords_become_attributes",
         &types(
             "
           spec:
@@ -168,7 +168,7 @@ fn what_a_schema_says_becomes_attributes() {
 }
 
 #[test]
-fn a_default_gives_an_accessor_where_a_literal_says_it() {
+fn a_default_that_a_literal_can_express_gives_an_accessor() {
     let text = types(
         "
           spec:
@@ -185,7 +185,10 @@ fn a_default_gives_an_accessor_where_a_literal_says_it() {
     );
     let (_, text) = text.split_once("\nimpl WidgetSpec {").unwrap();
     let (text, _) = text.split_once("\n}\n").unwrap();
-    snapshot("a_default_gives_an_accessor_where_a_literal_says_it", text);
+    snapshot(
+        "a_default_that_a_literal_can_express_gives_an_accessor",
+        text,
+    );
 }
 
 #[test]
@@ -222,7 +225,7 @@ fn a_shared_type_has_one_default_for_a_field() {
 }
 
 #[test]
-fn what_no_attribute_says_is_put_in_its_place() {
+fn keywords_without_an_attribute_become_parts() {
     let api = definition(
         "
           spec:
@@ -243,11 +246,11 @@ fn what_no_attribute_says_is_put_in_its_place() {
     ];
     assert_eq!(module.parts, parts);
     let (_, text) = module.text.split_once("const PARTS").unwrap();
-    snapshot("what_no_attribute_says_is_put_in_its_place", text);
+    snapshot("keywords_without_an_attribute_become_parts", text);
 }
 
 #[test]
-fn a_rule_makes_a_type_of_its_own_in_both_modes() {
+fn a_rule_makes_its_own_type_in_both_modes() {
     let api = definition(
         "
           spec:
@@ -300,9 +303,9 @@ fn a_new_optional_field_renames_nothing() {
 }
 
 #[test]
-fn wire_names_that_meet_in_one_rust_name_are_spelled_out() {
+fn wire_names_with_the_same_rust_name_are_spelled_out() {
     snapshot(
-        "wire_names_that_meet_in_one_rust_name_are_spelled_out",
+        "wire_names_with_the_same_rust_name_are_spelled_out",
         &types(
             "
           spec:

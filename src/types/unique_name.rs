@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn values_that_differ_in_capitals_get_a_variant_each_and_the_first_the_plain_one() {
+    fn values_that_differ_in_case_get_distinct_variants_and_the_first_the_plain_one() {
         let idents = variants(&["http", "HTTP", "Http"]);
         assert_eq!(idents, ["Http", "HTTP", "UpperHttp"]);
         let idents = variants(&["replace", "hashmod", "Replace", "HashMod"]);
@@ -169,14 +169,14 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_was_made_to_meet_the_last_resort_gets_a_variant_of_its_own() {
+    fn a_value_that_equals_a_fallback_name_gets_its_own_variant() {
         let idents = variants(&["X676574", "Get", "lower-get", "LowerGet", "get"]);
         let expected = ["X676574", "Get", "LowerGet", "UpperLowerGet", "X676574_"];
         assert_eq!(idents, expected);
     }
 
     #[test]
-    fn the_variant_of_other_values_is_never_given() {
+    fn the_variant_for_other_values_is_reserved() {
         let idents = variants(&["Unrecognized", "unrecognized", "Known"]);
         assert_eq!(idents, ["UpperUnrecognized", "LowerUnrecognized", "Known"]);
     }
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_that_meet_in_one_function_get_one_each() {
+    fn fields_with_the_same_function_name_get_distinct_functions() {
         let paths = ["spec.foo.barSelector", "spec.fooBar.selector", "spec.x"].map(path);
         let paths: Vec<&[String]> = paths.iter().map(Vec::as_slice).collect();
         let names = functions("Kind", &paths, &HashSet::from(["kind_spec_x".to_owned()]));
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reserved_name_is_never_given() {
+    fn reserved_names_are_not_used() {
         let reserved = HashSet::from(["IntOrString".to_owned()]);
         let names = types("Int", &[&path("orString")], &reserved);
         assert_eq!(names, ["IntDotOrString"]);

@@ -20,7 +20,7 @@ pub fn take(type_: &str, keywords: &mut Vec<(String, Value)>) -> Vec<Argument> {
             arguments.extend(bounds("minLength", "maxLength", Argument::Length));
             let at = keywords
                 .iter()
-                .position(|(found, value)| found == "pattern" && value.is_string());
+                .position(|(other, value)| other == "pattern" && value.is_string());
             if let Some((_, Value::String(pattern))) = at.map(|at| keywords.remove(at)) {
                 arguments.push(Argument::Pattern(pattern));
             }
@@ -33,7 +33,7 @@ pub fn take(type_: &str, keywords: &mut Vec<(String, Value)>) -> Vec<Argument> {
 fn number(keywords: &mut Vec<(String, Value)>, keyword: &str) -> Option<Number> {
     let at = keywords
         .iter()
-        .position(|(found, value)| found == keyword && value.is_number())?;
+        .position(|(other, value)| other == keyword && value.is_number())?;
     match keywords.remove(at).1 {
         Value::Number(number) => Some(number),
         _ => None,

@@ -35,12 +35,12 @@ pub struct Finalizer {
 /// Rust, or has no such block.
 pub fn controller(text: &str, interface: &str, method: &str) -> Option<Controller> {
     let file = syn::parse_file(text).ok()?;
-    let found = file.items.iter().find_map(|item| match item {
-        Item::Impl(found) if implements(found, interface) => Some(found),
+    let block = file.items.iter().find_map(|item| match item {
+        Item::Impl(block) if implements(block, interface) => Some(block),
         _ => None,
     })?;
     let mut controller = Controller {
-        header: found.impl_token.span.byte_range().start..found.self_ty.span().byte_range().end,
+        header: block.impl_token.span.byte_range().start..block.self_ty.span().byte_range().end,
         finalizer: None,
         cleanup: None,
         parents: None,
@@ -49,7 +49,7 @@ pub fn controller(text: &str, interface: &str, method: &str) -> Option<Controlle
             "&operator_runtime::Context".into(),
         ],
     };
-    for item in &found.items {
+    for item in &block.items {
         match item {
             ImplItem::Const(item) if item.ident == "FINALIZER" && !is_none(&item.expr) => {
                 controller.finalizer = Some(Finalizer {
@@ -74,8 +74,8 @@ pub fn controller(text: &str, interface: &str, method: &str) -> Option<Controlle
     Some(controller)
 }
 
-fn implements(found: &ItemImpl, interface: &str) -> bool {
-    let path = found.trait_.as_ref().map(|(_, path, _)| path);
+fn implements(block: &ItemImpl, interface: &str) -> bool {
+    let path = block.trait_.as_ref().map(|(_, path, _)| path);
     let last = path.and_then(|path| path.segments.last());
     last.is_some_and(|segment| segment.ident == interface)
 }
@@ -118,7 +118,7 @@ fn types(method: &ImplItemFn, text: &str) -> Option<[String; 2]> {
 mod tests {
     use super::*;
 
-    fn found(text: &str) -> Option<Controller> {
+    fn parse(text: &str) -> Option<Controller> {
         controller(text, "Reconciler", "reconcile")
     }
 
@@ -143,7 +143,7 @@ impl operator_runtime::Reconciler for Widgets {
 
     #[test]
     fn the_optional_parts_of_a_controller_are_found_with_their_lines() {
-        let all = found(TEXT).unwrap();
+        let all = parse(TEXT).unwrap();
         assert_eq!(
             &TEXT[all.header.clone()],
             "impl operator_runtime::Reconciler for Widgets"
@@ -157,12 +157,12 @@ impl operator_runtime::Reconciler for Widgets {
         assert_eq!(all.arguments, ["Arc<Widget>", "&Context"]);
 
         let none = TEXT.replace("Some(\"x.io/p\")", "None");
-        assert_eq!(found(&none).unwrap().finalizer, None);
+        assert_eq!(parse(&none).unwrap().finalizer, None);
         let named = TEXT.replace("\"x.io/p\"", "NAME");
-        let finalizer = found(&named).unwrap().finalizer.unwrap();
+        let finalizer = parse(&named).unwrap().finalizer.unwrap();
         assert_eq!(finalizer.value, None);
-        assert_eq!(found("fn main() {}"), None);
-        assert_eq!(found("fn main() {"), None);
+        assert_eq!(parse("fn main() {}"), None);
+        assert_eq!(parse("fn main() {"), None);
         assert_eq!(controller(TEXT, "Handlers", "reconcile"), None);
     }
 }

@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn paths_are_anchored_and_what_stops_the_compiler_goes() {
+    fn paths_are_anchored_and_workspace_inheritance_is_removed() {
         let manifest = "[package]\nname = \"x\"\n\n[workspace]\nmembers = [\"crates/*\"]\n\n[lints.rust]\nwarnings = \"deny\"\n\n\
                         [dependencies]\na = { path = \"crates/a\" }\nb = \"1\"\n\n[dev-dependencies.c]\npath = \"../c\"\n";
         let expected = "[package]\nname = \"x\"\n\n[workspace]\n\n[dependencies]\na = { path = \"/p/crates/a\" }\nb = \"1\"\n\n\

@@ -194,7 +194,7 @@ pub type SecondPart = Part;
     }
 
     #[test]
-    fn what_goes_or_changes_is_marked_and_no_line_moves() {
+    fn removed_and_retyped_items_are_marked_and_no_line_moves() {
         let after = BEFORE
             .replace(
                 "    /// Goes.\n    #[serde(default)]\n    pub size: i32,\n",
@@ -235,7 +235,7 @@ pub type SecondPart = Part;
     }
 
     #[test]
-    fn a_kind_that_is_written_out_or_derived_is_compared_by_its_fields() {
+    fn plain_and_derived_roots_are_compared_by_their_fields() {
         let derived = "#[kube(group = \"example.com\", kind = \"Widget\", status = \"WidgetStatus\")]\n\
                        pub struct WidgetSpec {}\npub struct WidgetStatus {}\n";
         let plain = "pub struct Widget {\n    pub metadata: kube::core::ObjectMeta,\n    pub spec: Option<WidgetSpec>,\n    \
@@ -272,7 +272,7 @@ pub type SecondPart = Part;
     }
 
     #[test]
-    fn a_type_that_loses_default_is_told_though_its_fields_stay() {
+    fn a_type_that_loses_default_is_reported_even_with_the_same_fields() {
         let before = BEFORE.replace("#[derive(Clone)]", "#[derive(Clone, Default)]");
         let changed = mark(&before, BEFORE).unwrap().changed;
         let expected = ChangedItems {
@@ -291,7 +291,7 @@ pub type SecondPart = Part;
     }
 
     #[test]
-    fn equal_modules_touch_nothing_and_one_without_types_touches_all() {
+    fn equal_modules_change_nothing_and_an_empty_one_everything() {
         let same = mark(BEFORE, BEFORE).unwrap();
         assert_eq!(
             (same.text.as_str(), same.changed),

@@ -128,7 +128,7 @@ impl Module {
 
     /// A type expression with the types themselves in place of their other names.
     pub fn resolve(&self, expression: &str) -> String {
-        let word = |word: &str| match self.items.get(word).map(|found| &found.shape) {
+        let word = |word: &str| match self.items.get(word).map(|item| &item.shape) {
             Some(Shape::Alias(first)) => first.clone(),
             _ => word.to_owned(),
         };
@@ -167,7 +167,7 @@ fn is_object_meta(field: &Member) -> bool {
 /// What `#[kube(kind = "...", status = "...")]` on the struct of a spec makes, by its name.
 fn kind(spec: &syn::ItemStruct) -> Option<(String, Kind)> {
     let mut attributes = spec.attrs.iter();
-    let kube = attributes.find(|found| found.path().is_ident("kube"))?;
+    let kube = attributes.find(|attribute| attribute.path().is_ident("kube"))?;
     let text = kube.meta.to_token_stream().to_string();
     let value = |key: &str| {
         let (_, rest) = text.split_once(&format!("{key} = \""))?;

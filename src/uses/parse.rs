@@ -31,12 +31,12 @@ fn visit_file(path: &str, text: &str, changed: &ChangedItems, names: bool) -> Ve
             true => Roots::of(&file, &changed.roots),
             false => Roots::default(),
         },
-        found: vec![],
+        uses: vec![],
     };
     visitor.visit_file(&file);
-    visitor.found.sort();
-    visitor.found.dedup();
-    visitor.found
+    visitor.uses.sort();
+    visitor.uses.dedup();
+    visitor.uses
 }
 
 struct UseVisitor<'a> {
@@ -44,12 +44,12 @@ struct UseVisitor<'a> {
     changed: &'a ChangedItems,
     names: bool,
     roots: Roots<'a>,
-    found: Vec<Use>,
+    uses: Vec<Use>,
 }
 
 impl UseVisitor<'_> {
     fn report(&mut self, at: &impl Spanned, message: String) {
-        self.found.push(Use::at(self.path, at.span(), message));
+        self.uses.push(Use::at(self.path, at.span(), message));
     }
 
     fn member(&mut self, at: &impl Spanned, name: &str) {
@@ -145,13 +145,13 @@ impl<'ast> Visit<'ast> for UseVisitor<'_> {
         visit::visit_pat_struct(self, pattern);
     }
 
-    fn visit_expr_match(&mut self, found: &'ast ExprMatch) {
-        let has_wildcard = found
+    fn visit_expr_match(&mut self, expression: &'ast ExprMatch) {
+        let has_wildcard = expression
             .arms
             .iter()
             .any(|arm| arm.guard.is_none() && matches!(&arm.pat, Pat::Wild(_) | Pat::Ident(_)));
         let mut variants = vec![];
-        for arm in &found.arms {
+        for arm in &expression.arms {
             enums(&arm.pat, &mut variants);
         }
         if let Some(name) = variants
@@ -160,11 +160,11 @@ impl<'ast> Visit<'ast> for UseVisitor<'_> {
             && !has_wildcard
         {
             self.report(
-                &found.match_token,
+                &expression.match_token,
                 format!("`{name}` has new variants, which have no arm here"),
             );
         }
-        visit::visit_expr_match(self, found);
+        visit::visit_expr_match(self, expression);
     }
 
     fn visit_path(&mut self, path: &'ast Path) {
@@ -216,21 +216,21 @@ fn last(path: &Path) -> String {
 }
 
 /// The types of the variants that a pattern names.
-fn enums(pattern: &Pat, found: &mut Vec<String>) {
+fn enums(pattern: &Pat, names: &mut Vec<String>) {
     let mut path = |path: &Path| {
         let parts = &path.segments;
-        found.extend(parts.iter().rev().nth(1).map(|part| part.ident.to_string()));
+        names.extend(parts.iter().rev().nth(1).map(|part| part.ident.to_string()));
     };
     match pattern {
         Pat::Path(at) => path(&at.path),
         Pat::TupleStruct(at) => {
             path(&at.path);
-            at.elems.iter().for_each(|pattern| enums(pattern, found));
+            at.elems.iter().for_each(|pattern| enums(pattern, names));
         }
-        Pat::Or(cases) => cases.cases.iter().for_each(|pattern| enums(pattern, found)),
-        Pat::Reference(to) => enums(&to.pat, found),
-        Pat::Paren(inner) => enums(&inner.pat, found),
-        Pat::Tuple(parts) => parts.elems.iter().for_each(|pattern| enums(pattern, found)),
+        Pat::Or(cases) => cases.cases.iter().for_each(|pattern| enums(pattern, names)),
+        Pat::Reference(to) => enums(&to.pat, names),
+        Pat::Paren(inner) => enums(&inner.pat, names),
+        Pat::Tuple(parts) => parts.elems.iter().for_each(|pattern| enums(pattern, names)),
         _ => {}
     }
 }
@@ -279,7 +279,7 @@ fn f(spec: &Spec) -> i32 {
     }
 
     #[test]
-    fn spec_and_status_are_found_where_they_are_of_the_kind() {
+    fn spec_and_status_of_the_kind_are_found() {
         let code = "fn f(backup: &Backup, it: Arc<v1::Backup>, pod: &Pod) {
     let a = backup.spec.as_ref();
     let b = self.backup.spec;
@@ -297,8 +297,8 @@ fn f(spec: &Spec) -> i32 {
             roots: [("Backup".to_owned(), "spec".to_owned())].into(),
             ..ChangedItems::default()
         };
-        let found = find_by_name("src/x.rs", code, &changed).into_iter();
-        let found: Vec<_> = found.map(|at| (at.line, at.column)).collect();
-        assert_eq!(found, [(2, 20), (3, 25), (4, 17), (8, 26), (9, 18)]);
+        let positions = find_by_name("src/x.rs", code, &changed).into_iter();
+        let positions: Vec<_> = positions.map(|at| (at.line, at.column)).collect();
+        assert_eq!(positions, [(2, 20), (3, 25), (4, 17), (8, 26), (9, 18)]);
     }
 }

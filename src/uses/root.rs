@@ -30,7 +30,7 @@ impl<'a> Roots<'a> {
 
     /// Whether a kind has that field.
     pub fn has(&self, kind: &str, field: &Ident) -> bool {
-        let is_same = |found: &(String, String)| found.0 == kind && field == &found.1;
+        let is_same = |root: &(String, String)| root.0 == kind && field == &root.1;
         self.fields.is_some_and(|fields| fields.iter().any(is_same))
     }
 

@@ -48,16 +48,16 @@ pub fn find_wrong_scope(path: &str, text: &str, kinds: &[Rescoped]) -> Vec<Use> 
     let mut visitor = CallVisitor {
         path,
         kinds,
-        found: vec![],
+        uses: vec![],
     };
     visitor.visit_file(&file);
-    visitor.found
+    visitor.uses
 }
 
 struct CallVisitor<'a> {
     path: &'a str,
     kinds: &'a [Rescoped],
-    found: Vec<Use>,
+    uses: Vec<Use>,
 }
 
 impl CallVisitor<'_> {
@@ -71,8 +71,7 @@ impl CallVisitor<'_> {
         let wrong = |kind: &&Rescoped| is_named(&kind.kind) && kind.is_wrong(&name);
         if let Some(kind) = self.kinds.iter().find(wrong) {
             let message = kind.message(&name);
-            self.found
-                .push(Use::at(self.path, function.span(), message));
+            self.uses.push(Use::at(self.path, function.span(), message));
         }
     }
 }
@@ -123,8 +122,8 @@ mod tests {
 ";
         let lines = |scope: Scope| {
             let kind = "Widget".to_owned();
-            let found = find_wrong_scope("src/x.rs", code, &[Rescoped { kind, scope }]).into_iter();
-            found.map(|at| at.line).collect::<Vec<_>>()
+            let uses = find_wrong_scope("src/x.rs", code, &[Rescoped { kind, scope }]).into_iter();
+            uses.map(|at| at.line).collect::<Vec<_>>()
         };
         assert_eq!(lines(Scope::Cluster), [2, 4]);
         assert_eq!(lines(Scope::Namespaced), [5]);

@@ -37,22 +37,22 @@ pub fn find_stale_paths(path: &str, text: &str, stale: &[StalePath]) -> Vec<Use>
         path,
         stale,
         names: vec![],
-        found: vec![],
+        uses: vec![],
     };
     visitor.visit_file(&file);
-    visitor.found
+    visitor.uses
 }
 
 /// The string literals of a file that are `name`, or have it between colons, as the name of a service account does.
 pub fn find_literals(path: &str, text: &str, name: &str, message: &str) -> Vec<Use> {
     struct LiteralVisitor<'a> {
         name: &'a str,
-        found: Vec<proc_macro2::Span>,
+        spans: Vec<proc_macro2::Span>,
     }
     impl<'ast> Visit<'ast> for LiteralVisitor<'_> {
         fn visit_lit_str(&mut self, literal: &'ast LitStr) {
             if literal.value().split(':').any(|part| part == self.name) {
-                self.found.push(literal.span());
+                self.spans.push(literal.span());
             }
         }
     }
@@ -61,10 +61,10 @@ pub fn find_literals(path: &str, text: &str, name: &str, message: &str) -> Vec<U
     };
     let mut visitor = LiteralVisitor {
         name,
-        found: vec![],
+        spans: vec![],
     };
     visitor.visit_file(&file);
-    let uses = visitor.found.into_iter();
+    let uses = visitor.spans.into_iter();
     uses.map(|span| Use::at(path, span, message.to_owned()))
         .collect()
 }
@@ -74,7 +74,7 @@ struct PathVisitor<'a> {
     stale: &'a [StalePath],
     /// The segments of the current path.
     names: Vec<String>,
-    found: Vec<Use>,
+    uses: Vec<Use>,
 }
 
 impl PathVisitor<'_> {
@@ -83,7 +83,7 @@ impl PathVisitor<'_> {
         self.names.push(name.to_string());
         let stale = self.stale.iter().find(|stale| stale.matches(&self.names));
         if let Some(stale) = stale {
-            self.found
+            self.uses
                 .push(Use::at(self.path, name.span(), stale.message.clone()));
         }
         stale.is_some()
@@ -148,8 +148,8 @@ fn f(spec: memcached::v1alpha1::MemcachedSpec) -> crate::api::memcached::v1alpha
             path: path.iter().map(|name| (*name).to_owned()).collect(),
             message: String::new(),
         };
-        let found = find_stale_paths("src/x.rs", CODE, &[stale]).into_iter();
-        found.map(|at| (at.line, at.column)).collect()
+        let uses = find_stale_paths("src/x.rs", CODE, &[stale]).into_iter();
+        uses.map(|at| (at.line, at.column)).collect()
     }
 
     #[test]
@@ -165,8 +165,8 @@ fn f(spec: memcached::v1alpha1::MemcachedSpec) -> crate::api::memcached::v1alpha
 
     #[test]
     fn literals_with_the_name_are_found() {
-        let found = find_literals("src/x.rs", CODE, "mc", "");
-        let found: Vec<_> = found.iter().map(|at| (at.line, at.column)).collect();
-        assert_eq!(found, [(6, 13), (6, 19)]);
+        let uses = find_literals("src/x.rs", CODE, "mc", "");
+        let uses: Vec<_> = uses.iter().map(|at| (at.line, at.column)).collect();
+        assert_eq!(uses, [(6, 13), (6, 19)]);
     }
 }

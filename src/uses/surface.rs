@@ -46,25 +46,25 @@ pub fn derives(attributes: &[Attribute]) -> BTreeSet<String> {
 
 fn item(mut item: Item) -> Option<String> {
     match &mut item {
-        Item::Struct(found) => {
-            let derives = kept(&found.attrs);
-            found.attrs.clear();
-            strip(&mut found.fields);
-            return is_public(&found.vis).then(|| derives + &found.to_token_stream().to_string());
+        Item::Struct(node) => {
+            let derives = kept(&node.attrs);
+            node.attrs.clear();
+            strip(&mut node.fields);
+            return is_public(&node.vis).then(|| derives + &node.to_token_stream().to_string());
         }
-        Item::Enum(found) => {
-            let derives = kept(&found.attrs);
-            found.attrs.clear();
-            for variant in &mut found.variants {
+        Item::Enum(node) => {
+            let derives = kept(&node.attrs);
+            node.attrs.clear();
+            for variant in &mut node.variants {
                 variant.attrs.clear();
                 strip(&mut variant.fields);
             }
-            return is_public(&found.vis).then(|| derives + &found.to_token_stream().to_string());
+            return is_public(&node.vis).then(|| derives + &node.to_token_stream().to_string());
         }
-        Item::Impl(found) => {
-            found.attrs.clear();
-            let of_trait = found.trait_.is_some();
-            let methods = found.items.iter().filter_map(|item| match item {
+        Item::Impl(node) => {
+            node.attrs.clear();
+            let of_trait = node.trait_.is_some();
+            let methods = node.items.iter().filter_map(|item| match item {
                 ImplItem::Fn(method) if !of_trait && is_public(&method.vis) => {
                     Some(method.sig.to_token_stream().to_string())
                 }
@@ -72,24 +72,24 @@ fn item(mut item: Item) -> Option<String> {
                 _ => None,
             });
             let methods: BTreeSet<String> = methods.collect();
-            found.items.clear();
+            node.items.clear();
             let methods: Vec<String> = methods.into_iter().collect();
-            return Some(found.to_token_stream().to_string() + &methods.join(" "));
+            return Some(node.to_token_stream().to_string() + &methods.join(" "));
         }
-        Item::Fn(found) => {
-            return is_public(&found.vis).then(|| found.sig.to_token_stream().to_string());
+        Item::Fn(node) => {
+            return is_public(&node.vis).then(|| node.sig.to_token_stream().to_string());
         }
-        Item::Const(found) => found.attrs.clear(),
-        Item::Type(found) => found.attrs.clear(),
-        Item::Use(found) => found.attrs.clear(),
-        Item::Mod(found) => found.attrs.clear(),
+        Item::Const(node) => node.attrs.clear(),
+        Item::Type(node) => node.attrs.clear(),
+        Item::Use(node) => node.attrs.clear(),
+        Item::Mod(node) => node.attrs.clear(),
         _ => {}
     }
     let visibility = match &item {
-        Item::Const(found) => &found.vis,
-        Item::Type(found) => &found.vis,
-        Item::Use(found) => &found.vis,
-        Item::Mod(found) => &found.vis,
+        Item::Const(node) => &node.vis,
+        Item::Type(node) => &node.vis,
+        Item::Use(node) => &node.vis,
+        Item::Mod(node) => &node.vis,
         _ => return Some(item.to_token_stream().to_string()),
     };
     is_public(visibility).then(|| item.to_token_stream().to_string())
@@ -100,7 +100,7 @@ fn kept(attributes: &[Attribute]) -> String {
     let mut kept: Vec<String> = derives(attributes).into_iter().collect();
     for attribute in attributes
         .iter()
-        .filter(|found| found.path().is_ident("kube"))
+        .filter(|attribute| attribute.path().is_ident("kube"))
     {
         let parser = Punctuated::<Meta, Token![,]>::parse_terminated;
         match attribute.parse_args_with(parser) {
@@ -159,7 +159,7 @@ fn private() {}
     }
 
     #[test]
-    fn what_other_code_can_depend_on_is_of_the_surface_and_nothing_else() {
+    fn the_surface_has_exactly_what_other_code_can_depend_on() {
         let replaced = |from: &str, to: &str| {
             assert!(MODULE.contains(from), "{from}");
             of(&MODULE.replace(from, to)) != of(MODULE)
@@ -188,7 +188,7 @@ fn private() {}
     }
 
     #[test]
-    fn what_the_definition_alone_says_of_a_kind_is_not_of_the_surface() {
+    fn the_crd_of_a_kind_is_not_part_of_the_surface() {
         let kind = |more: &str| {
             of(&format!(
                 "#[derive(CustomResource)]\n#[kube(group = \"x.io\", kind = \"X\"{more})]\npub struct XSpec {{}}"

@@ -34,7 +34,7 @@ fn append(p: &Path, path: &str, text: &str) {
 }
 
 #[test]
-fn code_that_uses_what_goes_is_named_with_its_line() {
+fn code_that_uses_removed_items_is_reported_with_its_line() {
     let folder = project();
     let p = folder.path().join("p");
     edit(&p.join("src/lib.rs"), |text| {
@@ -77,7 +77,7 @@ fn code_that_uses_what_goes_is_named_with_its_line() {
 }
 
 #[test]
-fn another_scope_is_told_where_objects_are_asked_for() {
+fn a_changed_scope_is_reported_where_objects_are_requested() {
     let folder = project();
     let p = folder.path().join("p");
     edit(&p.join(SPEC), |text| {
@@ -90,7 +90,7 @@ fn another_scope_is_told_where_objects_are_asked_for() {
 }
 
 #[test]
-fn the_import_of_a_version_that_is_not_served_or_stored_any_more_is_told_once() {
+fn the_import_of_an_outdated_version_is_reported_once() {
     let folder = project();
     let p = folder.path().join("p");
     edit(&p.join(SPEC), with_v2);
@@ -164,7 +164,7 @@ fn the_import_of_a_version_that_is_not_served_or_stored_any_more_is_told_once() 
 }
 
 #[test]
-fn code_that_goes_with_its_kind_is_not_told() {
+fn code_that_is_removed_with_its_kind_is_not_reported() {
     let folder = project();
     let p = folder.path().join("p");
     assert_eq!(affected_code(&p, "remove Widget"), [""; 0]);
@@ -201,7 +201,7 @@ fn code_that_goes_with_its_kind_is_not_told() {
 }
 
 #[test]
-fn another_name_of_the_project_is_told_where_the_old_one_stands() {
+fn the_former_name_of_a_renamed_project_is_reported() {
     let folder = folder();
     ok(folder.path(), "init my-operator --crd widget.yaml");
     let p = folder.path().join("my-operator");
@@ -241,7 +241,7 @@ fn another_name_of_the_project_is_told_where_the_old_one_stands() {
 }
 
 #[test]
-fn a_spec_that_has_to_be_there_is_told_where_it_was_optional() {
+fn a_spec_that_becomes_required_is_reported_where_it_is_used() {
     let folder = folder();
     edit(&folder.path().join("widget.yaml"), |text| {
         text.replacen("        required:\n        - spec\n", "", 1)
@@ -270,7 +270,7 @@ fn a_spec_that_has_to_be_there_is_told_where_it_was_optional() {
 }
 
 #[test]
-fn a_type_that_loses_default_is_told_where_that_is_used() {
+fn a_type_that_loses_default_is_reported_where_default_is_used() {
     let folder = folder();
     let bound = "                minimum: 1\n";
     edit(&folder.path().join("widget.yaml"), |text| {

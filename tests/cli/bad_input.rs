@@ -16,7 +16,7 @@ fn with(field: &str) -> (String, usize) {
 }
 
 #[test]
-fn what_the_api_server_refuses_is_refused() {
+fn schemas_that_the_api_server_rejects_are_refused() {
     let folder = folder();
     for (field, code, told) in [
         ("{type: int}", "refused-schema", "`type` must be one of"),
@@ -88,7 +88,7 @@ fn what_the_api_server_refuses_is_refused() {
 }
 
 #[test]
-fn what_the_api_server_takes_is_doubted() {
+fn contradictions_that_the_api_server_accepts_are_warnings() {
     let folder = folder();
     for (field, code, told) in [
         (
@@ -126,7 +126,7 @@ fn what_the_api_server_takes_is_doubted() {
 }
 
 #[test]
-fn depth_and_multiplied_aliases_take_no_time() {
+fn deep_nesting_and_multiplied_aliases_are_rejected_quickly() {
     let folder = folder();
     let mut bomb = "a: &a [x, x, x, x, x, x, x, x, x]\n".to_owned();
     for (name, before) in ('b'..='m').zip('a'..) {
@@ -165,7 +165,7 @@ fn depth_and_multiplied_aliases_take_no_time() {
 }
 
 #[test]
-fn odd_texts_are_read_or_told_with_their_line() {
+fn unusual_texts_are_read_or_rejected_with_their_line() {
     let folder = folder();
     let (text, line) = with("{type: string, minimun: 1}");
     for (text, line) in [

@@ -15,7 +15,7 @@ fn conflict(path: &Path, line: &str, theirs: &str) {
 }
 
 #[test]
-fn markers_in_the_state_and_the_lock_are_told_with_the_way_out() {
+fn conflict_markers_in_the_state_and_the_lock_are_errors_with_help() {
     let folder = project();
     let p = folder.path().join("p");
     for (file, line, told) in [
@@ -75,7 +75,7 @@ fn a_file_with_markers_is_not_adopted() {
 }
 
 #[test]
-fn a_lock_that_lacks_a_kind_finds_its_files_as_they_were_seeded() {
+fn a_lock_without_a_kind_recognizes_its_initial_files() {
     let folder = project();
     let p = folder.path().join("p");
     let one = fs::read_to_string(p.join("operator.lock")).unwrap();
@@ -93,7 +93,7 @@ fn a_lock_that_lacks_a_kind_finds_its_files_as_they_were_seeded() {
 }
 
 #[test]
-fn an_adopted_file_that_lacks_a_kind_is_told() {
+fn an_adopted_file_without_a_kind_is_reported() {
     let folder = project();
     let p = folder.path().join("p");
     ok(&p, "regenerate --adopt src/api/mod.rs");

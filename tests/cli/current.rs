@@ -7,7 +7,7 @@ use serde_json::Value;
 use crate::support::{edit, files, folder, ok, run};
 
 #[test]
-fn warnings_that_stand_are_not_forgotten() {
+fn persistent_warnings_are_counted() {
     let folder = folder();
     let project = folder.path().join("p");
     ok(folder.path(), "init p --crd widget.yaml");
@@ -31,7 +31,7 @@ fn warnings_that_stand_are_not_forgotten() {
 }
 
 #[test]
-fn whatever_becomes_different_is_found() {
+fn a_check_finds_every_change() {
     let folder = folder();
     let project = folder.path().join("p");
     ok(folder.path(), "init p --crd widget.yaml");

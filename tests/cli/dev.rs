@@ -156,7 +156,7 @@ fn change(path: &Path, from: &str, to: &str) {
 }
 
 #[test]
-fn the_operator_runs_beside_what_it_needs_and_ends_with_the_session() {
+fn the_operator_runs_with_its_objects_and_ends_with_the_session() {
     let (_folder, p) = small();
     let session = Session::start(&p, &[]);
     let kubectl = session.until("kubectl --kubeconfig ");
@@ -183,7 +183,7 @@ fn the_operator_runs_beside_what_it_needs_and_ends_with_the_session() {
 }
 
 #[test]
-fn code_that_changes_is_built_and_run_anew() {
+fn changed_code_is_rebuilt_and_restarted() {
     let (_folder, p) = small();
     let session = Session::start(&p, &["--hide", "objects"]);
     session.until("INFO first");
@@ -210,7 +210,7 @@ fn code_that_changes_is_built_and_run_anew() {
 }
 
 #[test]
-fn what_is_refused_stops_nothing_after_it() {
+fn a_refused_object_does_not_stop_the_others() {
     let (folder, p) = small();
     let objects = folder.path().join("objects.yaml");
     let refused = "{apiVersion: v1, kind: ConfigMap, metadata: {name: first, namespace: missing}}";
@@ -228,7 +228,7 @@ fn what_is_refused_stops_nothing_after_it() {
 }
 
 #[test]
-fn what_the_server_has_follows_the_projects_files() {
+fn objects_on_the_server_follow_the_projects_files() {
     let (_folder, p) = small();
     let session = Session::start(&p, &["--hide", "requests,logs"]);
     session.until("Widget default/widget-sample created");
@@ -255,7 +255,7 @@ fn what_the_server_has_follows_the_projects_files() {
 }
 
 #[test]
-fn what_cannot_be_run_is_an_error_with_a_cure() {
+fn a_project_that_cannot_run_is_an_error_with_help() {
     let (_folder, p) = small();
     let run = |args: &str| crate::support::run(&p, args);
     fs::create_dir(p.join("src/bin")).unwrap();
@@ -281,7 +281,7 @@ fn what_cannot_be_run_is_an_error_with_a_cure() {
 }
 
 #[test]
-fn an_operator_that_never_stops_talking_can_be_edited() {
+fn an_operator_with_endless_output_can_be_edited() {
     let (_folder, p) = small();
     let endless =
         "loop { eprintln!(\"again\"); std::thread::sleep(std::time::Duration::from_millis(5)) }";
@@ -294,7 +294,7 @@ fn an_operator_that_never_stops_talking_can_be_edited() {
 }
 
 #[test]
-fn one_session_of_a_project_is_enough() {
+fn a_project_has_only_one_session() {
     let (_folder, p) = small();
     let session = Session::start(&p, &[]);
     session.until("operator  started");
@@ -326,7 +326,7 @@ fn a_build_ends_with_the_session() {
 }
 
 #[test]
-fn what_is_wrong_with_the_state_is_told() {
+fn errors_of_the_state_are_reported() {
     let (_folder, p) = small();
     let session = Session::start(&p, &["--hide", "requests,logs,objects"]);
     session.until("operator  started");
@@ -346,7 +346,7 @@ fn what_is_wrong_with_the_state_is_told() {
 }
 
 #[test]
-fn a_folder_that_is_moved_to_its_place_is_followed() {
+fn a_folder_that_is_moved_into_the_project_is_watched() {
     let (_folder, p) = small();
     let session = Session::start(&p, &[]);
     session.until("INFO first");
@@ -364,7 +364,7 @@ fn a_folder_that_is_moved_to_its_place_is_followed() {
 }
 
 #[test]
-fn another_name_of_the_package_is_built() {
+fn a_renamed_package_is_built() {
     let (_folder, p) = small();
     let session = Session::start(&p, &[]);
     session.until("INFO first");
@@ -375,7 +375,7 @@ fn another_name_of_the_package_is_built() {
 }
 
 #[test]
-fn output_that_nobody_reads_does_not_hold_up_the_session() {
+fn unread_output_does_not_block_the_session() {
     let (_folder, p) = small();
     let endless = "std::fs::write(\"target/process\", std::process::id().to_string()).unwrap(); loop { eprintln!(\"{}\", \"x\".repeat(1000)) }";
     change(&p.join("src/main.rs"), "std::thread::park();", endless);
@@ -387,7 +387,7 @@ fn output_that_nobody_reads_does_not_hold_up_the_session() {
 }
 
 #[test]
-fn what_the_operator_has_started_ends_with_it() {
+fn child_processes_of_the_operator_end_with_it() {
     let (_folder, p) = small();
     let stubborn = "std::process::Command::new(\"sh\").args([\"-c\", \"trap '' TERM; echo $$ > target/process; sleep 600\"]).spawn().unwrap(); std::thread::park();";
     change(&p.join("src/main.rs"), "std::thread::park();", stubborn);

@@ -21,7 +21,7 @@ fn line_of(text: &str, part: &str) -> usize {
 }
 
 #[test]
-fn a_finding_shows_the_lines_of_the_spec() {
+fn a_diagnostic_shows_the_lines_of_the_spec() {
     let folder = folder();
     fs::write(folder.path().join("odd.yaml"), odd()).unwrap();
     let run = ok(folder.path(), "types odd.yaml");
@@ -76,7 +76,7 @@ fn yaml_serde(text: &str) -> Value {
 }
 
 #[test]
-fn json_has_the_place_and_the_code() {
+fn json_has_the_location_and_the_code() {
     let folder = folder();
     fs::write(folder.path().join("odd.yaml"), odd()).unwrap();
     let run = ok(folder.path(), "types odd.yaml --out types --format json");
@@ -93,7 +93,7 @@ fn json_has_the_place_and_the_code() {
 }
 
 #[test]
-fn errors_have_the_same_look() {
+fn errors_have_the_same_layout() {
     let folder = project();
     let bad = WIDGET.replace("scope: Namespaced", "scope: Global");
     let run = run_with(folder.path(), "types -", &bad);

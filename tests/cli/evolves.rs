@@ -9,7 +9,7 @@ const REPLICAS: &str = "              replicas:
 ";
 
 #[test]
-fn a_breaking_change_needs_a_word_and_says_whom_it_breaks() {
+fn a_breaking_change_needs_a_flag_and_reports_whom_it_breaks() {
     let folder = project();
     let p = folder.path().join("p");
     edit(&p.join("crds/widgets.example.com.yaml"), |text| {
@@ -46,7 +46,7 @@ fn a_breaking_change_needs_a_word_and_says_whom_it_breaks() {
 }
 
 #[test]
-fn what_breaks_nobody_is_told_and_taken() {
+fn a_compatible_change_is_reported_and_accepted() {
     let folder = project();
     let p = folder.path().join("p");
     edit(&p.join("crds/widgets.example.com.yaml"), |text| {
@@ -65,7 +65,7 @@ fn what_breaks_nobody_is_told_and_taken() {
 }
 
 #[test]
-fn a_definition_of_others_breaks_by_what_its_readers_lose() {
+fn a_foreign_crd_breaks_only_its_readers() {
     let folder = crate::support::folder();
     ok(folder.path(), "init p --crd widget.yaml --types-only");
     let p = folder.path().join("p");
@@ -95,7 +95,7 @@ fn another_plural_is_a_breaking_change() {
 }
 
 #[test]
-fn an_edit_of_a_spec_is_not_replaced_unseen() {
+fn an_edited_spec_is_not_replaced_silently() {
     let folder = project();
     let p = folder.path().join("p");
     let path = p.join("crds/widgets.example.com.yaml");
@@ -131,7 +131,7 @@ fn an_edit_of_a_spec_is_not_replaced_unseen() {
 }
 
 #[test]
-fn a_new_version_says_how_its_types_come() {
+fn the_report_of_a_new_version_explains_how_to_get_its_types() {
     let folder = project();
     let p = folder.path().join("p");
     edit(&p.join("crds/widgets.example.com.yaml"), with_v2);
@@ -152,7 +152,7 @@ fn a_new_version_says_how_its_types_come() {
 }
 
 #[test]
-fn the_headline_of_a_version_that_is_refused_names_it() {
+fn the_headline_of_a_refused_version_names_it() {
     let folder = project();
     let p = folder.path().join("p");
     let path = p.join("crds/widgets.example.com.yaml");
@@ -168,7 +168,7 @@ fn the_headline_of_a_version_that_is_refused_names_it() {
 }
 
 #[test]
-fn a_change_that_cannot_be_compared_is_told() {
+fn a_change_that_cannot_be_compared_is_reported() {
     let folder = project();
     let p = folder.path().join("p");
     let record = p.join(".operator/specs/widgets.example.com.yaml");

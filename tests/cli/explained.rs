@@ -80,7 +80,7 @@ fn block<'a>(section: &'a str, language: &str) -> &'a str {
 }
 
 #[test]
-fn each_example_gives_the_line_that_stands_below_it() {
+fn each_documented_example_prints_its_documented_line() {
     let folder = folder();
     let mut wrong = vec![];
     for section in TEXT.split("\n## ").skip(1) {

@@ -5,7 +5,7 @@ use std::{fs, process::Command};
 use crate::support::{WIDGET, edit, files, folder, ok, project, run};
 
 #[test]
-fn what_the_state_cannot_mean_is_refused() {
+fn contradictory_states_are_refused() {
     let folder = project();
     let p = folder.path().join("p");
     let state = fs::read_to_string(p.join("operator.toml")).unwrap();
@@ -59,7 +59,7 @@ fn what_the_state_cannot_mean_is_refused() {
 }
 
 #[test]
-fn files_in_the_way_are_not_written_over() {
+fn existing_files_are_not_overwritten() {
     let folder = project();
     let p = folder.path().join("p");
     let gadget = WIDGET
@@ -90,7 +90,7 @@ fn files_in_the_way_are_not_written_over() {
 }
 
 #[test]
-fn the_folder_s_name_is_found_and_remains_of_a_killed_command_do_no_harm() {
+fn the_folder_name_is_used_and_leftovers_of_a_killed_command_are_harmless() {
     let folder = folder();
     let p = folder.path().join("of-widgets");
     fs::create_dir_all(p.join(".operator/new")).unwrap();
@@ -111,7 +111,7 @@ fn the_folder_s_name_is_found_and_remains_of_a_killed_command_do_no_harm() {
 }
 
 #[test]
-fn line_endings_of_the_state_are_the_user_s() {
+fn the_users_line_endings_of_the_state_are_kept() {
     let folder = project();
     let p = folder.path().join("p");
     edit(&p.join("operator.toml"), |text| {
@@ -127,7 +127,7 @@ fn line_endings_of_the_state_are_the_user_s() {
 }
 
 #[test]
-fn views_of_printed_types_are_refused() {
+fn plan_options_are_refused_for_printed_types() {
     let folder = folder();
     for view in ["--check", "--diff", "--dry-run", "--format json"] {
         let run = run(folder.path(), &format!("types widget.yaml {view}"));
@@ -151,7 +151,7 @@ fn an_output_that_cannot_be_written_is_an_error() {
 
 #[cfg(unix)]
 #[test]
-fn a_link_to_nothing_is_not_replaced() {
+fn a_dangling_link_is_not_replaced() {
     let folder = project();
     let p = folder.path().join("p");
     fs::remove_file(p.join("src/api/mod.rs")).unwrap();

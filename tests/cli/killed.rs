@@ -37,7 +37,7 @@ fn interrupt(folder: &Path, before: &BTreeMap<String, String>, after: &BTreeMap<
 }
 
 #[test]
-fn an_interrupted_command_is_told_by_those_that_look_and_ended_by_those_that_write() {
+fn an_interrupted_command_is_reported_by_reading_and_completed_by_writing_commands() {
     let folder = project();
     let p = folder.path().join("p");
     let before = files(&p);
@@ -108,7 +108,7 @@ fn an_interrupted_command_does_not_undo_an_edit() {
 }
 
 #[test]
-fn a_folder_of_types_is_mended_by_its_own_command() {
+fn a_folder_of_types_is_recovered_by_its_command() {
     let folder = folder();
     let out = folder.path().join("out");
     fs::create_dir(&out).unwrap();
@@ -134,7 +134,7 @@ fn a_folder_of_types_is_mended_by_its_own_command() {
 }
 
 #[test]
-fn a_journal_that_is_none_of_ours_is_refused() {
+fn a_foreign_journal_is_refused() {
     let folder = project();
     let p = folder.path().join("p");
     let outside = r#"{"format": 1, "folders": [], "changes": [{"path": "../x", "before": null, "after": "0"}]}"#;
@@ -185,7 +185,7 @@ fn kill(folder: &Path, args: &str, begun: &Path, after: Duration) -> Duration {
 const BEGUN: [&str; 2] = [".operator/new", ".operator/journal"];
 
 #[test]
-fn an_init_that_is_killed_at_any_moment_is_ended_by_the_next_command() {
+fn an_init_killed_at_any_moment_is_completed_by_the_next_command() {
     let folder = folder();
     let p = folder.path().join("p");
     let init = "init p --crd widget.yaml";
@@ -219,7 +219,7 @@ fn an_init_that_is_killed_at_any_moment_is_ended_by_the_next_command() {
 }
 
 #[test]
-fn a_command_that_is_killed_at_any_moment_is_ended_by_the_next() {
+fn a_command_killed_at_any_moment_is_completed_by_the_next() {
     let folder = project();
     let p = folder.path().join("p");
     let mut number = 0;

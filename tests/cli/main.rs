@@ -25,7 +25,7 @@ use std::fs;
 use support::{WIDGET, edit, files, folder, ok, project, run, run_with};
 
 #[test]
-fn a_new_project_is_as_it_should_be() {
+fn a_new_project_has_its_expected_files() {
     let folder = project();
     let p = folder.path().join("p");
     assert_eq!(
@@ -61,7 +61,7 @@ fn the_views_write_nothing() {
 }
 
 #[test]
-fn json_tells_the_plan() {
+fn json_describes_the_plan() {
     let folder = folder();
     let run = ok(
         folder.path(),
@@ -81,7 +81,7 @@ fn json_tells_the_plan() {
 }
 
 #[test]
-fn definitions_come_from_files_folders_lists_and_standard_input() {
+fn crds_are_read_from_files_folders_lists_and_standard_input() {
     let folder = project();
     let p = folder.path().join("p");
     ok(&p, "add-crd ../clusters.yaml --types-only");
@@ -109,7 +109,7 @@ fn definitions_come_from_files_folders_lists_and_standard_input() {
 }
 
 #[test]
-fn an_edit_in_a_file_of_the_tool_stops_the_plan_and_is_shown() {
+fn an_edit_of_a_tool_owned_file_stops_the_plan_and_is_shown() {
     let folder = project();
     let p = folder.path().join("p");
     edit(&p.join("src/api/widget/v1.rs"), |text| text + "// mine\n");
@@ -136,7 +136,7 @@ fn an_edit_in_a_file_of_the_tool_stops_the_plan_and_is_shown() {
 }
 
 #[test]
-fn edits_of_the_users_stay_when_a_kind_is_added() {
+fn the_users_edits_are_kept_when_a_kind_is_added() {
     let folder = project();
     let p = folder.path().join("p");
     edit(&p.join("Cargo.toml"), |text| {
@@ -161,7 +161,7 @@ fn edits_of_the_users_stay_when_a_kind_is_added() {
 }
 
 #[test]
-fn a_new_spec_of_a_known_kind_is_taken() {
+fn a_new_spec_of_a_known_kind_is_accepted() {
     let folder = project();
     let p = folder.path().join("p");
     let grown = WIDGET.replace(
@@ -185,7 +185,7 @@ fn a_new_spec_of_a_known_kind_is_taken() {
 }
 
 #[test]
-fn wrong_input_is_told_with_a_cure_and_changes_nothing() {
+fn invalid_input_is_an_error_with_help_and_changes_nothing() {
     let folder = project();
     let p = folder.path().join("p");
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
@@ -283,7 +283,7 @@ fn wrong_input_is_told_with_a_cure_and_changes_nothing() {
 }
 
 #[test]
-fn a_state_that_makes_no_sense_is_told_with_its_line() {
+fn an_invalid_state_is_reported_with_its_line() {
     let folder = project();
     let p = folder.path().join("p");
     let good = fs::read_to_string(p.join("operator.toml")).unwrap();
@@ -318,7 +318,7 @@ fn a_state_that_makes_no_sense_is_told_with_its_line() {
 }
 
 #[test]
-fn what_is_owned_decides_the_rights() {
+fn owned_kinds_determine_the_permissions() {
     let folder = project();
     let p = folder.path().join("p");
     let role = || {
@@ -338,7 +338,7 @@ fn what_is_owned_decides_the_rights() {
 }
 
 #[test]
-fn types_are_printed_alone() {
+fn types_can_be_printed_without_a_project() {
     let folder = folder();
     let run = ok(folder.path(), "types widget.yaml");
     assert!(
@@ -357,7 +357,7 @@ fn types_are_printed_alone() {
 }
 
 #[test]
-fn an_empty_project_takes_kinds_later() {
+fn kinds_can_be_added_to_an_empty_project() {
     let folder = folder();
     ok(folder.path(), "init p");
     let p = folder.path().join("p");
@@ -392,7 +392,7 @@ fn two_commands_at_once_lose_nothing() {
 }
 
 #[test]
-fn a_spec_is_rewritten_by_add_crd_alone() {
+fn only_add_crd_rewrites_a_spec() {
     let folder = project();
     let p = folder.path().join("p");
     let spec = p.join("crds/widgets.example.com.yaml");
@@ -412,7 +412,7 @@ fn a_spec_is_rewritten_by_add_crd_alone() {
 }
 
 #[test]
-fn odd_names_are_refused_or_mapped() {
+fn unusual_names_are_refused_or_mapped() {
     let folder = project();
     let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
     write("case.yaml", &WIDGET.replace("kind: Widget", "kind: WIdget"));

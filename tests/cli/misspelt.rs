@@ -5,7 +5,7 @@ use std::fs;
 use super::support::{WIDGET, edit, files, folder, ok, project, run, run_with};
 
 #[test]
-fn a_misspelt_name_in_the_state_has_its_line_and_the_nearest() {
+fn a_misspelled_name_in_the_state_is_reported_with_its_line_and_the_nearest() {
     let folder = project();
     let p = folder.path().join("p");
     let state = fs::read_to_string(p.join("operator.toml")).unwrap();
@@ -65,7 +65,7 @@ fn a_misspelt_name_in_the_state_has_its_line_and_the_nearest() {
 }
 
 #[test]
-fn what_remains_is_declared_for_the_test_of_deletions() {
+fn remaining_objects_are_declared_for_the_test_of_deletions() {
     let folder = project();
     let p = folder.path().join("p");
     edit(&p.join("operator.toml"), |text| {
@@ -90,7 +90,7 @@ fn what_remains_is_declared_for_the_test_of_deletions() {
 }
 
 #[test]
-fn a_url_where_a_path_belongs_says_how_to_pipe_it() {
+fn the_error_for_a_url_explains_how_to_pipe_it() {
     let folder = project();
     for args in [
         "init q --crd https://example.com/widget.yaml",
@@ -111,7 +111,7 @@ fn a_url_where_a_path_belongs_says_how_to_pipe_it() {
 }
 
 #[test]
-fn a_word_that_is_like_no_code_is_answered_with_the_list() {
+fn an_unknown_code_without_a_nearest_lists_all_codes() {
     let folder = folder();
     let near = run(folder.path(), "explain untypd");
     assert!(
@@ -130,7 +130,7 @@ fn a_word_that_is_like_no_code_is_answered_with_the_list() {
 }
 
 #[test]
-fn a_folder_is_read_without_what_was_built_or_is_hidden() {
+fn build_output_and_hidden_files_of_a_folder_are_skipped() {
     let folder = folder();
     let definitions = folder.path().join("definitions");
     for path in ["", "deep", ".git", "target/debug"] {
@@ -157,7 +157,7 @@ fn a_folder_is_read_without_what_was_built_or_is_hidden() {
 }
 
 #[test]
-fn a_resource_or_a_verb_that_is_nearly_right_is_a_warning_with_its_line() {
+fn a_misspelled_resource_or_verb_is_a_warning_with_its_line() {
     let folder = project();
     let p = folder.path().join("p");
     let rules = r#"rules = [
@@ -197,7 +197,7 @@ fn a_resource_or_a_verb_that_is_nearly_right_is_a_warning_with_its_line() {
 }
 
 #[test]
-fn a_project_that_is_read_as_a_folder_gives_each_of_its_kinds_once() {
+fn a_project_folder_gives_each_of_its_kinds_once() {
     let folder = project();
     let types = ok(folder.path(), "types p");
     assert_eq!(types.stdout.matches("pub struct WidgetSpec").count(), 1);

@@ -238,7 +238,7 @@ proptest! {
     #![proptest_config(config())]
 
     #[test]
-    fn nothing_of_the_user_s_is_lost(acts in prop::collection::vec(act(), 4..16)) {
+    fn no_text_of_the_user_is_lost(acts in prop::collection::vec(act(), 4..16)) {
         let folder = folder();
         ok(folder.path(), "init p --crd widget.yaml");
         let p = folder.path().join("p");

@@ -22,7 +22,7 @@ fn as_of_an_older_tool(p: &Path, path: &str, older: impl Fn(String) -> String) {
 }
 
 #[test]
-fn an_edited_file_of_the_tool_is_adopted_or_reset() {
+fn an_edited_tool_owned_file_is_adopted_or_reset() {
     let folder = project();
     let p = folder.path().join("p");
     let path = "manifests/namespace.yaml";
@@ -50,7 +50,7 @@ fn an_edited_file_of_the_tool_is_adopted_or_reset() {
 }
 
 #[test]
-fn a_manifest_that_was_deleted_is_listed_nowhere_and_comes_back_when_asked_for() {
+fn a_deleted_manifest_is_listed_nowhere_and_restored_on_request() {
     let folder = project();
     let p = folder.path().join("p");
     let before = files(&p);
@@ -75,7 +75,7 @@ fn a_manifest_that_was_deleted_is_listed_nowhere_and_comes_back_when_asked_for()
 }
 
 #[test]
-fn what_can_not_be_merged_stops_the_plan_until_the_user_chooses() {
+fn a_failed_merge_stops_the_plan_until_the_user_decides() {
     let folder = project();
     let p = folder.path().join("p");
     as_of_an_older_tool(&p, "Dockerfile", |text| {
@@ -125,7 +125,7 @@ fn what_can_not_be_merged_stops_the_plan_until_the_user_chooses() {
 }
 
 #[test]
-fn a_path_that_is_none_and_a_file_that_is_the_user_s_are_refused() {
+fn adopt_and_reset_refuse_unknown_paths_and_user_owned_files() {
     let folder = project();
     let p = folder.path().join("p");
     let before = files(&p);
@@ -144,7 +144,7 @@ fn a_path_that_is_none_and_a_file_that_is_the_user_s_are_refused() {
 }
 
 #[test]
-fn many_files_that_were_deleted_are_one_note() {
+fn many_deleted_files_are_one_note() {
     let folder = project();
     let p = folder.path().join("p");
     ok(&p, "add-crd ../clusters.yaml");
@@ -165,7 +165,7 @@ fn many_files_that_were_deleted_are_one_note() {
 }
 
 #[test]
-fn a_vendored_crate_is_restored_whole() {
+fn a_vendored_crate_is_restored_completely() {
     let folder = project();
     let p = folder.path().join("p");
     let before = files(&p);
@@ -178,7 +178,7 @@ fn a_vendored_crate_is_restored_whole() {
 }
 
 #[test]
-fn the_records_of_the_tool_are_not_offered_to_be_adopted() {
+fn bookkeeping_files_cannot_be_adopted() {
     let folder = project();
     let p = folder.path().join("p");
     edit(&p.join(".operator/types/widget/v1"), |text| text + "x\n");
@@ -189,7 +189,7 @@ fn the_records_of_the_tool_are_not_offered_to_be_adopted() {
 }
 
 #[test]
-fn what_was_not_done_is_not_the_summary_of_the_json() {
+fn the_json_of_a_stopped_plan_does_not_claim_success() {
     let folder = project();
     let p = folder.path().join("p");
     let json =
@@ -205,7 +205,7 @@ fn what_was_not_done_is_not_the_summary_of_the_json() {
 }
 
 #[test]
-fn deleted_manifests_come_back_by_the_command_that_misses_them() {
+fn deleted_manifests_are_restored_by_the_command_that_needs_them() {
     let folder = project();
     let p = folder.path().join("p");
     fs::remove_dir_all(p.join("manifests/rbac")).unwrap();
@@ -221,7 +221,7 @@ fn deleted_manifests_come_back_by_the_command_that_misses_them() {
 }
 
 #[test]
-fn a_check_names_what_is_stale_and_writes_nothing() {
+fn a_check_lists_stale_files_and_writes_nothing() {
     let folder = project();
     let p = folder.path().join("p");
     edit(&p.join("crds/widgets.example.com.yaml"), |text| {
@@ -248,7 +248,7 @@ fn a_check_names_what_is_stale_and_writes_nothing() {
 }
 
 #[test]
-fn a_check_finds_each_mutation_of_what_is_the_tool_s_and_nothing_else() {
+fn a_check_finds_each_mutation_of_tool_owned_files_and_nothing_else() {
     let folder = project();
     let p = folder.path().join("p");
     let lock = text(&p, "operator.lock");
@@ -299,7 +299,7 @@ fn a_check_finds_each_mutation_of_what_is_the_tool_s_and_nothing_else() {
 }
 
 #[test]
-fn what_is_the_user_s_is_not_reset_by_the_name_of_a_folder() {
+fn resetting_a_folder_does_not_reset_user_owned_files() {
     let folder = project();
     let p = folder.path().join("p");
     edit(&p.join("manifests/namespace.yaml"), |text| {
@@ -325,7 +325,7 @@ fn what_is_the_user_s_is_not_reset_by_the_name_of_a_folder() {
 }
 
 #[test]
-fn a_base_that_was_edited_is_not_trusted() {
+fn an_edited_base_is_not_trusted() {
     let folder = project();
     let p = folder.path().join("p");
     // as a replacement in all files does it
@@ -340,7 +340,7 @@ fn a_base_that_was_edited_is_not_trusted() {
 }
 
 #[test]
-fn a_project_in_other_line_endings_is_current_and_keeps_them() {
+fn a_project_with_other_line_endings_is_current_and_keeps_them() {
     let folder = project();
     let p = folder.path().join("p");
     for (path, text) in files(&p) {

@@ -71,7 +71,7 @@ fn remove_lines(p: &Path, help: &str) {
 }
 
 #[test]
-fn the_cleanup_that_a_controller_lacks_is_told_until_it_is_there() {
+fn a_missing_cleanup_is_reported_until_it_exists() {
     let folder = project();
     let p = folder.path().join("p");
     let before = fs::read_to_string(p.join(CONTROLLER)).unwrap();
@@ -157,7 +157,7 @@ fn watches_need_parents_and_parents_need_watches() {
 }
 
 #[test]
-fn a_controller_that_cannot_be_read_or_is_elsewhere_is_left_alone() {
+fn an_unreadable_or_missing_controller_is_not_reported() {
     let folder = project();
     let p = folder.path().join("p");
     with_key(&p, "cleanup = true");
@@ -197,7 +197,7 @@ fn a_kind_that_gets_a_controller_owns_the_child_of_its_example() {
 }
 
 #[test]
-fn a_finding_is_told_when_its_kind_comes_or_changes_and_not_with_other_changes() {
+fn a_diagnostic_is_reported_when_its_kind_is_added_or_changed() {
     let folder = folder();
     edit(&folder.path().join("widget.yaml"), |text| {
         text.replace(
@@ -221,7 +221,7 @@ fn a_finding_is_told_when_its_kind_comes_or_changes_and_not_with_other_changes()
 }
 
 #[test]
-fn a_path_to_a_field_that_is_removed_is_told() {
+fn a_path_to_a_removed_field_is_reported() {
     let folder = folder();
     edit(&folder.path().join("widget.yaml"), |text| {
         text.replace(

@@ -3,7 +3,7 @@
 use crate::support::{edit, files, ok, project, run};
 
 #[test]
-fn what_nobody_edited_goes_with_its_kind() {
+fn unedited_files_are_removed_with_their_kind() {
     let folder = project();
     let p = folder.path().join("p");
     let before = files(&p);
@@ -27,7 +27,7 @@ fn what_nobody_edited_goes_with_its_kind() {
 }
 
 #[test]
-fn what_was_edited_stays_and_is_told() {
+fn edited_files_are_kept_and_reported() {
     let folder = project();
     let p = folder.path().join("p");
     edit(&p.join("src/controllers/widget.rs"), |text| {
@@ -54,7 +54,7 @@ fn what_was_edited_stays_and_is_told() {
 }
 
 #[test]
-fn a_spec_with_more_than_the_kind_stays() {
+fn a_spec_with_other_kinds_is_kept() {
     let folder = project();
     let p = folder.path().join("p");
     edit(&p.join("crds/widgets.example.com.yaml"), |text| {
@@ -65,7 +65,7 @@ fn a_spec_with_more_than_the_kind_stays() {
 }
 
 #[test]
-fn a_name_that_means_no_kind_or_several_is_refused() {
+fn an_unknown_or_ambiguous_kind_is_refused() {
     let folder = project();
     let p = folder.path().join("p");
     ok(&p, "add-crd ../clusters.yaml");

@@ -31,7 +31,7 @@ const WHOLE: &str = "                  - type
 ";
 
 #[test]
-fn a_field_that_gets_another_type_is_told_and_one_that_is_added_is_not() {
+fn a_retyped_field_is_reported_and_an_added_one_is_not() {
     let folder = project();
     let p = folder.path().join("p");
     edit(&p.join("crds/widgets.example.com.yaml"), |text| {

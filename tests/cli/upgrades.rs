@@ -45,7 +45,7 @@ fn added<'a>(base: &str, ours: &'a str) -> BTreeSet<&'a str> {
 }
 
 #[test]
-fn an_older_project_is_brought_up_to_date_with_all_edits_kept() {
+fn an_older_project_is_updated_with_all_edits_kept() {
     let archives = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/upgrades");
     let archives = fs::read_dir(archives).unwrap().map(|entry| entry.unwrap());
     let archives: Vec<_> = archives.filter(|entry| entry.path().is_dir()).collect();

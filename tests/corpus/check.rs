@@ -16,57 +16,57 @@ where
     K: CustomResourceExt + Resource<DynamicType = ()> + Serialize + DeserializeOwned,
 {
     let case: Value = serde_json::from_str(case).expect("the case is JSON");
-    let mut found = vec![];
+    let mut faults = vec![];
     for object in case["objects"].as_array().expect("a list") {
         match serde_json::from_value::<K>(object.clone()) {
-            Err(error) => found.push(format!("does not read: {error}: {object}")),
+            Err(error) => faults.push(format!("does not read: {error}: {object}")),
             Ok(read) => {
                 let written = serde_json::to_value(&read).expect("it was read");
-                changes("", object, &written, &mut found);
+                changes("", object, &written, &mut faults);
             }
         }
     }
     match panic::catch_unwind(K::crd) {
-        Err(_) => found.push("crd() panics".into()),
+        Err(_) => faults.push("crd() panics".into()),
         Ok(crd) => {
             let crd = serde_json::to_value(&crd).expect("a definition is JSON");
             let version = case["version"].as_str().expect("a name");
-            found.extend(spec_differences(&case["definition"], &crd, version));
+            faults.extend(spec_differences(&case["definition"], &crd, version));
             let schema = &crd["spec"]["versions"][0]["schema"]["openAPIV3Schema"];
-            unstructural(schema, "", &mut found);
+            unstructural(schema, "", &mut faults);
         }
     }
-    for fault in &found {
+    for fault in &faults {
         println!("{name}: {fault}");
     }
-    found.len()
+    faults.len()
 }
 
 /// Where what was written is not what was read, but for the two things that k8s-openapi's types do: the time of a Condition keeps
 /// its instant to the second, and a Quantity that is a number becomes text.
-fn changes(path: &str, read: &Value, written: &Value, found: &mut Vec<String>) {
+fn changes(path: &str, read: &Value, written: &Value, faults: &mut Vec<String>) {
     match (read, written) {
         (Value::Object(a), Value::Object(b)) => {
             let more = b.keys().filter(|key| !a.contains_key(*key));
             for key in a.keys().chain(more) {
                 let path = format!("{path}/{key}");
                 match (a.get(key), b.get(key)) {
-                    (Some(a), Some(b)) => changes(&path, a, b, found),
-                    (Some(a), None) => found.push(format!("{path}: {a} is lost")),
-                    (None, b) => found.push(format!("{path}: {b:?} is made up")),
+                    (Some(a), Some(b)) => changes(&path, a, b, faults),
+                    (Some(a), None) => faults.push(format!("{path}: {a} is lost")),
+                    (None, b) => faults.push(format!("{path}: {b:?} is made up")),
                 }
             }
         }
         (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
             for (index, (a, b)) in a.iter().zip(b).enumerate() {
-                changes(&format!("{path}/{index}"), a, b, found);
+                changes(&format!("{path}/{index}"), a, b, faults);
             }
         }
         (a, b) if a == b => {}
         (Value::String(a), Value::String(b))
             if path.ends_with("/lastTransitionTime") && is_same_second(a, b) => {}
         (Value::Number(a), Value::String(b)) if a.to_string() == *b => {}
-        (a, b) => found.push(format!("{path}: {a} is read, {b} written")),
+        (a, b) => faults.push(format!("{path}: {a} is read, {b} written")),
     }
 }
 
@@ -76,20 +76,20 @@ fn is_same_second(a: &str, b: &str) -> bool {
 }
 
 /// What the API server would refuse: nodes that say nothing of their type.
-fn unstructural(schema: &Value, path: &str, found: &mut Vec<String>) {
+fn unstructural(schema: &Value, path: &str, faults: &mut Vec<String>) {
     let says = |key: &str| schema[key] == true;
     let is_open =
         says("x-kubernetes-int-or-string") || says("x-kubernetes-preserve-unknown-fields");
     let has_both = !schema["properties"].is_null() && !schema["additionalProperties"].is_null();
     if schema["type"].is_null() && !is_open || has_both {
-        found.push(format!("not structural at {path}: {schema}"));
+        faults.push(format!("not structural at {path}: {schema}"));
     }
     for (wire, property) in schema["properties"].as_object().into_iter().flatten() {
-        unstructural(property, &format!("{path}.{wire}"), found);
+        unstructural(property, &format!("{path}.{wire}"), faults);
     }
     for key in ["items", "additionalProperties"] {
         if schema[key].is_object() {
-            unstructural(&schema[key], &format!("{path}[]"), found);
+            unstructural(&schema[key], &format!("{path}[]"), faults);
         }
     }
 }

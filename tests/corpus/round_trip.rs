@@ -42,7 +42,7 @@ const CRATE_SIZE: usize = 12_000_000;
 const OBJECTS: usize = 400;
 
 #[test]
-fn types_read_and_write_what_their_schemas_allow() {
+fn types_read_and_write_all_values_that_their_schemas_allow() {
     let wanted = std::env::var("CORPUS_KINDS").unwrap_or_else(|_| KINDS.join(","));
     let wanted: Vec<&str> = wanted.split(',').collect();
     let mut apis = corpus();

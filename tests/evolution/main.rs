@@ -25,7 +25,7 @@ proptest! {
     }
 
     #[test]
-    fn who_is_broken_was_told(steps in small::evolution(), seed in any::<u64>()) {
+    fn every_broken_party_was_reported(steps in small::evolution(), seed in any::<u64>()) {
         let [before, after] = steps.map(|schema| small::api(&schema));
         let found = differences(&before, &after);
         let schemas = [&before.versions[0].schema, &after.versions[0].schema];
@@ -35,7 +35,7 @@ proptest! {
     }
 
     #[test]
-    fn the_way_back_is_the_opposite(steps in small::evolution()) {
+    fn reversed_changes_have_opposite_kinds(steps in small::evolution()) {
         let [before, after] = steps.map(|schema| small::api(&schema));
         let (there, back) = (differences(&before, &after), differences(&after, &before));
         prop_assert_eq!(sides(&there, opposite), sides(&back, |what| what));
@@ -90,7 +90,7 @@ struct Tally {
 }
 
 #[test]
-fn the_verdicts_on_real_histories_are_true() {
+fn the_verdicts_on_real_histories_are_correct() {
     let Some(folder) = std::env::var_os("HISTORIES") else {
         return;
     };

@@ -233,7 +233,7 @@ async fn fault(server: &Asked, definition: &Value) -> Option<String> {
 }
 
 #[tokio::test]
-async fn an_empty_value_at_any_place_is_what_the_api_server_stores() {
+async fn empty_values_are_handled_as_by_the_api_server() {
     let server = Asked::new().await;
     let mut faults = vec![];
     let (mut asked, mut refused) = (0, 0);
@@ -283,7 +283,7 @@ async fn an_empty_value_at_any_place_is_what_the_api_server_stores() {
 
 /// Real definitions, of the folder that `$CORPUS` names, with empty values in every node.
 #[tokio::test]
-async fn real_definitions_with_empty_values_have_the_types_of_what_is_stored() {
+async fn real_crds_with_empty_values_have_the_types_of_the_stored_ones() {
     let Some(folder) = std::env::var_os("CORPUS") else {
         return;
     };

@@ -97,12 +97,12 @@ fn definition(kind: &str, plural: &str, body: Body) -> Value {
 /// The identifiers of a text that something of the same name could hide: not behind a dot, and behind `::` only in imports.
 fn words(text: &str) -> Vec<String> {
     let tokens: TokenStream = text.parse().expect("it is Rust");
-    let mut found = vec![];
-    collect(tokens, &mut false, &mut found);
-    found
+    let mut words = vec![];
+    collect(tokens, &mut false, &mut words);
+    words
 }
 
-fn collect(tokens: TokenStream, in_use: &mut bool, found: &mut Vec<String>) {
+fn collect(tokens: TokenStream, in_use: &mut bool, words: &mut Vec<String>) {
     let mut before = [' '; 2];
     for token in tokens {
         match token {
@@ -111,7 +111,7 @@ fn collect(tokens: TokenStream, in_use: &mut bool, found: &mut Vec<String>) {
                 let is_path = before == [':', ':'] && !*in_use;
                 *in_use |= ident == "use";
                 if !is_member && !is_path {
-                    found.push(ident.to_string());
+                    words.push(ident.to_string());
                 }
                 before = [' '; 2];
             }
@@ -120,7 +120,7 @@ fn collect(tokens: TokenStream, in_use: &mut bool, found: &mut Vec<String>) {
                 before = [before[1], punct.as_char()];
             }
             TokenTree::Group(group) => {
-                collect(group.stream(), &mut in_use.clone(), found);
+                collect(group.stream(), &mut in_use.clone(), words);
                 before = [' '; 2];
             }
             TokenTree::Literal(_) => before = [' '; 2],
@@ -155,8 +155,8 @@ fn named(files: &BTreeMap<String, String>) -> Named {
     let controller = &files[&format!("src/controllers/{module}.rs")];
     let between = |text: &str, from: &str, to: &str| {
         let (_, rest) = text.split_once(from)?;
-        let (found, _) = rest.split_once(to)?;
-        Some(found.to_owned())
+        let (text, _) = rest.split_once(to)?;
+        Some(text.to_owned())
     };
     let signature = between(controller, "async fn reconcile(&self, ", ">").expect("it reconciles");
     let (var, root) = signature
@@ -270,7 +270,7 @@ fn kinds() -> BTreeSet<(String, String)> {
 /// Renamed to those of the reference, the words of a kind's files are the reference's: a name that is also one of the template's would
 /// be renamed with it.
 #[test]
-fn no_name_of_a_kind_is_one_of_a_template() {
+fn no_name_of_a_kind_conflicts_with_a_template() {
     let kinds = kinds();
     let faults: Vec<String> = std::thread::scope(|scope| {
         let threads = BODIES.map(|body| {
@@ -279,8 +279,8 @@ fn no_name_of_a_kind_is_one_of_a_template() {
                 move || clashes(kinds, body)
             })
         });
-        let found = threads.map(|thread| thread.join().expect("it does not panic"));
-        found.into_iter().flatten().collect()
+        let failures = threads.map(|thread| thread.join().expect("it does not panic"));
+        failures.into_iter().flatten().collect()
     });
     eprintln!("{} kinds", kinds.len());
     assert!(
@@ -310,9 +310,9 @@ fn clashes(kinds: &BTreeSet<(String, String)>, body: Body) -> Vec<String> {
                 faults.push(format!("{kind}: no {own}"));
                 continue;
             };
-            let (found, wanted) = (renamed(words(text), &names), words(&reference[original]));
-            if found != wanted {
-                let differs = found.iter().zip(&wanted).find(|(a, b)| a != b);
+            let (actual, wanted) = (renamed(words(text), &names), words(&reference[original]));
+            if actual != wanted {
+                let differs = actual.iter().zip(&wanted).find(|(a, b)| a != b);
                 faults.push(format!("{kind} {plural} in {own}: {differs:?}"));
             }
         }
@@ -372,7 +372,7 @@ fn without_alias(words: Vec<String>) -> Vec<String> {
 
 /// `$NAMES` is how many kinds are compiled and tested: of words that no template need name, or with a type of another name.
 #[test]
-fn kinds_of_risky_names_compile_and_pass_their_tests() {
+fn kinds_with_risky_names_compile_and_pass_their_tests() {
     let Ok(wanted) = std::env::var("NAMES") else {
         return;
     };

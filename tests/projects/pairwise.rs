@@ -108,7 +108,7 @@ impl Numbers {
 }
 
 #[test]
-fn every_two_values_meet_in_few_rows() {
+fn every_pair_of_values_occurs_in_few_rows() {
     let sizes = [5, 4, 4, 3, 2, 2];
     let rows = pairwise(&sizes);
     assert!((20..=26).contains(&rows.len()), "{}", rows.len());

@@ -290,14 +290,14 @@ fn kinds_of_every_shape_compile_and_pass_their_tests() {
 }
 
 #[test]
-fn sixty_kinds_at_most_have_every_two_values() {
+fn at_most_sixty_kinds_cover_every_pair_of_values() {
     let rows = pairwise(&sizes());
     assert!(rows.len() <= 60, "{}", rows.len());
 }
 
 /// Every value of the factors of the spec with every other, and the same of the status; without `$SHAPES` some of them.
 #[test]
-fn kinds_of_all_shapes_are_rust() {
+fn kinds_of_all_shapes_are_valid_rust() {
     let mut count = 0;
     let sizes = sizes();
     for factors in [&[0, 1, 2, 3][..], &[4, 5, 6, 7], &[4, 5, 8, 9]] {

@@ -69,19 +69,19 @@ fn run_with(
 
 /// All files below a folder, but for what is built.
 fn files(root: &Path) -> BTreeMap<String, String> {
-    fn walk(root: &Path, folder: &Path, found: &mut BTreeMap<String, String>) {
+    fn walk(root: &Path, folder: &Path, files: &mut BTreeMap<String, String>) {
         for path in sorted(folder) {
             if path.is_dir() {
-                walk(root, &path, found);
+                walk(root, &path, files);
             } else {
                 let name = path.strip_prefix(root).unwrap().display().to_string();
-                found.insert(name, fs::read_to_string(&path).unwrap());
+                files.insert(name, fs::read_to_string(&path).unwrap());
             }
         }
     }
-    let mut found = BTreeMap::new();
-    walk(root, root, &mut found);
-    found
+    let mut files = BTreeMap::new();
+    walk(root, root, &mut files);
+    files
 }
 
 #[derive(Default)]
@@ -123,7 +123,7 @@ impl Named {
 }
 
 #[test]
-fn no_release_of_a_definition_costs_an_edit() {
+fn no_release_of_a_crd_loses_an_edit() {
     let Some(folder) = env::var_os("HISTORIES") else {
         return;
     };
@@ -142,8 +142,8 @@ fn no_release_of_a_definition_costs_an_edit() {
         for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
             scope.spawn(|| {
                 while let Some(history) = next() {
-                    let found = replay(history);
-                    totals.lock().unwrap().add(&found);
+                    let result = replay(history);
+                    totals.lock().unwrap().add(&result);
                 }
             });
         }
@@ -307,16 +307,16 @@ fn named(told: &str) -> BTreeSet<(String, u64)> {
     let told: Value = serde_json::from_str(told).unwrap();
     let diagnostics = told["diagnostics"].as_array().unwrap().iter();
     let outdated = ["is no longer served", "is stored now"];
-    let is_outdated = |found: &Value| {
-        let message = found["message"].as_str().unwrap();
+    let is_outdated = |diagnostic: &Value| {
+        let message = diagnostic["message"].as_str().unwrap();
         outdated.iter().any(|part| message.contains(part))
     };
-    let touched =
-        diagnostics.filter(|found| found["code"] == "touched-code" && !is_outdated(found));
-    let place = |found: &Value| {
+    let touched = diagnostics
+        .filter(|diagnostic| diagnostic["code"] == "touched-code" && !is_outdated(diagnostic));
+    let place = |diagnostic: &Value| {
         (
-            found["file"].as_str().unwrap().to_owned(),
-            found["line"].as_u64().unwrap(),
+            diagnostic["file"].as_str().unwrap().to_owned(),
+            diagnostic["line"].as_u64().unwrap(),
         )
     };
     touched.map(place).collect()

@@ -6,22 +6,27 @@ use crate::validate::{child, enter};
 use crate::{Reason, Schema, Violation};
 use serde_json::{Map, Value};
 
-/// Adds the violations in the `apiVersion`, `kind` and `metadata` of all embedded resources to `found`.
+/// Adds the violations in the `apiVersion`, `kind` and `metadata` of all embedded resources to `violations`.
 ///
 /// In the metadata, only the types and the name are checked.
-pub(crate) fn check(schema: &Schema, value: &Value, path: &mut String, found: &mut Vec<Violation>) {
+pub(crate) fn check(
+    schema: &Schema,
+    value: &Value,
+    path: &mut String,
+    violations: &mut Vec<Violation>,
+) {
     let length = path.len();
     match value {
         Value::Object(map) => {
             if schema.embedded_resource {
-                check_resource(map, path, found);
+                check_resource(map, path, violations);
             }
             for (key, value) in map {
                 let Some(field) = field(schema, key) else {
                     continue;
                 };
                 enter(path, schema, key);
-                check(field, value, path, found);
+                check(field, value, path, violations);
                 path.truncate(length);
             }
         }
@@ -29,7 +34,7 @@ pub(crate) fn check(schema: &Schema, value: &Value, path: &mut String, found: &m
             let Some(schema) = &schema.items else { return };
             for (index, item) in items.iter().enumerate() {
                 path.push_str(&format!("[{index}]"));
-                check(schema, item, path, found);
+                check(schema, item, path, violations);
                 path.truncate(length);
             }
         }
@@ -37,9 +42,9 @@ pub(crate) fn check(schema: &Schema, value: &Value, path: &mut String, found: &m
     }
 }
 
-fn check_resource(map: &Map<String, Value>, path: &str, found: &mut Vec<Violation>) {
+fn check_resource(map: &Map<String, Value>, path: &str, violations: &mut Vec<Violation>) {
     let mut refuse = |key: &str, value: &Value, text: &str| {
-        found.push(Violation::new(
+        violations.push(Violation::new(
             Reason::Invalid,
             &child(path, key),
             shown(value),
@@ -71,12 +76,12 @@ fn check_resource(map: &Map<String, Value>, path: &str, found: &mut Vec<Violatio
     }
     match map.get("metadata") {
         None | Some(Value::Null) => {}
-        Some(Value::Object(metadata)) => check_metadata(metadata, path, found),
+        Some(Value::Object(metadata)) => check_metadata(metadata, path, violations),
         Some(other) => refuse("metadata", other, "must be an object"),
     }
     for key in ["apiVersion", "kind"] {
         if !map.contains_key(key) {
-            found.push(Violation::bare(Reason::Required, &child(path, key)));
+            violations.push(Violation::bare(Reason::Required, &child(path, key)));
         }
     }
 }
@@ -94,10 +99,10 @@ fn is_label(text: &str) -> bool {
             .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-')
 }
 
-fn check_metadata(metadata: &Map<String, Value>, path: &str, found: &mut Vec<Violation>) {
+fn check_metadata(metadata: &Map<String, Value>, path: &str, violations: &mut Vec<Violation>) {
     let path = child(path, "metadata");
     let mut refuse = |key: &str, value: &Value, text: &str| {
-        found.push(Violation::new(
+        violations.push(Violation::new(
             Reason::Invalid,
             &child(&path, key),
             shown(value),

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_format_counts_only_for_its_type() {
+    fn a_format_applies_only_to_its_type() {
         let schema = |type_: &str, format: &str| Schema {
             type_: Some(type_.into()),
             format: Some(format.into()),

@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn floats_print_as_in_go() {
+    fn floats_are_printed_as_in_go() {
         for (number, text) in [
             (1.0, "1"),
             (0.5, "0.5"),
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn text_is_quoted_as_in_go() {
+    fn strings_are_quoted_as_in_go() {
         assert_eq!(quoted("a\"\\\u{1}\n\u{e9}"), "\"a\\\"\\\\\\x01\\n\u{e9}\"");
     }
 }

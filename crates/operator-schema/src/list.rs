@@ -7,8 +7,13 @@ use crate::{Reason, Schema, Violation};
 use serde_json::{Map, Value};
 use std::collections::HashMap;
 
-/// Adds the duplicates in all lists with `x-kubernetes-list-type` `set` or `map` to `found`.
-pub(crate) fn check(schema: &Schema, value: &Value, path: &mut String, found: &mut Vec<Violation>) {
+/// Adds the duplicates in all lists with `x-kubernetes-list-type` `set` or `map` to `violations`.
+pub(crate) fn check(
+    schema: &Schema,
+    value: &Value,
+    path: &mut String,
+    violations: &mut Vec<Violation>,
+) {
     let length = path.len();
     match value {
         Value::Object(map) => {
@@ -17,20 +22,22 @@ pub(crate) fn check(schema: &Schema, value: &Value, path: &mut String, found: &m
                     continue;
                 };
                 enter(path, schema, key);
-                check(field, value, path, found);
+                check(field, value, path, violations);
                 path.truncate(length);
             }
         }
         Value::Array(items) => {
             match schema.list_type.as_deref() {
-                Some("set") => duplicates(items, path, found, |item| (identity(item), shown(item))),
-                Some("map") => check_keys(schema, items, path, found),
+                Some("set") => duplicates(items, path, violations, |item| {
+                    (identity(item), shown(item))
+                }),
+                Some("map") => check_keys(schema, items, path, violations),
                 _ => {}
             }
             let Some(schema) = &schema.items else { return };
             for (index, item) in items.iter().enumerate() {
                 path.push_str(&format!("[{index}]"));
-                check(schema, item, path, found);
+                check(schema, item, path, violations);
                 path.truncate(length);
             }
         }
@@ -46,7 +53,7 @@ pub(crate) fn has_equal_items(items: &[Value]) -> bool {
         .any(|(index, item)| items[..index].contains(item))
 }
 
-fn check_keys(schema: &Schema, items: &[Value], path: &str, found: &mut Vec<Violation>) {
+fn check_keys(schema: &Schema, items: &[Value], path: &str, violations: &mut Vec<Violation>) {
     if let Some((index, item)) = items
         .iter()
         .enumerate()
@@ -54,7 +61,7 @@ fn check_keys(schema: &Schema, items: &[Value], path: &str, found: &mut Vec<Viol
     {
         let text = "must be an object for an array of list-type map";
         let path = format!("{path}[{index}]");
-        found.push(Violation::new(Reason::Invalid, &path, shown(item), text));
+        violations.push(Violation::new(Reason::Invalid, &path, shown(item), text));
         return;
     }
     let keys = |item: &Value| {
@@ -62,7 +69,7 @@ fn check_keys(schema: &Schema, items: &[Value], path: &str, found: &mut Vec<Viol
         let keys = keys.filter_map(|key| Some((key.clone(), item.get(key)?.clone())));
         keys.collect::<Map<_, _>>()
     };
-    duplicates(items, path, found, |item| {
+    duplicates(items, path, violations, |item| {
         let keys = keys(item);
         // A single key is compared by itself, in which 1 and 1.0 differ; within an object they do not.
         let identity = match keys.values().next() {
@@ -78,7 +85,7 @@ fn check_keys(schema: &Schema, items: &[Value], path: &str, found: &mut Vec<Viol
 fn duplicates(
     items: &[Value],
     path: &str,
-    found: &mut Vec<Violation>,
+    violations: &mut Vec<Violation>,
     identified: impl Fn(&Value) -> (String, String),
 ) {
     let mut times = HashMap::new();
@@ -87,7 +94,7 @@ fn duplicates(
         let times = times.entry(identity).or_insert(0);
         *times += 1;
         if *times == 2 {
-            found.push(Violation::one(
+            violations.push(Violation::one(
                 Reason::Duplicate,
                 &format!("{path}[{index}]"),
                 text,

@@ -7,37 +7,37 @@
 use crate::go::Num;
 use crate::{Reason, Schema, Violation, format};
 
-/// Adds the violations of the bounds of `schema` by `value` to `found`.
-pub(crate) fn check(schema: &Schema, value: Num, path: &str, found: &mut Vec<Violation>) {
+/// Adds the violations of the bounds of `schema` by `value` to `violations`.
+pub(crate) fn check(schema: &Schema, value: Num, path: &str, violations: &mut Vec<Violation>) {
     let range = Range::of(schema);
-    found.extend(range.excludes("Checked", value, path));
+    violations.extend(range.excludes("Checked", value, path));
     let bound = |bound: &Option<serde_json::Number>| bound.as_ref().and_then(|it| it.as_f64());
 
     if let Some(factor) = bound(&schema.multiple_of) {
         let out = range.excludes("MultipleOf", Num::Float(factor), path);
         let (value, factor) = comparable(value, factor, out.is_none());
-        found.extend(out);
-        found.extend(multiple(value, factor, path));
+        violations.extend(out);
+        violations.extend(multiple(value, factor, path));
     }
     if let Some(minimum) = bound(&schema.minimum) {
         let out = range.excludes("Minimum boundary", Num::Float(minimum), path);
         let (value, minimum) = comparable(value, minimum, out.is_none());
-        found.extend(out);
+        violations.extend(out);
         let (beyond, words) = match schema.exclusive_minimum {
             true => (at_most(value, minimum), "greater than"),
             false => (less(value, minimum), "greater than or equal to"),
         };
-        found.extend(beyond.then(|| refused(value, words, minimum, path)));
+        violations.extend(beyond.then(|| refused(value, words, minimum, path)));
     }
     if let Some(maximum) = bound(&schema.maximum) {
         let out = range.excludes("Maximum boundary", Num::Float(maximum), path);
         let (value, maximum) = comparable(value, maximum, out.is_none());
-        found.extend(out);
+        violations.extend(out);
         let (beyond, words) = match schema.exclusive_maximum {
             true => (at_most(maximum, value), "less than"),
             false => (less(maximum, value), "less than or equal to"),
         };
-        found.extend(beyond.then(|| refused(value, words, maximum, path)));
+        violations.extend(beyond.then(|| refused(value, words, maximum, path)));
     }
 }
 
@@ -170,7 +170,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whole_floats_are_those_that_the_server_takes_for_integers() {
+    fn whole_floats_are_those_that_the_server_accepts_as_integers() {
         for whole in [0.0, 1.0, -3.0, 9_007_199_254_740_991.0, 1e9 + 1e-1] {
             assert!(is_whole(whole), "{whole}");
         }

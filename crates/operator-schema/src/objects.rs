@@ -42,7 +42,7 @@ pub struct Objects<'s> {
     stage: Stage,
     /// The remaining budget of the current object, in nodes and checks.
     budget: usize,
-    given_up: usize,
+    abandoned: usize,
     /// The only goal of the current object, if it has one.
     focus: Option<Focus>,
     /// The last violations of a part of the current object.
@@ -53,7 +53,7 @@ enum Stage {
     First,
     /// All open goals at once; the number of consecutive objects that reached nothing new.
     Broad {
-        dry: usize,
+        unproductive: usize,
     },
     /// The open goals, one by one.
     Single,
@@ -68,13 +68,13 @@ struct Focus {
 }
 
 /// How many consecutive objects may reach nothing new before the open goals are tried one by one.
-const DRY: usize = 3;
+const MAX_UNPRODUCTIVE: usize = 3;
 
 /// The budget of an object; one that costs more is abandoned.
 const BUDGET: usize = 200_000;
 
 /// After so many abandoned objects, the series returns only the sample.
-const GIVEN_UP: usize = 4;
+const MAX_ABANDONED: usize = 4;
 
 impl<'s> Objects<'s> {
     /// Creates the series of `schema`, which is the root of a version or any part of one. Another `seed` gives another series.
@@ -84,7 +84,7 @@ impl<'s> Objects<'s> {
             dice: Dice::new(seed),
             stage: Stage::First,
             budget: 0,
-            given_up: 0,
+            abandoned: 0,
             focus: None,
             refused: Vec::new(),
         }
@@ -113,10 +113,10 @@ impl<'s> Objects<'s> {
             let before = self.plan.reached();
             let object = match self.stage {
                 Stage::First => {
-                    self.stage = Stage::Broad { dry: 0 };
+                    self.stage = Stage::Broad { unproductive: 0 };
                     sample(self.plan.schema()).ok()
                 }
-                Stage::Broad { dry } if dry < DRY => self.made(),
+                Stage::Broad { unproductive } if unproductive < MAX_UNPRODUCTIVE => self.build(),
                 Stage::Broad { .. } => {
                     self.stage = Stage::Single;
                     continue;
@@ -134,8 +134,8 @@ impl<'s> Objects<'s> {
                 self.plan.mark(object);
             }
             let is_new = self.plan.reached() > before;
-            if let Stage::Broad { dry } = &mut self.stage {
-                *dry = if is_new { 0 } else { *dry + 1 };
+            if let Stage::Broad { unproductive } = &mut self.stage {
+                *unproductive = if is_new { 0 } else { *unproductive + 1 };
             }
             if is_new && object.is_some() {
                 return object;
@@ -151,7 +151,7 @@ impl<'s> Objects<'s> {
         for _ in 0..TRIES {
             let path = self.plan.path(node);
             self.focus = Some(Focus { node, goal, path });
-            object = self.made();
+            object = self.build();
             self.focus = None;
             if let Some(object) = &object {
                 self.plan.mark(object);
@@ -166,14 +166,14 @@ impl<'s> Objects<'s> {
     }
 
     /// Builds a complete object; `None` if no valid one was found.
-    fn made(&mut self) -> Option<Value> {
-        if self.given_up >= GIVEN_UP {
+    fn build(&mut self) -> Option<Value> {
+        if self.abandoned >= MAX_ABANDONED {
             return None;
         }
         let schema = self.plan.schema();
         self.budget = BUDGET;
         let object = self.grow(Plan::ROOT, &[schema]);
-        self.given_up += usize::from(self.budget == 0);
+        self.abandoned += usize::from(self.budget == 0);
         let object = object?;
         let is_whole = prune(schema, &mut object.clone()).is_empty();
         let is_valid = is_whole && accepts(&[schema], &object);
@@ -182,7 +182,7 @@ impl<'s> Objects<'s> {
 
     fn random(&mut self) -> Option<Value> {
         const TRIES: usize = 4;
-        let object = (0..TRIES).find_map(|_| self.made());
+        let object = (0..TRIES).find_map(|_| self.build());
         let object = object.or_else(|| sample(self.plan.schema()).ok())?;
         self.plan.mark(&object);
         Some(object)

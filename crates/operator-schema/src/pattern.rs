@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn what_go_refuses_is_no_pattern() {
+    fn patterns_that_go_rejects_are_invalid() {
         for pattern in [
             "(?=a)", r"(a)\1", "a**", "[a", "[z-a]", "(", "*", r"\8", "a{1001}", r"\u0041",
             "(?x)a", "a{2,1}",
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_refusal_does_not_repeat_the_pattern() {
+    fn an_error_does_not_repeat_the_pattern() {
         for pattern in [
             "(".repeat(5_000) + "a" + &")".repeat(5_000),
             "(((a{1000}){1000}){1000})".into(),

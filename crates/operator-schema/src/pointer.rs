@@ -32,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_is_what_its_token_is_for() {
+    fn keys_are_escaped_and_unescaped() {
         for key in ["", "a", "/", "~", "~1", "~0", "~01", "/~", "a/b~c", "~~//"] {
             let token = escape(key);
             assert!(!token.contains('/'), "{token}");

@@ -46,25 +46,25 @@ impl Schema {
     ///
     /// `self` is the root of a version. `object` is pruned and defaulted, and has `apiVersion`, `kind` and `metadata`.
     pub fn validate(&self, object: &Value) -> Judgement {
-        judge(self, violations(self, object), object, None)
+        with_rules(self, violations(self, object), object, None)
     }
 
     /// The reasons why the API server would reject the update of `old` to `new`: [`update_violations`], and the rules, with `old` as
     /// `oldSelf`. Violations by unchanged values are accepted, also of rules that do not use `oldSelf`.
     pub fn validate_update(&self, old: &Value, new: &Value) -> Judgement {
-        judge(self, update_violations(self, old, new), new, Some(old))
+        with_rules(self, update_violations(self, old, new), new, Some(old))
     }
 
     /// The reasons why the API server would reject the update of `old` to `new` through the subresource `status`: [`status_violations`],
     /// and the rules of the whole object, as in [`Schema::validate_update`].
     pub fn validate_status(&self, old: &Value, new: &Value) -> Judgement {
-        judge(self, status_violations(self, old, new), new, Some(old))
+        with_rules(self, status_violations(self, old, new), new, Some(old))
     }
 }
 
-fn judge(
+fn with_rules(
     schema: &Schema,
-    mut found: Vec<Violation>,
+    mut violations: Vec<Violation>,
     new: &Value,
     old: Option<&Value>,
 ) -> Judgement {
@@ -78,15 +78,15 @@ fn judge(
                 | Reason::TypeInvalid
         )
     };
-    if has_rules(schema) && found.iter().any(|it| blocks(it.reason)) {
-        found.push(Violation::new(Reason::Invalid, "", "null", NOT_ASKED));
+    if has_rules(schema) && violations.iter().any(|it| blocks(it.reason)) {
+        violations.push(Violation::new(Reason::Invalid, "", "null", NOT_ASKED));
         return Judgement {
-            violations: found,
+            violations: violations,
             unsupported: Vec::new(),
         };
     }
     let mut judgement = rule_violations(schema, new, old);
-    judgement.violations.splice(0..0, found);
+    judgement.violations.splice(0..0, violations);
     judgement
 }
 
@@ -99,10 +99,15 @@ const NOT_ASKED: &str = "some validation rules were not checked because the obje
 ///
 /// <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-rules>
 pub fn rule_violations(schema: &Schema, object: &Value, old: Option<&Value>) -> Judgement {
-    judged_rules(schema, object, old, true)
+    evaluate_rules(schema, object, old, true)
 }
 
-fn judged_rules(schema: &Schema, object: &Value, old: Option<&Value>, is_root: bool) -> Judgement {
+fn evaluate_rules(
+    schema: &Schema,
+    object: &Value,
+    old: Option<&Value>,
+    is_root: bool,
+) -> Judgement {
     let mut walk = Walk::default();
     let old = old.map_or(Old::default(), |old| Old::of(schema, object, old));
     walk.at(schema, "", object, old, is_root);
@@ -179,7 +184,7 @@ impl Walk {
 /// The rules of a schema that are not valid CEL; the API server rejects a CRD with such a rule. Whether a valid rule can be evaluated is
 /// known only with an object; see [`Judgement`].
 pub fn unreadable_rules(schema: &Schema) -> Vec<Unsupported> {
-    let mut found = Vec::new();
+    let mut unsupported = Vec::new();
     // many rules are there at several places
     let mut readable = HashSet::new();
     for UncheckedRule { pointer, rule } in unchecked_rules(schema) {
@@ -195,7 +200,7 @@ pub fn unreadable_rules(schema: &Schema) -> Vec<Unsupported> {
                 Ok(_) => {
                     readable.insert(expression);
                 }
-                Err(what) => found.push(Unsupported {
+                Err(what) => unsupported.push(Unsupported {
                     pointer: format!("{pointer}/{keyword}"),
                     rule: expression.clone(),
                     what,
@@ -203,7 +208,7 @@ pub fn unreadable_rules(schema: &Schema) -> Vec<Unsupported> {
             }
         }
     }
-    found
+    unsupported
 }
 
 /// Whether the schema, or one below it, has rules.

@@ -30,9 +30,9 @@ pub struct NoSample {
 pub fn sample(schema: &Schema) -> Result<Value, NoSample> {
     let has_spec = schema.properties.contains_key("spec");
     let wanted: &[&str] = if has_spec { &["spec"] } else { &[] };
-    let root = Place {
+    let root = ValueContext {
         wanted,
-        ..Place::default()
+        ..ValueContext::default()
     };
     let mut closest = Sampler { budget: BUDGET }.value(vec![schema], &root);
     prune(schema, &mut closest);
@@ -57,11 +57,11 @@ pub(crate) fn named(schema: &Schema, mut object: Value) -> Value {
 
 /// The violations of a value.
 fn against(schema: &Schema, value: &Value) -> Vec<Violation> {
-    let mut found = violations(schema, value);
-    if found.is_empty() && !rules::permits(schema, value) {
-        found = rules::broken(schema, value);
+    let mut violations = violations(schema, value);
+    if violations.is_empty() && !rules::permits(schema, value) {
+        violations = rules::broken(schema, value);
     }
-    found
+    violations
 }
 
 /// The most values that are built, including invalid ones.
@@ -74,7 +74,7 @@ const OPTIONAL_TRIED: usize = 40;
 pub(crate) fn smallest(facets: &[&Schema]) -> (Option<Value>, usize) {
     const BUDGET: usize = 400;
     let mut sampler = Sampler { budget: BUDGET };
-    let value = sampler.value(facets.to_vec(), &Place::default());
+    let value = sampler.value(facets.to_vec(), &ValueContext::default());
     let spent = BUDGET - sampler.budget;
     (Some(value).filter(|it| accepts(facets, it)), spent)
 }
@@ -88,7 +88,7 @@ struct Sampler {
 
 /// The context of a value.
 #[derive(Clone, Copy, Default)]
-struct Place<'p> {
+struct ValueContext<'p> {
     /// The name of the field.
     name: &'p str,
     /// Optional fields that the value must have.
@@ -101,7 +101,7 @@ struct Place<'p> {
 pub(crate) type Facets<'a> = Vec<&'a Schema>;
 
 impl Sampler {
-    fn value<'a>(&mut self, facets: Facets<'a>, place: &Place<'_>) -> Value {
+    fn value<'a>(&mut self, facets: Facets<'a>, context: &ValueContext<'_>) -> Value {
         if self.budget == 0 {
             return Value::Null;
         }
@@ -111,13 +111,13 @@ impl Sampler {
             flatten(facet, &mut all, &mut unions);
         }
         let given: Vec<_> = scalar::given(&all).filter(|it| accepts(&all, it)).collect();
-        if place.wanted.is_empty()
-            && let Some(given) = given.get(place.skip)
+        if context.wanted.is_empty()
+            && let Some(given) = given.get(context.skip)
         {
             return (*given).clone();
         }
         let mut closest = None;
-        self.resolve(&all, &all, &unions, place, &mut closest)
+        self.resolve(&all, &all, &unions, context, &mut closest)
             .or_else(|| given.last().copied().cloned())
             .or(closest)
             .unwrap_or(Value::Null)
@@ -129,16 +129,16 @@ impl Sampler {
         checked: &[&'a Schema],
         facets: &[&'a Schema],
         open: &[&'a [Schema]],
-        place: &Place<'_>,
+        context: &ValueContext<'_>,
         closest: &mut Option<Value>,
     ) -> Option<Value> {
         let Some((union, open)) = open.split_first() else {
-            return self.complete(checked, facets, place, closest);
+            return self.complete(checked, facets, context, closest);
         };
         for branch in *union {
             let (mut facets, mut open) = (facets.to_vec(), open.to_vec());
             flatten(branch, &mut facets, &mut open);
-            let value = self.resolve(checked, &facets, &open, place, closest);
+            let value = self.resolve(checked, &facets, &open, context, closest);
             if value.is_some() || self.budget == 0 {
                 return value;
             }
@@ -152,7 +152,7 @@ impl Sampler {
         &mut self,
         checked: &[&'a Schema],
         facets: &[&'a Schema],
-        place: &Place<'_>,
+        context: &ValueContext<'_>,
         closest: &mut Option<Value>,
     ) -> Option<Value> {
         let names = |facet: &&'a Schema| facet.properties.keys().map(String::as_str);
@@ -177,12 +177,12 @@ impl Sampler {
             .chain(pairs.take(PAIRS_TRIED))
             .chain(std::iter::once(ruled.clone()));
         for extra in tries {
-            let wanted = [place.wanted, &extra].concat();
-            let place = Place {
+            let wanted = [context.wanted, &extra].concat();
+            let context = ValueContext {
                 wanted: &wanted,
-                ..*place
+                ..*context
             };
-            let value = self.make(checked, facets, &place)?;
+            let value = self.make(checked, facets, &context)?;
             if accepts(checked, &value) {
                 return Some(value);
             }
@@ -200,16 +200,16 @@ impl Sampler {
         &mut self,
         checked: &[&'a Schema],
         facets: &[&'a Schema],
-        place: &Place<'_>,
+        context: &ValueContext<'_>,
     ) -> Option<Value> {
         self.budget = self.budget.checked_sub(1)?;
         Some(match kind_of(facets) {
-            Kind::Object => self.object(facets, place),
-            Kind::Array => self.array(facets, place),
+            Kind::Object => self.object(facets, context),
+            Kind::Array => self.array(facets, context),
             Kind::Scalar => {
-                let candidates = scalar::candidates(facets, place.name);
+                let candidates = scalar::candidates(facets, context.name);
                 let mut good = candidates.iter().filter(|it| accepts(checked, it));
-                good.nth(place.skip)
+                good.nth(context.skip)
                     .or(candidates.first())
                     .cloned()
                     .unwrap_or(Value::Null)
@@ -217,10 +217,10 @@ impl Sampler {
         })
     }
 
-    fn object(&mut self, facets: &[&Schema], place: &Place<'_>) -> Value {
+    fn object(&mut self, facets: &[&Schema], context: &ValueContext<'_>) -> Value {
         let least = most_of(facets, |facet| facet.min_properties);
         let mut map = Map::new();
-        for key in keys(facets, place.wanted, least) {
+        for key in keys(facets, context.wanted, least) {
             // the server drops it before it looks at what unions require
             if facets.first().is_some_and(|schema| !keeps(schema, key)) {
                 continue;
@@ -229,12 +229,12 @@ impl Sampler {
                 .iter()
                 .filter_map(|facet| field(facet, key))
                 .collect();
-            let place = Place {
+            let context = ValueContext {
                 name: key,
-                skip: place.skip,
+                skip: context.skip,
                 wanted: &[],
             };
-            map.insert(key.to_owned(), self.value(fields, &place));
+            map.insert(key.to_owned(), self.value(fields, &context));
         }
         let any = facets
             .iter()
@@ -247,20 +247,20 @@ impl Sampler {
         for n in 0..least.saturating_sub(map.len()) {
             map.insert(
                 text::numbered(n),
-                self.value(fields.clone(), &Place::default()),
+                self.value(fields.clone(), &ValueContext::default()),
             );
         }
         Value::Object(map)
     }
 
-    fn array(&mut self, facets: &[&Schema], place: &Place<'_>) -> Value {
+    fn array(&mut self, facets: &[&Schema], context: &ValueContext<'_>) -> Value {
         let items: Facets<'_> = facets.iter().filter_map(|it| it.items.as_deref()).collect();
         let is_keyed = |it: &Schema| matches!(it.list_type.as_deref(), Some("set" | "map"));
         let distinct = facets.iter().any(|it| it.unique_items || is_keyed(it));
         let least = most_of(facets, |facet| facet.min_items);
-        let item = |n| Place {
-            skip: place.skip + if distinct { n } else { 0 },
-            ..Place::default()
+        let item = |n| ValueContext {
+            skip: context.skip + if distinct { n } else { 0 },
+            ..ValueContext::default()
         };
         let mut list = Vec::new();
         for n in 0..least {

@@ -58,7 +58,7 @@ pub struct UncheckedRule<'a> {
 pub fn structural(schema: &Schema) -> Vec<Problem> {
     let mut problems = Problems {
         pointer: String::new(),
-        found: Vec::new(),
+        problems: Vec::new(),
     };
     problems.refuse_if(
         schema.nullable,
@@ -67,12 +67,12 @@ pub fn structural(schema: &Schema) -> Vec<Problem> {
     );
     problems.structure(
         schema,
-        &Place {
+        &SchemaContext {
             level: Level::Root,
-            ..Place::default()
+            ..SchemaContext::default()
         },
     );
-    problems.found
+    problems.problems
 }
 
 /// All CEL rules of a schema, which [`violations`] does not evaluate.
@@ -136,7 +136,7 @@ enum Level {
 
 /// The context of a schema.
 #[derive(Clone, Default)]
-struct Place {
+struct SchemaContext {
     level: Level,
     /// Whether it is within the `apiVersion`, `kind` or `metadata` of a resource.
     in_meta: bool,
@@ -148,7 +148,7 @@ struct Place {
 
 struct Problems {
     pointer: String,
-    found: Vec<Problem>,
+    problems: Vec<Problem>,
 }
 
 impl Problems {
@@ -162,13 +162,13 @@ impl Problems {
         }
     }
 
-    fn doubt(&mut self, step: &str, message: impl Into<String>) {
+    fn contradiction(&mut self, step: &str, message: impl Into<String>) {
         self.push(step, message.into(), Effect::Contradiction);
     }
 
     fn push(&mut self, step: &str, message: String, effect: Effect) {
         let pointer = format!("{}/{step}", self.pointer);
-        self.found.push(Problem {
+        self.problems.push(Problem {
             pointer,
             message,
             effect,
@@ -188,34 +188,34 @@ impl Problems {
     }
 
     /// Checks a schema that is not under a logical junctor (`allOf`, `anyOf`, `oneOf`, `not`), and all schemas below.
-    fn structure(&mut self, schema: &Schema, place: &Place) {
-        self.keywords(schema, place);
-        self.types(schema, place.level);
-        self.meta_fields(schema, place.level);
+    fn structure(&mut self, schema: &Schema, context: &SchemaContext) {
+        self.keywords(schema, context);
+        self.types(schema, context.level);
+        self.meta_fields(schema, context.level);
         self.contradictions(schema);
-        self.default(schema, place);
-        self.junctors(schema, place);
+        self.default(schema, context);
+        self.junctors(schema, context);
 
         for (name, field) in &schema.properties {
-            let mut inner = Place {
+            let mut inner = SchemaContext {
                 level: Level::Field,
-                ..place.clone()
+                ..context.clone()
             };
-            if (place.level == Level::Root || schema.embedded_resource) && prune::is_meta(name) {
+            if (context.level == Level::Root || schema.embedded_resource) && prune::is_meta(name) {
                 inner.in_meta = true;
-                if place.level == Level::Root {
+                if context.level == Level::Root {
                     inner.no_default = Some(format!("in top-level {name}"));
                 }
             }
             self.within_property(name, |problems| problems.structure(field, &inner));
         }
         if let Some(SchemaOrBool::Schema(field)) = &schema.additional_properties {
-            let mut inner = Place {
+            let mut inner = SchemaContext {
                 level: Level::Field,
                 in_additional: true,
-                ..place.clone()
+                ..context.clone()
             };
-            if place.in_meta {
+            if context.in_meta {
                 inner.no_default =
                     Some("inside additionalProperties applying to object metadata".into());
             }
@@ -224,9 +224,9 @@ impl Problems {
             });
         }
         if let Some(items) = &schema.items {
-            let inner = Place {
+            let inner = SchemaContext {
                 level: Level::Item,
-                ..place.clone()
+                ..context.clone()
             };
             self.within("/items", |problems| problems.structure(items, &inner));
         }
@@ -271,15 +271,15 @@ impl Problems {
         }
     }
 
-    fn default(&mut self, schema: &Schema, place: &Place) {
+    fn default(&mut self, schema: &Schema, context: &SchemaContext) {
         let Some(default) = schema.default.as_ref().filter(|it| !it.is_null()) else {
             return;
         };
-        if let Some(reason) = &place.no_default {
+        if let Some(reason) = &context.no_default {
             return self.refuse("default", format!("must not be set {reason}"));
         }
         let resource;
-        let schema = match place.level {
+        let schema = match context.level {
             Level::Root => {
                 resource = Schema {
                     embedded_resource: true,
@@ -295,11 +295,11 @@ impl Problems {
         };
         if let Some(unknown) = prune::prune_part(schema, &mut default.clone()).first() {
             let message = format!("must not have unknown fields, such as {unknown}");
-            self.push("default", message, unless(place.in_additional));
+            self.push("default", message, unless(context.in_additional));
         }
         for violation in violations(schema, default) {
             // The server does not look for duplicates in defaults.
-            let unchecked = place.in_additional || violation.reason == Reason::Duplicate;
+            let unchecked = context.in_additional || violation.reason == Reason::Duplicate;
             let message = format!("is not valid: {violation}");
             self.push("default", message, unless(unchecked));
         }

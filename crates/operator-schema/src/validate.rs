@@ -46,9 +46,9 @@ pub fn update_violations(schema: &Schema, old: &Value, new: &Value) -> Vec<Viola
 ///
 /// <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#status-subresource>
 pub fn status_violations(schema: &Schema, old: &Value, new: &Value) -> Vec<Violation> {
-    let found = update_violations(schema, old, new).into_iter();
-    let found = found.filter(|it| it.path.trim_start_matches('.').starts_with("status"));
-    found
+    let violations = update_violations(schema, old, new).into_iter();
+    let violations = violations.filter(|it| it.path.trim_start_matches('.').starts_with("status"));
+    violations
         .map(|violation| Violation {
             detail: violation
                 .detail
@@ -60,14 +60,14 @@ pub fn status_violations(schema: &Schema, old: &Value, new: &Value) -> Vec<Viola
 }
 
 fn checked(schema: &Schema, value: &Value, old: Old<'_>, with_lists: bool) -> Vec<Violation> {
-    let mut found = Validator::default().check(schema, value, old).violations;
-    embedded::check(schema, value, &mut String::new(), &mut found);
+    let mut violations = Validator::default().check(schema, value, old).violations;
+    embedded::check(schema, value, &mut String::new(), &mut violations);
     if with_lists {
-        list::check(schema, value, &mut String::new(), &mut found);
+        list::check(schema, value, &mut String::new(), &mut violations);
     }
     let mut seen = HashSet::new();
-    found.retain(|violation| seen.insert(violation.clone()));
-    found
+    violations.retain(|violation| seen.insert(violation.clone()));
+    violations
 }
 
 /// Whether the value has no [`violations`].
@@ -146,17 +146,17 @@ impl Validator {
             return;
         }
         verdict.matches += 1;
-        let (found, found_format) = type_of(value);
-        let fits = allows(schema, found)
-            || (found == "integer" && allows(schema, "number"))
+        let (actual, actual_format) = type_of(value);
+        let fits = allows(schema, actual)
+            || (actual == "integer" && allows(schema, "number"))
             || (allows(schema, "integer") && is_whole(value));
         let numeric = allows(schema, "number") || allows(schema, "integer");
-        let violation = match (format, found) {
+        let violation = match (format, actual) {
             (Some(_), "string" | "array") if !numeric => None,
             (Some(format), "boolean" | "object" | "integer" | "number") if !fits => {
-                Some(self.wrong_type(format, found_format))
+                Some(self.wrong_type(format, actual_format))
             }
-            _ if !fits => Some(self.wrong_type(wanted, found)),
+            _ if !fits => Some(self.wrong_type(wanted, actual)),
             _ => None,
         };
         match violation {
@@ -165,10 +165,10 @@ impl Validator {
         }
     }
 
-    fn wrong_type(&self, wanted: &str, found: &str) -> Violation {
-        let found = quoted(found);
-        let text = format!("{} in body must be of type {wanted}: {found}", self.path);
-        Violation::new(Reason::TypeInvalid, &self.path, found, text)
+    fn wrong_type(&self, wanted: &str, actual: &str) -> Violation {
+        let actual = quoted(actual);
+        let text = format!("{} in body must be of type {wanted}: {actual}", self.path);
+        Violation::new(Reason::TypeInvalid, &self.path, actual, text)
     }
 
     fn combinations(

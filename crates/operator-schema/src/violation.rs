@@ -54,7 +54,7 @@ impl Reason {
         }
     }
 
-    fn words(self) -> &'static str {
+    fn title(self) -> &'static str {
         match self {
             Reason::Duplicate => "Duplicate value",
             Reason::Forbidden => "Forbidden",
@@ -73,7 +73,7 @@ impl Violation {
         Self {
             path: shown(path),
             reason,
-            detail: reason.words().to_owned(),
+            detail: reason.title().to_owned(),
         }
     }
 
@@ -82,7 +82,7 @@ impl Violation {
         Self {
             path: shown(path),
             reason,
-            detail: format!("{}: {text}", reason.words()),
+            detail: format!("{}: {text}", reason.title()),
         }
     }
 
@@ -96,7 +96,7 @@ impl Violation {
         Self {
             path: shown(path),
             reason,
-            detail: format!("{}: {value}: {text}", reason.words()),
+            detail: format!("{}: {value}: {text}", reason.title()),
         }
     }
 

@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_is_not_needed_is_removed_and_one_that_gives_too_much_gives_less() {
+    fn an_unneeded_entry_is_removed_and_an_excessive_one_is_reduced() {
         let reads = declared("reads", &["get", "list"]);
         assert_eq!(
             edits(&unused("secrets", &["list"]), &reads),

@@ -14,11 +14,11 @@ use serde_json::{Value, json};
 ///
 /// If one of them lacks the version or its schema.
 pub fn spec_differences(spec: &Value, crd: &Value, version: &str) -> Vec<String> {
-    let mut found = vec![];
-    differences("/spec/names", &names(spec), &names(crd), &mut found);
+    let mut lines = vec![];
+    differences("/spec/names", &names(spec), &names(crd), &mut lines);
     for part in ["group", "scope"] {
         let path = format!("/spec/{part}");
-        differences(&path, &spec["spec"][part], &crd["spec"][part], &mut found);
+        differences(&path, &spec["spec"][part], &crd["spec"][part], &mut lines);
     }
     let (theirs, ours) = (of_version(spec, version), of_version(crd, version));
     for part in [
@@ -31,11 +31,11 @@ pub fn spec_differences(spec: &Value, crd: &Value, version: &str) -> Vec<String>
         "selectableFields",
     ] {
         let (theirs, ours) = (without_nothing(&theirs[part]), without_nothing(&ours[part]));
-        differences(&format!("/{part}"), &theirs, &ours, &mut found);
+        differences(&format!("/{part}"), &theirs, &ours, &mut lines);
     }
     let schema = |version: &Value| version["schema"]["openAPIV3Schema"].clone();
-    found.extend(schema_differences(&schema(&theirs), &schema(&ours)));
-    found
+    lines.extend(schema_differences(&schema(&theirs), &schema(&ours)));
+    lines
 }
 
 /// The entry of a version in a CustomResourceDefinition.
@@ -94,7 +94,7 @@ fn without_nothing(value: &Value) -> Value {
 ///
 /// Ignored are `apiVersion`, `kind` and `metadata` without restrictions, the root's title, and keywords that CRDs do not have.
 fn schema_differences(spec: &Value, crd: &Value) -> Vec<String> {
-    let mut found = vec![];
+    let mut lines = vec![];
     let known: JSONSchemaProps =
         serde_json::from_value(spec.clone()).expect("the spec has a schema");
     let spec = serde_json::to_value(known).expect("a schema is JSON");
@@ -102,8 +102,8 @@ fn schema_differences(spec: &Value, crd: &Value) -> Vec<String> {
         drop_empty(&mut schema);
         without_envelope(schema)
     };
-    differences("", &settled(spec), &settled(crd.clone()), &mut found);
-    found
+    differences("", &settled(spec), &settled(crd.clone()), &mut lines);
+    lines
 }
 
 /// Keywords that the API server stores with any value. For all others, it drops `false`, `""`, `[]` and `{}`, because their fields in Go
@@ -164,7 +164,7 @@ fn without_envelope(mut schema: Value) -> Value {
     schema
 }
 
-fn differences(path: &str, spec: &Value, crd: &Value, found: &mut Vec<String>) {
+fn differences(path: &str, spec: &Value, crd: &Value, lines: &mut Vec<String>) {
     match (spec, crd) {
         (Value::Object(a), Value::Object(b)) => {
             let more = b.keys().filter(|key| !a.contains_key(*key));
@@ -172,18 +172,18 @@ fn differences(path: &str, spec: &Value, crd: &Value, found: &mut Vec<String>) {
                 let is_same_set = key == "required" && set(&spec[key]) == set(&crd[key]);
                 if !is_same_set {
                     let path = format!("{path}/{}", pointer::escape(key));
-                    differences(&path, &spec[key], &crd[key], found);
+                    differences(&path, &spec[key], &crd[key], lines);
                 }
             }
         }
         (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
             for (index, (a, b)) in a.iter().zip(b).enumerate() {
-                differences(&format!("{path}/{index}"), a, b, found);
+                differences(&format!("{path}/{index}"), a, b, lines);
             }
         }
         (Value::Number(a), Value::Number(b)) if a.as_f64() == b.as_f64() => {}
         (a, b) if a == b => {}
-        (a, b) => found.push(format!("{path}: {a} in the spec, {b} in crd()")),
+        (a, b) => lines.push(format!("{path}: {a} in the spec, {b} in crd()")),
     }
 }
 
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_says_nothing_is_no_difference() {
+    fn meaningless_differences_are_ignored() {
         let spec = json!({
             "type": "object", "required": ["b", "a"], "properties": {
                 "kind": {"type": "string"}, "metadata": {"type": "object"},
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn empty_values_that_the_api_server_drops_are_no_difference() {
+    fn empty_values_that_the_api_server_drops_are_not_a_difference() {
         let spec = json!({
             "type": "object", "required": [], "properties": {}, "anyOf": [], "description": "", "nullable": false,
             "additionalProperties": {
@@ -233,11 +233,11 @@ mod tests {
     }
 
     #[test]
-    fn what_says_something_is_told_with_its_place() {
+    fn meaningful_differences_are_reported_with_their_pointers() {
         let spec = json!({"properties": {"metadata": {"properties": {"name": {"maxLength": 5}}}, "a/b": {"default": {}, "enum": [1, 2]}}});
         let crd = json!({"properties": {"a/b": {"enum": [2, 1], "nullable": true}}});
-        let found = schema_differences(&spec, &crd);
-        let places: Vec<_> = found
+        let lines = schema_differences(&spec, &crd);
+        let places: Vec<_> = lines
             .iter()
             .filter_map(|line| line.split(": ").next())
             .collect();

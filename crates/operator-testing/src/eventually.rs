@@ -70,10 +70,10 @@ impl Server {
 
     /// What may explain a timeout. Boxed, so that it is compiled in this crate and not in each test.
     fn findings(&self) -> BoxFuture<'_, String> {
-        Box::pin(self.found())
+        Box::pin(self.collect_findings())
     }
 
-    async fn found(&self) -> String {
+    async fn collect_findings(&self) -> String {
         let requests = self.requests();
         let mut lines = self.outcomes().lines();
         let reconciled = lines.len();
@@ -166,18 +166,18 @@ fn refused(requests: &[Request]) -> Vec<String> {
     // what the test itself asks in vain, again and again, is no news
     let by_others = |request: &&Request| is_refused(request) && !request.user.is_empty();
     let has_others = requests.iter().any(|request| by_others(&request));
-    let mut found: Vec<(&Request, usize)> = Vec::new();
+    let mut distinct: Vec<(&Request, usize)> = Vec::new();
     for request in requests.iter().filter(is_refused) {
         if has_others && !by_others(&request) {
             continue;
         }
-        let times = found.iter().position(|(known, _)| *known == request);
-        let times = times.map_or(0, |at| found.remove(at).1);
-        found.push((request, times + 1));
+        let times = distinct.iter().position(|(known, _)| *known == request);
+        let times = times.map_or(0, |at| distinct.remove(at).1);
+        distinct.push((request, times + 1));
     }
-    let last = found.len().saturating_sub(8);
-    let found = found.split_off(last).into_iter();
-    found
+    let last = distinct.len().saturating_sub(8);
+    let distinct = distinct.split_off(last).into_iter();
+    distinct
         .map(|(request, times)| {
             let Request {
                 code, agent, user, ..

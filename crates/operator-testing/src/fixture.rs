@@ -118,7 +118,9 @@ pub fn assert_fixtures_are_valid(folder: impl AsRef<Path>, crds: impl AsRef<Path
             object["kind"].as_str().unwrap_or_default()
         );
         match violations(&crds, object) {
-            Ok(found) => wrong.extend(found.into_iter().map(|it| format!("{place}: {it}"))),
+            Ok(violations) => {
+                wrong.extend(violations.into_iter().map(|it| format!("{place}: {it}")))
+            }
             Err(why) => wrong.push(format!("{place}: {why}")),
         }
     }
@@ -138,10 +140,11 @@ fn violations(crds: &[Value], object: &Value) -> Result<Vec<String>, String> {
         return Ok(vec![]);
     };
     let mut versions = spec["versions"].as_array().into_iter().flatten();
-    let Some(found) = versions.find(|found| found["name"] == *version) else {
+    let Some(version_entry) = versions.find(|version_entry| version_entry["name"] == *version)
+    else {
         return Err(format!("its CRD has no version {version}"));
     };
-    let schema = Schema::deserialize(&found["schema"]["openAPIV3Schema"]);
+    let schema = Schema::deserialize(&version_entry["schema"]["openAPIV3Schema"]);
     let schema = schema.map_err(|error| format!("its schema: {error}"))?;
     Ok(schema_faults(&schema, object))
 }

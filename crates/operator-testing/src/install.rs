@@ -151,8 +151,8 @@ impl Server {
             .find(|version| version["served"] == true);
         let version = served.and_then(|version| version["name"].as_str());
         for _ in 0..300 {
-            let found = self.fetch(path).await?.unwrap_or_default();
-            let conditions = found["status"]["conditions"].as_array();
+            let crd = self.fetch(path).await?.unwrap_or_default();
+            let conditions = crd["status"]["conditions"].as_array();
             let established = conditions.into_iter().flatten().any(|condition| {
                 condition["type"] == "Established" && condition["status"] == "True"
             });
@@ -240,7 +240,7 @@ fn read_kustomization(folder: &Path, objects: &mut Vec<(PathBuf, Value)>) -> Res
     let path = path.unwrap_or_else(|| folder.to_owned());
     let text = read(&path)?;
     let kustomization: Value = serde_yaml::from_str(&text)?;
-    let mut found = Vec::new();
+    let mut files = Vec::new();
     for (key, value) in kustomization.as_object().into_iter().flatten() {
         match key.as_str() {
             "resources" => {
@@ -252,11 +252,11 @@ fn read_kustomization(folder: &Path, objects: &mut Vec<(PathBuf, Value)>) -> Res
                 let base = path.parent().unwrap_or(Path::new("."));
                 for resource in resources.map(|resource| base.join(resource)) {
                     if resource.is_dir() {
-                        read_kustomization(&resource, &mut found)?;
+                        read_kustomization(&resource, &mut files)?;
                     } else {
                         let documents = documents(&read(&resource)?)?;
                         let documents = documents.into_iter();
-                        found.extend(documents.map(|object| (resource.clone(), object)));
+                        files.extend(documents.map(|object| (resource.clone(), object)));
                     }
                 }
             }
@@ -271,11 +271,11 @@ fn read_kustomization(folder: &Path, objects: &mut Vec<(PathBuf, Value)>) -> Res
         }
     }
     if let Some(namespace) = kustomization["namespace"].as_str() {
-        found
+        files
             .iter_mut()
             .for_each(|(_, object)| move_to(object, namespace));
     }
-    objects.extend(found);
+    objects.extend(files);
     Ok(())
 }
 

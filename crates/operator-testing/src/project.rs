@@ -45,10 +45,10 @@ pub fn sample<K: DeserializeOwned>(yaml: &str) -> Result<K> {
 pub fn condition<K: Serialize>(object: &K, type_: &str) -> Option<String> {
     let object = serde_json::to_value(object).ok()?;
     let conditions = object["status"]["conditions"].as_array()?;
-    let found = conditions
+    let condition = conditions
         .iter()
         .find(|condition| condition["type"] == type_)?;
-    found["status"].as_str().map(str::to_owned)
+    condition["status"].as_str().map(str::to_owned)
 }
 
 /// Checks that `crd()` of a type equals the CRD in YAML from which the type was generated: names, scope, subresources, printer columns,
@@ -231,7 +231,7 @@ spec:
     }
 
     #[test]
-    fn each_fault_of_a_sample_has_its_place() {
+    fn each_problem_of_a_sample_has_its_path() {
         let of = |sample: &str| faults::<Garden>(CRD, sample);
         let garden = |rest: &str| {
             format!("{{apiVersion: example.com/v1, kind: Garden, metadata: {{name: a}}, {rest}}}")
@@ -254,17 +254,17 @@ spec:
             ),
             ("a: [".into(), "it is not valid YAML: "),
         ] {
-            let found = of(&sample);
+            let problems = of(&sample);
             assert!(
-                found.len() == 1 && found[0].starts_with(told),
-                "{sample}: {found:?}"
+                problems.len() == 1 && problems[0].starts_with(told),
+                "{sample}: {problems:?}"
             );
         }
     }
 
     #[test]
     #[should_panic(expected = "the spec is not YAML")]
-    fn a_spec_that_is_no_yaml_ends_the_search() {
+    fn an_invalid_crd_file_is_the_only_problem() {
         definition("kind: [a\nspec: {x: y", "Widget");
     }
 }

@@ -89,13 +89,13 @@ impl Real {
     pub async fn claim(
         &self,
         path: &str,
-        found: impl Future<Output = Result<Option<Value>>>,
+        existing: impl Future<Output = Result<Option<Value>>>,
     ) -> Result<()> {
         if self.own.is_some() || path.contains(&format!("/namespaces/{}/", self.namespace)) {
             return Ok(());
         }
         let mut claims = CLAIMS.lock().await;
-        if !claims.contains_key(path) && found.await?.is_some() {
+        if !claims.contains_key(path) && existing.await?.is_some() {
             return Err(Error::Taken(path.to_owned()));
         }
         let mut mine = self.claimed.lock().unwrap_or_else(PoisonError::into_inner);

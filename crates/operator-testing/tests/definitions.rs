@@ -63,7 +63,7 @@ async fn watched(parts: &Api<DynamicObject>, then: impl Future<Output = ()>) -> 
 }
 
 #[tokio::test]
-async fn a_watch_ends_when_its_kind_is_defined_anew_or_goes() {
+async fn a_watch_ends_when_its_crd_is_replaced_or_deleted() {
     let server = Server::start().await.unwrap();
     server.install(PARTS).await.unwrap();
     let (parts, resource) = parts(&server);
@@ -86,7 +86,7 @@ async fn a_watch_ends_when_its_kind_is_defined_anew_or_goes() {
 }
 
 #[tokio::test]
-async fn a_watch_does_not_go_on_with_a_kind_of_the_same_name() {
+async fn a_watch_does_not_continue_with_a_new_kind_of_the_same_name() {
     let server = Server::start().await.unwrap();
     server.install(PARTS).await.unwrap();
     let definitions: Api<CustomResourceDefinition> = Api::all(server.client());
@@ -112,7 +112,7 @@ async fn a_watch_does_not_go_on_with_a_kind_of_the_same_name() {
 }
 
 #[tokio::test]
-async fn a_collector_leaves_managers_in_a_version_that_has_less() {
+async fn garbage_collection_keeps_managed_fields_of_other_versions() {
     let server = Server::start().await.unwrap();
     if server.is_real() {
         // Its collector takes half a minute to know a new kind.

@@ -15,7 +15,7 @@ async fn secrets(server: &Server, names: &[&str]) -> Api<Secret> {
 }
 
 #[tokio::test]
-async fn a_watch_from_a_forgotten_version_is_gone() {
+async fn a_watch_from_a_compacted_version_is_answered_410() {
     let server = Server::in_memory();
     let api = secrets(&server, &[]).await;
     let list = api.list(&ListParams::default()).await.unwrap();
@@ -33,7 +33,7 @@ async fn a_watch_from_a_forgotten_version_is_gone() {
 }
 
 #[tokio::test]
-async fn large_changes_are_forgotten_sooner() {
+async fn large_changes_are_compacted_sooner() {
     let server = Server::in_memory();
     let api = secrets(&server, &["a"]).await;
     let list = api.list(&ListParams::default()).await.unwrap();
@@ -58,7 +58,7 @@ async fn large_changes_are_forgotten_sooner() {
 }
 
 #[tokio::test]
-async fn pages_of_a_forgotten_version_go_on_with_the_newest() {
+async fn pages_of_a_compacted_version_continue_with_the_newest() {
     let server = Server::in_memory();
     let api = secrets(&server, &["a", "c"]).await;
     let pages = ListParams::default().limit(1);

@@ -44,7 +44,7 @@ async fn retried(client: &Client, name: &str) {
 }
 
 #[test]
-fn an_operator_that_tries_again_survives() {
+fn an_operator_that_retries_passes() {
     trial("tries-again").assert_converges(async |client: Client| {
         retried(&client, "a").await;
         retried(&client, "b").await;
@@ -54,7 +54,7 @@ fn an_operator_that_tries_again_survives() {
 
 #[test]
 #[should_panic(expected = "the cluster ends in a different state")]
-fn one_that_gives_up_is_found() {
+fn an_operator_that_gives_up_fails() {
     trial("gives-up").assert_converges(async |client: Client| {
         let _ = apply(&client, "a").await;
         std::future::pending::<Result<(), String>>().await
@@ -89,7 +89,7 @@ fn one_that_never_rests_is_found() {
 
 #[test]
 #[should_panic(expected = "without a fault: it does not stop making requests: 5001 requests")]
-fn one_that_asks_without_a_pause_does_not_stop_the_clock() {
+fn an_operator_with_endless_requests_does_not_stop_the_clock() {
     trial("no-pause").assert_converges(async |client: Client| {
         loop {
             retried(&client, "a").await;
@@ -112,13 +112,13 @@ fn one_without_the_right_is_found() {
 
 #[test]
 #[should_panic(expected = "without a fault: it makes no requests")]
-fn one_that_asks_nothing_is_no_trial() {
+fn an_operator_without_requests_fails() {
     trial("asks-nothing")
         .assert_converges(async |_: Client| std::future::pending::<Result<(), String>>().await);
 }
 
 #[test]
-fn a_value_that_is_another_each_time_is_not_compared() {
+fn nondeterministic_values_are_not_compared() {
     trial("generated-value").assert_converges(async |client: Client| {
         let random = std::hash::RandomState::new().hash_one(0);
         let change = json!({"data": {"random": random.to_string()}});
@@ -206,7 +206,7 @@ fn elected(name: &str) -> Trial {
 }
 
 #[test]
-fn one_that_yields_its_lease_passes() {
+fn an_operator_that_yields_its_lease_passes() {
     elected("yields").assert_yields(|client| leader(client, |leads| leads));
 }
 
@@ -220,7 +220,7 @@ fn one_that_goes_on_without_its_lease_is_found() {
 
 #[test]
 #[should_panic(expected = "without a fault: it does not request a lease")]
-fn one_without_a_lease_is_no_trial_of_it() {
+fn an_operator_without_a_lease_fails_the_trial_of_leases() {
     trial("no-lease").assert_yields(async |client: Client| {
         retried(&client, "a").await;
         std::future::pending::<Result<(), String>>().await
@@ -230,7 +230,7 @@ fn one_without_a_lease_is_no_trial_of_it() {
 /// It tries for two seconds, and the server is away for three.
 #[test]
 #[should_panic(expected = "restart at request")]
-fn one_that_does_not_outlive_a_restart_is_found() {
+fn an_operator_that_does_not_survive_a_restart_fails() {
     trial("no-restart").assert_converges(async |client: Client| {
         for _ in 0..3 {
             if apply(&client, "a").await.is_ok() {
@@ -244,7 +244,7 @@ fn one_that_does_not_outlive_a_restart_is_found() {
 
 #[test]
 #[should_panic(expected = "the operator failed with Secret sample, by its event Panicked: no luck")]
-fn one_that_complains_of_its_sample_is_found() {
+fn an_operator_that_reports_a_failure_of_its_sample_fails() {
     trial("complains").assert_converges(async |client: Client| {
         retried(&client, "a").await;
         let event = json!({

@@ -42,7 +42,7 @@ async fn all_files_and_documents_are_applied() {
 }
 
 #[tokio::test]
-async fn a_fixture_without_a_namespace_goes_to_the_one_that_is_asked_for() {
+async fn a_fixture_without_a_namespace_gets_the_given_one() {
     let objects = "{apiVersion: v1, kind: Namespace, metadata: {name: team}}\n---\n{apiVersion: v1, kind: Secret, metadata: {name: a}}\n";
     let folder = folder("placed", &[("a.yaml", objects)]);
     let server = Server::in_memory();
@@ -52,7 +52,7 @@ async fn a_fixture_without_a_namespace_goes_to_the_one_that_is_asked_for() {
 }
 
 #[tokio::test]
-async fn a_fixture_that_is_refused_names_its_file() {
+async fn the_error_of_a_rejected_fixture_names_its_file() {
     let folder = folder(
         "refused",
         &[("wrong.yaml", "{apiVersion: v1, kind: Secret}")],
@@ -69,7 +69,7 @@ async fn a_fixture_that_is_refused_names_its_file() {
 }
 
 #[test]
-fn a_sample_is_one_object() {
+fn a_sample_is_exactly_one_object() {
     let two = format!("{SAMPLE}\n---\n{SAMPLE}\n");
     let folder = folder(
         "samples",
@@ -94,7 +94,7 @@ fn a_sample_is_one_object() {
 
 #[test]
 #[should_panic(expected = "wrong.yaml: Widget a: ")]
-fn a_fixture_of_the_project_that_is_not_valid_is_found() {
+fn an_invalid_fixture_is_reported() {
     let wrong = "{apiVersion: cases.example.com/v1, kind: Widget, metadata: {name: a}, spec: {replicas: many}}";
     let other = "{apiVersion: v1, kind: Secret, metadata: {name: a}, spec: {}}";
     let folder = folder("invalid", &[("wrong.yaml", wrong), ("other.yaml", other)]);
@@ -114,7 +114,7 @@ fn files(name: &str, objects: &[(&str, Value)]) -> PathBuf {
 
 /// The operator makes a fixture its own; when somebody deletes all that the operator made, that is not among it.
 #[test]
-fn nobody_deletes_a_fixture_in_the_test_of_permissions() {
+fn the_trial_of_permissions_deletes_no_fixtures() {
     let fixture = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "given"}});
     let rule = json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "patch", "delete"]});
     let group = "rbac.authorization.k8s.io";

@@ -76,7 +76,7 @@ fn widgets(server: &Server) -> String {
 }
 
 #[tokio::test]
-async fn a_table_has_the_columns_of_the_definition() {
+async fn a_table_has_the_columns_of_the_crd() {
     let server = server().await;
     let table = ask(&server, &widgets(&server), TABLE).await;
     assert_eq!(table["kind"], "Table");
@@ -96,7 +96,7 @@ async fn a_table_has_the_columns_of_the_definition() {
 }
 
 #[tokio::test]
-async fn rows_hold_what_the_query_includes() {
+async fn rows_include_the_objects_that_the_query_requests() {
     let server = server().await;
     let path = widgets(&server);
     let whole = ask(&server, &format!("{path}?includeObject=Object"), TABLE).await;
@@ -117,7 +117,7 @@ async fn rows_hold_what_the_query_includes() {
 }
 
 #[tokio::test]
-async fn a_watch_says_its_columns_once() {
+async fn a_watch_sends_its_columns_once() {
     let server = server().await;
     server.install(&WIDGET.replace("one", "two")).await.unwrap();
     let path = format!("{}?watch=true&timeoutSeconds=1", widgets(&server));
@@ -143,7 +143,7 @@ async fn a_watch_says_its_columns_once() {
 }
 
 #[tokio::test]
-async fn a_scale_has_columns_of_its_own() {
+async fn a_scale_has_its_own_columns() {
     let server = server().await;
     let table = ask(&server, &format!("{}/one/scale", widgets(&server)), TABLE).await;
     assert_eq!(
@@ -154,7 +154,7 @@ async fn a_scale_has_columns_of_its_own() {
 }
 
 #[tokio::test]
-async fn the_first_form_that_is_known_is_answered() {
+async fn the_first_supported_media_type_is_returned() {
     let server = Server::start().await.unwrap();
     let path = "/api/v1/namespaces/default";
     let plain = ask(&server, path, &format!("{OTHER_TABLE},application/json")).await;
@@ -165,7 +165,7 @@ async fn the_first_form_that_is_known_is_answered() {
 }
 
 #[tokio::test]
-async fn discovery_is_one_answer() {
+async fn aggregated_discovery_is_one_response() {
     let server = server().await;
     let accept =
         "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
@@ -198,7 +198,7 @@ async fn discovery_is_one_answer() {
 }
 
 #[tokio::test]
-async fn schemas_of_definitions_are_published() {
+async fn schemas_of_crds_are_published() {
     let server = server().await;
     let path = "/openapi/v3/apis/forms.example.com/v1";
     // A real server publishes them after a while.

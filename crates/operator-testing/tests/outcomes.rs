@@ -71,12 +71,12 @@ async fn failing(client: Client, outcomes: Outcomes) -> Result<(), String> {
 }
 
 #[test]
-fn one_that_succeeds_passes() {
+fn an_operator_that_succeeds_passes() {
     trial("succeeds").sample(SAMPLE).assert_converges(right);
 }
 
 #[test]
-fn one_that_makes_no_request_for_its_objects_passes() {
+fn an_operator_without_requests_for_its_objects_passes() {
     trial("prints")
         .sample(SAMPLE)
         .assert_converges(async |client: Client, outcomes: Outcomes| {
@@ -121,7 +121,7 @@ fn one_whose_last_reconciliation_fails_is_found() {
 
 #[test]
 #[should_panic(expected = "Secret default/sample was never reconciled\n")]
-fn one_that_reconciles_nothing_is_found() {
+fn an_operator_that_reconciles_nothing_fails() {
     trial("idle")
         .sample(SAMPLE)
         .assert_converges(async |client: Client, _: Outcomes| {
@@ -132,7 +132,7 @@ fn one_that_reconciles_nothing_is_found() {
 
 #[test]
 #[should_panic(expected = "ConfigMap default/a was never reconciled\n")]
-fn an_object_of_another_kind_that_is_not_reconciled_is_found() {
+fn an_unreconciled_object_of_another_kind_fails() {
     trial("other-kind")
         .reconciles(&["ConfigMap"])
         .sample(SAMPLE)
@@ -211,7 +211,7 @@ fn a_sample_that_is_declared_to_fail_and_succeeds_is_found() {
 
 #[test]
 #[should_panic(expected = "is declared to fail with `another`, but was never reconciled")]
-fn a_sample_that_fails_with_another_error_is_found() {
+fn a_sample_that_fails_with_another_error_fails() {
     trial("declared-otherwise")
         .sample_that_fails(SAMPLE, "another")
         .assert_converges(failing);

@@ -51,7 +51,7 @@ async fn refusal(server: &Server, child: &Value) -> Option<String> {
 }
 
 #[tokio::test]
-async fn owners_are_given_by_those_who_may() {
+async fn setting_an_owner_needs_the_permission() {
     let server = Server::in_memory();
     let secrets: Api<Secret> = Api::default_namespaced(server.client());
     let mut owner = Secret::default();
@@ -116,7 +116,7 @@ async fn maker(client: Client) -> Result<(), String> {
 }
 
 #[test]
-fn rights_are_needed_by_what_is_made_and_by_what_follows_from_failures() {
+fn permissions_are_used_by_writes_and_by_the_handling_of_failures() {
     let rules = json!([
         rule("configmaps", &["create", "patch"]),
         rule("secrets", &["get"])
@@ -134,7 +134,7 @@ fn a_right_that_nothing_needs_is_found() {
 }
 
 #[test]
-fn a_person_may_answer_for_a_right() {
+fn the_users_own_rules_allow_unused_permissions() {
     let rules = json!([rule("configmaps", &["create", "list", "patch"])]);
     let written = rule("*", &["list"]).to_string();
     trial("written", &rules).assert_rights_are_needed(&[&written], maker);

@@ -14,7 +14,7 @@ struct WidgetSpec {
 }
 
 #[test]
-fn a_transition_rule_is_asked_of_an_update() {
+fn a_transition_rule_is_evaluated_for_an_update() {
     let widget = |size| json!(Widget::new("small", WidgetSpec { size }));
     let schema = schema::<Widget>();
     assert!(schema.validate(&widget(1)).is_valid());

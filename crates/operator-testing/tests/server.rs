@@ -51,7 +51,7 @@ fn widget(name: &str) -> DynamicObject {
 }
 
 #[tokio::test]
-async fn a_definition_registers_its_kind() {
+async fn a_crd_registers_its_kind() {
     let server = Server::start().await.unwrap();
     server.install(WIDGETS).await.unwrap();
     let api = widgets(&server);
@@ -65,7 +65,7 @@ async fn a_definition_registers_its_kind() {
 }
 
 #[tokio::test]
-async fn names_are_free_when_their_definition_has_gone() {
+async fn names_are_free_after_their_crd_was_deleted() {
     let server = Server::start().await.unwrap();
     server.install(WIDGETS).await.unwrap();
     let gvk = GroupVersionKind::gvk("apiextensions.k8s.io", "v1", "CustomResourceDefinition");
@@ -100,7 +100,7 @@ async fn names_are_free_when_their_definition_has_gone() {
 }
 
 #[tokio::test]
-async fn a_watch_sees_what_happens_after_its_version() {
+async fn a_watch_reports_the_changes_after_its_version() {
     let server = Server::start().await.unwrap();
     server.install(WIDGETS).await.unwrap();
     let api = widgets(&server);
@@ -131,7 +131,7 @@ async fn a_watch_sees_what_happens_after_its_version() {
 }
 
 #[tokio::test]
-async fn requests_are_recorded_with_their_answers() {
+async fn requests_are_recorded_with_their_status_codes() {
     let server = Server::start().await.unwrap();
     let maps: Api<ConfigMap> = Api::default_namespaced(server.client());
     maps.get("absent").await.unwrap_err();
@@ -152,7 +152,7 @@ async fn requests_are_recorded_with_their_answers() {
 }
 
 #[tokio::test]
-async fn a_user_may_do_what_roles_say() {
+async fn a_user_has_the_permissions_of_its_roles() {
     let server = Server::start().await.unwrap();
     let namespace = server.namespace().to_owned();
     let user = format!("system:serviceaccount:{namespace}:reader");
@@ -190,7 +190,7 @@ async fn a_user_may_do_what_roles_say() {
 }
 
 #[tokio::test]
-async fn a_dropped_watch_goes_on_from_where_it_was() {
+async fn a_dropped_watch_resumes_from_its_version() {
     let server = Server::in_memory();
     server.install(WIDGETS).await.unwrap();
     let api = widgets(&server);
@@ -216,7 +216,7 @@ async fn a_dropped_watch_goes_on_from_where_it_was() {
 }
 
 #[tokio::test]
-async fn what_is_not_built_is_named() {
+async fn unsupported_requests_are_answered_501_with_a_name() {
     let server = Server::in_memory();
     let body = json!({"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview", "spec": {}});
     let request = http::Request::post("/apis/authentication.k8s.io/v1/tokenreviews")
@@ -234,7 +234,7 @@ async fn what_is_not_built_is_named() {
 }
 
 #[tokio::test]
-async fn a_kustomization_is_read_with_those_in_it() {
+async fn nested_kustomizations_are_applied() {
     let folder = std::env::temp_dir().join(format!("kustomization-{}", std::process::id()));
     std::fs::create_dir_all(folder.join("crds")).unwrap();
     let write = |name: &str, text: &str| std::fs::write(folder.join(name), text).unwrap();
@@ -267,7 +267,7 @@ async fn a_kustomization_is_read_with_those_in_it() {
 
 /// Odd bodies, paths and queries get an answer of the 400s, never a panic; what they leave behind does no harm either.
 #[tokio::test]
-async fn no_input_breaks_the_server() {
+async fn no_input_crashes_the_server() {
     let server = Server::in_memory();
     server.install(WIDGETS).await.unwrap();
     let client = server.client();
@@ -408,7 +408,7 @@ async fn no_input_breaks_the_server() {
 
 #[tokio::test]
 #[should_panic(expected = "the operator ended before this: a child\n  no gateway")]
-async fn an_operator_that_ends_is_not_waited_for() {
+async fn eventually_fails_at_once_if_the_operator_has_ended() {
     let server = Server::in_memory();
     server.run(async { Err("no gateway") });
     server.eventually("a child", async || None::<()>).await;

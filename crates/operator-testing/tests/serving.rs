@@ -32,7 +32,7 @@ async fn a_client_trusts_the_server_by_its_kubeconfig() {
 }
 
 #[tokio::test]
-async fn the_server_is_the_same_from_within_and_without() {
+async fn the_server_is_the_same_in_process_and_over_https() {
     let server = ApiServer::new();
     let serving = Serving::start(server.clone()).await.unwrap();
     let within: Api<ConfigMap> = Api::default_namespaced(Client::new(server, "default"));
@@ -42,7 +42,7 @@ async fn the_server_is_the_same_from_within_and_without() {
 }
 
 #[tokio::test]
-async fn without_the_token_nothing_is_answered() {
+async fn requests_without_the_token_are_rejected() {
     let serving = Serving::start(ApiServer::new()).await.unwrap();
     let mut kubeconfig = serving.kubeconfig();
     let user = kubeconfig.auth_infos[0].auth_info.as_mut().unwrap();
@@ -57,7 +57,7 @@ async fn without_the_token_nothing_is_answered() {
 }
 
 #[tokio::test]
-async fn an_impersonated_user_has_the_rights_of_its_roles_alone() {
+async fn an_impersonated_user_has_only_the_permissions_of_its_roles() {
     let serving = Serving::start(ApiServer::new()).await.unwrap();
     let mut kubeconfig = serving.kubeconfig();
     let user = kubeconfig.auth_infos[0].auth_info.as_mut().unwrap();
@@ -71,7 +71,7 @@ async fn an_impersonated_user_has_the_rights_of_its_roles_alone() {
 }
 
 #[tokio::test]
-async fn a_shutdown_ends_watches_in_order() {
+async fn a_shutdown_ends_watches_gracefully() {
     let serving = Serving::start(ApiServer::new()).await.unwrap();
     let namespaces: Api<Namespace> = Api::all(client(&serving).await);
     let events = namespaces
@@ -89,7 +89,7 @@ async fn a_shutdown_ends_watches_in_order() {
 }
 
 #[tokio::test]
-async fn a_dropped_server_is_gone() {
+async fn a_dropped_server_refuses_connections() {
     let serving = Serving::start(ApiServer::new()).await.unwrap();
     let (client, address) = (client(&serving).await, serving.address());
     drop(serving);
@@ -107,7 +107,7 @@ async fn other_hosts_are_not_served() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn the_kubeconfig_is_for_this_user_alone() {
+async fn only_the_owner_can_read_the_kubeconfig() {
     use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
     let path = std::env::temp_dir().join(format!("kubeconfig-{}", std::process::id()));

@@ -68,7 +68,7 @@ fn named(name: &str) -> Value {
 }
 
 #[tokio::test]
-async fn a_webhook_that_would_be_asked_is_named() {
+async fn an_unregistered_webhook_is_named() {
     let server = Server::in_memory();
     server.install(VALIDATING).await.unwrap();
     let client = server.client();
@@ -91,7 +91,7 @@ async fn a_webhook_that_would_be_asked_is_named() {
 }
 
 #[tokio::test]
-async fn a_bound_policy_is_named() {
+async fn a_bound_admission_policy_is_named() {
     let server = Server::in_memory();
     server.install(POLICY).await.unwrap();
     let secrets = "/api/v1/namespaces/default/secrets";
@@ -101,7 +101,7 @@ async fn a_bound_policy_is_named() {
 }
 
 #[tokio::test]
-async fn a_webhook_that_converts_is_named() {
+async fn a_conversion_webhook_is_named() {
     let server = Server::in_memory();
     server.install(CONVERTED).await.unwrap();
     let client = server.client();

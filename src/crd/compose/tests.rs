@@ -20,7 +20,7 @@ fn refused(text: &str) -> (String, &str) {
 }
 
 #[test]
-fn every_scalar_has_the_value_that_it_has_for_the_peer() {
+fn every_scalar_has_the_same_value_as_for_the_peer() {
     let numbers = [
         "0",
         "-0",
@@ -124,7 +124,7 @@ fn every_scalar_has_the_value_that_it_has_for_the_peer() {
 }
 
 #[test]
-fn every_form_is_read_as_by_the_peer() {
+fn every_yaml_style_is_read_as_by_the_peer() {
     for text in [
         "a: {b: [c, {d: e}], f: , \"g\":h, i: [j: k]}\n",
         "- - a\n  - b\n-\n  - c\n- d: e\n  f:\n  - g\n",
@@ -161,7 +161,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4_000))]
 
     #[test]
-    fn what_both_read_they_read_alike(
+    fn documents_that_both_accept_have_equal_values(
         start in select(vec!["a: ", "a:\n  b: ", "a:\n- b\n- "]),
         parts in prop::collection::vec(select(vec![
             ": ", ":", "\n", "\n  ", "\n    ", "- ", "\"", "'", " #", "#", "x", "y z", "1", "|", ">", "|-", "[", "]", "{", "}",
@@ -177,7 +177,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_refused_has_its_place() {
+fn errors_have_their_positions() {
     let deep = "[".repeat(MOST_LEVELS + 1);
     let beside = format!(
         "a: &x {}\nb: [*x]\n",
@@ -209,9 +209,9 @@ fn what_is_refused_has_its_place() {
         ("a: \"b\nc: 1\n", "a quoted string is not closed", "c"),
         ("a: \u{1}\n", "control characters are not allowed", "\u{1}"),
     ] {
-        let (found, at) = refused(text);
-        assert!(found.contains(told), "{text:?}: {found}");
-        assert_eq!(at, place, "{text:?}: {found}");
+        let (error, at) = refused(text);
+        assert!(error.contains(told), "{text:?}: {error}");
+        assert_eq!(at, place, "{text:?}: {error}");
         assert!(
             peer(text).is_none() || told.starts_with("the key"),
             "{text:?}"
@@ -220,7 +220,7 @@ fn what_is_refused_has_its_place() {
 }
 
 #[test]
-fn depth_is_found_before_it_takes_time() {
+fn excessive_depth_is_detected_quickly() {
     for text in ["[", "{a: ", "{\"a\":", "- "] {
         let (told, _) = refused(&text.repeat(300_000));
         assert!(told.contains("more than 128 levels"), "{told}");
@@ -246,7 +246,7 @@ fn aliases_do_not_multiply() {
 }
 
 #[test]
-fn ambiguous_scalars_are_found_wherever_a_scalar_may_stand() {
+fn ambiguous_scalars_are_found_at_every_position() {
     for text in [
         "- on",
         "[on]",
@@ -265,15 +265,15 @@ fn ambiguous_scalars_are_found_wherever_a_scalar_may_stand() {
         "[\n  on\n]",
         "a:  on\t",
     ] {
-        let found = compose(text).unwrap().ambiguous;
+        let ambiguous = compose(text).unwrap().ambiguous;
         let [
             Fault {
                 place,
                 problem: Problem::Ambiguous(scalar),
             },
-        ] = found.as_slice()
+        ] = ambiguous.as_slice()
         else {
-            panic!("{text:?}: {found:?}")
+            panic!("{text:?}: {ambiguous:?}")
         };
         assert_eq!(
             (scalar.as_str(), &text[place.clone()]),

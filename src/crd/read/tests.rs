@@ -28,7 +28,7 @@ fn problems(text: &str) -> Vec<String> {
 }
 
 #[test]
-fn names_are_completed_and_the_bytes_are_kept() {
+fn names_are_defaulted_and_the_bytes_are_kept() {
     let text = format!("kind: ConfigMap\n---\n{WIDGET}");
     let apis = read("x.yaml", &text).unwrap();
     assert_eq!(apis[0].names.list_kind, "WidgetList");
@@ -38,7 +38,7 @@ fn names_are_completed_and_the_bytes_are_kept() {
 }
 
 #[test]
-fn a_file_that_holds_more_is_told_from_one_that_does_not() {
+fn a_file_with_other_objects_is_detected() {
     for text in [
         WIDGET,
         "",
@@ -57,7 +57,7 @@ fn a_file_that_holds_more_is_told_from_one_that_does_not() {
 }
 
 #[test]
-fn definitions_are_found_in_lists_and_in_json() {
+fn crds_are_found_in_lists_and_in_json() {
     let value: Value = serde_yaml::from_str(WIDGET).unwrap();
     let list =
         serde_json::json!({"apiVersion": "v1", "kind": "List", "items": [{"kind": "Pod"}, value]});
@@ -68,7 +68,7 @@ fn definitions_are_found_in_lists_and_in_json() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_line() {
+fn errors_have_their_lines() {
     let cases: [(&str, &str, &str); 12] = [
         (
             "  group: example.com",
@@ -137,7 +137,7 @@ fn what_is_wrong_is_told_with_its_line() {
 }
 
 #[test]
-fn a_definition_is_refused_for_its_size_and_a_list_is_not() {
+fn a_crd_has_a_size_limit_and_a_list_does_not() {
     let told = ["x.yaml:2: the definition has more than 16 MiB"];
     let long = |bytes| format!("\n        description: {}\n", "y".repeat(bytes));
     let large = WIDGET.replace(
@@ -161,7 +161,7 @@ fn a_definition_is_refused_for_its_size_and_a_list_is_not() {
 }
 
 #[test]
-fn a_text_that_ends_too_early_is_wrong_in_a_line_that_it_has() {
+fn the_error_of_a_truncated_text_is_in_an_existing_line() {
     for text in ["a: 1\nb", "a: 1\nb\n", "a: [1,\n", "a: {b: 1,"] {
         let lines = text.lines().count();
         let errors = read("x.yaml", text).unwrap_err();
@@ -170,13 +170,13 @@ fn a_text_that_ends_too_early_is_wrong_in_a_line_that_it_has() {
 }
 
 #[test]
-fn all_that_is_wrong_is_told() {
+fn all_errors_are_reported() {
     let bad = WIDGET.replace("served: true", "served: false");
     assert_eq!(problems(&format!("{bad}---\n{WIDGET}---\n{bad}")).len(), 2);
 }
 
 #[test]
-fn many_definitions_and_errors_take_no_time() {
+fn many_crds_and_errors_are_read_quickly() {
     let item = "- kind: CustomResourceDefinition\n";
     let list = format!("kind: List\nitems:\n{}", item.repeat(60_000));
     let begun = std::time::Instant::now();
@@ -190,7 +190,7 @@ fn many_definitions_and_errors_take_no_time() {
 }
 
 #[test]
-fn what_the_api_server_refuses_beside_schemas_has_its_place_and_a_cure() {
+fn rejections_outside_of_schemas_have_a_position_and_a_help() {
     let annotated = |entry: &str| {
         WIDGET.replace(
             "  name: widgets.example.com\n",
@@ -239,7 +239,7 @@ fn what_the_api_server_refuses_beside_schemas_has_its_place_and_a_cure() {
 }
 
 #[test]
-fn what_is_filled_in_when_a_crd_is_installed_is_not_refused() {
+fn placeholders_that_are_filled_in_at_installation_are_accepted() {
     let labelled =
         |labels: &str| WIDGET.replace("metadata:\n", &format!("metadata:\n  labels: {labels}\n"));
     let placeholder = "release: '{{ .Release.Name }}'";

@@ -138,14 +138,14 @@ fn walk(root: &Path, folder: &Path, tree: &mut Tree) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         let name = path.strip_prefix(root).unwrap().display().to_string();
-        let found = fs::symlink_metadata(&path).unwrap();
-        let line = if found.is_symlink() {
+        let metadata = fs::symlink_metadata(&path).unwrap();
+        let line = if metadata.is_symlink() {
             format!("link to {}", fs::read_link(&path).unwrap().display())
-        } else if found.is_dir() {
+        } else if metadata.is_dir() {
             walk(root, &path, tree);
             "folder".to_owned()
         } else {
-            let permissions = found.permissions();
+            let permissions = metadata.permissions();
             format!("{permissions:?} {}", fs::read_to_string(&path).unwrap())
         };
         tree.insert(name, line);

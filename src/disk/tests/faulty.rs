@@ -64,9 +64,9 @@ impl Was {
     fn at(path: &Path) -> Self {
         match fs::symlink_metadata(path) {
             Err(_) => Self::Nothing,
-            Ok(found) if found.is_dir() => Self::Folder,
-            Ok(found) if found.is_symlink() => Self::Link(fs::read_link(path).unwrap()),
-            Ok(found) => Self::File(fs::read(path).unwrap(), found.permissions()),
+            Ok(metadata) if metadata.is_dir() => Self::Folder,
+            Ok(metadata) if metadata.is_symlink() => Self::Link(fs::read_link(path).unwrap()),
+            Ok(metadata) => Self::File(fs::read(path).unwrap(), metadata.permissions()),
         }
     }
 

@@ -30,8 +30,8 @@ pub fn assert_schemas(difference: &Difference, before: &Api, after: &Api) {
     for (api, schema) in [(before, &difference.before), (after, &difference.after)] {
         let version = difference.version.as_ref();
         let version = version.and_then(|version| api.version(version)).unwrap();
-        let found = at(&version.schema, &difference.path);
-        assert_eq!(found, schema.as_deref(), "{difference:?}");
+        let actual = at(&version.schema, &difference.path);
+        assert_eq!(actual, schema.as_deref(), "{difference:?}");
     }
 }
 
@@ -94,7 +94,7 @@ fn an_object_is_converted_by_the_differences_alone() {
     };
     let before = with_spec(&spec("old: {type: string}"));
     let after = with_spec(&spec("new: {type: integer, default: 3}"));
-    let found = differences(&before, &after);
+    let differences = differences(&before, &after);
     let object = json!({"spec": {
         "old": "a",
         "items": [{"old": "b"}, {}],
@@ -102,7 +102,7 @@ fn an_object_is_converted_by_the_differences_alone() {
     }});
     let schema = |api: &Api| api.version("v1").unwrap().schema.clone();
     assert_eq!(violations(&schema(&before), &object), []);
-    let object = converted(&found, object);
+    let object = converted(&differences, object);
     assert_eq!(
         object,
         json!({"spec": {

@@ -86,7 +86,7 @@ fn each_owner_has_its_rule() {
 }
 
 #[test]
-fn what_is_no_longer_generated_goes_only_if_nobody_edited_it() {
+fn a_file_that_is_no_longer_generated_is_removed_unless_edited() {
     for (owner, ours, stays, conflict) in [
         (Owner::Tool, "a\n", false, false),
         (Owner::Tool, "b\n", true, true),
@@ -107,7 +107,7 @@ fn what_is_no_longer_generated_goes_only_if_nobody_edited_it() {
 }
 
 #[test]
-fn a_file_that_was_there_before_the_tool_made_one_stays_and_is_noted_once() {
+fn a_file_that_existed_before_is_kept_and_noted_once() {
     let mut disk = project(Owner::Tool, "a\n", Some("a\n"));
     disk.0.insert("other".into(), "mine\n".into());
     let theirs = || {
@@ -124,7 +124,7 @@ fn a_file_that_was_there_before_the_tool_made_one_stays_and_is_noted_once() {
 }
 
 #[test]
-fn other_line_endings_are_no_edit() {
+fn other_line_endings_are_not_an_edit() {
     let disk = project(Owner::Tool, "a\nb\n", Some("a\r\nb\r\n"));
     assert_eq!(made(&disk, tree(Owner::Tool, "a\nb\n")), Plan::default());
     let plan = made(&disk, tree(Owner::Tool, "c\n"));
@@ -135,7 +135,7 @@ fn other_line_endings_are_no_edit() {
 }
 
 #[test]
-fn a_file_that_was_deleted_stays_so_until_asked_for() {
+fn a_deleted_file_is_not_restored_without_reset() {
     for owner in [Owner::Tool, Owner::Merged, Owner::User] {
         let disk = project(owner, "a\n", None);
         let plan = made(&disk, tree(owner, "b\n"));
@@ -153,7 +153,7 @@ fn a_file_that_was_deleted_stays_so_until_asked_for() {
 }
 
 #[test]
-fn an_adopted_file_is_the_users_until_it_is_reset() {
+fn an_adopted_file_belongs_to_the_user_until_reset() {
     for owner in [Owner::Tool, Owner::Merged, Owner::Keys] {
         let disk = project(owner, "a = 1\n", Some("a = 2\n"));
         let adopt = Resolution {
@@ -190,7 +190,7 @@ fn an_adopted_file_is_the_users_until_it_is_reset() {
 }
 
 #[test]
-fn the_markers_of_a_merge_of_branches_are_nobodys_text() {
+fn conflict_markers_of_git_are_not_adopted() {
     let marked = "<<<<<<< HEAD\na = 2\n=======\na = 3\n>>>>>>> other\n";
     let adopt = Resolution {
         adopt: vec![PATH.into()],
@@ -206,7 +206,7 @@ fn the_markers_of_a_merge_of_branches_are_nobodys_text() {
 }
 
 #[test]
-fn a_file_whose_base_is_gone_is_not_said_to_have_been_changed_by_both() {
+fn a_missing_base_is_a_conflict_of_its_own() {
     let mut disk = project(Owner::Merged, "1\n2\n3\n", Some("1\n2\nthree\n"));
     disk.0.remove(&format!("{BASE}{PATH}"));
     let plan = made(&disk, tree(Owner::Merged, "1\n2\n3\n"));
@@ -214,7 +214,7 @@ fn a_file_whose_base_is_gone_is_not_said_to_have_been_changed_by_both() {
 }
 
 #[test]
-fn a_merge_that_fails_writes_markers_only_when_asked_to() {
+fn a_failed_merge_writes_markers_only_on_request() {
     let disk = project(Owner::Merged, "1\n2\n3\n", Some("1\r\ntwo\r\n3\r\n"));
     let theirs = || tree(Owner::Merged, "1\nzwei\n3\n");
     let plan = made(&disk, theirs());
@@ -234,7 +234,7 @@ fn a_merge_that_fails_writes_markers_only_when_asked_to() {
 }
 
 #[test]
-fn a_merge_keeps_the_line_endings_and_the_end_of_the_user_s_file() {
+fn a_merge_keeps_the_users_line_endings_and_final_newline() {
     let disk = project(
         Owner::Merged,
         "1\n2\n3\n4\n5\n",
@@ -246,7 +246,7 @@ fn a_merge_keeps_the_line_endings_and_the_end_of_the_user_s_file() {
 }
 
 #[test]
-fn files_outside_the_part_that_was_asked_for_stay_as_they_are() {
+fn files_outside_the_requested_part_are_not_changed() {
     let disk = project(Owner::Tool, "a\n", Some("a\n"));
     let only = |path: &str| path.starts_with("manifests/");
     let theirs = tree(Owner::Tool, "b\n");
@@ -283,7 +283,7 @@ proptest! {
     }
 
     #[test]
-    fn a_key_of_the_user_survives_any_change_of_ours(base in "[a-c]{0,3}", theirs in "[a-c]{0,3}") {
+    fn a_users_key_survives_any_change_of_ours(base in "[a-c]{0,3}", theirs in "[a-c]{0,3}") {
         let toml = |keys: &str| {
             let keys: BTreeMap<char, usize> = keys.chars().enumerate().map(|(i, c)| (c, i)).collect();
             keys.iter().map(|(key, i)| format!("{key} = {i}\n")).collect::<String>()
@@ -299,7 +299,7 @@ proptest! {
     }
 
     #[test]
-    fn a_merge_has_each_line_that_either_added_and_none_that_either_removed(
+    fn a_merge_has_all_added_and_no_removed_lines(
         base in prop::collection::vec("[a-f]", 0..12),
         edits in prop::collection::vec((0..12_usize, any::<bool>(), any::<bool>()), 0..6),
     ) {
@@ -319,7 +319,7 @@ proptest! {
         if let Ok(merged) = Merge::Lines.merge(&text(&base), &text(&ours), &text(&theirs)) {
             let merged: Vec<&str> = merged.lines().collect();
             for line in ours.iter().chain(&theirs).filter(|line| line.starts_with("new")) {
-                let count = merged.iter().filter(|found| *found == line).count();
+                let count = merged.iter().filter(|merged_line| *merged_line == line).count();
                 prop_assert_eq!(count, 1, "{} {:?}", line, merged);
             }
             for line in &base {

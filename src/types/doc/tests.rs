@@ -5,7 +5,7 @@ fn check(description: &str, expected: &[&str]) {
 }
 
 #[test]
-fn what_is_its_own_comment_would_be_laid_out_as_it_is() {
+fn a_description_that_fits_is_kept_unchanged() {
     let plain = [
         "Replicas is the number.",
         "a\n\n\nb - c",
@@ -52,7 +52,7 @@ fn long_text_is_wrapped_between_words() {
 }
 
 #[test]
-fn the_lines_of_an_item_belong_to_it() {
+fn continuation_lines_of_a_list_item_are_indented() {
     check(
         "One of:\n- first, which is rather long and needs two lines\n  of text\n- second\n",
         &[
@@ -66,7 +66,7 @@ fn the_lines_of_an_item_belong_to_it() {
 }
 
 #[test]
-fn markup_that_was_none_is_escaped() {
+fn text_that_looks_like_markup_is_escaped() {
     check("a <key> of m[x], 3 * 4", &[r"a \<key\> of m\[x\], 3 \* 4"]);
     check(
         "see https://example.com/a_b.",
@@ -79,7 +79,7 @@ fn markup_that_was_none_is_escaped() {
 }
 
 #[test]
-fn a_line_does_not_begin_with_a_marker_by_accident() {
+fn wrapping_does_not_put_a_marker_at_the_start_of_a_line() {
     check(
         "the value of the field is at the most o - 1",
         &["the value of the field is at the most o", r" \- 1"],

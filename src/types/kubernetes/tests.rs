@@ -23,7 +23,7 @@ const TYPES: &str = concat!(
 
 /// `UPDATE=1 cargo test --lib kubernetes` rewrites the table.
 #[test]
-fn the_table_is_that_of_k8s_openapi() {
+fn the_table_matches_k8s_openapi() {
     let text = text(&table());
     if env::var_os("UPDATE").is_some_and(|value| value == "1") {
         fs::write(TYPES, &text).unwrap();
@@ -128,9 +128,9 @@ fn unsteady() -> BTreeSet<String> {
     for feature in more {
         let structs = structs(feature);
         for (name, fields) in &first {
-            let is_same = structs.get(name).is_some_and(|found| {
-                let mut new = found.difference(fields);
-                fields.is_subset(found) && new.all(|field| field.contains(": Option<"))
+            let is_same = structs.get(name).is_some_and(|known| {
+                let mut new = known.difference(fields);
+                fields.is_subset(known) && new.all(|field| field.contains(": Option<"))
             });
             if !is_same {
                 unsteady.insert(name.clone());
@@ -142,7 +142,7 @@ fn unsteady() -> BTreeSet<String> {
 
 /// The fields of each type, as they are declared.
 fn structs(folder: &std::path::Path) -> BTreeMap<String, BTreeSet<String>> {
-    let mut found = BTreeMap::new();
+    let mut structs = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
@@ -155,11 +155,11 @@ fn structs(folder: &std::path::Path) -> BTreeMap<String, BTreeSet<String>> {
             if let Some(head) = text.strip_prefix("// Generated from definition ") {
                 let fields = text.lines().filter(|line| line.starts_with("    pub "));
                 let name = head.lines().next().unwrap().to_owned();
-                found.insert(name, fields.map(str::to_owned).collect());
+                structs.insert(name, fields.map(str::to_owned).collect());
             }
         }
     }
-    found
+    structs
 }
 
 /// Of k8s-openapi, as cargo has them. What only other platforms need may not be there.
@@ -183,7 +183,7 @@ fn sources() -> PathBuf {
 }
 
 #[test]
-fn the_releases_are_of_fields_that_there_are() {
+fn the_releases_list_existing_fields_only() {
     for (path, fields) in &TABLE.since {
         let Some(known) = TABLE.types.get(path) else {
             panic!("{path} is not in the table");
@@ -199,13 +199,13 @@ fn the_releases_are_of_fields_that_there_are() {
 }
 
 #[test]
-fn no_two_types_have_one_name() {
+fn no_two_types_have_the_same_name() {
     let names: BTreeSet<&str> = TABLE.types.keys().map(|path| last(path)).collect();
     assert_eq!(names.len(), TABLE.types.len());
 }
 
 /// The path of the type for a property of this name and schema.
-fn found(wire: &str, schema: Value) -> Option<&'static str> {
+fn find_name(wire: &str, schema: Value) -> Option<&'static str> {
     let schema: Schema = serde_json::from_value(schema).unwrap();
     find(wire, &schema).map(Kubernetes::name)
 }
@@ -225,17 +225,17 @@ fn toleration() -> Value {
 }
 
 #[test]
-fn a_whole_copy_is_the_type_whatever_it_is_called() {
-    assert_eq!(found("tolerations", toleration()), Some("Toleration"));
-    assert_eq!(found("other", toleration()), Some("Toleration"));
+fn a_complete_copy_is_the_type_under_any_name() {
+    assert_eq!(find_name("tolerations", toleration()), Some("Toleration"));
+    assert_eq!(find_name("other", toleration()), Some("Toleration"));
 }
 
 #[test]
-fn what_a_type_would_lose_or_change_keeps_a_type_of_its_own() {
+fn a_schema_that_the_type_would_not_preserve_gets_its_own_type() {
     let changed = |change: fn(&mut Value)| {
         let mut schema = toleration();
         change(&mut schema);
-        found("tolerations", schema)
+        find_name("tolerations", schema)
     };
     for change in [
         (|schema| schema["properties"]["more"] = json!({"type": "string"})) as fn(&mut Value),
@@ -264,32 +264,35 @@ fn what_a_type_would_lose_or_change_keeps_a_type_of_its_own() {
 fn a_field_that_is_always_written_must_be_required() {
     let mut alias = strings(&["ip"]);
     alias["properties"]["hostnames"] = json!({"type": "array", "items": {"type": "string"}});
-    assert_eq!(found("hostAliases", alias.clone()), None);
+    assert_eq!(find_name("hostAliases", alias.clone()), None);
     alias["required"] = json!(["ip"]);
-    assert_eq!(found("hostAliases", alias), Some("HostAlias"));
+    assert_eq!(find_name("hostAliases", alias), Some("HostAlias"));
 }
 
 #[test]
-fn a_copy_of_an_older_release_is_the_type() {
+fn a_copy_from_an_older_release_is_the_type() {
     let quantities = json!({"type": "object", "additionalProperties": {
         "x-kubernetes-int-or-string": true, "pattern": "^(([KMGTPE]i)|[numkMGTPE])$",
     }});
     let resources =
         json!({"type": "object", "properties": {"limits": quantities, "requests": quantities}});
     // `claims` is of 1.26, and VolumeResourceRequirements of 1.29
-    assert_eq!(found("resources", resources), Some("ResourceRequirements"));
+    assert_eq!(
+        find_name("resources", resources),
+        Some("ResourceRequirements")
+    );
 }
 
 #[test]
-fn small_objects_need_a_name_that_kubernetes_gives_them() {
+fn small_objects_need_the_name_of_a_kubernetes_field() {
     let mut schema = strings(&["name", "value"]);
     schema["required"] = json!(["name", "value"]);
-    assert_eq!(found("sysctls", schema.clone()), Some("Sysctl"));
-    assert_eq!(found("settings", schema), None);
+    assert_eq!(find_name("sysctls", schema.clone()), Some("Sysctl"));
+    assert_eq!(find_name("settings", schema), None);
 }
 
 #[test]
-fn one_field_alone_is_no_copy_of_a_type_with_more() {
+fn one_field_alone_is_not_a_copy_of_a_larger_type() {
     let rolling = json!({"type": "object", "properties": {"maxUnavailable": {"x-kubernetes-int-or-string": true}}});
-    assert_eq!(found("rollingUpdate", rolling), None);
+    assert_eq!(find_name("rollingUpdate", rolling), None);
 }

@@ -50,7 +50,7 @@ fn a_type_of_k8s_openapi_yields_its_name_to_one_of_the_kind() {
 }
 
 #[test]
-fn a_name_that_a_shorter_path_takes_is_told() {
+fn a_name_taken_by_a_shorter_path_is_reported() {
     let record = |properties| {
         let api = definition(properties);
         module(&api, &api.versions[0], SchemaMode::Derive)
@@ -70,7 +70,7 @@ fn a_name_that_a_shorter_path_takes_is_told() {
 }
 
 #[test]
-fn fields_that_meet_in_one_function_are_both_said_by_attributes() {
+fn fields_with_the_same_function_name_both_have_attributes() {
     let selector = |text: &str| {
         format!(
             "{{type: object, description: {text}, properties: {{matchLabels: {{type: object, description: {text}, additionalProperties: {{type: string}}}}, matchExpressions: {{type: array, items: {{type: object, required: [key, operator], properties: {{key: {{type: string}}, operator: {{type: string}}, values: {{type: array, items: {{type: string}}}}}}}}}}}}}}"

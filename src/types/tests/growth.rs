@@ -40,8 +40,8 @@ fn names(graph: &TypeGraph) -> BTreeMap<Vec<String>, String> {
     let mut names = BTreeMap::new();
     for definition in &graph.definitions {
         names.insert(definition.path.clone(), definition.name.clone());
-        if let Shape::Struct(found) = &definition.shape {
-            for field in &found.fields {
+        if let Shape::Struct(shape) = &definition.shape {
+            for field in &shape.fields {
                 let path = [
                     definition.path.as_slice(),
                     &["field".into(), field.wire.clone()],
@@ -86,7 +86,7 @@ fn values() -> impl Strategy<Value = Vec<&'static str>> {
 
 proptest! {
     #[test]
-    fn values_that_are_appended_rename_no_variant(values in values(), count in 0..12_usize) {
+    fn appended_values_rename_no_variant(values in values(), count in 0..12_usize) {
         let before = unique_name::variants(&values[..count.min(values.len())]);
         let after = unique_name::variants(&values);
         prop_assert_eq!(&after[..before.len()], before.as_slice());

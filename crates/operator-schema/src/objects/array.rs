@@ -1,6 +1,6 @@
 //! Lists: with as few items as the goal needs, distinct if required.
 
-use super::goal::{Id, What};
+use super::goal::{GoalKind, Id};
 use super::grow::Wanted;
 use super::{Edge, Objects};
 use crate::Schema;
@@ -14,7 +14,7 @@ impl<'s> Objects<'s> {
         let least = Self::least(wanted, |it| it.min_items);
         let most = wanted.facets.iter().filter_map(|it| it.max_items).min();
         let most = most.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(0));
-        let is_empty = matches!(wanted.goal, Some(What::Edge(Edge::Empty))) && least == 0;
+        let is_empty = matches!(wanted.goal, Some(GoalKind::Edge(Edge::Empty))) && least == 0;
         let Some(items) = self.plan.nodes[id].items.filter(|_| !is_empty && most > 0) else {
             return Some(json!([]));
         };

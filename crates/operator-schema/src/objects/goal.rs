@@ -44,7 +44,7 @@ pub(super) struct Node<'s> {
 }
 
 pub(super) struct Goal<'s> {
-    pub(super) what: What<'s>,
+    pub(super) kind: GoalKind<'s>,
     pub(super) is_reached: bool,
     /// How often a value was built for it.
     pub(super) tries: usize,
@@ -53,7 +53,7 @@ pub(super) struct Goal<'s> {
 }
 
 #[derive(Clone, Copy)]
-pub(super) enum What<'s> {
+pub(super) enum GoalKind<'s> {
     Value,
     Enum(usize),
     /// A branch of the node's nth union.
@@ -100,29 +100,26 @@ impl<'s> Plan<'s> {
         is_optional: bool,
     ) -> Id {
         let id = self.nodes.len();
-        let mut goals = vec![What::Value];
-        goals.extend(is_optional.then_some(What::Edge(Edge::Absent)));
+        let mut goals = vec![GoalKind::Value];
+        goals.extend(is_optional.then_some(GoalKind::Edge(Edge::Absent)));
         let values = schema.enum_.iter().flatten().enumerate();
         goals.extend(
             values
                 .filter(|(_, it)| !it.is_null())
-                .map(|(i, _)| What::Enum(i)),
+                .map(|(i, _)| GoalKind::Enum(i)),
         );
         for (union, branches) in unions(schema, "").iter().enumerate() {
-            goals.extend(
-                branches
-                    .iter()
-                    .enumerate()
-                    .map(|(index, (_, schema))| What::Branch {
-                        union,
-                        index,
-                        schema,
-                    }),
-            );
+            goals.extend(branches.iter().enumerate().map(|(index, (_, schema))| {
+                GoalKind::Branch {
+                    union,
+                    index,
+                    schema,
+                }
+            }));
         }
-        goals.extend(Edge::of(schema).map(What::Edge));
-        let goal = |what| Goal {
-            what,
+        goals.extend(Edge::of(schema).map(GoalKind::Edge));
+        let goal = |kind| Goal {
+            kind,
             is_reached: false,
             tries: 0,
             refused: None,
@@ -211,13 +208,13 @@ impl<'s> Plan<'s> {
         let mut unreached = Vec::new();
         for node in &self.nodes {
             for goal in node.goals.iter().filter(|goal| !goal.is_reached) {
-                let (step, edge) = match goal.what {
-                    What::Value => (String::new(), None),
-                    What::Enum(index) => (format!("/enum/{index}"), None),
-                    What::Branch { union, index, .. } => {
+                let (step, edge) = match goal.kind {
+                    GoalKind::Value => (String::new(), None),
+                    GoalKind::Enum(index) => (format!("/enum/{index}"), None),
+                    GoalKind::Branch { union, index, .. } => {
                         (unions(node.schema, "")[union][index].0.clone(), None)
                     }
-                    What::Edge(edge) => (String::new(), Some(edge)),
+                    GoalKind::Edge(edge) => (String::new(), Some(edge)),
                 };
                 unreached.push(Unreached {
                     pointer: format!("{}{step}", node.pointer),
@@ -240,10 +237,10 @@ fn unions<'s>(schema: &'s Schema, pointer: &str) -> Vec<Vec<(String, &'s Schema)
         let branch = |(index, it)| (format!("{pointer}/{keyword}/{index}"), it);
         branches.iter().enumerate().map(branch).collect()
     };
-    let mut found = vec![of("oneOf", &schema.one_of), of("anyOf", &schema.any_of)];
-    found.retain(|union| !union.is_empty());
+    let mut all = vec![of("oneOf", &schema.one_of), of("anyOf", &schema.any_of)];
+    all.retain(|union| !union.is_empty());
     for (index, part) in schema.all_of.iter().enumerate() {
-        found.extend(unions(part, &format!("{pointer}/allOf/{index}")));
+        all.extend(unions(part, &format!("{pointer}/allOf/{index}")));
     }
-    found
+    all
 }

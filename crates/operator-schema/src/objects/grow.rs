@@ -1,6 +1,6 @@
 //! Builds a value for a node: picks a goal, builds a value for it, and removes what is invalid.
 
-use super::goal::{Id, What};
+use super::goal::{GoalKind, Id};
 use super::{Edge, Objects};
 use crate::sample::{self, Facets, Kind, accepts, flatten, kind_of};
 use crate::{Schema, violations};
@@ -22,7 +22,7 @@ pub(super) struct Wanted<'s> {
     pub(super) roots: Facets<'s>,
     /// The same, with all `allOf` schemas and the chosen branches.
     pub(super) facets: Facets<'s>,
-    pub(super) goal: Option<What<'s>>,
+    pub(super) goal: Option<GoalKind<'s>>,
 }
 
 impl<'s> Objects<'s> {
@@ -39,8 +39,10 @@ impl<'s> Objects<'s> {
         let goal = self.pick(id);
         let schema = self.plan.nodes[id].schema;
         let given = match goal {
-            Some(What::Enum(nth)) => schema.enum_.as_ref().and_then(|all| all.get(nth)).cloned(),
-            Some(What::Edge(Edge::Null)) => Some(Value::Null),
+            Some(GoalKind::Enum(nth)) => {
+                schema.enum_.as_ref().and_then(|all| all.get(nth)).cloned()
+            }
+            Some(GoalKind::Edge(Edge::Null)) => Some(Value::Null),
             _ => None,
         };
         if let Some(given) = given {
@@ -75,35 +77,35 @@ impl<'s> Objects<'s> {
     }
 
     /// Picks the goal of the focus, or an open goal, or any goal.
-    fn pick(&mut self, id: Id) -> Option<What<'s>> {
+    fn pick(&mut self, id: Id) -> Option<GoalKind<'s>> {
         let goals = &mut self.plan.nodes[id].goals;
         if let Some(focus) = &self.focus {
-            return (focus.node == id).then(|| goals[focus.goal].what);
+            return (focus.node == id).then(|| goals[focus.goal].kind);
         }
         let here = goals.iter().filter(|goal| !goal.is_reached).count();
         let is_open_below = self.plan.nodes[id].open > here;
         let goals = &mut self.plan.nodes[id].goals;
-        let suits = |what: &What<'_>| match what {
-            What::Edge(Edge::Absent) => false,
-            What::Edge(Edge::Empty | Edge::Null) => !is_open_below,
+        let suits = |kind: &GoalKind<'_>| match kind {
+            GoalKind::Edge(Edge::Absent) => false,
+            GoalKind::Edge(Edge::Empty | Edge::Null) => !is_open_below,
             _ => true,
         };
         let open = goals.iter_mut().find(|goal| {
             !goal.is_reached
                 && goal.tries < TRIES
-                && suits(&goal.what)
-                && !matches!(goal.what, What::Value)
+                && suits(&goal.kind)
+                && !matches!(goal.kind, GoalKind::Value)
         });
         if let Some(goal) = open {
             goal.tries += 1;
-            return Some(goal.what);
+            return Some(goal.kind);
         }
         let any = self.dice.below(goals.len());
-        Some(goals[any].what).filter(suits)
+        Some(goals[any].kind).filter(suits)
     }
 
     /// Chooses a branch of each union: that of the goal, or any.
-    fn wanted(&mut self, roots: &[&'s Schema], goal: Option<What<'s>>) -> Wanted<'s> {
+    fn wanted(&mut self, roots: &[&'s Schema], goal: Option<GoalKind<'s>>) -> Wanted<'s> {
         let (mut roots, mut facets, mut open) = (roots.to_vec(), Vec::new(), Vec::new());
         for root in &roots {
             flatten(root, &mut facets, &mut open);
@@ -111,7 +113,7 @@ impl<'s> Objects<'s> {
         let mut nth = 0;
         while let Some(union) = open.get(nth).copied() {
             let branch = match goal {
-                Some(What::Branch { union, index, .. }) if union == nth => index,
+                Some(GoalKind::Branch { union, index, .. }) if union == nth => index,
                 _ => self.dice.below(union.len()),
             };
             roots.push(&union[branch]);
@@ -132,8 +134,8 @@ impl<'s> Objects<'s> {
             .saturating_sub(1 + size(value) / CHECKED_AT_ONCE);
         let is_accepted = accepts(roots, value);
         if !is_accepted && self.focus.is_some() {
-            let found = roots.iter().flat_map(|root| violations(root, value));
-            self.refused = found.collect();
+            let violations = roots.iter().flat_map(|root| violations(root, value));
+            self.refused = violations.collect();
         }
         is_accepted
     }
@@ -219,7 +221,7 @@ impl<'s> Objects<'s> {
         let absent = node
             .goals
             .iter()
-            .find(|goal| !goal.is_reached && matches!(goal.what, What::Edge(Edge::Absent)));
+            .find(|goal| !goal.is_reached && matches!(goal.kind, GoalKind::Edge(Edge::Absent)));
         node.open > usize::from(absent.is_some())
     }
 

@@ -1,7 +1,7 @@
 //! Marks the goals that an object reaches.
 
 use super::Edge;
-use super::goal::{Id, Plan, What};
+use super::goal::{GoalKind, Id, Plan};
 use crate::sample::accepts;
 use crate::validate::is_same;
 use crate::{Schema, apply_defaults};
@@ -20,18 +20,18 @@ impl Plan<'_> {
             if goal.is_reached {
                 continue;
             }
-            let reaches = match goal.what {
-                What::Value => !value.is_null(),
-                What::Enum(nth) => schema
+            let reaches = match goal.kind {
+                GoalKind::Value => !value.is_null(),
+                GoalKind::Enum(nth) => schema
                     .enum_
                     .as_ref()
                     .and_then(|allowed| allowed.get(nth))
                     .is_some_and(|allowed| is_same(value, allowed)),
-                What::Branch { schema: branch, .. } => {
+                GoalKind::Branch { schema: branch, .. } => {
                     let value = defaulted.get_or_insert_with(|| with_defaults(schema, value));
                     accepts(&[branch], value)
                 }
-                What::Edge(edge) => edge.is_at(schema, value),
+                GoalKind::Edge(edge) => edge.is_at(schema, value),
             };
             if reaches {
                 self.reach(id, index);
@@ -62,9 +62,9 @@ impl Plan<'_> {
     }
 
     fn mark_absent(&mut self, id: Id) {
-        let is_absent = |what: &What<'_>| matches!(what, What::Edge(Edge::Absent));
+        let is_absent = |kind: &GoalKind<'_>| matches!(kind, GoalKind::Edge(Edge::Absent));
         let goals = &self.nodes[id].goals;
-        if let Some(index) = goals.iter().position(|goal| is_absent(&goal.what)) {
+        if let Some(index) = goals.iter().position(|goal| is_absent(&goal.kind)) {
             self.reach(id, index);
         }
     }

@@ -1,7 +1,7 @@
 //! Objects: their fields, and fields that the schema does not specify.
 
 use super::edge::{ODD_KEY, UNKNOWN, keeps_unknown};
-use super::goal::{Id, What};
+use super::goal::{GoalKind, Id};
 use super::grow::Wanted;
 use super::{Edge, Objects};
 use crate::Schema;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 impl<'s> Objects<'s> {
     pub(super) fn object(&mut self, id: Id, wanted: &Wanted<'s>) -> Value {
-        let is_goal = |edge| matches!(wanted.goal, Some(What::Edge(it)) if it == edge);
+        let is_goal = |edge| matches!(wanted.goal, Some(GoalKind::Edge(it)) if it == edge);
         if is_goal(Edge::Empty) {
             return json!({});
         }
@@ -82,8 +82,8 @@ impl<'s> Objects<'s> {
         let Some(focus) = self.focus.as_ref().filter(|focus| focus.node == id) else {
             return false;
         };
-        let goal = self.plan.nodes[id].goals[focus.goal].what;
-        matches!(goal, What::Edge(Edge::Absent))
+        let goal = self.plan.nodes[id].goals[focus.goal].kind;
+        matches!(goal, GoalKind::Edge(Edge::Absent))
     }
 
     /// Any JSON value.

@@ -1,7 +1,7 @@
 //! Strings, numbers and booleans.
 
 use super::Objects;
-use super::goal::{Id, What};
+use super::goal::{GoalKind, Id};
 use super::grow::Wanted;
 use crate::Schema;
 use crate::sample::{accepts, scalar::candidates};
@@ -27,7 +27,7 @@ impl<'s> Objects<'s> {
     pub(super) fn scalar(&mut self, id: Id, wanted: &Wanted<'s>) -> Option<Value> {
         let node = &self.plan.nodes[id];
         let (schema, name) = (node.schema, node.name);
-        if let Some(What::Edge(edge)) = wanted.goal
+        if let Some(GoalKind::Edge(edge)) = wanted.goal
             && let Some(value) = edge.value(schema, &wanted.facets)
             && self.is_accepted(&wanted.roots, &value)
         {
@@ -41,13 +41,13 @@ impl<'s> Objects<'s> {
         }
         let first = self.dice.below(pool.len().min(ODD.len() * 2));
         let tried = pool.iter().skip(first).chain(pool.iter().take(first));
-        let found = tried.into_iter().find(|it| accepts(&wanted.roots, it));
-        if found.is_none()
+        let accepted = tried.into_iter().find(|it| accepts(&wanted.roots, it));
+        if accepted.is_none()
             && let Some(some) = pool.first()
         {
             self.is_accepted(&wanted.roots, some);
         }
-        found.cloned()
+        accepted.cloned()
     }
 }
 

@@ -77,7 +77,7 @@ impl Evaluation {
             Ok(other) => {
                 outcome.unsupported = Some(unsupported(format!("yields {}", other.type_of())));
             }
-            Err(error) => match told(&error) {
+            Err(error) => match server_message(&error) {
                 Some(error) => outcome.refusal = Some(Refusal::Error(error)),
                 None => outcome.unsupported = Some(unsupported(error.to_string())),
             },
@@ -124,7 +124,7 @@ pub(super) fn converted(expression: &str, x: Cel) -> Option<Cel> {
 }
 
 /// The message of the API server's evaluator for an error; `None` if the error may be a limitation of `kube-cel`.
-fn told(error: &ExecutionError) -> Option<String> {
+fn server_message(error: &ExecutionError) -> Option<String> {
     match error {
         ExecutionError::NoSuchKey(key) => Some(format!("no such key: {key}")),
         ExecutionError::IndexOutOfBounds(Cel::Int(index)) => {

@@ -61,7 +61,7 @@ mod tests {
     use kube_cel::cel::Program;
 
     #[test]
-    fn they_are_those_of_the_api_server() {
+    fn functions_behave_as_in_the_api_server() {
         let mut context = Context::default().with_all();
         add(&mut context);
         for rule in [
@@ -77,8 +77,8 @@ mod tests {
             "bool('true') && !bool('0') && bool(true)",
             "dyn(1) == 1",
         ] {
-            let told = Program::compile(rule).unwrap().execute(&context);
-            assert_eq!(told, Ok(Cel::Bool(true)), "{rule}");
+            let result = Program::compile(rule).unwrap().execute(&context);
+            assert_eq!(result, Ok(Cel::Bool(true)), "{rule}");
         }
     }
 }

@@ -32,7 +32,7 @@ pub(super) fn violation(
                 Some(below) if !below.is_empty() => child_at(path, below),
                 _ => path.to_owned(),
             };
-            let text = message.unwrap_or_else(|| said_or(rule, &failed(rule)));
+            let text = message.unwrap_or_else(|| message_or(rule, &failed(rule)));
             let reason = match rule.reason.as_deref() {
                 Some("FieldValueRequired") => Reason::Required,
                 Some("FieldValueForbidden") => Reason::Forbidden,
@@ -49,7 +49,7 @@ pub(super) fn violation(
         }
         Refusal::Error(error) => {
             let type_ = schema.type_.as_deref().unwrap_or("");
-            let rule = said_or(rule, rule.rule.trim());
+            let rule = message_or(rule, rule.rule.trim());
             let value = format!("\"{type_}\"");
             let text = format!("{error} evaluating rule: {rule}");
             Violation::new(Reason::Invalid, path, value, text)
@@ -62,7 +62,7 @@ fn failed(rule: &Rule) -> String {
 }
 
 /// The rule's message, or `text` if it has none.
-fn said_or(rule: &Rule, text: &str) -> String {
+fn message_or(rule: &Rule, text: &str) -> String {
     let message = rule.message.as_deref().map(str::trim);
     message
         .filter(|it| !it.is_empty())

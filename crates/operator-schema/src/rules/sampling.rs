@@ -19,7 +19,7 @@ pub(crate) fn broken(schema: &Schema, value: &Value) -> Vec<Violation> {
     if asks_for_name(schema, &value) {
         value["metadata"] = json!({"name": "example"});
     }
-    super::judged_rules(schema, &value, None, is_resource(schema)).violations
+    super::evaluate_rules(schema, &value, None, is_resource(schema)).violations
 }
 
 /// The metadata that the rules of a root require.
@@ -63,7 +63,7 @@ pub(crate) fn mentioned(schema: &Schema) -> Vec<&str> {
     let names = schema.properties.keys().map(String::as_str);
     let is_mentioned = |name: &&str| {
         let rules = &mut schema.validations.iter().map(|rule| rule.rule.as_str());
-        escaped(name).is_some_and(|it| rules.any(|rule| rule.split(word).any(|found| found == it)))
+        escaped(name).is_some_and(|it| rules.any(|rule| rule.split(word).any(|part| part == it)))
     };
     names.filter(is_mentioned).collect()
 }

@@ -1,6 +1,6 @@
 //! Checks the keywords of one schema.
 
-use super::{Effect, Place, Problems};
+use super::{Effect, Problems, SchemaContext};
 use crate::{Schema, SchemaOrBool, number, pattern, pointer};
 use serde_json::Value;
 
@@ -36,7 +36,7 @@ pub(crate) fn is_absent(keyword: &str, value: &Value) -> bool {
 }
 
 /// Whether a path such as `.spec.size` or `.labels['a.b']` resolves to a field of a schema.
-fn leads(schema: &Schema, path: &str) -> bool {
+fn resolves(schema: &Schema, path: &str) -> bool {
     let (name, rest) = if let Some(rest) = path.strip_prefix("['") {
         let Some((name, rest)) = rest.split_once("']") else {
             return false;
@@ -51,12 +51,12 @@ fn leads(schema: &Schema, path: &str) -> bool {
         Some(SchemaOrBool::Schema(values)) => Some(&**values),
         _ => schema.properties.get(name),
     };
-    !name.is_empty() && field.is_some_and(|field| rest.is_empty() || leads(field, rest))
+    !name.is_empty() && field.is_some_and(|field| rest.is_empty() || resolves(field, rest))
 }
 
 impl Problems {
     /// Checks the keywords and their combinations, both in the structure and under junctors.
-    pub(super) fn keywords(&mut self, schema: &Schema, place: &Place) {
+    pub(super) fn keywords(&mut self, schema: &Schema, context: &SchemaContext) {
         if let Some(type_) = schema.type_.as_deref().filter(|it| !it.is_empty()) {
             let message = "type cannot be set to null, use nullable as an alternative";
             self.refuse_if(type_ == "null", "type", message);
@@ -101,7 +101,7 @@ impl Problems {
             "x-kubernetes-preserve-unknown-fields",
             "must be true or undefined",
         );
-        let nested = place.in_meta && schema.embedded_resource;
+        let nested = context.in_meta && schema.embedded_resource;
         let message = "must not be used inside of resource meta";
         self.refuse_if(nested, "x-kubernetes-embedded-resource", message);
         self.map_type(schema);
@@ -242,7 +242,7 @@ impl Problems {
             let blank = is_blank(&rule.field_path);
             self.refuse_if(blank, &at("fieldPath"), "must be non-empty if specified");
             let path = rule.field_path.as_deref().filter(|_| !blank);
-            let is_lost = path.is_some_and(|path| !path.is_empty() && !leads(schema, path));
+            let is_lost = path.is_some_and(|path| !path.is_empty() && !resolves(schema, path));
             self.refuse_if(is_lost, &at("fieldPath"), "must be a valid path");
         }
     }
@@ -260,21 +260,21 @@ impl Problems {
         ];
         for (keyword, min, max) in pairs {
             if min.zip(max).is_some_and(|(min, max)| min > max) {
-                self.doubt(keyword, "is more than the maximum, so no value is valid");
+                self.contradiction(keyword, "is more than the maximum, so no value is valid");
             }
         }
         let bound = |it: &Option<serde_json::Number>| it.as_ref().and_then(|it| it.as_f64());
         if let Some((min, max)) = bound(&schema.minimum).zip(bound(&schema.maximum)) {
             let exclusive = schema.exclusive_minimum || schema.exclusive_maximum;
             if min > max || (min == max && exclusive) {
-                self.doubt(
+                self.contradiction(
                     "minimum",
                     "leaves no number below the maximum, so no value is valid",
                 );
             }
         }
         for keyword in number::unusable(schema) {
-            self.doubt(
+            self.contradiction(
                 keyword,
                 "is no number of the type and format, so Kubernetes 1.36 and later refuse every value",
             );
@@ -286,7 +286,7 @@ impl Problems {
             .iter()
             .any(Value::is_null);
         if null {
-            self.doubt(
+            self.contradiction(
                 "enum",
                 "holds null, which the API server refuses in every enum",
             );
@@ -302,7 +302,7 @@ impl Problems {
                 let message = format!(
                     "{name} is required but not specified, so it is dropped and no object is valid"
                 );
-                self.doubt("required", message);
+                self.contradiction("required", message);
             }
         }
     }

@@ -1,11 +1,11 @@
 //! Checks the schemas under `allOf`, `anyOf`, `oneOf` and `not`, which may restrict values, but not declare fields.
 
-use super::{Effect, Level, Place, Problem, Problems, branches};
+use super::{Effect, Level, Problem, Problems, SchemaContext, branches};
 use crate::{Schema, SchemaOrBool};
 
 impl Problems {
     /// Checks the schemas under the junctors of a schema.
-    pub(super) fn junctors(&mut self, schema: &Schema, place: &Place) {
+    pub(super) fn junctors(&mut self, schema: &Schema, context: &SchemaContext) {
         let any_of = is_int_or_string(&schema.any_of);
         let all_of = schema
             .all_of
@@ -15,7 +15,7 @@ impl Problems {
             if !(any_of && step.starts_with("/anyOf/")) {
                 let names_types = all_of && step == "/allOf/0";
                 self.within(&step, |it| {
-                    it.branch(branch, Some(schema), place, names_types)
+                    it.branch(branch, Some(schema), context, names_types)
                 });
             }
         }
@@ -26,32 +26,32 @@ impl Problems {
         &mut self,
         schema: &Schema,
         structure: Option<&Schema>,
-        place: &Place,
+        context: &SchemaContext,
         names_types: bool,
     ) {
-        self.keywords(schema, place);
+        self.keywords(schema, context);
         self.forbidden(schema);
         for (step, branch) in branches(schema) {
             if !(names_types && step.starts_with("/anyOf/")) {
-                self.within(&step, |it| it.branch(branch, structure, place, false));
+                self.within(&step, |it| it.branch(branch, structure, context, false));
             }
         }
         for (name, field) in &schema.properties {
             let field_structure = structure.and_then(|it| it.properties.get(name));
             let missing = structure.is_some() && field_structure.is_none();
             self.within_property(name, |it| {
-                it.restricted(field, field_structure, missing, place)
+                it.restricted(field, field_structure, missing, context)
             });
         }
         if let Some(items) = &schema.items {
             let item_structure = structure.and_then(|it| it.items.as_deref());
             let missing = structure.is_some() && item_structure.is_none();
             self.within("/items", |it| {
-                it.restricted(items, item_structure, missing, place)
+                it.restricted(items, item_structure, missing, context)
             });
         }
         if let Some(SchemaOrBool::Schema(field)) = &schema.additional_properties {
-            self.within("/additionalProperties", |it| it.keywords(field, place));
+            self.within("/additionalProperties", |it| it.keywords(field, context));
         }
     }
 
@@ -60,24 +60,24 @@ impl Problems {
         schema: &Schema,
         structure: Option<&Schema>,
         missing: bool,
-        place: &Place,
+        context: &SchemaContext,
     ) {
         if missing {
             let message =
                 "is restricted here, but not specified outside of allOf, anyOf, oneOf and not";
             // The server looks for the counterpart of what stands under the root's junctors only.
-            let effect = match place.level {
+            let effect = match context.level {
                 Level::Root => Effect::Refused,
                 Level::Item | Level::Field => Effect::Contradiction,
             };
             let pointer = self.pointer.clone();
-            self.found.push(Problem {
+            self.problems.push(Problem {
                 pointer,
                 message: message.to_owned(),
                 effect,
             });
         }
-        self.branch(schema, structure, place, false);
+        self.branch(schema, structure, context, false);
     }
 
     fn forbidden(&mut self, schema: &Schema) {

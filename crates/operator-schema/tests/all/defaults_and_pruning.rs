@@ -40,7 +40,7 @@ fn absent_objects_stay_absent_unless_they_have_a_default() {
 }
 
 #[test]
-fn null_gives_way_where_it_is_not_allowed() {
+fn a_null_that_is_not_allowed_is_replaced_or_dropped() {
     let schema = object(json!({
         "default": {"type": "string", "default": "x"},
         "nullable": {"type": "string", "nullable": true, "default": "x"},
@@ -71,7 +71,7 @@ fn defaults_reach_into_maps_and_lists() {
 }
 
 #[test]
-fn unknown_fields_go_and_are_named() {
+fn unknown_fields_are_dropped_and_returned() {
     let schema = object(json!({"spec": {"type": "object", "properties": {
         "list": {"type": "array", "items": {"type": "object", "properties": {"a": {"type": "string"}}}},
     }}}));
@@ -90,7 +90,7 @@ fn unknown_fields_go_and_are_named() {
 }
 
 #[test]
-fn preserved_fields_stay_but_specified_ones_are_pruned_within() {
+fn preserved_fields_are_kept_and_specified_ones_are_pruned_within() {
     let schema = object(json!({"a": {
         "type": "object", "x-kubernetes-preserve-unknown-fields": true,
         "properties": {"known": {"type": "object", "properties": {"x": {"type": "string"}}}},

@@ -96,7 +96,7 @@ proptest! {
     }
 
     #[test]
-    fn pruning_breaks_nothing(schema in schema(), mut value in object()) {
+    fn pruning_keeps_objects_valid(schema in schema(), mut value in object()) {
         let places = |value: &Value| -> HashSet<_> {
             violations(&schema, value).into_iter().map(|it| (it.path, it.reason)).collect()
         };
@@ -113,7 +113,7 @@ proptest! {
     }
 
     #[test]
-    fn a_schema_that_can_be_satisfied_has_a_sample(schema in schema()) {
+    fn a_satisfiable_schema_has_a_sample(schema in schema()) {
         let mut value = sample(&schema).map_err(|error| TestCaseError::fail(format!("{error:?}")))?;
         apply_defaults(&schema, &mut value);
         prop_assert_eq!(violations(&schema, &value), vec![]);
@@ -130,13 +130,13 @@ proptest! {
     }
 
     #[test]
-    fn a_schema_is_read_as_it_was_written(schema in schema()) {
+    fn a_schema_survives_a_round_trip(schema in schema()) {
         let text = serde_json::to_string(&schema).unwrap();
         prop_assert_eq!(serde_json::from_str::<Schema>(&text).unwrap(), schema);
     }
 
     #[test]
-    fn any_json_is_either_no_schema_or_judged_without_panic(schema in value(), mut value in value()) {
+    fn any_json_is_not_a_schema_or_is_checked_without_panic(schema in value(), mut value in value()) {
         if let Ok(schema) = serde_json::from_value::<Schema>(schema) {
             structural(&schema);
             violations(&schema, &value);
@@ -148,7 +148,7 @@ proptest! {
 
 /// The deepest schema that the parsers of JSON and YAML let through, in a thread with the usual stack.
 #[test]
-fn depth_is_no_danger() {
+fn deep_nesting_does_not_overflow_the_stack() {
     let mut text = r#"{"type":"string","minLength":1}"#.to_owned();
     for _ in 0..61 {
         text = format!(

@@ -19,7 +19,7 @@ fn values(field: Value) -> Vec<Value> {
 }
 
 #[test]
-fn enums_booleans_and_branches_are_gone_through() {
+fn all_enum_values_booleans_and_branches_occur() {
     let modes = values(json!({"type": "string", "enum": ["A", "B", "C"], "nullable": true}));
     for mode in ["A", "B", "C"] {
         assert!(modes.contains(&json!(mode)), "{mode} in {modes:?}");
@@ -35,7 +35,7 @@ fn enums_booleans_and_branches_are_gone_through() {
 }
 
 #[test]
-fn numbers_stand_at_their_limits() {
+fn numbers_occur_at_their_bounds() {
     let limits = |field: Value, least: Value, most: Value| {
         let values = values(field);
         for limit in [least, most] {
@@ -66,7 +66,7 @@ fn numbers_stand_at_their_limits() {
 }
 
 #[test]
-fn both_sorts_of_an_int_or_string_occur() {
+fn integers_and_strings_occur_for_an_int_or_string() {
     let ports = values(
         json!({"x-kubernetes-int-or-string": true, "anyOf": [{"type": "integer"}, {"type": "string"}]}),
     );
@@ -74,7 +74,7 @@ fn both_sorts_of_an_int_or_string_occur() {
 }
 
 #[test]
-fn what_is_empty_null_or_unknown_occurs() {
+fn empty_null_and_unknown_values_occur() {
     let lists = values(json!({"type": "array", "nullable": true, "items": {"type": "string"}}));
     assert!(lists.contains(&json!([])) && lists.contains(&Value::Null));
     assert!(
@@ -104,7 +104,7 @@ fn embedded_resources_are_resources() {
 }
 
 #[test]
-fn what_no_object_can_have_is_named() {
+fn unreachable_parts_are_reported() {
     let schema = schema(json!({"type": "object", "properties": {
         "spec": {"type": "object", "properties": {
             "mode": {"type": "string", "enum": ["Good", "Bad"], "pattern": "^G"},
@@ -137,7 +137,7 @@ fn what_no_object_can_have_is_named() {
 }
 
 #[test]
-fn a_schema_without_valid_objects_has_none() {
+fn a_schema_without_valid_objects_gives_an_empty_series() {
     let schema = schema(
         json!({"type": "object", "required": ["a"], "properties": {"a": {"type": "string", "enum": []}}, "not": {}}),
     );
@@ -155,7 +155,7 @@ fn a_hostile_schema_costs_little() {
 }
 
 #[test]
-fn the_seed_alone_decides() {
+fn the_objects_depend_only_on_the_seed() {
     let schema = schema(
         json!({"type": "object", "properties": {"a": {"type": "array", "items": {"type": "string"}}, "b": {"type": "integer"}}}),
     );
@@ -165,7 +165,7 @@ fn the_seed_alone_decides() {
 }
 
 #[test]
-fn an_optional_field_is_left_out_at_every_level() {
+fn an_optional_field_is_omitted_at_every_level() {
     let schema = schema(
         json!({"type": "object", "properties": {"a": {"type": "object", "properties": {"b": {"type": "object", "properties": {"c": {"type": "string"}}}}}}}),
     );

@@ -24,7 +24,7 @@ fn every_keyword_is_read_and_written_back() {
 }
 
 #[test]
-fn null_keywords_are_absent_ones() {
+fn null_keywords_are_read_as_absent() {
     let text = "type: object\nrequired: null\nproperties: null\nnullable: null\nenum: null\nitems: null\ndefault: null\nexample: null\nid: null\n";
     let read: Schema = serde_yaml::from_str(text).unwrap();
     assert_eq!(

@@ -17,7 +17,7 @@ fn schema(schema: Value) -> Schema {
 }
 
 #[test]
-fn the_api_server_would_say_the_same() {
+fn results_are_those_of_the_api_server() {
     let cases: Vec<Value> = serde_yaml::from_str(CASES).unwrap();
     let recorded: Value = serde_json::from_str(RECORDED).unwrap();
     assert!(cases.len() >= 30);
@@ -66,7 +66,7 @@ fn the_api_server_would_say_the_same() {
 }
 
 #[test]
-fn what_the_evaluator_lacks_is_named() {
+fn unsupported_expressions_are_reported() {
     let schema = schema(
         json!({"type": "object", "x-kubernetes-validations": [{"rule": "self.nosuch()"}, {"rule": "self.("}]}),
     );

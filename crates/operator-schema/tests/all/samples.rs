@@ -14,7 +14,7 @@ fn sampled(field: Value) -> Value {
 }
 
 #[test]
-fn required_fields_are_filled_and_optional_ones_left_out() {
+fn required_fields_are_set_and_optional_ones_omitted() {
     let memcached = schema(json!({"type": "object", "properties": {
         "spec": {"type": "object", "required": ["size"], "properties": {
             "size": {"type": "integer", "minimum": 3}, "image": {"type": "string"},
@@ -25,7 +25,7 @@ fn required_fields_are_filled_and_optional_ones_left_out() {
 }
 
 #[test]
-fn what_the_schema_offers_comes_first() {
+fn values_in_the_schema_are_preferred() {
     assert_eq!(sampled(json!({"type": "string", "default": "x"})), "x");
     assert_eq!(sampled(json!({"type": "string", "example": "x"})), "x");
     assert_eq!(sampled(json!({"type": "string", "enum": ["x", "y"]})), "x");
@@ -33,7 +33,7 @@ fn what_the_schema_offers_comes_first() {
 }
 
 #[test]
-fn a_schedule_is_one_that_a_cron_job_takes() {
+fn a_sampled_schedule_is_valid_for_a_cron_job() {
     for (name, expected) in [
         ("schedule", "0 0 * * *"),
         ("backupSchedule", "0 0 * * *"),
@@ -95,7 +95,7 @@ fn strings_match_patterns_formats_and_lengths() {
 }
 
 #[test]
-fn lists_and_maps_are_as_large_as_they_must_be() {
+fn lists_and_maps_have_their_minimum_size() {
     assert_eq!(
         sampled(json!({"type": "array", "items": {"type": "string"}})),
         json!([])
@@ -164,7 +164,7 @@ fn embedded_resources_have_a_type() {
 }
 
 #[test]
-fn a_sample_has_nothing_that_the_server_drops() {
+fn a_sample_has_no_fields_that_the_server_drops() {
     let either = |object| {
         schema(
             json!({"type": "object", "anyOf": [{"required": ["a"]}, {"required": ["b"]}], "properties": object}),
@@ -178,7 +178,7 @@ fn a_sample_has_nothing_that_the_server_drops() {
 }
 
 #[test]
-fn a_schema_that_nothing_satisfies_says_what_is_in_the_way() {
+fn an_unsatisfiable_schema_gives_the_violations() {
     let impossible = schema(json!({"type": "object", "required": ["a"], "properties": {
         "a": {"type": "string", "minLength": 2, "maxLength": 1},
     }}));

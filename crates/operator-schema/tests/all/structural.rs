@@ -37,7 +37,7 @@ fn doubts(field: Value, pointers: &[&str]) {
 }
 
 #[test]
-fn a_plain_schema_has_no_problem() {
+fn a_structural_schema_has_no_problems() {
     refuses(
         json!({"type": "array", "items": {"type": "object", "additionalProperties": {"type": "string"}}}),
         &[],
@@ -82,7 +82,7 @@ fn junctors_restrict_values_only() {
 }
 
 #[test]
-fn what_junctors_restrict_is_specified_outside() {
+fn fields_in_junctors_are_specified_outside() {
     let root = schema(json!({"type": "object", "not": {"properties": {"x": {"pattern": "y"}}}}));
     let problems = structural(&root);
     assert_eq!(problems[0].pointer, "/not/properties/x");
@@ -120,7 +120,7 @@ fn the_root_is_an_object_with_free_metadata() {
 }
 
 #[test]
-fn keywords_that_the_server_forbids_are_refused_and_unknown_ones_doubted() {
+fn forbidden_keywords_are_refused_and_unknown_ones_reported() {
     refuses(
         json!({"type": "object", "$ref": "#/x", "definitions": {"x": {"type": "string"}}}),
         &["$ref", "definitions"],
@@ -138,7 +138,7 @@ fn keywords_that_the_server_forbids_are_refused_and_unknown_ones_doubted() {
 }
 
 #[test]
-fn lists_of_sort_map_have_keys_that_are_there() {
+fn lists_of_type_map_have_existing_keys() {
     let list = |keys: Value, items: Value| json!({"type": "array", "x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": keys, "items": items});
     let item = json!({"type": "object", "required": ["k"], "properties": {"k": {"type": "string"}, "o": {"type": "string"}}});
     refuses(list(json!(["k"]), item.clone()), &[]);
@@ -171,13 +171,13 @@ fn defaults_satisfy_their_own_schema() {
 }
 
 #[test]
-fn the_server_looks_at_no_default_below_additional_properties() {
+fn defaults_below_additional_properties_are_not_checked() {
     let map = json!({"type": "object", "additionalProperties": {"type": "string", "default": 1}});
     doubts(map, &["additionalProperties/default"]);
 }
 
 #[test]
-fn contradictions_are_doubted() {
+fn contradictions_are_reported() {
     doubts(
         json!({"type": "integer", "minimum": 2, "maximum": 1}),
         &["minimum"],
@@ -205,7 +205,7 @@ fn contradictions_are_doubted() {
 }
 
 #[test]
-fn rules_are_listed_with_their_place() {
+fn rules_are_listed_with_their_pointers() {
     let rule = |rule: &str| json!([{"rule": rule}]);
     let schema = schema(json!({
         "type": "object", "x-kubernetes-validations": rule("1"),
@@ -228,7 +228,7 @@ fn rules_are_listed_with_their_place() {
 }
 
 #[test]
-fn rules_say_something() {
+fn rules_are_not_empty() {
     refuses(
         json!({"type": "string", "x-kubernetes-validations": [{"rule": " "}]}),
         &["x-kubernetes-validations/0/rule"],

@@ -78,7 +78,7 @@ fn types_are_checked() {
 }
 
 #[test]
-fn enums_list_what_they_support() {
+fn enum_violations_list_the_supported_values() {
     check(
         json!({"type": "string", "enum": ["x", "y"]}),
         &[json!("x")],
@@ -98,7 +98,7 @@ fn enums_list_what_they_support() {
 }
 
 #[test]
-fn bounds_are_inclusive_unless_said() {
+fn bounds_are_inclusive_by_default() {
     let least = "a: Invalid value: 0: a in body should be greater than or equal to 1";
     check(
         json!({"type": "integer", "minimum": 1}),
@@ -166,7 +166,7 @@ fn patterns_match_anywhere_unless_anchored() {
 }
 
 #[test]
-fn a_pattern_that_is_none_refuses_all() {
+fn an_invalid_pattern_rejects_all_values() {
     let found = refused(
         field(json!({"type": "string", "pattern": "(?=x)"})),
         json!({"a": "x"}),
@@ -177,7 +177,7 @@ fn a_pattern_that_is_none_refuses_all() {
 }
 
 #[test]
-fn formats_that_the_server_knows_are_checked() {
+fn known_formats_are_checked() {
     check(
         json!({"type": "string", "format": "date-time"}),
         &[json!("2024-01-01T00:00:00Z")],
@@ -220,7 +220,7 @@ fn lists_have_bounds_items_and_duplicates() {
 }
 
 #[test]
-fn sets_and_maps_hold_nothing_twice() {
+fn sets_and_maps_have_no_duplicates() {
     check(
         json!({"type": "array", "x-kubernetes-list-type": "set", "items": {"type": "string"}}),
         &[json!(["x", "y"])],
@@ -238,7 +238,7 @@ fn sets_and_maps_hold_nothing_twice() {
 }
 
 #[test]
-fn objects_have_bounds_members_and_required_ones() {
+fn objects_have_size_bounds_known_members_and_required_fields() {
     check(
         json!({"type": "object", "minProperties": 1, "maxProperties": 2, "additionalProperties": {"type": "string"}}),
         &[json!({"x": "y"})],
@@ -269,7 +269,7 @@ fn objects_have_bounds_members_and_required_ones() {
 }
 
 #[test]
-fn unions_name_no_field_and_show_their_best_branch() {
+fn union_violations_have_no_field_and_report_the_best_branch() {
     let branches = json!([{"required": ["x"]}, {"required": ["y"]}]);
     let properties = json!({"x": {"type": "string"}, "y": {"type": "string"}});
     check(

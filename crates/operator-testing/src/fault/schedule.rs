@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_schedule_is_read_as_it_is_written() {
+    fn a_schedule_survives_a_round_trip() {
         let schedule = Schedule([(3, Fault::TimeoutAfter), (17, Fault::Cut)].into());
         assert_eq!(schedule.to_string(), "3:504 17:cut");
         assert_eq!(schedule.to_string().parse(), Ok(schedule));

@@ -227,8 +227,8 @@ fn is_uuid(text: &str) -> bool {
 pub(super) fn differences(baseline: &Run, run: &Run) -> BTreeMap<String, String> {
     let mut differences = BTreeMap::new();
     let names = ["with the sample", "when it is gone"];
-    for ((name, expected), found) in names.iter().zip(&baseline.states).zip(&run.states) {
-        differ(&format!("{name}, "), expected, found, &mut differences);
+    for ((name, expected), actual) in names.iter().zip(&baseline.states).zip(&run.states) {
+        differ(&format!("{name}, "), expected, actual, &mut differences);
     }
     differences
 }
@@ -236,14 +236,14 @@ pub(super) fn differences(baseline: &Run, run: &Run) -> BTreeMap<String, String>
 pub(super) fn differ(
     path: &str,
     expected: &Value,
-    found: &Value,
+    actual: &Value,
     differences: &mut BTreeMap<String, String>,
 ) {
-    match (expected, found) {
+    match (expected, actual) {
         (Value::Object(a), Value::Object(b)) => {
             let keys: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
             for key in keys {
-                let (a, b) = (expected.get(key), found.get(key));
+                let (a, b) = (expected.get(key), actual.get(key));
                 let (a, b) = (a.unwrap_or(&Value::Null), b.unwrap_or(&Value::Null));
                 differ(&format!("{path}/{key}"), a, b, differences);
             }
@@ -269,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_the_server_makes_up_is_none_to_compare() {
+    fn generated_names_are_not_compared() {
         let object = |name: &str| json!({"kind": "Secret", "metadata": {"generateName": "a-", "name": name}});
         assert_eq!(masked(&object("a-x")), masked(&object("a-y")));
         let mut others = Map::new();
@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_uid_is_another_in_each_run_wherever_it_is_written() {
+    fn uids_are_masked_wherever_they_occur() {
         let uid = |first: &str| format!("{first}1a1389a-6a5c-4d02-a166-7aebdd5aaf40");
         let object = |one: &str, other: &str| {
             masked(&json!({"kind": "Secret", "metadata": {
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_allotted_to_a_service_is_masked_and_that_nothing_is_stays() {
+    fn allocated_addresses_are_masked_and_headless_services_are_not() {
         let service = |ip: &str, port: u16| {
             let spec = json!({"clusterIP": ip, "clusterIPs": [ip], "ports": [{"port": 80, "nodePort": port}]});
             masked(

@@ -21,7 +21,7 @@ async fn names(server: &Scene) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_deletion_can_be_refused() {
+async fn a_webhook_can_deny_a_deletion() {
     let server = server().await;
     install(
         &server,
@@ -51,7 +51,7 @@ async fn a_deletion_can_be_refused() {
 }
 
 #[tokio::test]
-async fn an_allowed_deletion_answers_as_any_other() {
+async fn an_allowed_deletion_has_the_usual_response() {
     let server = server().await;
     create(&server, &["a"]).await;
     install(
@@ -76,7 +76,7 @@ async fn an_allowed_deletion_answers_as_any_other() {
 }
 
 #[tokio::test]
-async fn a_deletion_has_nothing_to_change() {
+async fn a_webhook_cannot_mutate_a_deletion() {
     let server = server().await;
     create(&server, &["a"]).await;
     install(&server, "Mutating", "see", &rule("DELETE", "widgets"), "").await;
@@ -92,7 +92,7 @@ async fn a_deletion_has_nothing_to_change() {
 }
 
 #[tokio::test]
-async fn each_object_of_a_collection_is_asked_about() {
+async fn a_webhook_is_called_for_each_object_of_a_collection() {
     let server = server().await;
     create(&server, &["a", "b", "c"]).await;
     install(
@@ -118,7 +118,7 @@ async fn each_object_of_a_collection_is_asked_about() {
 }
 
 #[tokio::test]
-async fn preconditions_are_checked_again_if_the_object_changes_meanwhile() {
+async fn preconditions_are_checked_again_after_a_concurrent_change() {
     let server = server().await;
     create(&server, &["a"]).await;
     install(
@@ -162,7 +162,7 @@ async fn preconditions_are_checked_again_if_the_object_changes_meanwhile() {
 }
 
 #[tokio::test]
-async fn an_object_of_a_collection_may_be_deleted_meanwhile() {
+async fn an_object_of_a_collection_may_be_deleted_concurrently() {
     let server = server().await;
     create(&server, &["a", "b", "c"]).await;
     let rules = rule("DELETE", "widgets");

@@ -33,7 +33,7 @@ fn respond(code: u16, body: &str) -> Response<Bytes> {
 }
 
 #[tokio::test]
-async fn a_failure_refuses_the_request() {
+async fn a_failure_rejects_the_request_by_default() {
     let server = server_in_memory().await;
     judge(&server, "", || async { Err("connection refused") }).await;
     let failed = post(&server).await;
@@ -45,7 +45,7 @@ async fn a_failure_refuses_the_request() {
 }
 
 #[tokio::test]
-async fn a_failure_is_passed_over_if_the_webhook_wants_it() {
+async fn failures_are_ignored_by_failure_policy() {
     let server = server().await;
     let refuse = || async { Err("connection refused") };
     judge(&server, "failurePolicy: Ignore,", refuse).await;
@@ -53,7 +53,7 @@ async fn a_failure_is_passed_over_if_the_webhook_wants_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_webhook_has_the_time_that_it_asks_for() {
+async fn a_webhook_has_its_timeout() {
     let late = || async {
         sleep(Duration::from_secs(8)).await;
         Ok(respond(200, "{}"))
@@ -70,7 +70,7 @@ async fn a_webhook_has_the_time_that_it_asks_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn webhooks_that_validate_are_asked_at_once() {
+async fn validating_webhooks_are_called_concurrently() {
     let server = server_in_memory().await;
     let rules = rule("CREATE", "widgets");
     let hooks = ["a", "b", "c"].map(|name| hook(name, &rules, ""));
@@ -86,7 +86,7 @@ async fn webhooks_that_validate_are_asked_at_once() {
 }
 
 #[tokio::test]
-async fn an_answer_that_is_no_verdict_is_a_failure() {
+async fn an_invalid_review_is_a_failure() {
     let server = server().await;
     for (code, body, why) in [
         (
@@ -118,7 +118,7 @@ async fn an_answer_that_is_no_verdict_is_a_failure() {
 }
 
 #[tokio::test]
-async fn a_webhook_that_validates_may_not_change_the_object() {
+async fn a_validating_webhook_must_not_mutate_the_object() {
     let server = server().await;
     install(
         &server,
@@ -136,7 +136,7 @@ async fn a_webhook_that_validates_may_not_change_the_object() {
 }
 
 #[tokio::test]
-async fn what_is_not_built_is_refused_by_name() {
+async fn unsupported_features_are_rejected_by_name() {
     let conditions = "matchConditions: [{name: a, expression: 'true'}],";
     let server = server_in_memory().await;
     judge(&server, conditions, || async { Err("unused") }).await;
@@ -169,7 +169,7 @@ async fn server_with_unregistered_hook() -> Scene {
 }
 
 #[tokio::test]
-async fn a_url_is_answered_by_its_host_or_by_its_host_and_port() {
+async fn a_url_matches_a_host_with_or_without_its_port() {
     for (host, is_reached) in [
         ("judge.example.com", true),
         ("judge.example.com:8443", true),
@@ -195,7 +195,7 @@ async fn a_url_is_answered_by_its_host_or_by_its_host_and_port() {
 }
 
 #[tokio::test]
-async fn controllers_cannot_wait_for_a_webhook_and_report_it() {
+async fn controllers_cannot_call_webhooks_and_report_it() {
     let server = server_in_memory().await;
     let _same = server
         .service()

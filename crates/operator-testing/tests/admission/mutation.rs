@@ -9,7 +9,7 @@ fn add(path: &str, value: &str) -> Value {
 }
 
 #[tokio::test]
-async fn what_a_webhook_adds_is_answered_and_stored_and_belongs_to_nobody() {
+async fn mutations_are_returned_and_stored_without_a_field_manager() {
     let server = server().await;
     let rules = rule("CREATE", "widgets");
     install(&server, "Mutating", "paint", &rules, "").await;
@@ -57,7 +57,7 @@ async fn what_a_webhook_adds_is_answered_and_stored_and_belongs_to_nobody() {
 }
 
 #[tokio::test]
-async fn webhooks_are_called_by_the_names_of_their_configurations() {
+async fn webhooks_are_called_in_the_order_of_their_configurations_names() {
     let server = server().await;
     let rules = rule("CREATE", "widgets");
     let hooks = ["second", "third"].map(|name| hook(name, &rules, ""));
@@ -76,7 +76,7 @@ async fn webhooks_are_called_by_the_names_of_their_configurations() {
 }
 
 #[tokio::test]
-async fn a_webhook_is_asked_again_if_it_wants_to_and_a_later_one_changed_the_object() {
+async fn a_webhook_is_reinvoked_after_a_later_mutation_if_it_requests_that() {
     let server = server().await;
     let rules = rule("CREATE", "widgets");
     let again = "reinvocationPolicy: IfNeeded,";
@@ -101,7 +101,7 @@ async fn a_webhook_is_asked_again_if_it_wants_to_and_a_later_one_changed_the_obj
 }
 
 #[tokio::test]
-async fn what_a_webhook_makes_is_pruned_completed_and_validated() {
+async fn mutated_objects_are_pruned_defaulted_and_validated() {
     let server = server().await;
     let rules = rule("CREATE, UPDATE", "widgets");
     install(&server, "Mutating", "change", &rules, "").await;
@@ -130,7 +130,7 @@ async fn what_a_webhook_makes_is_pruned_completed_and_validated() {
 }
 
 #[tokio::test]
-async fn a_generated_name_is_not_known_to_a_webhook_that_mutates() {
+async fn a_mutating_webhook_does_not_get_the_generated_name() {
     let server = server().await;
     let rules = rule("CREATE", "widgets");
     install(&server, "Mutating", "early", &rules, "").await;
@@ -149,7 +149,7 @@ async fn a_generated_name_is_not_known_to_a_webhook_that_mutates() {
 }
 
 #[tokio::test]
-async fn a_pod_shows_what_the_server_adds_before_webhooks() {
+async fn webhooks_get_a_pod_with_the_server_s_additions() {
     let server = server().await;
     let rules = rule("CREATE", "pods");
     install(&server, "Mutating", "inject", &rules, "").await;
@@ -215,7 +215,7 @@ async fn a_status_is_admitted_by_the_rules_of_the_subresource() {
 }
 
 #[tokio::test]
-async fn field_managers_that_a_webhook_breaks_are_put_back() {
+async fn managed_fields_that_a_webhook_breaks_are_restored() {
     let server = server().await;
     let rules = rule("CREATE", "widgets");
     install(&server, "Mutating", "change", &rules, "").await;
@@ -233,7 +233,7 @@ async fn field_managers_that_a_webhook_breaks_are_put_back() {
 }
 
 #[tokio::test]
-async fn a_webhook_can_use_the_server_while_it_is_asked() {
+async fn a_webhook_can_make_requests_to_the_server() {
     let server = server().await;
     let rules = rule("CREATE", "widgets");
     install(&server, "Mutating", "count", &rules, "").await;
@@ -254,7 +254,7 @@ async fn a_webhook_can_use_the_server_while_it_is_asked() {
 }
 
 #[tokio::test]
-async fn a_fork_of_a_server_asks_the_same_webhooks() {
+async fn a_forked_server_calls_the_same_webhooks() {
     let server = server_in_memory().await;
     let rules = rule("CREATE", "widgets");
     install(&server, "Mutating", "paint", &rules, "").await;

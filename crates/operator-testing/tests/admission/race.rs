@@ -35,7 +35,7 @@ fn olds(asked: &Asked) -> Vec<i64> {
 }
 
 #[tokio::test]
-async fn a_patch_that_is_overtaken_is_made_of_the_new_object_and_admitted_again() {
+async fn a_patch_with_a_concurrent_change_is_recomputed_and_admitted_again() {
     for sort in ["Mutating", "Validating"] {
         let server = server().await;
         let asked = racing(&server, sort, 3).await;
@@ -49,7 +49,7 @@ async fn a_patch_that_is_overtaken_is_made_of_the_new_object_and_admitted_again(
 }
 
 #[tokio::test]
-async fn an_apply_that_is_overtaken_is_made_of_the_new_object() {
+async fn an_apply_with_a_concurrent_change_is_recomputed() {
     let server = server().await;
     let asked = racing(&server, "Mutating", 2).await;
     let path = format!("{WIDGET_PATH}?fieldManager=applier");
@@ -77,7 +77,7 @@ async fn an_apply_that_is_overtaken_is_made_of_the_new_object() {
 }
 
 #[tokio::test]
-async fn a_put_of_a_version_that_is_overtaken_is_a_conflict() {
+async fn a_put_of_an_outdated_version_is_a_conflict() {
     let server = server().await;
     racing(&server, "Validating", 2).await;
     let mut live = send(&server.client(), "GET", WIDGET_PATH, &Value::Null)
@@ -131,7 +131,7 @@ async fn a_put_without_a_version_is_admitted_again() {
 }
 
 #[tokio::test]
-async fn a_write_that_is_always_overtaken_ends() {
+async fn a_write_with_endless_concurrent_changes_ends() {
     let server = server_in_memory().await;
     let asked = racing(&server, "Mutating", i64::MAX).await;
     // Larger sizes than the schema allows would end it otherwise.
@@ -169,7 +169,7 @@ async fn creating() -> Scene {
 }
 
 #[tokio::test]
-async fn a_name_that_is_taken_meanwhile_is_refused() {
+async fn a_name_that_is_taken_concurrently_is_refused() {
     let server = creating().await;
     let refused = send(
         &server.client(),
@@ -185,7 +185,7 @@ async fn a_name_that_is_taken_meanwhile_is_refused() {
 }
 
 #[tokio::test]
-async fn an_apply_becomes_an_update_if_the_object_is_created_meanwhile() {
+async fn an_apply_becomes_an_update_if_the_object_is_created_concurrently() {
     let server = creating().await;
     let path = format!("{WIDGET_PATH}?fieldManager=applier");
     let applied = send(
@@ -201,7 +201,7 @@ async fn an_apply_becomes_an_update_if_the_object_is_created_meanwhile() {
 }
 
 #[tokio::test]
-async fn nothing_is_created_in_a_namespace_that_is_deleted_meanwhile() {
+async fn nothing_is_created_in_a_namespace_that_is_deleted_concurrently() {
     let server = server_in_memory().await;
     server
         .install("{apiVersion: v1, kind: Namespace, metadata: {name: brief}}")

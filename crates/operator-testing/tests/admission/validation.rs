@@ -78,7 +78,7 @@ async fn what_is_validated_is_what_is_stored() {
 }
 
 #[tokio::test]
-async fn an_invalid_object_is_not_shown_to_webhooks_that_validate() {
+async fn validating_webhooks_do_not_get_invalid_objects() {
     let server = server().await;
     install(
         &server,
@@ -142,7 +142,7 @@ async fn selectors_choose_namespaces_and_objects() {
 }
 
 #[tokio::test]
-async fn a_namespace_is_selected_by_the_labels_that_it_gets() {
+async fn a_namespace_is_selected_by_its_new_labels() {
     let server = server().await;
     let spaces = "namespaceSelector: {matchLabels: {judged: 'yes'}},";
     install(
@@ -184,7 +184,7 @@ async fn a_dry_run_is_admitted_and_not_stored() {
 
 /// The real server rejects such a configuration in `v1`, but asks those that are older.
 #[tokio::test]
-async fn a_webhook_with_side_effects_is_not_asked_about_a_dry_run() {
+async fn a_webhook_with_side_effects_is_not_called_for_a_dry_run() {
     let server = server_in_memory().await;
     let asked = answer(&server, |_, _| async { allow() });
     let (client, path) = (server.client(), format!("{WIDGETS_PATH}?dryRun=All"));
@@ -232,7 +232,7 @@ async fn an_apply_is_a_create_or_an_update() {
 }
 
 #[tokio::test]
-async fn an_apply_that_creates_shows_no_version() {
+async fn a_creating_apply_has_no_resource_version_in_the_review() {
     let server = server().await;
     install(&server, "Mutating", "see", &rule("'*'", "widgets"), "").await;
     let asked = answer(&server, |_, _| async { allow() });

@@ -106,18 +106,18 @@ impl Answer {
     }
 }
 
-fn differences(path: &str, found: &Value, expected: &Value, wrong: &mut Vec<String>) {
-    match (found, expected) {
-        (Value::Object(found), Value::Object(expected)) => {
-            for name in found
+fn differences(path: &str, actual: &Value, expected: &Value, wrong: &mut Vec<String>) {
+    match (actual, expected) {
+        (Value::Object(actual), Value::Object(expected)) => {
+            for name in actual
                 .keys()
-                .chain(expected.keys().filter(|name| !found.contains_key(*name)))
+                .chain(expected.keys().filter(|name| !actual.contains_key(*name)))
             {
                 let path = format!("{path}/{name}");
-                match (found.get(name), expected.get(name)) {
-                    (Some(found), Some(expected)) => differences(&path, found, expected, wrong),
-                    (Some(found), None) => {
-                        wrong.push(format!("{path} is {found}, recorded nothing"))
+                match (actual.get(name), expected.get(name)) {
+                    (Some(actual), Some(expected)) => differences(&path, actual, expected, wrong),
+                    (Some(actual), None) => {
+                        wrong.push(format!("{path} is {actual}, recorded nothing"))
                     }
                     (None, Some(expected)) => {
                         wrong.push(format!("{path} is absent, recorded {expected}"))
@@ -126,13 +126,13 @@ fn differences(path: &str, found: &Value, expected: &Value, wrong: &mut Vec<Stri
                 }
             }
         }
-        (Value::Array(found), Value::Array(expected)) if found.len() == expected.len() => {
-            for (at, (found, expected)) in found.iter().zip(expected).enumerate() {
-                differences(&format!("{path}/{at}"), found, expected, wrong);
+        (Value::Array(actual), Value::Array(expected)) if actual.len() == expected.len() => {
+            for (at, (actual, expected)) in actual.iter().zip(expected).enumerate() {
+                differences(&format!("{path}/{at}"), actual, expected, wrong);
             }
         }
-        (found, expected) if found == expected => {}
-        _ => wrong.push(format!("{path} is {found}\n    recorded {expected}")),
+        (actual, expected) if actual == expected => {}
+        _ => wrong.push(format!("{path} is {actual}\n    recorded {expected}")),
     }
 }
 

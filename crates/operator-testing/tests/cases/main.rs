@@ -42,7 +42,7 @@ const EXACT: [&str; 6] = [
 ];
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn every_answer_is_that_of_the_real_server() {
+async fn every_response_equals_that_of_the_real_server() {
     if std::env::var("OPERATOR_TEST_SERVER").is_ok_and(|mode| mode == "kubeconfig") {
         eprintln!("the cases make definitions and namespaces: not on someone's cluster");
         return;

@@ -18,7 +18,7 @@ use serde_json::Value;
 use self::stage::Stage;
 
 #[test]
-fn workloads_come_to_what_real_controllers_make_of_them() {
+fn workloads_settle_as_with_real_controllers() {
     let mode = std::env::var("OPERATOR_TEST_SERVER").unwrap_or_default();
     if mode == "kubeconfig" {
         eprintln!("the scenarios make nodes: not on someone's cluster");

@@ -32,7 +32,7 @@ use self::shrink::{case, shrink};
 const AT_ONCE: usize = 48;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn both_servers_answer_alike() {
+async fn both_servers_give_equal_responses() {
     if std::env::var("OPERATOR_TEST_SERVER").is_ok_and(|mode| mode == "kubeconfig") {
         eprintln!("the sequences make definitions and namespaces: not on someone's cluster");
         return;
@@ -137,7 +137,7 @@ fn number(variable: &str, otherwise: u64) -> u64 {
 }
 
 #[test]
-fn a_number_is_one_sequence() {
+fn a_seed_gives_one_sequence() {
     let kinds = Kind::read_all();
     assert_eq!(sequence(&kinds, 7), sequence(&kinds, 7));
     assert_ne!(sequence(&kinds, 7), sequence(&kinds, 8));

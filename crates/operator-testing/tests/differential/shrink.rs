@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn what_is_not_needed_goes() {
+    async fn unneeded_parts_are_removed() {
         let steps: Vec<Value> = (0..20)
             .map(|at| json!({"post": "configmaps?dryRun=All&pretty=true", "send": {"at": at, "more": [1, 2, at]}}))
             .collect();
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn a_case_reads_as_what_was_sent() {
+    fn a_printed_case_equals_the_sent_requests() {
         let steps = [
             json!({"merge": "widgets/a?x=y&z=%20", "send": {"a": null, "b": "null", "c": "1", "d": "it's", "e": "x\ny", "f": "", "g h": [true, 1.5], "h": "${version}"}}),
         ];

@@ -51,7 +51,7 @@ async fn conditions(server: &Server) -> Vec<String> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_job_starts_its_pods_and_is_complete_when_they_have_succeeded() {
+async fn a_job_is_complete_when_its_pods_have_succeeded() {
     let server = server();
     install(&server, job(json!({"completions": 3, "parallelism": 2}))).await;
     let begun = status(&server).await;
@@ -85,7 +85,7 @@ async fn a_job_starts_its_pods_and_is_complete_when_they_have_succeeded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_job_tries_again_until_its_limit() {
+async fn a_job_retries_until_its_backoff_limit() {
     let server = server();
     install(&server, failing(job(json!({"backoffLimit": 2})))).await;
     sleep(DELAY).await;
@@ -110,7 +110,7 @@ async fn a_job_tries_again_until_its_limit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_pod_that_starts_again_counts_against_the_limit() {
+async fn restarts_of_a_pod_count_against_the_backoff_limit() {
     let server = server();
     let mut job = failing(job(json!({"backoffLimit": 2})));
     job["spec"]["template"]["spec"]["restartPolicy"] = "OnFailure".into();
@@ -141,7 +141,7 @@ async fn a_job_that_recovers_is_complete() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_job_with_a_deadline_ends_then() {
+async fn a_job_fails_at_its_deadline() {
     let server = server();
     let mut job = job(json!({"activeDeadlineSeconds": 30}));
     job["spec"]["template"]["metadata"]["annotations"] =
@@ -157,7 +157,7 @@ async fn a_job_with_a_deadline_ends_then() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_suspended_job_has_no_pods_until_it_goes_on() {
+async fn a_suspended_job_has_no_pods_until_it_is_resumed() {
     let server = server();
     install(&server, job(json!({"suspend": true}))).await;
     assert_eq!(conditions(&server).await, ["Suspended JobSuspended"]);
@@ -173,7 +173,7 @@ async fn a_suspended_job_has_no_pods_until_it_goes_on() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_pods_of_an_indexed_job_have_numbers() {
+async fn the_pods_of_an_indexed_job_have_indexes() {
     let server = server();
     install(
         &server,
@@ -196,7 +196,7 @@ async fn the_pods_of_an_indexed_job_have_numbers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_job_goes_when_its_time_to_live_is_over() {
+async fn a_job_is_deleted_after_its_time_to_live() {
     let server = server();
     install(&server, job(json!({"ttlSecondsAfterFinished": 60}))).await;
     sleep(Duration::from_secs(59)).await;
@@ -223,7 +223,7 @@ async fn jobs(server: &Server) -> Vec<Job> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cron_job_starts_jobs_at_its_times_and_keeps_some() {
+async fn a_cron_job_starts_scheduled_jobs_and_keeps_its_history_limit() {
     const TIME: Duration = Duration::from_secs(600);
     let server = server();
     install(&server, cron_job(json!({"successfulJobsHistoryLimit": 2}))).await;
@@ -264,7 +264,7 @@ async fn a_cron_job_starts_jobs_at_its_times_and_keeps_some() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cron_job_waits_for_its_time_beside_a_pod_that_is_ready_just_before() {
+async fn a_cron_job_waits_for_its_time_after_an_earlier_pod_event() {
     const TIME: i128 = 600_000_000_000;
     let server = server();
     install(&server, cron_job(json!({}))).await;
@@ -279,7 +279,7 @@ async fn a_cron_job_waits_for_its_time_beside_a_pod_that_is_ready_just_before() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_cron_job_may_allow_one_job_at_a_time() {
+async fn a_cron_job_can_forbid_concurrent_jobs() {
     for (policy, expected) in [("Allow", 3), ("Forbid", 1), ("Replace", 1)] {
         let server = server();
         let mut cron = cron_job(json!({"concurrencyPolicy": policy}));

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn an_object_says_how_its_pods_fare() {
+async fn an_annotation_of_the_object_sets_the_fate_of_its_pods() {
     for (outcome, expected) in [
         ("not-ready", "Running"),
         ("fails", "Running CrashLoopBackOff"),
@@ -36,7 +36,7 @@ async fn an_object_says_how_its_pods_fare() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_namespace_says_how_pods_fare_that_nobody_can_annotate() {
+async fn an_annotation_of_the_namespace_sets_the_fate_of_its_pods() {
     let server = server();
     let namespaces = Api::<Namespace>::all(server.client());
     let outcome = |outcome: Value| json!({"metadata": {"annotations": {"operator-testing/outcome": outcome}}});
@@ -51,7 +51,7 @@ async fn a_namespace_says_how_pods_fare_that_nobody_can_annotate() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_image_of_no_host_cannot_be_pulled() {
+async fn an_invalid_image_cannot_be_pulled() {
     let server = server();
     let mut web = deployment(1);
     web["spec"]["template"]["spec"]["containers"][0]["image"] = "registry.invalid/web:1".into();
@@ -66,7 +66,7 @@ async fn an_image_of_no_host_cannot_be_pulled() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pods_are_available_after_the_seconds_that_are_asked_for() {
+async fn pods_are_available_after_min_ready_seconds() {
     let server = server();
     let mut web = deployment(1);
     web["spec"]["minReadySeconds"] = 30.into();
@@ -84,7 +84,7 @@ async fn pods_are_available_after_the_seconds_that_are_asked_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn there_are_not_more_pods_than_a_test_can_bear() {
+async fn the_number_of_pods_is_limited() {
     let server = server();
     let mut set = deployment(2_000_000_000);
     set["kind"] = "StatefulSet".into();

@@ -136,7 +136,7 @@ fn stateful_set(replicas: i32) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_watch_sees_each_state_at_its_time() {
+async fn a_watch_reports_each_state_at_its_time() {
     let server = server();
     install(&server, deployment(1)).await;
     let api = api::<Deployment>(&server);
@@ -163,7 +163,7 @@ async fn a_watch_sees_each_state_at_its_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_fork_goes_on_by_itself() {
+async fn a_fork_is_independent() {
     let server = server();
     install(&server, deployment(1)).await;
     let fork = server.service().unwrap().fork();
@@ -177,7 +177,7 @@ async fn a_fork_goes_on_by_itself() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_node_pods_wait_for_the_test() {
+async fn without_a_node_pods_stay_pending() {
     let server = Server::in_memory().with_workloads(Workloads::default().without_node());
     install(&server, deployment(1)).await;
     sleep(Duration::from_secs(60)).await;
@@ -193,7 +193,7 @@ async fn without_a_node_pods_wait_for_the_test() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_service_leads_to_the_pods_that_are_ready() {
+async fn a_service_has_endpoints_for_ready_pods() {
     let server = server();
     let service = json!({
         "apiVersion": "v1",
@@ -243,7 +243,7 @@ async fn a_service_leads_to_the_pods_that_are_ready() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn without_a_delay_all_is_done_at_the_next_request() {
+async fn without_a_delay_workloads_are_ready_at_the_next_request() {
     let server = Server::in_memory().with_workloads(Workloads::default().delay(Duration::ZERO));
     install(&server, deployment(3)).await;
     assert_eq!(counts(&server).await, "3/3/3");

@@ -42,7 +42,7 @@ fn container(fields: Value) -> Value {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_restricted_namespace_gets_no_pods_that_ask_for_more() {
+async fn a_restricted_namespace_rejects_privileged_pods() {
     let server = server();
     let namespaces = Api::<Namespace>::all(server.client());
     let level = |level: Value| json!({"metadata": {"labels": {RESTRICTED: level}}});
@@ -72,7 +72,7 @@ async fn a_restricted_namespace_gets_no_pods_that_ask_for_more() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn every_workload_tries_again_until_its_account_is_there() {
+async fn every_workload_retries_until_its_service_account_exists() {
     let server = server();
     let account = json!({"serviceAccountName": "robot"});
     install(&server, with(account.clone())).await;
@@ -110,7 +110,7 @@ async fn every_workload_tries_again_until_its_account_is_there() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_volume_waits_for_what_fills_it() {
+async fn a_pod_waits_for_the_source_of_a_volume() {
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "stringData": {"k": "v"}});
     let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}, "data": {"k": "v"}});
     for (volume, object, why) in [
@@ -145,7 +145,7 @@ async fn a_volume_waits_for_what_fills_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_volume_waits_for_its_keys() {
+async fn a_pod_waits_for_the_keys_of_a_volume() {
     let server = server();
     let map = json!({"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "m"}, "data": {"a": "b"}});
     install(&server, map).await;
@@ -167,7 +167,7 @@ async fn a_volume_waits_for_its_keys() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_variable_waits_for_its_value() {
+async fn a_pod_waits_for_the_source_of_a_variable() {
     let from = |reference: &str, key: Option<&str>| {
         let mut reference = json!({reference: {"name": "o"}});
         if let Some(key) = key {
@@ -220,7 +220,7 @@ async fn a_variable_waits_for_its_value() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_optional_is_not_waited_for() {
+async fn a_pod_does_not_wait_for_optional_sources() {
     let server = server();
     let spec = container(json!({
         "env": [{"name": "A", "valueFrom": {"secretKeyRef": {"name": "o", "key": "k", "optional": true}}}],

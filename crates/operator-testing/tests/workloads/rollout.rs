@@ -14,7 +14,7 @@ async fn a_deployment_becomes_ready_after_the_delay() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn children_are_named_labelled_and_owned_as_real_ones() {
+async fn children_have_the_names_labels_and_owners_of_real_ones() {
     let server = server();
     install(&server, deployment(2)).await;
     let deployment: Deployment = api(&server).get("web").await.unwrap();
@@ -50,7 +50,7 @@ async fn children_are_named_labelled_and_owned_as_real_ones() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_new_template_takes_over_without_a_gap() {
+async fn a_rolling_update_keeps_pods_available() {
     let server = server();
     install(&server, deployment(3)).await;
     sleep(DELAY).await;
@@ -109,7 +109,7 @@ async fn a_new_template_takes_over_without_a_gap() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn recreate_waits_until_the_old_pods_are_gone() {
+async fn recreate_waits_until_the_old_pods_are_deleted() {
     let server = server();
     let mut web = deployment(2);
     web["spec"]["strategy"] = json!({"type": "Recreate"});
@@ -167,7 +167,7 @@ async fn a_deployment_is_scaled_and_its_pods_are_replaced() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_a_deployment_made_goes_with_it() {
+async fn the_children_of_a_deployment_are_deleted_with_it() {
     for policy in [PropagationPolicy::Background, PropagationPolicy::Foreground] {
         let server = server();
         install(&server, deployment(2)).await;
@@ -197,7 +197,7 @@ async fn what_a_deployment_made_goes_with_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_an_owner_orphaned_is_adopted_by_the_next() {
+async fn orphans_are_adopted_by_the_next_owner() {
     let server = server();
     install(&server, deployment(2)).await;
     sleep(DELAY).await;

@@ -3,7 +3,7 @@
 use super::*;
 
 #[tokio::test(start_paused = true)]
-async fn the_pods_of_a_stateful_set_come_and_go_in_order() {
+async fn the_pods_of_a_stateful_set_are_created_and_deleted_in_order() {
     let server = server();
     install(&server, stateful_set(3)).await;
     assert_eq!(members(&server).await, ["web-0 Pending"]);
@@ -51,7 +51,7 @@ async fn the_pods_of_a_stateful_set_come_and_go_in_order() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stateful_set_in_parallel_makes_all_its_pods_at_once() {
+async fn a_parallel_stateful_set_creates_all_pods_at_once() {
     let server = server();
     let mut set = stateful_set(3);
     set["spec"]["podManagementPolicy"] = "Parallel".into();

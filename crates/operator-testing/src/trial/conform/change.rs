@@ -71,8 +71,8 @@ impl Trial {
             return;
         };
         let nondeterministic = differences(&state, &again);
-        let compare = |found: &Value, when: &str| {
-            let mut differences = differences(&state, found);
+        let compare = |actual: &Value, when: &str| {
+            let mut differences = differences(&state, actual);
             differences.retain(|path, _| !nondeterministic.contains_key(path));
             let shown: Vec<String> = differences.into_values().take(6).collect();
             match shown.is_empty() {

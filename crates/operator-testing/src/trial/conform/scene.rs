@@ -156,8 +156,8 @@ impl<'a> Scene<'a> {
             ),
             _ => {
                 let groups = client.list_api_groups().await.ok()?.groups;
-                let found = groups.into_iter().find(|it| it.name == group)?;
-                let version = found.preferred_version?.group_version;
+                let api_group = groups.into_iter().find(|it| it.name == group)?;
+                let version = api_group.preferred_version?.group_version;
                 (
                     client.list_api_group_resources(&version).await.ok()?,
                     version,
@@ -196,14 +196,14 @@ pub(super) fn version(object: &Value) -> u64 {
 }
 
 /// Where two states differ, but for what tells how an object came to be so.
-pub(super) fn differences(expected: &Value, found: &Value) -> BTreeMap<String, String> {
+pub(super) fn differences(expected: &Value, actual: &Value) -> BTreeMap<String, String> {
     let mut differences = BTreeMap::new();
-    let [expected, found] = [expected, found].map(|state| {
+    let [expected, actual] = [expected, actual].map(|state| {
         let mut state = state.clone();
         forget_history(&mut state);
         state
     });
-    differ("", &expected, &found, &mut differences);
+    differ("", &expected, &actual, &mut differences);
     differences
 }
 
