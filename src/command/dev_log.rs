@@ -121,7 +121,7 @@ fn describe(event: &DevEvent) -> (&'static str, Style, Vec<String>) {
                 .map(|(name, value)| format!("  {name}={value}"));
             texts.extend(set);
             texts.extend(unset.iter().map(|name| format!("  and without {name}")));
-            texts.push(format!("which are in {} too", file.display()));
+            texts.push(format!("these variables are in {}", file.display()));
             ("operator", bold, texts)
         }
         DevEvent::HotLoop { objects, requests } => {

@@ -117,9 +117,9 @@ const DEFAULT_LOG: &str = "info,kube_client=error,kube_client::client::builder=o
 /// How logs are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
-    /// Text, one line for each entry
+    /// A line for people.
     Human,
-    /// A JSON object on each line
+    /// A JSON object on each line.
     Json,
 }
 
