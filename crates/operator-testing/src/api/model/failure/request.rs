@@ -40,7 +40,7 @@ impl Failure {
         Self::new(406, "NotAcceptable", message)
     }
 
-    /// As [`Self::not_acceptable`], of objects in a form that there is not, and of custom kinds.
+    /// As [`Self::not_acceptable`], of objects in a format that there is not, and of custom kinds.
     pub fn no_such_format() -> Self {
         let message = format!("only the following media types are accepted: {MEDIA_TYPES}");
         Self::wrong_format(message)
