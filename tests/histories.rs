@@ -44,23 +44,24 @@ fn no_release_renames_a_type_and_every_retype_is_reported() {
                         continue;
                     };
                     assert_eq!(renamed(&before, &after), [""; 0], "{}", path.display());
-                    let told = types::retyped(&before, &after);
-                    let is_told =
-                        |path: &String| told.iter().any(|found| found.path.join("/") == *path);
+                    let reported = types::retyped(&before, &after);
+                    let is_reported = |path: &String| {
+                        reported.iter().any(|retype| retype.path.join("/") == *path)
+                    };
                     let (was, is) = (members(&before), members(&after));
                     for (path, type_) in &was {
                         let is_kept = is.get(path).is_none_or(|now| now == type_);
-                        assert!(is_kept || is_told(path), "{}: {path}", folder.display());
+                        assert!(is_kept || is_reported(path), "{}: {path}", folder.display());
                     }
-                    for found in told {
+                    for retype in reported {
                         // schemas grow by values at the end
-                        assert_eq!(found.value, None, "{}", path.display());
+                        assert_eq!(retype.value, None, "{}", path.display());
                         let change = format!(
                             "{} {}: {} -> {}",
                             path.display(),
-                            found.path.join("."),
-                            found.before,
-                            found.after
+                            retype.path.join("."),
+                            retype.before,
+                            retype.after
                         );
                         retypes.entry(change).or_insert(vec![]).push(mode);
                     }

@@ -59,8 +59,8 @@ fn sample(args: &str, input: &str) -> Output {
 
 fn printed(args: &str, input: &str) -> String {
     let output = sample(args, input);
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(0), "{args}: {told}");
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{args}: {stderr}");
     String::from_utf8(output.stdout).unwrap()
 }
 
@@ -129,7 +129,7 @@ fn arbitrary_objects_are_valid_and_the_same_in_both_formats() {
 #[test]
 fn an_impossible_sample_is_an_error_with_help() {
     let impossible = WIDGET.replace("minimum: 1", "minimum: 1\n                maximum: 0");
-    for (args, input, told, cure) in [
+    for (args, input, expected, cure) in [
         (
             "widget.yaml --version v2",
             "",
@@ -161,7 +161,7 @@ fn an_impossible_sample_is_an_error_with_help() {
         let stderr = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{args}: {stderr}");
         assert!(
-            stderr.contains(told) && stderr.contains(cure),
+            stderr.contains(expected) && stderr.contains(cure),
             "{args}: {stderr}"
         );
         assert!(output.stdout.is_empty(), "{args}");

@@ -170,7 +170,7 @@ pub fn specs(paths: &[String], chosen: &Chosen, terminal: &Terminal) -> Result<V
     read(paths, chosen.kind.as_deref(), terminal)
 }
 
-/// Reads the definitions in `paths`, all or the one that is named. All that is wrong in any of them is told.
+/// Reads the definitions in `paths`, all or the one that is named. The errors of all files are reported.
 pub fn read(
     paths: &[String],
     kind: Option<&str>,

@@ -86,7 +86,7 @@ impl OpenProject {
         Self::read(LockedProject::at(args, mode, terminal)?, terminal)
     }
 
-    /// Reads the project; all specs that are wrong are told.
+    /// Reads the project; the errors of all invalid specs are reported.
     pub fn read(
         LockedProject { root, guard }: LockedProject,
         terminal: &Terminal,

@@ -72,7 +72,7 @@ fn objects(api: &Api, args: &Args) -> Result<Vec<Value>, KindError> {
             known: kinds::list(api.versions.iter().map(|version| version.name.as_str())),
         })?,
     };
-    // Also asked where arbitrary objects are wanted: it tells why there is none.
+    // Also called for arbitrary objects, because it explains why there is none.
     let sample =
         render::sample(api, version).map_err(|none| no_object(api, version, &none.message))?;
     Ok(match args.count {

@@ -49,9 +49,9 @@ pub struct Outcome<'a> {
     pub plan: Plan,
     /// What this plan brings.
     pub reports: Vec<Report>,
-    /// Of the specs that it leaves as they are: told when they came, and shown by `inspect`.
+    /// The diagnostics of unchanged specs: reported when these were added, and shown by `inspect`.
     pub standing: Vec<Report>,
-    /// What the user has to write; told until it is done.
+    /// What the user has to write; reported until it is done.
     pub pending: Vec<Report>,
     pub evolution: Evolution,
     /// What the project is now, in a line.

@@ -64,8 +64,8 @@ impl Anchors {
 fn copy(copied: &mut usize, bytes: usize, place: &Range<usize>) -> Result<(), Fault> {
     *copied += bytes;
     if *copied > MOST_BYTES {
-        let told = "repetition limit exceeded: what the aliases stand for is too large";
-        return Err(Fault::syntax(place.clone(), told));
+        let message = "repetition limit exceeded: what the aliases stand for is too large";
+        return Err(Fault::syntax(place.clone(), message));
     }
     Ok(())
 }

@@ -114,8 +114,8 @@ impl Composer<'_> {
             Event::DocumentStart(..) => {
                 self.documents += 1;
                 if self.documents > 1 {
-                    let told = "a second document begins on the line of its `---`";
-                    return Err(Fault::syntax(place, told));
+                    let message = "a second document begins on the line of its `---`";
+                    return Err(Fault::syntax(place, message));
                 }
                 Ok(())
             }
@@ -176,7 +176,7 @@ impl Composer<'_> {
         }
         let key = (anchor > 0).then(|| text.clone().into_owned());
         let value = resolve(text, is_plain, tag);
-        let value = value.map_err(|told| Fault::syntax(place.clone(), told))?;
+        let value = value.map_err(|message| Fault::syntax(place.clone(), message))?;
         let Some(key) = key else {
             return self.put(value);
         };
@@ -203,8 +203,8 @@ impl Composer<'_> {
         if self.open.len() == MOST_LEVELS {
             return Err(Fault::too_deep(place));
         }
-        let told = tag.map_or(Ok(()), check);
-        told.map_err(|told| Fault::syntax(place.clone(), told))?;
+        let message = tag.map_or(Ok(()), check);
+        message.map_err(|message| Fault::syntax(place.clone(), message))?;
         let node = self
             .positions
             .begin(&place, matches!(items, Items::Mapping(..)));

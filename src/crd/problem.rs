@@ -22,7 +22,7 @@ const TEMPLATE: [&str; 5] = [
     "a key is a mapping",
 ];
 
-/// How many errors of a document are told; a file that has more is not what it was taken for.
+/// The most errors that are reported for a document; a file with more is probably not a CRD.
 pub const MOST_TOLD: usize = 20;
 
 /// A problem and the bytes of a document that have it.
@@ -33,8 +33,8 @@ pub struct Fault {
 }
 
 impl Fault {
-    pub fn syntax(place: Range<usize>, told: impl Into<String>) -> Self {
-        let problem = Problem::Syntax(told.into());
+    pub fn syntax(place: Range<usize>, message: impl Into<String>) -> Self {
+        let problem = Problem::Syntax(message.into());
         Self { place, problem }
     }
 
@@ -48,7 +48,7 @@ impl Fault {
         let last = text.trim_end().len().saturating_sub(1);
         let start = error.marker().byte_offset().unwrap_or(last).min(last);
         let place = start..start + 1;
-        let told = match error.kind() {
+        let message = match error.kind() {
             ErrorKind::RecursionLimitExceeded => return Self::too_deep(place),
             ErrorKind::UnexpectedCharacter { character }
                 if character.is_control() || matches!(character, '\u{fffe}' | '\u{ffff}') =>
@@ -63,7 +63,7 @@ impl Fault {
             }
             kind => kind.to_string(),
         };
-        Self::syntax(place, told)
+        Self::syntax(place, message)
     }
 }
 

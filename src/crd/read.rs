@@ -19,7 +19,7 @@ use super::{
 };
 use crate::diagnostic::{Location, lines};
 
-/// Reads all CustomResourceDefinitions of `text`; other objects are passed over. All that is wrong is told, not just the first.
+/// Reads all CustomResourceDefinitions of `text`; other objects are skipped. All errors are returned, not only the first.
 pub fn read(path: &str, text: &str) -> Result<Vec<Api>, Vec<ReadError>> {
     let (mut apis, mut errors) = (vec![], vec![]);
     for document in documents(text) {
@@ -49,7 +49,7 @@ pub fn holds_more(text: &str) -> bool {
 
 fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<ReadError>> {
     let locate = |range: Range<usize>| Location::new(path, document.line, document.text, range);
-    let told = |fault: Fault| ReadError {
+    let to_error = |fault: Fault| ReadError {
         location: locate(fault.place),
         problem: fault.problem,
     };
@@ -58,7 +58,7 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
         && let Some(line) = definition_line(document.text)
     {
         let (place, problem) = (line, Problem::TooLarge);
-        return Err(vec![told(Fault { place, problem })]);
+        return Err(vec![to_error(Fault { place, problem })]);
     }
     let in_json = document.text.trim_start().starts_with(['{', '[']);
     // YAML readers differ in what JSON they take, so JSON is read as such where it is
@@ -67,7 +67,7 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
         .flatten();
     let composed = match json {
         Some(Unique(value)) => Composed::of_json(value),
-        None => compose(document.text).map_err(|fault| vec![told(fault)])?,
+        None => compose(document.text).map_err(|fault| vec![to_error(fault)])?,
     };
     let mut crds = vec![];
     objects(&composed.value, String::new(), &mut crds);
@@ -140,7 +140,7 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
         });
     let mut errors: Vec<ReadError> = problems.collect();
     if !in_json {
-        errors.extend(composed.ambiguous.into_iter().map(told));
+        errors.extend(composed.ambiguous.into_iter().map(to_error));
     }
     if errors.is_empty() {
         Ok(apis)

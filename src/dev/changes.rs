@@ -37,7 +37,7 @@ fn place(kind: &str, namespace: &str, name: &str) -> String {
     }
 }
 
-/// An event, or one more of what it tells.
+/// A Kubernetes event, or its repetition.
 fn event(before: Option<&Value>, after: &Value) -> Option<DevEvent> {
     let count = |event: &Value| {
         event["series"]["count"]
@@ -162,7 +162,7 @@ fn fields_of<'a>(before: &'a Value, after: &'a Value) -> Vec<&'a str> {
     fields
 }
 
-/// The places where two values differ; conditions are told by themselves.
+/// The places where two values differ; conditions are reported separately.
 fn differ(path: &str, before: &Value, after: &Value, changes: &mut Vec<String>) {
     match (before, after) {
         _ if before == after || path == "status.conditions" => {}

@@ -91,8 +91,8 @@ impl Cluster {
         })
     }
 
-    /// The cluster of the current context, which is told before anything is done there. The operator gets a copy of the kubeconfig, so
-    /// that it stays there when another context becomes the current one.
+    /// The cluster of the current context, which is reported before it is used. The operator gets a copy of the kubeconfig, so that it
+    /// stays there when another context becomes the current one.
     pub async fn current(
         namespace: Option<&str>,
         folder: &Path,
@@ -144,7 +144,7 @@ impl Cluster {
             .is_ok_and(|deployment| deployment.is_some())
     }
 
-    /// Brings the objects of a file onto the cluster, definitions first; what is refused is told.
+    /// Applies the objects of a file, CRDs first; rejections are reported.
     pub async fn apply(&self, shown: &str, path: &Path, events: &EventSender) {
         let refused = match read(path) {
             Ok(objects) if Path::new(shown).starts_with(SAMPLES) && objects.len() != 1 => {
@@ -222,7 +222,7 @@ impl Cluster {
         if gvk.kind == "CustomResourceDefinition" {
             let definitions: Api<CustomResourceDefinition> = Api::all(self.client.clone());
             let established = await_condition(definitions, name, conditions::is_crd_established());
-            // what is not served yet is told with the first of its objects
+            // a kind that is not served yet is reported with the first of its objects
             let _late = timeout(PATIENCE, established).await;
         }
         Ok(())

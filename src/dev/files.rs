@@ -20,7 +20,7 @@ use super::{DevError, FIXTURES, SAMPLES, build::Build};
 /// Editors write a file in several steps, and branches change many files.
 const QUIET: Duration = Duration::from_millis(30);
 
-/// After that long they are told, quiet or not.
+/// After this time they are reported, even if they continue.
 const LONGEST: Duration = Duration::from_millis(500);
 
 /// What a changed file is to a session.

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::project::ResourceType;
 
-/// Whose objects are told.
+/// Which objects are reported.
 #[derive(Clone, Debug)]
 pub enum Scope {
     /// All of them, also those that are there already.
@@ -48,7 +48,7 @@ pub async fn follow(client: Client, resource: ResourceType, scope: Scope, sender
         unseen: BTreeMap::new(),
         is_first: true,
     };
-    // as long as a trouble lasts, it is told once
+    // a persistent error is reported once
     let mut is_well = true;
     while let Some(event) = events.next().await {
         match event {
@@ -71,18 +71,18 @@ pub async fn follow(client: Client, resource: ResourceType, scope: Scope, sender
     }
 }
 
-/// The objects of a kind as they were told.
+/// The objects of a kind, as they were last reported.
 struct Known {
     scope: Scope,
     resource: ApiResource,
     objects: BTreeMap<String, Value>,
-    /// Those that were there when the watch began anew, and were not listed since.
+    /// The objects that existed when the watch restarted, and have not been listed since.
     unseen: BTreeMap<String, Value>,
     is_first: bool,
 }
 
 impl Known {
-    /// What is to be told of an event.
+    /// The events to report for a watch event.
     fn step(&mut self, event: watcher::Event<DynamicObject>) -> Vec<DevEvent> {
         let is_event = self.resource.group.is_empty() && self.resource.kind == "Event";
         let is_listed = matches!(event, watcher::Event::InitApply(_));
@@ -149,7 +149,7 @@ impl Known {
     }
 }
 
-/// What tells a value from another for as long as the session lasts, and tells nothing else.
+/// A hash that distinguishes values within a session, and reveals nothing else.
 fn hash(value: &Value) -> u32 {
     use std::hash::{BuildHasher, RandomState};
     static KEYS: std::sync::LazyLock<RandomState> = std::sync::LazyLock::new(RandomState::new);

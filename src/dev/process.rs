@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
 /// What the operator gets where the user's environment says nothing else: it works alone and at once, ends quickly, takes no port that is
-/// needed elsewhere, and tells its reconciliations in a form that is read here.
+/// needed elsewhere, and logs its reconciliations in a format that is parsed here.
 const DEFAULTS: [(&str, &str); 5] = [
     ("LEADER_ELECTION", "false"),
     ("HTTP_ADDRESS", "127.0.0.1:0"),
@@ -78,7 +78,7 @@ pub struct Operator {
     group: Option<Pid>,
 }
 
-/// By which a file is told from the one that was at its place before.
+/// Distinguishes a file from the previous file at its path.
 type Stamp = (PathBuf, SystemTime, u64);
 
 fn stamp(program: &Path) -> Option<Stamp> {

@@ -9,7 +9,7 @@ use tower::ServiceExt;
 
 use super::event::{DevEvent, EventSender};
 
-/// Answers a request, and tells it if it is of that user.
+/// Answers a request, and reports it if it is of that user.
 pub async fn answer<B>(
     server: ApiServer,
     request: Request<B>,

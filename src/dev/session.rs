@@ -59,7 +59,7 @@ pub struct Options {
 
 /// Runs a session until Ctrl-C, SIGTERM or the end of the terminal.
 ///
-/// `read` reads the project anew when its state or specs have changed, or says what is wrong with them.
+/// `read` reads the project again when its state or specs have changed; its error describes what is wrong with them.
 pub fn run<R>(
     project: Project,
     options: &Options,
@@ -73,7 +73,7 @@ where
         .enable_all()
         .build()?;
     let ended = runtime.block_on(Session::run(project, options, read, show));
-    // reading the project anew may wait for another command
+    // reading the project again may wait for another command
     runtime.shutdown_background();
     ended
 }
@@ -354,7 +354,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Finds out anew what cargo is to build; what is wrong, cargo tells when it tries.
+    /// Determines again what cargo builds; cargo reports errors when it builds.
     async fn rebuild_from(&mut self) {
         let (root, options) = (self.project.root.clone(), self.options);
         let (binary, release) = (options.binary.clone(), options.release);
@@ -382,7 +382,7 @@ impl<'a> Session<'a> {
         is_wanted && self.project.root.join(path).exists()
     }
 
-    /// Builds, anew if a build is under way.
+    /// Starts a build; restarts a running build.
     async fn start_build(&mut self) {
         if let Some(building) = self.building.take() {
             building.stop().await;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{Code, Diagnostic, Location, Severity};
 
-/// A finding as it is told. It holds the lines that it shows, and so outlives the text.
+/// A diagnostic or error as it is printed. It owns the lines that it shows, so it outlives the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Report {
     pub severity: Severity,
@@ -116,7 +116,7 @@ impl Report {
     }
 }
 
-/// The hint that ends what is told, once; the code is that of the first report that has one.
+/// The hint that is printed once, at the end; the code is that of the first report that has one.
 pub fn hint(reports: &[Report]) -> Option<String> {
     let code = reports.iter().find_map(|report| report.code)?;
     Some(format!("for more: cargo operator explain {code}"))

@@ -233,7 +233,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Fields that are required and have no schema; those that come or go with their schema are told already.
+    /// Fields that are required and have no schema; those that are added or removed with their schema are already reported.
     fn undescribed(&mut self, before: &'a Schema, after: &'a Schema, context: NodeContext) {
         for (schema, other, change, side, message) in [
             (

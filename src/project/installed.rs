@@ -50,7 +50,7 @@ fn of_id(id: &str) -> ToolSource {
         .unwrap_or(ToolSource::None)
 }
 
-/// A repository on another host, without what only tells how this machine logs in.
+/// A repository on another host, without the credentials of this machine.
 fn of_git(url: &str, rev: &str) -> Option<ToolSource> {
     // the branch or tag is what the revision was
     let url = url.split_once('?').map_or(url, |(url, _)| url);

@@ -24,7 +24,7 @@ struct Group<'a> {
     is_whole: bool,
 }
 
-/// A word is told only where the one that was meant is plain: there are kinds that this tool does not know.
+/// A word is reported only if the intended one is obvious, because there are kinds that this tool does not know.
 pub fn misnamed(rule: &Rule, apis: &[Api]) -> Vec<Misnamed> {
     let mut misnamed = misnamed_resources(&rule.api_groups, &rule.resources, apis);
     for (index, verb) in rule.verbs.iter().enumerate() {

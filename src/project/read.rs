@@ -114,8 +114,8 @@ mod tests {
     #[test]
     fn a_kind_alone_has_get_and_list_and_a_table_has_its_verbs() {
         let reads = read(r#"["v1/Secret", { kind = "v1/Node", verbs = ["list", "get", "get"] }, { kind = "v1/Pod", verbs = ["get"] }]"#).unwrap();
-        let told: Vec<String> = reads.iter().map(ToString::to_string).collect();
-        assert_eq!(told, ["v1/Secret", "v1/Node", "v1/Pod (get)"]);
+        let displayed: Vec<String> = reads.iter().map(ToString::to_string).collect();
+        assert_eq!(displayed, ["v1/Secret", "v1/Node", "v1/Pod (get)"]);
         let json = serde_json::to_value(&reads).unwrap();
         assert_eq!(
             json[2],

@@ -182,22 +182,26 @@ mod tests {
 
     #[test]
     fn kinds_are_resolved() {
-        let told = |name| resolve(name, &[]).map(|resource| (resource.plural, resource.namespaced));
-        assert_eq!(told("apps/v1/Deployment"), Ok(("deployments".into(), true)));
-        assert_eq!(told("v1/Namespace"), Ok(("namespaces".into(), false)));
-        assert_eq!(told("x.io/v1/Ox:oxen"), Ok(("oxen".into(), true)));
+        let resolved =
+            |name| resolve(name, &[]).map(|resource| (resource.plural, resource.namespaced));
+        assert_eq!(
+            resolved("apps/v1/Deployment"),
+            Ok(("deployments".into(), true))
+        );
+        assert_eq!(resolved("v1/Namespace"), Ok(("namespaces".into(), false)));
+        assert_eq!(resolved("x.io/v1/Ox:oxen"), Ok(("oxen".into(), true)));
         for (meant, near) in [
             ("apps/v1/Deploymnt", "apps/v1/Deployment"),
             ("v1/service", "v1/Service"),
             ("app/v1/Deployment", "apps/v1/Deployment"),
         ] {
             assert_eq!(
-                told(meant),
+                resolved(meant),
                 Err(ResourceError::Near(meant.into(), near.into()))
             );
         }
         assert_eq!(
-            told("x.io/v1/Ox"),
+            resolved("x.io/v1/Ox"),
             Err(ResourceError::Plural("x.io/v1/Ox".into()))
         );
         for bad in [
@@ -210,7 +214,7 @@ mod tests {
             "x/v1/\"; drop",
         ] {
             assert!(
-                matches!(told(bad), Err(ResourceError::Form(name, _)) if name == bad),
+                matches!(resolved(bad), Err(ResourceError::Form(name, _)) if name == bad),
                 "{bad}"
             );
         }

@@ -45,7 +45,7 @@ pub fn names(graph: &TypeGraph) -> HashMap<Vec<String>, String> {
 /// The keyword of a node in which descriptions are those of the definition already. `crd()` takes it away.
 const VERBATIM: &str = "x-verbatim";
 
-/// Marks the nodes whose functions return descriptions that would not be the same if they were unwrapped; tells whether there are any.
+/// Marks the nodes whose functions return descriptions that unwrapping would change; returns whether there are any.
 pub fn mark<'a>(
     arguments: impl Iterator<Item = &'a mut Argument>,
     functions: &[(String, Value)],

@@ -52,7 +52,7 @@ enum Expression {
 
 /// The release of which the table of fields begins; what is older is taken for as old.
 const EARLIEST: u8 = 16;
-/// From this many fields on, those of its parts included, an object is told by its fields alone.
+/// From this many fields on, those of its parts included, an object is recognized by its fields alone.
 const TELLING: usize = 5;
 
 struct Table {

@@ -51,7 +51,7 @@ fn name_all(graph: &mut TypeGraph, root: String) {
     }
 }
 
-/// Where in the schema we are. Few places are told of, so their texts are made for those alone.
+/// The path in the schema. Few paths are reported, so only their texts are built.
 #[derive(Clone, Copy)]
 enum Path<'a> {
     Root(&'a str),

@@ -165,7 +165,7 @@ impl Writer<'_> {
         self.wrapped(field, value(self.graph, field))
     }
 
-    /// `Option` where the value may be absent or null, twice where these are told apart. A `Value` has its own null.
+    /// `Option` where the value may be absent or null, twice if these are distinguished. A `Value` has its own null.
     fn wrapped(&self, field: &Field, written: Written) -> Written {
         let option = |written| Written::Generic("Option", vec![written]);
         if field.tells_null_from_absent() {

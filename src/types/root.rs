@@ -26,7 +26,7 @@ pub enum Root {
     Plain(Plain),
 }
 
-/// What kube-derive is told.
+/// The arguments of `#[kube(..)]`.
 pub struct Derived {
     /// Of `#[kube(...)]`.
     pub arguments: Vec<String>,

@@ -98,7 +98,7 @@ impl Hash for Key<'_> {
     }
 }
 
-/// The hashes of the objects of a schema, by where they lie: hashing all below a node anew at every level would take most of the time.
+/// The hashes of the objects of a schema, by their addresses: hashing all nodes below again at every level would take most of the time.
 #[derive(Default)]
 struct Hashes(HashMap<*const Value, u64>);
 

@@ -212,7 +212,7 @@ pub type SecondPart = Part;
         let marked = mark(BEFORE, &after).unwrap();
         let lines: Vec<&str> = marked.text.lines().collect();
         assert_eq!(lines.len(), BEFORE.lines().count());
-        let told: Vec<&str> = lines
+        let marked_lines: Vec<&str> = lines
             .into_iter()
             .filter(|line| line.contains("#[deprecated"))
             .collect();
@@ -222,7 +222,7 @@ pub type SecondPart = Part;
             "    #[deprecated(note = \"removed by the new schema\")] pub fn size(&self) -> i32 {",
             "    #[deprecated(note = \"removed by the new schema\")] Fast,",
         ];
-        assert_eq!(told, expected);
+        assert_eq!(marked_lines, expected);
         let changed = ChangedItems {
             members: names(&["second", "size"]),
             items: names(&["Mode::Fast"]),

@@ -11,8 +11,8 @@ const SPEC: &str = "crds/widgets.example.com.yaml";
 /// What a command tells of the user's code: `FILE: the line: the message`.
 fn affected_code(p: &Path, args: &str) -> Vec<String> {
     let run = ok(p, &format!("{args} --dry-run --format json"));
-    let told: Value = serde_json::from_str(&run.stdout).unwrap();
-    let found = told["diagnostics"].as_array().unwrap().iter();
+    let output: Value = serde_json::from_str(&run.stdout).unwrap();
+    let found = output["diagnostics"].as_array().unwrap().iter();
     let found = found.filter(|found| found["code"] == "touched-code");
     let shown = |found: &Value| {
         let file = found["file"].as_str().unwrap();
@@ -55,8 +55,8 @@ fn code_that_uses_removed_items_is_reported_with_its_line() {
         text.replace(replicas, "              colour: {type: string}\n")
     });
     let run = ok(&p, "regenerate --dry-run --format json --allow-breaking");
-    let told: Value = serde_json::from_str(&run.stdout).unwrap();
-    let places: Vec<String> = told["diagnostics"]
+    let output: Value = serde_json::from_str(&run.stdout).unwrap();
+    let places: Vec<String> = output["diagnostics"]
         .as_array()
         .unwrap()
         .iter()
@@ -83,10 +83,10 @@ fn a_changed_scope_is_reported_where_objects_are_requested() {
     edit(&p.join(SPEC), |text| {
         text.replace("scope: Namespaced", "scope: Cluster")
     });
-    let told = affected_code(&p, "regenerate --allow-breaking");
+    let affected = affected_code(&p, "regenerate --allow-breaking");
     let expected = "tests/widget.rs: let widgets: Api<Widget> = Api::namespaced(server.client(), server.namespace());: \
                     Widget is now cluster-scoped, so `Api::namespaced` cannot be used for it";
-    assert_eq!(told, [expected]);
+    assert_eq!(affected, [expected]);
 }
 
 #[test]
@@ -111,10 +111,10 @@ fn the_import_of_an_outdated_version_is_reported_once() {
         });
     };
     unserved("v2");
-    let told = affected_code(&p, "regenerate --allow-breaking");
+    let affected = affected_code(&p, "regenerate --allow-breaking");
     let expected = "src/lib.rs: use api::widget::v2::{Widget, WidgetSpec};: \
                     v2 of Widget is no longer served, so its requests get 404; objects are stored as v1";
-    assert_eq!(told, [expected]);
+    assert_eq!(affected, [expected]);
     let run = ok(&p, "regenerate --allow-breaking");
     assert!(
         run.stderr
@@ -142,14 +142,14 @@ fn the_import_of_an_outdated_version_is_reported_once() {
         .map(|(file, line)| format!("{file}: {line}: {message}"))
     };
     let stored = "v2 of Widget is now the storage version, and this uses v1";
-    let told = affected_code(&p, "regenerate --allow-breaking");
-    assert_eq!(told, imports(stored));
+    let affected = affected_code(&p, "regenerate --allow-breaking");
+    assert_eq!(affected, imports(stored));
     let both = fs::read_to_string(p.join(SPEC)).unwrap();
     unserved("v1");
     let served =
         "v1 of Widget is no longer served, so its requests get 404; objects are stored as v2";
-    let told = affected_code(&p, "regenerate --allow-breaking");
-    assert_eq!(told, imports(served));
+    let affected = affected_code(&p, "regenerate --allow-breaking");
+    assert_eq!(affected, imports(served));
     fs::write(p.join(SPEC), both).unwrap();
     ok(&p, "regenerate --allow-breaking");
 
@@ -158,9 +158,9 @@ fn the_import_of_an_outdated_version_is_reported_once() {
         let (_, end) = text.split_once("  - name: v2").unwrap();
         format!("{start}  - name: v2{end}")
     });
-    let told = affected_code(&p, "regenerate --allow-breaking");
+    let affected = affected_code(&p, "regenerate --allow-breaking");
     let gone = "`api::widget::v1` is removed; objects are stored as v2";
-    assert_eq!(told, imports(gone));
+    assert_eq!(affected, imports(gone));
 }
 
 #[test]
@@ -178,26 +178,26 @@ fn code_that_is_removed_with_its_kind_is_not_reported() {
         "src/lib.rs",
         "\nuse api::widget::v1::{Widget, WidgetSpec};\nuse controllers::widget;\n",
     );
-    let told = [
+    let affected = [
         "src/lib.rs: use api::widget::v1::{Widget, WidgetSpec};: `api::widget` is removed",
         "src/lib.rs: use controllers::widget;: `controllers::widget` is removed",
         "tests/widget.rs: use p::api::widget::v1::Widget;: `api::widget` is removed",
     ];
-    assert_eq!(affected_code(&p, "remove Widget"), told);
+    assert_eq!(affected_code(&p, "remove Widget"), affected);
     let state = fs::read_to_string(p.join("operator.toml")).unwrap();
     edit(&p.join("operator.toml"), |text| {
         text.split_once("[[kind]]").unwrap().0.to_owned()
     });
-    assert_eq!(affected_code(&p, "regenerate"), told);
+    assert_eq!(affected_code(&p, "regenerate"), affected);
 
     let other = state.replace("scaffold =", "as = \"gadget\"\nscaffold =");
     fs::write(p.join("operator.toml"), other).unwrap();
-    let told = [
+    let affected = [
         "src/lib.rs: use api::widget::v1::{Widget, WidgetSpec};: `api::widget` is now `api::gadget`",
         "src/lib.rs: use controllers::widget;: `controllers::widget` is now `controllers::gadget`",
         "tests/widget.rs: use p::api::widget::v1::Widget;: `api::widget` is now `api::gadget`",
     ];
-    assert_eq!(affected_code(&p, "regenerate"), told);
+    assert_eq!(affected_code(&p, "regenerate"), affected);
 }
 
 #[test]
@@ -259,14 +259,14 @@ fn a_spec_that_becomes_required_is_reported_where_it_is_used() {
         "src/lib.rs",
         "\npub fn size(one: &api::widget::v1::Widget) -> i32 {\n    one.spec.as_ref().map_or(0, |spec| spec.size)\n}\n",
     );
-    let told = affected_code(&p, "regenerate --allow-breaking");
+    let affected = affected_code(&p, "regenerate --allow-breaking");
     let message = "`spec` of Widget is removed or has another type";
     // and not the `spec` of a Deployment
     let expected = [
         format!("src/controllers/widget.rs: .spec: {message}"),
         format!("src/lib.rs: one.spec.as_ref().map_or(0, |spec| spec.size): {message}"),
     ];
-    assert_eq!(told, expected);
+    assert_eq!(affected, expected);
 }
 
 #[test]

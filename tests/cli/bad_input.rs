@@ -18,7 +18,7 @@ fn with(field: &str) -> (String, usize) {
 #[test]
 fn schemas_that_the_api_server_rejects_are_refused() {
     let folder = folder();
-    for (field, code, told) in [
+    for (field, code, expected) in [
         ("{type: int}", "refused-schema", "`type` must be one of"),
         ("{}", "refused-schema", "`type` must not be empty"),
         (
@@ -78,7 +78,7 @@ fn schemas_that_the_api_server_rejects_are_refused() {
         assert_eq!(run.code, 2, "{field}: {}", run.stderr);
         for part in [
             &format!("error[{code}]: "),
-            told,
+            expected,
             &format!("--> -:{line}:"),
             "= help: ",
         ] {
@@ -90,7 +90,7 @@ fn schemas_that_the_api_server_rejects_are_refused() {
 #[test]
 fn contradictions_that_the_api_server_accepts_are_warnings() {
     let folder = folder();
-    for (field, code, told) in [
+    for (field, code, expected) in [
         (
             "{type: integer, minimum: 3, maximum: 2}",
             "contradiction",
@@ -117,7 +117,7 @@ fn contradictions_that_the_api_server_accepts_are_warnings() {
         assert_eq!(run.code, 0, "{field}: {}", run.stderr);
         for part in [
             &format!("warning[{code}]: "),
-            told,
+            expected,
             &format!("--> -:{line}:"),
         ] {
             assert!(run.stderr.contains(part), "{field}: {part}: {}", run.stderr);
@@ -138,7 +138,7 @@ fn deep_nesting_and_multiplied_aliases_are_rejected_quickly() {
     let nested: String = (0..2_000)
         .map(|level| " ".repeat(14 + level) + "x:\n")
         .collect();
-    for (text, told) in [
+    for (text, expected) in [
         (with(&"[".repeat(200_000)).0, "error[too-deep]"),
         (
             with(&"{type: object, properties: {a: ".repeat(10_000)).0,
@@ -153,14 +153,14 @@ fn deep_nesting_and_multiplied_aliases_are_rejected_quickly() {
         fs::write(folder.path().join("x.yaml"), text).unwrap();
         let begun = Instant::now();
         let run = run(folder.path(), "types x.yaml");
-        assert_eq!(run.code, 2, "{told}");
+        assert_eq!(run.code, 2, "{expected}");
         assert!(
-            run.stderr.contains(told) && run.stderr.contains("--> x.yaml:"),
-            "{told}: {}",
+            run.stderr.contains(expected) && run.stderr.contains("--> x.yaml:"),
+            "{expected}: {}",
             run.stderr
         );
         assert!(run.stderr.len() < 2_000, "excerpts are cut");
-        assert!(begun.elapsed().as_secs() < 20, "{told}");
+        assert!(begun.elapsed().as_secs() < 20, "{expected}");
     }
 }
 
@@ -182,7 +182,7 @@ fn unusual_texts_are_read_or_rejected_with_their_line() {
             run.stderr
         );
     }
-    for (bytes, told) in [
+    for (bytes, expected) in [
         (
             format!("%YAML 1.1\n---\n{WIDGET}").into_bytes(),
             "--> x.yaml:1:",
@@ -207,8 +207,8 @@ fn unusual_texts_are_read_or_rejected_with_their_line() {
     ] {
         fs::write(folder.path().join("x.yaml"), bytes).unwrap();
         let run = run(folder.path(), "types x.yaml");
-        assert_eq!(run.code, 2, "{told}");
-        assert!(run.stderr.contains(told), "{told}: {}", run.stderr);
+        assert_eq!(run.code, 2, "{expected}");
+        assert!(run.stderr.contains(expected), "{expected}: {}", run.stderr);
         assert!(run.stderr.len() < 2_000, "excerpts are cut");
     }
 }

@@ -18,7 +18,7 @@ fn conflict(path: &Path, line: &str, theirs: &str) {
 fn conflict_markers_in_the_state_and_the_lock_are_errors_with_help() {
     let folder = project();
     let p = folder.path().join("p");
-    for (file, line, told) in [
+    for (file, line, expected) in [
         ("operator.toml", "versions = [\"v1\"]", "operator.toml:"),
         (
             "operator.lock",
@@ -35,7 +35,7 @@ fn conflict_markers_in_the_state_and_the_lock_are_errors_with_help() {
             "{}",
             run.stderr
         );
-        assert!(run.stderr.contains(told), "{}", run.stderr);
+        assert!(run.stderr.contains(expected), "{}", run.stderr);
         fs::write(p.join(file), before).unwrap();
     }
 }
@@ -58,8 +58,8 @@ fn a_file_with_markers_is_not_adopted() {
     ] {
         let run = run(&p, args);
         assert_eq!(run.code, 1, "{args}");
-        let told = "still has the conflict markers of a merge";
-        assert_eq!(run.stderr.matches(told).count(), 2, "{}", run.stderr);
+        let expected = "still has the conflict markers of a merge";
+        assert_eq!(run.stderr.matches(expected).count(), 2, "{}", run.stderr);
         assert!(
             run.stderr.contains("repeat --adopt and --reset"),
             "{}",

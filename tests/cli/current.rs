@@ -18,14 +18,14 @@ fn persistent_warnings_are_counted() {
     let warning = "warning[unknown-keyword]";
     let first = run(&project, "regenerate");
     assert!(first.stderr.contains(warning), "{}", first.stderr);
-    for (args, told) in [
+    for (args, expected) in [
         ("regenerate", "nothing to do"),
         ("regenerate --check", "up to date"),
     ] {
         let run = run(&project, args);
         let line = "note: the specs have warnings (1); `cargo operator inspect` shows them";
-        let told = format!("{line}\n{told}\n");
-        assert_eq!((run.code, run.stderr), (0, told), "{args}");
+        let expected = format!("{line}\n{expected}\n");
+        assert_eq!((run.code, run.stderr), (0, expected), "{args}");
     }
     assert!(run(&project, "inspect").stderr.contains(warning));
 }

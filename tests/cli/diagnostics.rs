@@ -118,10 +118,10 @@ fn errors_have_the_same_layout() {
         (state.replace("name = \"p\"", "name = "), "name = "),
     ] {
         fs::write(p.join("operator.toml"), text).unwrap();
-        let told = super::run(&p, "regenerate");
-        assert_eq!(told.code, 2);
-        assert!(told.stderr.contains("operator.toml:3:"), "{}", told.stderr);
-        assert!(told.stderr.contains(shown), "{}", told.stderr);
+        let run = super::run(&p, "regenerate");
+        assert_eq!(run.code, 2);
+        assert!(run.stderr.contains("operator.toml:3:"), "{}", run.stderr);
+        assert!(run.stderr.contains(shown), "{}", run.stderr);
     }
 }
 

@@ -20,8 +20,8 @@ fn a_breaking_change_needs_a_flag_and_reports_whom_it_breaks() {
     for args in ["regenerate", "regenerate --check", "regenerate --dry-run"] {
         let refused = run(&p, args);
         assert_eq!(refused.code, 3, "{args}");
-        let told = "removed    v1 spec.replicas: `replicas` was removed (breaks readers, stored objects, clients)";
-        assert!(refused.stderr.contains(told), "{}", refused.stderr);
+        let expected = "removed    v1 spec.replicas: `replicas` was removed (breaks readers, stored objects, clients)";
+        assert!(refused.stderr.contains(expected), "{}", refused.stderr);
         assert!(
             refused
                 .stderr
@@ -37,8 +37,8 @@ fn a_breaking_change_needs_a_flag_and_reports_whom_it_breaks() {
     let cure = "stale: run `cargo operator regenerate --allow-breaking` and commit the result\n";
     assert!(stale.stderr.contains(cure), "{}", stale.stderr);
     let taken = ok(&p, "regenerate --allow-breaking --format json");
-    let told: serde_json::Value = serde_json::from_str(&taken.stdout).unwrap();
-    let difference = &told["evolution"][0]["differences"][0];
+    let output: serde_json::Value = serde_json::from_str(&taken.stdout).unwrap();
+    let difference = &output["evolution"][0]["differences"][0];
     assert_eq!(difference["change"], "field-removed");
     assert_eq!(difference["path"], "spec.replicas");
     // it is the state of things from now on
@@ -102,7 +102,7 @@ fn an_edited_spec_is_not_replaced_silently() {
     let old = std::fs::read_to_string(&path).unwrap();
     edit(&path, |text| text.replace("How big it is.", "Mine."));
     let before = files(&p);
-    for (args, told) in [
+    for (args, expected) in [
         (
             "add-crd ../widget.yaml",
             "was edited after the project was generated",
@@ -114,7 +114,7 @@ fn an_edited_spec_is_not_replaced_silently() {
     ] {
         let refused = run(&p, args);
         assert_eq!(refused.code, 2, "{}", refused.stderr);
-        assert!(refused.stderr.contains(told), "{}", refused.stderr);
+        assert!(refused.stderr.contains(expected), "{}", refused.stderr);
         assert!(files(&p) == before, "{args}");
     }
     // nor removed with its kind
@@ -135,9 +135,9 @@ fn the_report_of_a_new_version_explains_how_to_get_its_types() {
     let folder = project();
     let p = folder.path().join("p");
     edit(&p.join("crds/widgets.example.com.yaml"), with_v2);
-    let told = "  added      v2: the version v2 is new; add it to `versions` in operator.toml to get its types\n";
+    let expected = "  added      v2: the version v2 is new; add it to `versions` in operator.toml to get its types\n";
     let run = ok(&p, "regenerate --dry-run");
-    assert!(run.stderr.contains(told), "{}", run.stderr);
+    assert!(run.stderr.contains(expected), "{}", run.stderr);
     edit(&p.join("operator.toml"), |text| {
         text.replace("versions = [\"v1\"]", "versions = [\"v1\", \"v2\"]")
     });
@@ -179,10 +179,10 @@ fn a_change_that_cannot_be_compared_is_reported() {
     edit(&p.join("crds/widgets.example.com.yaml"), |text| {
         text.replace(REPLICAS, "")
     });
-    let told = "warning[not-compared]: .operator/specs/widgets.example.com.yaml is missing, so the spec was not compared with the previous one\n";
+    let expected = "warning[not-compared]: .operator/specs/widgets.example.com.yaml is missing, so the spec was not compared with the previous one\n";
     let check = run(&p, "regenerate --check");
-    assert!(check.stderr.contains(told), "{}", check.stderr);
+    assert!(check.stderr.contains(expected), "{}", check.stderr);
     let taken = ok(&p, "regenerate");
-    assert!(taken.stderr.contains(told), "{}", taken.stderr);
+    assert!(taken.stderr.contains(expected), "{}", taken.stderr);
     assert!(record.exists());
 }

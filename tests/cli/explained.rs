@@ -100,7 +100,7 @@ fn each_documented_example_prints_its_documented_line() {
             "init widget-operator --crd spec.yaml --dry-run",
         );
         let line = block(section, "text").trim_end();
-        if !run.stderr.lines().any(|told| told == line) {
+        if !run.stderr.lines().any(|printed| printed == line) {
             wrong.push(format!("{line}\n{}\n{text}", run.stderr));
         }
     }

@@ -11,7 +11,7 @@ fn contradictory_states_are_refused() {
     let state = fs::read_to_string(p.join("operator.toml")).unwrap();
     let inline = "kind = [{ kind = \"Widget\", group = \"example.com\", spec = \"crds/widgets.example.com.yaml\", versions = [\"v1\"] }]";
     let without_kinds = &state[..state.find("[[kind]]").unwrap()];
-    for (text, told) in [
+    for (text, expected) in [
         (
             format!("{without_kinds}{inline}\n"),
             "write each kind as its own table: [[kind]]",
@@ -53,7 +53,7 @@ fn contradictory_states_are_refused() {
         let before = files(&p);
         let run = run(&p, "regenerate");
         assert_eq!(run.code, 2, "{text}\n{}", run.stderr);
-        assert!(run.stderr.contains(told), "{told}: {}", run.stderr);
+        assert!(run.stderr.contains(expected), "{expected}: {}", run.stderr);
         assert_eq!(files(&p), before, "{text}");
     }
 }
@@ -68,11 +68,11 @@ fn existing_files_are_not_overwritten() {
     fs::write(folder.path().join("gadget.yaml"), gadget).unwrap();
     fs::write(p.join("crds/gadgets.example.com.yaml"), "precious: 1\n").unwrap();
     let manifest = fs::read_to_string(p.join("Cargo.toml")).unwrap();
-    let refused = |args: &str, told: &str| {
+    let refused = |args: &str, expected: &str| {
         let before = files(&p);
         let run = run(&p, args);
         assert_eq!(run.code, 2, "{args}: {}", run.stderr);
-        assert!(run.stderr.contains(told), "{args}: {}", run.stderr);
+        assert!(run.stderr.contains(expected), "{args}: {}", run.stderr);
         assert_eq!(files(&p), before, "{args}");
     };
     refused(

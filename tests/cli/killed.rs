@@ -72,11 +72,11 @@ fn an_interrupted_command_is_reported_by_reading_and_completed_by_writing_comman
     let changed = after
         .iter()
         .filter(|(path, text)| before.get(*path) != Some(text));
-    let told = format!(
+    let expected = format!(
         "finished a command that was interrupted: {} files\n",
         changed.count()
     );
-    assert!(run.stderr.starts_with(&told), "{}", run.stderr);
+    assert!(run.stderr.starts_with(&expected), "{}", run.stderr);
     assert_eq!(files(&p), after);
     assert!(!p.join(".operator/new").exists());
     ok(&p, "regenerate --check");
@@ -94,9 +94,9 @@ fn an_interrupted_command_does_not_undo_an_edit() {
     interrupt(&p, &before, &after);
     fs::write(p.join("README.md"), "of the user\n").unwrap();
     let run = ok(&p, "regenerate");
-    let told =
+    let expected =
         "interrupted: 1 file\nnote: README.md is not changed, because it was edited meanwhile\n";
-    assert!(run.stderr.contains(told), "{}", run.stderr);
+    assert!(run.stderr.contains(expected), "{}", run.stderr);
     assert_eq!(
         fs::read_to_string(p.join("README.md")).unwrap(),
         "of the user\n"
@@ -139,7 +139,7 @@ fn a_foreign_journal_is_refused() {
     let p = folder.path().join("p");
     let outside = r#"{"format": 1, "folders": [], "changes": [{"path": "../x", "before": null, "after": "0"}]}"#;
     let newer = r#"{"format": 2, "folders": [], "changes": []}"#;
-    for (journal, told) in [
+    for (journal, expected) in [
         (outside, "no path in the project"),
         (newer, "format 2"),
         ("half", "can't be read"),
@@ -148,7 +148,7 @@ fn a_foreign_journal_is_refused() {
         let before = files(&p);
         let run = run(&p, "regenerate");
         assert_eq!(run.code, 2, "{}", run.stderr);
-        assert!(run.stderr.contains(told), "{}", run.stderr);
+        assert!(run.stderr.contains(expected), "{}", run.stderr);
         assert_eq!(files(&p), before);
     }
 }

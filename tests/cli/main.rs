@@ -205,7 +205,7 @@ fn invalid_input_is_an_error_with_help_and_changes_nothing() {
     );
     fs::create_dir(folder.path().join("empty")).unwrap();
     let before = files(&p);
-    for (args, told) in [
+    for (args, expected) in [
         (
             "add-crd ../no.yaml",
             "error[syntax]: this is not YAML or JSON",
@@ -258,11 +258,11 @@ fn invalid_input_is_an_error_with_help_and_changes_nothing() {
     ] {
         let run = run(&p, args);
         assert_eq!(run.code, 2, "{args}: {}", run.stderr);
-        assert!(run.stderr.contains(told), "{args}: {}", run.stderr);
+        assert!(run.stderr.contains(expected), "{args}: {}", run.stderr);
         assert!(run.stderr.contains(" = help: "), "{args}: {}", run.stderr);
         assert_eq!(files(&p), before, "{args}");
     }
-    for (args, told) in [
+    for (args, expected) in [
         (
             "init p --crd widget.yaml",
             "p exists already and is not empty",
@@ -274,7 +274,7 @@ fn invalid_input_is_an_error_with_help_and_changes_nothing() {
         let run = run(folder.path(), args);
         assert_eq!(run.code, 2, "{args}");
         assert!(
-            run.stderr.contains(told) && run.stderr.contains(" = help: "),
+            run.stderr.contains(expected) && run.stderr.contains(" = help: "),
             "{args}: {}",
             run.stderr
         );
@@ -287,7 +287,7 @@ fn an_invalid_state_is_reported_with_its_line() {
     let folder = project();
     let p = folder.path().join("p");
     let good = fs::read_to_string(p.join("operator.toml")).unwrap();
-    for (before, after, told) in [
+    for (before, after, expected) in [
         ("namespaces", "namespace", "operator.toml:7:1"),
         ("format = 1", "format = 9", "operator.toml has the format 9"),
         (
@@ -310,7 +310,7 @@ fn an_invalid_state_is_reported_with_its_line() {
         let run = run(&p, "regenerate");
         assert_eq!(run.code, 2, "{after}");
         assert!(
-            run.stderr.contains(told) && run.stderr.contains(" = help: "),
+            run.stderr.contains(expected) && run.stderr.contains(" = help: "),
             "{after}: {}",
             run.stderr
         );
@@ -433,7 +433,7 @@ fn unusual_names_are_refused_or_mapped() {
     );
     let p = folder.path().join("p");
     let before = files(&p);
-    for (args, told) in [
+    for (args, expected) in [
         (
             "add-crd ../case.yaml",
             "the spec crds/widgets.example.com.yaml is listed twice",
@@ -454,7 +454,7 @@ fn unusual_names_are_refused_or_mapped() {
     ] {
         let run = run(&p, args);
         assert_eq!(run.code, 2, "{args}: {}", run.stderr);
-        assert!(run.stderr.contains(told), "{args}: {}", run.stderr);
+        assert!(run.stderr.contains(expected), "{args}: {}", run.stderr);
         assert_eq!(files(&p), before, "{args}");
     }
     ok(folder.path(), "init q --crd dash.yaml");

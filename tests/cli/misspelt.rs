@@ -10,7 +10,7 @@ fn a_misspelled_name_in_the_state_is_reported_with_its_line_and_the_nearest() {
     let p = folder.path().join("p");
     let state = fs::read_to_string(p.join("operator.toml")).unwrap();
     let owns = |kind: &str| state.replace("\"apps/v1/Deployment\"", &format!("\"{kind}\""));
-    for (text, word, told) in [
+    for (text, word, expected) in [
         (
             format!("{state}keeps = [\n  \"v1/Confgmap\"\n]\n"),
             "\"v1/Confgmap\"",
@@ -59,7 +59,7 @@ fn a_misspelled_name_in_the_state_is_reported_with_its_line_and_the_nearest() {
         let line = text.lines().position(|line| line.contains(word)).unwrap() + 1;
         let place = format!("operator.toml:{line}:");
         assert!(run.stderr.contains(&place), "{place}\n{}", run.stderr);
-        assert!(run.stderr.contains(told), "{told}\n{}", run.stderr);
+        assert!(run.stderr.contains(expected), "{expected}\n{}", run.stderr);
         assert_eq!(files(&p), before, "{word}");
     }
 }
@@ -176,7 +176,7 @@ fn a_misspelled_resource_or_verb_is_a_warning_with_its_line() {
     // until it is right
     for _ in 0..2 {
         let run = ok(&p, "regenerate");
-        for told in [
+        for expected in [
             "warning[unknown-resource]: Widget.example.com: there is no resource `pod` in the API group \"\"",
             &format!("operator.toml:{line}:47"),
             "write \"pods/log\"",
@@ -184,7 +184,7 @@ fn a_misspelled_resource_or_verb_is_a_warning_with_its_line() {
             &format!("operator.toml:{}:", line + 2),
             "write \"get\", unless it is a verb of your own",
         ] {
-            assert!(run.stderr.contains(told), "{told}\n{}", run.stderr);
+            assert!(run.stderr.contains(expected), "{expected}\n{}", run.stderr);
         }
         assert_eq!(run.stderr.matches("warning[").count(), 2, "{}", run.stderr);
     }

@@ -104,24 +104,29 @@ impl Model {
     fn act(&mut self, p: &Path, act: &Act) {
         let command = |args: &str| {
             let before = files(p);
-            let told = run(p, args);
+            let result = run(p, args);
             // an edit of a spec that a conflict kept from being taken, and one that stayed when its kind left
-            let is_kept =
-                |told: &str| told.contains("was edited since") || told.contains("no [[kind]]");
-            match told.code {
+            let is_kept = |result: &str| {
+                result.contains("was edited since") || result.contains("no [[kind]]")
+            };
+            match result.code {
                 0 => {}
-                1 => assert!(told.stderr.contains("conflict["), "{args}: {}", told.stderr),
-                code => assert!(
-                    code == 2 && is_kept(&told.stderr),
+                1 => assert!(
+                    result.stderr.contains("conflict["),
                     "{args}: {}",
-                    told.stderr
+                    result.stderr
+                ),
+                code => assert!(
+                    code == 2 && is_kept(&result.stderr),
+                    "{args}: {}",
+                    result.stderr
                 ),
             }
-            if told.code != 0 {
+            if result.code != 0 {
                 assert!(
                     files(p) == before,
                     "{args} wrote in spite of {}",
-                    told.stderr
+                    result.stderr
                 );
             } else {
                 let (code, text) = {
@@ -130,7 +135,7 @@ impl Model {
                 };
                 assert_eq!(code, 0, "after {args}: {text}");
             }
-            told
+            result
         };
         match act {
             Act::Define(kind, fields) => {
@@ -184,7 +189,7 @@ impl Model {
                 }
             }
             Act::Regenerate(way) => {
-                let told = command("regenerate --allow-breaking");
+                let result = command("regenerate --allow-breaking");
                 let edited: Vec<&str> = FILES
                     .into_iter()
                     .filter(|path| is_tools(path) && self.lines.contains_key(path))
@@ -197,7 +202,7 @@ impl Model {
                 };
                 match way {
                     Way::Plain => {}
-                    _ if told.code == 0 => {}
+                    _ if result.code == 0 => {}
                     Way::Adopt => {
                         ok(
                             p,

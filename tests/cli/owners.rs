@@ -32,8 +32,8 @@ fn an_edited_tool_owned_file_is_adopted_or_reset() {
     let run = run(&p, "regenerate --check");
     assert_eq!(run.code, 1);
     for way in ["--adopt", "--reset"] {
-        let told = format!("`cargo operator regenerate {way} {path}`");
-        assert!(run.stderr.contains(&told), "{}", run.stderr);
+        let expected = format!("`cargo operator regenerate {way} {path}`");
+        assert!(run.stderr.contains(&expected), "{}", run.stderr);
     }
     let adopted = ok(&p, &format!("regenerate --adopt {path}"));
     assert!(
@@ -95,8 +95,8 @@ fn a_failed_merge_stops_the_plan_until_the_user_decides() {
     assert_eq!(stopped.code, 1);
     assert!(files(&p) == before);
     for path in ["Dockerfile", "Cargo.toml"] {
-        let told = format!("conflict[merge-conflict]: {path} was changed in the same place");
-        assert!(stopped.stderr.contains(&told), "{}", stopped.stderr);
+        let expected = format!("conflict[merge-conflict]: {path} was changed in the same place");
+        assert!(stopped.stderr.contains(&expected), "{}", stopped.stderr);
     }
     ok(&p, "regenerate --write-conflicts");
     assert!(text(&p, "Dockerfile").contains(
@@ -129,7 +129,7 @@ fn adopt_and_reset_refuse_unknown_paths_and_user_owned_files() {
     let folder = project();
     let p = folder.path().join("p");
     let before = files(&p);
-    for (args, told) in [
+    for (args, expected) in [
         (
             "--adopt src/nothing.rs",
             "`src/nothing.rs` is not a generated file",
@@ -138,7 +138,7 @@ fn adopt_and_reset_refuse_unknown_paths_and_user_owned_files() {
     ] {
         let run = run(&p, &format!("regenerate {args}"));
         assert_eq!(run.code, 2, "{args}");
-        assert!(run.stderr.contains(told), "{}", run.stderr);
+        assert!(run.stderr.contains(expected), "{}", run.stderr);
         assert!(files(&p) == before);
     }
 }
@@ -172,8 +172,8 @@ fn a_vendored_crate_is_restored_completely() {
     fs::remove_dir_all(p.join("crates/operator-testing")).unwrap();
     fs::remove_file(p.join("crates/operator-runtime/src/lib.rs")).unwrap();
     assert_eq!(run(&p, "regenerate --check").code, 1);
-    let told = ok(&p, "regenerate").stdout;
-    assert!(told.contains("files of the runtime"), "{told}");
+    let stdout = ok(&p, "regenerate").stdout;
+    assert!(stdout.contains("files of the runtime"), "{stdout}");
     assert!(files(&p) == before);
 }
 
@@ -260,7 +260,7 @@ fn a_check_finds_each_mutation_of_tool_owned_files_and_nothing_else() {
             .map(|line| line.split('"').nth(1).unwrap().to_owned())
             .collect()
     };
-    let told = |run: &crate::support::Run| run.stdout.clone() + &run.stderr;
+    let output = |run: &crate::support::Run| run.stdout.clone() + &run.stderr;
     let tools = owned("tool");
     assert!(tools.len() > 100, "{tools:?}");
     // of the many crates some are enough
@@ -274,10 +274,10 @@ fn a_check_finds_each_mutation_of_tool_owned_files_and_nothing_else() {
         let edited = run(&p, "regenerate --check");
         assert_eq!(edited.code, 1, "{path}");
         assert!(
-            told(&edited).contains(&format!("conflict[edited-file]: {path} ")),
+            output(&edited).contains(&format!("conflict[edited-file]: {path} ")),
             "{path}"
         );
-        assert_eq!(told(&edited).matches("conflict[").count(), 1, "{path}");
+        assert_eq!(output(&edited).matches("conflict[").count(), 1, "{path}");
         fs::remove_file(p.join(path)).unwrap();
         let deleted = run(&p, "regenerate --check");
         assert_eq!(deleted.code, 1, "{path}");
@@ -286,7 +286,7 @@ fn a_check_finds_each_mutation_of_tool_owned_files_and_nothing_else() {
             Some((".operator", _)) => format!("stale record: create {path}\n"),
             _ => format!("{path} was deleted"),
         };
-        assert!(told(&deleted).contains(&line), "{path}");
+        assert!(output(&deleted).contains(&line), "{path}");
         fs::write(p.join(path), before).unwrap();
     }
     for path in owned("user").iter().chain(&owned("merged")) {

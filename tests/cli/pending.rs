@@ -10,10 +10,10 @@ use super::support::{edit, files, folder, ok, project};
 const CONTROLLER: &str = "src/controllers/widget.rs";
 
 /// The messages of a code, each with its help.
-fn told(p: &Path, code: &str) -> Vec<(String, String)> {
+fn diagnostics(p: &Path, code: &str) -> Vec<(String, String)> {
     let run = ok(p, "regenerate --format json");
-    let told: Value = serde_json::from_str(&run.stdout).unwrap();
-    let found = told["diagnostics"].as_array().unwrap().iter();
+    let output: Value = serde_json::from_str(&run.stdout).unwrap();
+    let found = output["diagnostics"].as_array().unwrap().iter();
     let found = found.filter(|found| found["code"] == code);
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     found
@@ -101,13 +101,13 @@ fn a_missing_cleanup_is_reported_until_it_exists() {
         assert!(run.stderr.ends_with(rest), "{}", run.stderr);
     }
     assert!(ok(&p, "inspect").stderr.contains(message));
-    let [(_, help)] = told(&p, "controller-differs").try_into().unwrap();
+    let [(_, help)] = diagnostics(&p, "controller-differs").try_into().unwrap();
     assert!(help.contains("Some(\"example.com/p\")"), "{help}");
     paste(&p, &help);
     assert_eq!(ok(&p, "regenerate").stderr, "nothing to do\n");
 
     without_key(&p, "cleanup = true");
-    let [(message, help)] = told(&p, "controller-differs").try_into().unwrap();
+    let [(message, help)] = diagnostics(&p, "controller-differs").try_into().unwrap();
     assert_eq!(
         message,
         "the controller of Widget has FINALIZER and `cleanup`, but operator.toml has no `cleanup = true` for it"
@@ -119,7 +119,7 @@ fn a_missing_cleanup_is_reported_until_it_exists() {
     edit(&p.join(CONTROLLER), |text| {
         text.replace("example.com/p", "mine.io/x")
     });
-    let [(_, other)] = told(&p, "controller-differs").try_into().unwrap();
+    let [(_, other)] = diagnostics(&p, "controller-differs").try_into().unwrap();
     assert!(
         other.contains("remove the finalizer mine.io/x from all objects"),
         "{other}"
@@ -139,7 +139,7 @@ fn watches_need_parents_and_parents_need_watches() {
     let folder = project();
     let p = folder.path().join("p");
     with_key(&p, "watches = [\"v1/Secret\"]");
-    let [(message, help)] = told(&p, "controller-differs").try_into().unwrap();
+    let [(message, help)] = diagnostics(&p, "controller-differs").try_into().unwrap();
     assert_eq!(
         message,
         "operator.toml has `watches` for Widget, but its controller lacks `parents`, so a change of v1/Secret reconciles nothing"
@@ -147,7 +147,7 @@ fn watches_need_parents_and_parents_need_watches() {
     paste(&p, &help);
     assert_eq!(ok(&p, "regenerate").stderr, "nothing to do\n");
     without_key(&p, "watches = [\"v1/Secret\"]");
-    let [(message, help)] = told(&p, "controller-differs").try_into().unwrap();
+    let [(message, help)] = diagnostics(&p, "controller-differs").try_into().unwrap();
     assert_eq!(
         message,
         "nothing calls `parents`, because operator.toml has no `watches` for Widget"
@@ -206,18 +206,18 @@ fn a_diagnostic_is_reported_when_its_kind_is_added_or_changed() {
         )
     });
     const NOTE: &str = "note[untyped]: Widget.example.com";
-    let told = |args: &str, at: &Path| ok(at, args).stderr.contains(NOTE);
-    assert!(told("init p --crd widget.yaml", folder.path()));
+    let is_shown = |args: &str, at: &Path| ok(at, args).stderr.contains(NOTE);
+    assert!(is_shown("init p --crd widget.yaml", folder.path()));
     let p = folder.path().join("p");
-    assert!(!told("gen-manifests --image a/b:1", &p));
-    assert!(!told("add-crd ../clusters.yaml", &p));
-    assert!(told("inspect", &p));
+    assert!(!is_shown("gen-manifests --image a/b:1", &p));
+    assert!(!is_shown("add-crd ../clusters.yaml", &p));
+    assert!(is_shown("inspect", &p));
     let json = ok(&p, "gen-manifests --image a/b:2 --dry-run --format json");
     assert!(json.stdout.contains("\"untyped\""), "programs are told all");
     edit(&p.join("crds/widgets.example.com.yaml"), |text| {
         text.replace("How big it is.", "How large it is.")
     });
-    assert!(told("regenerate", &p));
+    assert!(is_shown("regenerate", &p));
 }
 
 #[test]

@@ -33,12 +33,12 @@ fn edited_files_are_kept_and_reported() {
     edit(&p.join("src/controllers/widget.rs"), |text| {
         text + "// mine\n"
     });
-    let told = ok(&p, "remove widget.example.com");
+    let run = ok(&p, "remove widget.example.com");
     assert!(
-        told.stderr
+        run.stderr
             .contains("src/controllers/widget.rs is kept, because it is yours"),
         "{}",
-        told.stderr
+        run.stderr
     );
     assert!(p.join("src/controllers/widget.rs").exists());
     for path in [
@@ -70,13 +70,13 @@ fn an_unknown_or_ambiguous_kind_is_refused() {
     let p = folder.path().join("p");
     ok(&p, "add-crd ../clusters.yaml");
     let before = files(&p);
-    for (name, told) in [
+    for (name, expected) in [
         ("Gadget", "the project has no kind Gadget"),
         ("Cluster", "Cluster is the name of several kinds"),
     ] {
         let run = run(&p, &format!("remove {name}"));
         assert_eq!(run.code, 2, "{name}");
-        assert!(run.stderr.contains(told), "{}", run.stderr);
+        assert!(run.stderr.contains(expected), "{}", run.stderr);
         assert!(files(&p) == before);
     }
 }

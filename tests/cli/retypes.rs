@@ -44,8 +44,8 @@ fn a_retyped_field_is_reported_and_an_added_one_is_not() {
         grown
     });
     let run = ok(&p, "regenerate --dry-run --format json --allow-breaking");
-    let told: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
-    let retypes: Vec<_> = told["diagnostics"]
+    let output: serde_json::Value = serde_json::from_str(&run.stdout).unwrap();
+    let retypes: Vec<_> = output["diagnostics"]
         .as_array()
         .unwrap()
         .iter()

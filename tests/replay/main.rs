@@ -217,12 +217,12 @@ fn replay(history: &Path) -> Totals {
             let args = [args.as_slice(), &["--dry-run"]].concat();
             run_with(None, &p, &args, &[0]).1
         });
-        let (_, told, _) = run(&p, &args, &[0]);
+        let (_, output, _) = run(&p, &args, &[0]);
         edits.check(&step.to_string());
         run(&p, &["regenerate", "--check"], &[0]);
         as_new(folder.path(), &p, revision);
         if let Some(compiler) = &compiler {
-            let named = named(&told);
+            let named = named(&output);
             let failing = compiler.failing(&stored(revision));
             for line in failing.difference(&named) {
                 eprintln!("{step}: {line:?} was not named");
@@ -303,9 +303,9 @@ fn as_new(folder: &Path, p: &Path, revision: &Path) {
 }
 
 /// The lines that the report names, but for those which compile with types that stay.
-fn named(told: &str) -> BTreeSet<(String, u64)> {
-    let told: Value = serde_json::from_str(told).unwrap();
-    let diagnostics = told["diagnostics"].as_array().unwrap().iter();
+fn named(output: &str) -> BTreeSet<(String, u64)> {
+    let output: Value = serde_json::from_str(output).unwrap();
+    let diagnostics = output["diagnostics"].as_array().unwrap().iter();
     let outdated = ["is no longer served", "is stored now"];
     let is_outdated = |diagnostic: &Value| {
         let message = diagnostic["message"].as_str().unwrap();

@@ -62,8 +62,8 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 fn compile(pattern: &str) -> Result<Regex, PatternError> {
     // the last line says why; those before it repeat the pattern
     let refused = |error: regex::Error| {
-        let told = error.to_string();
-        let why = told.lines().last().unwrap_or_default();
+        let message = error.to_string();
+        let why = message.lines().last().unwrap_or_default();
         PatternError::Refused(why.trim_start_matches("error: ").to_owned())
     };
     RegexBuilder::new(&translated(pattern)?)
@@ -127,8 +127,8 @@ mod tests {
             "(".repeat(5_000) + "a" + &")".repeat(5_000),
             "(((a{1000}){1000}){1000})".into(),
         ] {
-            let told = compiled(&pattern).expect_err("it is too much").to_string();
-            assert!(told.len() < 100 && !told.contains('\n'), "{told}");
+            let message = compiled(&pattern).expect_err("it is too much").to_string();
+            assert!(message.len() < 100 && !message.contains('\n'), "{message}");
         }
     }
 }

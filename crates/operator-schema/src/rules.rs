@@ -81,7 +81,7 @@ fn with_rules(
     if has_rules(schema) && violations.iter().any(|it| blocks(it.reason)) {
         violations.push(Violation::new(Reason::Invalid, "", "null", NOT_ASKED));
         return Judgement {
-            violations: violations,
+            violations,
             unsupported: Vec::new(),
         };
     }

@@ -113,10 +113,10 @@ impl Server {
 
     /// The conditions of objects whose status was written.
     async fn conditions(&self, requests: &[Request]) -> Vec<String> {
-        let told = requests
+        let written = requests
             .iter()
             .filter(|it| it.is_write() && it.subresource == "status");
-        let objects: BTreeSet<[&str; 4]> = told
+        let objects: BTreeSet<[&str; 4]> = written
             .map(|it| [&it.group, &it.resource, &it.namespace, &it.name].map(String::as_str))
             .collect();
         let mut lines = Vec::new();

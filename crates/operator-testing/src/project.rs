@@ -237,7 +237,7 @@ spec:
             format!("{{apiVersion: example.com/v1, kind: Garden, metadata: {{name: a}}, {rest}}}")
         };
         assert_eq!(of(&garden("spec: {soil: sand}")), [""; 0]);
-        for (sample, told) in [
+        for (sample, expected) in [
             (garden("spec: {soil: clay}"), "spec.soil: "),
             (
                 garden("spec: {soil: sand, sole: x}"),
@@ -256,7 +256,7 @@ spec:
         ] {
             let problems = of(&sample);
             assert!(
-                problems.len() == 1 && problems[0].starts_with(told),
+                problems.len() == 1 && problems[0].starts_with(expected),
                 "{sample}: {problems:?}"
             );
         }

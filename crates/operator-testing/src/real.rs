@@ -72,7 +72,7 @@ impl Real {
     pub fn client(&self, layer: &RecordLayer, namespace: &str) -> Client {
         let mut config = self.config.clone();
         namespace.clone_into(&mut config.default_namespace);
-        // Each answer is told, as in memory.
+        // Each response is recorded, as in memory.
         config.default_retry = false;
         let builder = ClientBuilder::try_from(config);
         builder

@@ -118,8 +118,8 @@ fn every_scalar_has_the_same_value_as_for_the_peer() {
     assert_eq!(value("0x10000000000000000"), Some((u64::MAX as f64).into()));
     // and makes null of what is not a JSON number
     for scalar in [".inf", "-.inf", "+.INF", ".nan"] {
-        let (told, _) = refused(&format!("a: {scalar}\n"));
-        assert!(told.ends_with("is not a JSON number"), "{told}");
+        let (message, _) = refused(&format!("a: {scalar}\n"));
+        assert!(message.ends_with("is not a JSON number"), "{message}");
     }
 }
 
@@ -183,7 +183,7 @@ fn errors_have_their_positions() {
         "a: &x {}\nb: [*x]\n",
         "[".repeat(MOST_LEVELS - 1) + &"]".repeat(MOST_LEVELS - 1)
     );
-    for (text, told, place) in [
+    for (text, message, place) in [
         (
             "a:\n- b: 1\n  \"c\\\"\": 2\n  'c\"': 3\n",
             "the key `c\"` is given twice",
@@ -210,10 +210,10 @@ fn errors_have_their_positions() {
         ("a: \u{1}\n", "control characters are not allowed", "\u{1}"),
     ] {
         let (error, at) = refused(text);
-        assert!(error.contains(told), "{text:?}: {error}");
+        assert!(error.contains(message), "{text:?}: {error}");
         assert_eq!(at, place, "{text:?}: {error}");
         assert!(
-            peer(text).is_none() || told.starts_with("the key"),
+            peer(text).is_none() || message.starts_with("the key"),
             "{text:?}"
         );
     }
@@ -222,8 +222,8 @@ fn errors_have_their_positions() {
 #[test]
 fn excessive_depth_is_detected_quickly() {
     for text in ["[", "{a: ", "{\"a\":", "- "] {
-        let (told, _) = refused(&text.repeat(300_000));
-        assert!(told.contains("more than 128 levels"), "{told}");
+        let (message, _) = refused(&text.repeat(300_000));
+        assert!(message.contains("more than 128 levels"), "{message}");
     }
     let fine = format!(
         "a: '{}'\nb: {}{}\n",
@@ -240,8 +240,8 @@ fn aliases_do_not_multiply() {
     for alias in ["*x", "{*x : 1}"] {
         let aliases = |count| format!("a: &x {long}\nb: [{}]\n", vec![alias; count].join(", "));
         assert!(value(&aliases(2)).is_some());
-        let (told, _) = refused(&aliases(3));
-        assert!(told.contains("repetition limit exceeded"), "{told}");
+        let (message, _) = refused(&aliases(3));
+        assert!(message.contains("repetition limit exceeded"), "{message}");
     }
 }
 

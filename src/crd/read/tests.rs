@@ -18,12 +18,12 @@ spec:
 "#;
 
 fn problems(text: &str) -> Vec<String> {
-    let told = |error: ReadError| error.to_string();
+    let to_text = |error: ReadError| error.to_string();
     read("x.yaml", text)
         .err()
         .into_iter()
         .flatten()
-        .map(told)
+        .map(to_text)
         .collect()
 }
 
@@ -131,20 +131,24 @@ fn errors_have_their_lines() {
             "x.yaml:16: the unquoted scalar `on` is not a string to kubectl and the API server, which read YAML 1.1",
         ),
     ];
-    for (before, after, told) in cases {
-        assert_eq!(problems(&WIDGET.replace(before, after)), [told], "{after}");
+    for (before, after, expected) in cases {
+        assert_eq!(
+            problems(&WIDGET.replace(before, after)),
+            [expected],
+            "{after}"
+        );
     }
 }
 
 #[test]
 fn a_crd_has_a_size_limit_and_a_list_does_not() {
-    let told = ["x.yaml:2: the CRD has more than 16 MiB"];
+    let expected = ["x.yaml:2: the CRD has more than 16 MiB"];
     let long = |bytes| format!("\n        description: {}\n", "y".repeat(bytes));
     let large = WIDGET.replace(
         "type: object\n",
         &("type: object".to_owned() + &long(17 << 20)),
     );
-    assert_eq!(problems(&large), told);
+    assert_eq!(problems(&large), expected);
     // where the kind stands otherwise it is read first
     assert_eq!(
         problems(&large.replace("kind: Custom", "kind:  Custom")),

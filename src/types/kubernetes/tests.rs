@@ -165,8 +165,8 @@ fn structs(folder: &std::path::Path) -> BTreeMap<String, BTreeSet<String>> {
 /// Of k8s-openapi, as cargo has them. What only other platforms need may not be there.
 fn sources() -> PathBuf {
     let rustc = Command::new("rustc").arg("-vV").output().unwrap();
-    let told = String::from_utf8(rustc.stdout).unwrap();
-    let host = told.lines().find_map(|line| line.strip_prefix("host: "));
+    let stdout = String::from_utf8(rustc.stdout).unwrap();
+    let host = stdout.lines().find_map(|line| line.strip_prefix("host: "));
     let output = Command::new(env!("CARGO"))
         .args(["metadata", "--offline", "--format-version", "1"])
         .args(["--filter-platform", host.unwrap()])

@@ -63,10 +63,10 @@ fn a_name_taken_by_a_shorter_path_is_reported() {
     let after = record(
         "\n          spec: {type: object, properties: {foo: {type: object, properties: {bar: {type: object, properties: {a: {type: string}}}}}, fooBar: {type: object, properties: {b: {type: string}}}}}\n",
     );
-    let told = retyped(&before, &after);
-    assert_eq!(told.len(), 1, "{told:?}");
-    assert_eq!(told[0].before, "Option<WidgetSpecFooBar>");
-    assert_eq!(told[0].after, "Option<WidgetDotSpecDotFooDotBar>");
+    let retypes = retyped(&before, &after);
+    assert_eq!(retypes.len(), 1, "{retypes:?}");
+    assert_eq!(retypes[0].before, "Option<WidgetSpecFooBar>");
+    assert_eq!(retypes[0].after, "Option<WidgetDotSpecDotFooDotBar>");
 }
 
 #[test]

@@ -139,7 +139,7 @@ fn masked(object: &Value) -> Value {
     object
 }
 
-/// What a server allots to a Service that is made anew is another each time; that it has none is not.
+/// Masks the addresses that the server allocates to a Service, which differ each time it is recreated; `None` is kept.
 fn mask_addresses(spec: &mut Value) {
     const HEADLESS: &str = "None";
     let mask = |value: &mut Value| {
