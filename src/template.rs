@@ -9,7 +9,7 @@ use crate::scaffold::Scaffold;
 
 macro_rules! templates {
     ($($path:literal),* $(,)?) => {
-        /// The templates of every project, by their paths under `templates/`. Each scaffold has its own.
+        /// The templates that no scaffold has alone, by their paths under `templates/`.
         const TEMPLATES: &[(&str, &str)] = &[$(($path, include_str!(concat!("../templates/", $path)))),*];
     };
 }
@@ -28,9 +28,13 @@ templates! {
     "crds/starter.yaml.j2",
     "deny.toml",
     "src/api/mod.rs.j2",
+    "src/controllers/child/config_map.rs.j2",
+    "src/controllers/child/deployment.rs.j2",
     "src/controllers/mod.rs.j2",
     "src/lib.rs.j2",
     "src/main.rs.j2",
+    "tests/config_map.rs.j2",
+    "tests/deployment.rs.j2",
     "tests/generated.rs.j2",
     "tests/faults.rs.j2",
     "tests/support/flags.rs",

@@ -295,7 +295,8 @@ fn projects_are_laid_out_for_names_of_any_length() {
     assert_laid_out(&files);
 }
 
-/// `owns` and `watches` of a kind, in which kinds with a type and kinds without one alternate as the digits of a number do.
+/// `owns` and `watches` of a kind, in which kinds with a type and kinds without one alternate as the digits of a number do, and so do the
+/// update strategies.
 fn declared(mut number: usize) -> String {
     let length = number;
     let mut kinds = vec![];
@@ -310,9 +311,16 @@ fn declared(mut number: usize) -> String {
         number /= 5;
     }
     let half = kinds.len() / 2;
+    let owns = kinds[half..].iter().enumerate();
+    let owns = owns.map(|(at, kind)| {
+        let update = ["apply", "replace", "recreate", "on-delete", "create-only"];
+        let update = update[(length + at) % update.len()];
+        format!("{{ kind = {kind:?}, update = {update:?} }}")
+    });
+    let owns: Vec<String> = owns.collect();
     format!(
-        "owns = {:?}\nwatches = {:?}",
-        &kinds[half..],
+        "owns = [{}]\nwatches = {:?}",
+        owns.join(", "),
         &kinds[..half]
     )
 }
@@ -327,6 +335,9 @@ fn the_registry_is_laid_out_for_any_watches() {
         .map(|length| vec![length + 1]);
     for (at, kinds) in one.chain([every]).enumerate() {
         let mut arguments = vec!["init".to_owned(), format!("n{at}")];
+        if at % 2 == 1 {
+            arguments.extend(["--scaffold", "declarative"].map(str::to_owned));
+        }
         for length in &kinds {
             let name = format!("{length}.json");
             let definition = definition((*length).min(LABEL), 11, &["v1".into()], &json!({}));

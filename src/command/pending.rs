@@ -25,8 +25,7 @@ pub fn reports(open: &OpenProject, plan: &Plan) -> Result<Vec<Report>, Failure> 
         if changes.any(|change| change.path == path && change.act == Act::Create) {
             reports.extend(undeclared_child(kind, (scaffold.example_child)(api), &path));
         } else if let Some(text) = disk::read(&open.root, &path)?
-            && let Some(controller) =
-                uses::controller(&text, scaffold.interface.name, scaffold.interface.method)
+            && let Some(controller) = uses::controller(&text, &scaffold.interface.wanted)
         {
             let file = File {
                 open,
@@ -69,13 +68,12 @@ struct File<'a> {
 impl File<'_> {
     fn cleanup(&self, controller: &Controller) -> Option<Report> {
         let (kind, path) = (&self.kind.kind, self.path);
-        let finalizer = controller
-            .finalizer
-            .as_ref()
-            .map(|finalizer| &finalizer.part);
+        let finalizer = controller.finalizer.as_ref();
+        let finalizer = finalizer.map(|finalizer| &finalizer.part);
+        let method = format!("`{}`", self.interface.wanted.cleanup);
         let parts = [
             ("FINALIZER", finalizer),
-            ("`cleanup`", controller.cleanup.as_ref()),
+            (method.as_str(), controller.cleanup.as_ref()),
         ];
         let name = format!("{}/{}", self.api.group, self.open.state.state.name);
         if self.kind.cleanup {

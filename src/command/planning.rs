@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{
     failure::Failure,
+    kinds::KindError,
     open::{OpenProject, STATE},
     retype,
 };
@@ -13,20 +14,95 @@ use crate::{
     disk,
     plan::{self, Note, Ours, Plan, Tree},
     project::{Kind, Owner, Project, Source, is_marked},
-    render::{self, RenderError, Rendered, SPECS},
+    render::{self, RenderError, Rendered, SPECS, STYLES},
+    scaffold::Scaffold,
     terminal::Terminal,
+    uses,
 };
 
 impl OpenProject {
     /// Everything that the state and the specs imply.
     pub fn render(&self, terminal: &Terminal) -> Result<Rendered, Failure> {
         terminal.working("generating");
+        self.check_scaffolds()?;
         let project = Project {
             state: self.state.state.clone(),
             apis: self.apis.clone(),
             removed: self.removed(),
         };
         render::render(&project).map_err(|error| self.render_failed(error))
+    }
+
+    /// Refuses a style for a kind whose controller is of another one: the file is the user's.
+    fn check_scaffolds(&self) -> Result<(), Failure> {
+        for (index, kind) in self.state.state.kinds.iter().enumerate() {
+            let (Some(scaffold), Some(seeded)) = (kind.scaffold, self.seeded(kind)) else {
+                continue;
+            };
+            let controller = format!("src/controllers/{}.rs", kind.module_name());
+            let Some(code) = disk::read(&self.root, &controller)? else {
+                continue;
+            };
+            if scaffold == seeded || uses::controller(&code, &scaffold.interface.wanted).is_some() {
+                continue;
+            }
+            let error = KindError::Scaffold {
+                kind: kind.kind.clone(),
+                scaffold: scaffold.name,
+                seeded: seeded.name,
+                interface: scaffold.interface.wanted.interface,
+                controller,
+            };
+            let text = self.inputs.get(STATE).map_or("", String::as_str);
+            let document = toml_edit::Document::parse(text).ok();
+            let range = document.and_then(|document| {
+                let kind = document.get("kind")?.get(index)?;
+                kind.get("scaffold")?.span()
+            });
+            let path = disk::shown(&self.root.join(STATE));
+            let report = Report::error(error.to_string(), error.help());
+            return Err(Failure::within(report, &path, text, range));
+        }
+        Ok(())
+    }
+
+    /// The scaffold that the controller of a kind was generated from; `None` if there is none.
+    fn seeded(&self, kind: &Kind) -> Option<&'static Scaffold> {
+        let module = kind.module_name();
+        let is_known = |path: &str| self.lock.files.contains_key(path);
+        if !is_known(&format!("src/controllers/{module}.rs")) {
+            return None;
+        }
+        let mut others = Scaffold::all();
+        let seeded = others.find(|it| is_known(&format!("{STYLES}{}/{module}", it.name)));
+        Some(seeded.unwrap_or(Scaffold::first()))
+    }
+
+    /// Kinds of children that the plan takes from controllers which delete children: those that exist remain.
+    pub fn abandoned(&self, plan: &Plan) -> Vec<Report> {
+        let mut reports = vec![];
+        for kind in &self.state.state.kinds {
+            let Some(scaffold) = kind.scaffold.filter(|scaffold| scaffold.prunes) else {
+                continue;
+            };
+            let record = format!("{STYLES}{}/{}", scaffold.name, kind.module_name());
+            let change = plan.changes.iter().find(|change| change.path == record);
+            let before = change.and_then(|change| change.before.as_deref());
+            let is_owned = |name: &str| kind.owns.iter().any(|owned| owned.kind == name);
+            let gone = before.into_iter().flat_map(str::lines);
+            reports.extend(gone.filter(|name| !is_owned(name)).map(|name| Report {
+                severity: Severity::Warning,
+                code: Some(Code::AbandonedChildren),
+                subject: Some(kind.full_name()),
+                message: format!("{name} was removed from `owns`: the operator no longer deletes objects of this kind"),
+                location: None,
+                instead: Some("existing children of this kind remain until their owner is deleted".into()),
+                help: Some(format!(
+                    "to delete them, first deploy an operator that still owns {name}, and whose `desired` returns none"
+                )),
+            }));
+        }
+        reports
     }
 
     /// An error of what `operator.toml` names, at its line.

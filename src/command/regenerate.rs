@@ -40,6 +40,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let (mut reports, standing) = open.reports(rendered.diagnostics, &plan);
     let evolution = Evolution::of(&open, &plan, args.allow);
     reports.extend(evolution.warnings());
+    reports.extend(open.abandoned(&plan));
     if !args.view.is_check() {
         reports.extend(affected::reports(&open, &plan, &evolution, terminal)?);
     }

@@ -38,6 +38,8 @@ codes! {
     TouchedCode = "touched-code",
     /// A controller that is not what `operator.toml` says of it.
     ControllerDiffers = "controller-differs",
+    /// Children of a kind that their controller no longer owns, and so no longer deletes.
+    AbandonedChildren = "abandoned-children",
     /// A resource or group in a rule that is nearly one that exists.
     UnknownResource = "unknown-resource",
     /// A keyword that CustomResourceDefinitions do not have.

@@ -5,6 +5,7 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde_json::json;
 
 use super::rule::{normalise, rule};
+use crate::project::Update;
 
 fn resource(group: &str, kind: &str, plural: &str, namespaced: bool) -> ResourceType {
     ResourceType {
@@ -15,8 +16,6 @@ fn resource(group: &str, kind: &str, plural: &str, namespaced: bool) -> Resource
         namespaced,
     }
 }
-
-const CHILD_VERBS: &[&str] = &["get", "list", "watch", "create", "patch"];
 
 fn memcached() -> Kind {
     Kind {
@@ -31,7 +30,7 @@ fn memcached() -> Kind {
         has_status: true,
         owns: vec![(
             resource("apps", "Deployment", "deployments", true),
-            CHILD_VERBS.to_vec(),
+            Update::Apply.verbs().to_vec(),
         )],
         watches: vec![],
         reads: vec![],
@@ -63,7 +62,7 @@ fn zone() -> Kind {
         has_status: false,
         owns: vec![(
             resource("", "ConfigMap", "configmaps", true),
-            CHILD_VERBS.to_vec(),
+            Update::Apply.verbs().to_vec(),
         )],
         reads: vec![(resource("", "Node", "nodes", false), vec!["get", "list"])],
         sample: None,

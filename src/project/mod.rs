@@ -18,7 +18,7 @@ pub use installed::tool_source;
 pub use lock::{Entry, Lock, LockError, Owner};
 pub use marker::is_marked;
 pub use misnamed::{Misnamed, misnamed};
-pub use owned::{Owned, OwnedCache};
+pub use owned::{Owned, OwnedCache, Update};
 pub use read::{Read, ReadVerb};
 pub use resource::{ResourceError, ResourceType, resolve};
 pub use state::{FORMAT, Kind, Namespaces, Rule, Runtime, Source, State, ToolSource};

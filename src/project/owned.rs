@@ -1,17 +1,21 @@
-//! An entry of `owns`: a kind of children, and what the operator caches of them.
+//! An entry of `owns`: a kind of children, what the operator caches of them, and how it updates them.
 
 use std::fmt;
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{self, MapAccess, Visitor, value::MapAccessDeserializer},
+};
 
-/// A kind of children; written `"apps/v1/Deployment"`, or `{ kind = "v1/Secret", cache = "content" }`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(from = "RawOwned")]
+/// A kind of children; written `"apps/v1/Deployment"`, or as a table, such as `{ kind = "v1/Pod", update = "recreate" }`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(into = "Written")]
 pub struct Owned {
     /// `GROUP/VERSION/KIND`, or `VERSION/KIND` of the core group.
     pub kind: String,
     /// What the operator caches of the children; what the runtime chooses for the kind, where it is absent.
     pub cache: Option<OwnedCache>,
+    pub update: Update,
 }
 
 /// What a cache of children has.
@@ -22,14 +26,56 @@ pub enum OwnedCache {
     Content,
 }
 
-#[derive(Deserialize)]
-#[serde(
-    untagged,
-    expecting = "write a kind, such as \"apps/v1/Deployment\", or { kind = \"v1/Secret\", cache = \"content\" }"
-)]
-enum RawOwned {
-    Kind(String),
-    Table(RawTable),
+/// How an existing child is updated: the strategies of `operator_runtime::UpdateStrategy`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Update {
+    #[default]
+    Apply,
+    Replace,
+    Recreate,
+    OnDelete,
+    CreateOnly,
+}
+
+impl Update {
+    /// As in `operator.toml`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Apply => "apply",
+            Self::Replace => "replace",
+            Self::Recreate => "recreate",
+            Self::OnDelete => "on-delete",
+            Self::CreateOnly => "create-only",
+        }
+    }
+
+    /// The variant of `operator_runtime::UpdateStrategy`.
+    pub fn variant(self) -> &'static str {
+        match self {
+            Self::Apply => "Apply",
+            Self::Replace => "Replace",
+            Self::Recreate => "Recreate",
+            Self::OnDelete => "OnDelete",
+            Self::CreateOnly => "CreateOnly",
+        }
+    }
+
+    /// What the operator does with the children, as verbs of its role. Server-side apply needs `create` for a child that is absent. The
+    /// garbage collector deletes the children of a deleted object, which needs no verb.
+    pub fn verbs(self) -> &'static [&'static str] {
+        match self {
+            Self::Apply => &["get", "list", "watch", "create", "patch"],
+            Self::Replace => &["get", "list", "watch", "create", "update"],
+            Self::Recreate => &["get", "list", "watch", "create", "delete"],
+            Self::OnDelete | Self::CreateOnly => &["get", "list", "watch", "create"],
+        }
+    }
+
+    /// Whether a child stays as it is until somebody deletes it.
+    pub fn waits_for_deletion(self) -> bool {
+        matches!(self, Self::OnDelete | Self::CreateOnly)
+    }
 }
 
 #[derive(Deserialize)]
@@ -37,50 +83,100 @@ enum RawOwned {
 struct RawTable {
     kind: String,
     cache: Option<OwnedCache>,
+    #[serde(default)]
+    update: Update,
 }
 
-impl From<RawOwned> for Owned {
-    fn from(raw: RawOwned) -> Self {
-        match raw {
-            RawOwned::Kind(kind) => Self::new(kind),
-            RawOwned::Table(RawTable { kind, cache }) => Self { kind, cache },
+/// An entry as it is written: a kind alone, if nothing else is set.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Written {
+    Kind(String),
+    Table {
+        kind: String,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cache: Option<OwnedCache>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        update: Option<Update>,
+    },
+}
+
+impl From<Owned> for Written {
+    fn from(owned: Owned) -> Self {
+        let Owned {
+            kind,
+            cache,
+            update,
+        } = owned;
+        let update = Some(update).filter(|update| *update != Update::default());
+        match (cache, update) {
+            (None, None) => Self::Kind(kind),
+            _ => Self::Table {
+                kind,
+                cache,
+                update,
+            },
         }
     }
 }
 
+impl<'de> Deserialize<'de> for Owned {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(EntryVisitor)
+    }
+}
+
+/// Not an untagged enum, whose errors do not name the key or the word that is wrong.
+struct EntryVisitor;
+
+impl<'de> Visitor<'de> for EntryVisitor {
+    type Value = Owned;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "a kind, such as \"apps/v1/Deployment\", or a table, such as { kind = \"v1/Pod\", update = \"recreate\" }",
+        )
+    }
+
+    fn visit_str<E: de::Error>(self, kind: &str) -> Result<Owned, E> {
+        Ok(Owned::new(kind))
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<Owned, M::Error> {
+        let RawTable {
+            kind,
+            cache,
+            update,
+        } = RawTable::deserialize(MapAccessDeserializer::new(map))?;
+        Ok(Owned {
+            kind,
+            cache,
+            update,
+        })
+    }
+}
+
 impl Owned {
-    /// A kind of children with the cache that the runtime chooses.
+    /// A kind of children that are applied, with the cache that the runtime chooses.
     pub fn new(kind: impl Into<String>) -> Self {
         Self {
             kind: kind.into(),
             cache: None,
+            update: Update::default(),
         }
     }
 }
 
 impl fmt::Display for Owned {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.cache {
-            None => f.write_str(&self.kind),
-            Some(OwnedCache::Content) => write!(f, "{} (content cached)", self.kind),
-        }
-    }
-}
-
-impl Serialize for Owned {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        struct Table<'a> {
-            kind: &'a str,
-            cache: OwnedCache,
-        }
-        match self.cache {
-            None => self.kind.serialize(serializer),
-            Some(cache) => Table {
-                kind: &self.kind,
-                cache,
-            }
-            .serialize(serializer),
+        f.write_str(&self.kind)?;
+        let cache = self.cache.map(|OwnedCache::Content| "content cached");
+        let update = Some(self.update).filter(|update| *update != Update::default());
+        let update = update.map(|update| format!("update {}", update.name()));
+        let details: Vec<&str> = cache.into_iter().chain(update.as_deref()).collect();
+        match details.as_slice() {
+            [] => Ok(()),
+            details => write!(f, " ({})", details.join(", ")),
         }
     }
 }
@@ -99,30 +195,77 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_alone_and_a_table_without_a_cache_are_the_same() {
-        let text = r#"["v1/Pod", { kind = "v1/Pod" }, { kind = "v1/Secret", cache = "content" }]"#;
+    fn a_kind_alone_and_a_table_without_another_key_are_the_same() {
+        let text = r#"["v1/Pod", { kind = "v1/Pod" }, { kind = "v1/Pod", update = "apply" }, { kind = "v1/Secret", cache = "content" }, { kind = "v1/Secret", cache = "content", update = "on-delete" }]"#;
         let owns = read(text).unwrap();
-        assert_eq!(owns[0], owns[1]);
-        let shown: Vec<String> = owns.iter().map(ToString::to_string).collect();
-        assert_eq!(shown, ["v1/Pod", "v1/Pod", "v1/Secret (content cached)"]);
-        let json = serde_json::to_value(&owns).unwrap();
-        assert_eq!(json[0], "v1/Pod");
+        assert!(owns[1] == owns[0] && owns[2] == owns[0]);
+        let shown: Vec<String> = owns[2..].iter().map(ToString::to_string).collect();
         assert_eq!(
-            json[2],
-            serde_json::json!({"kind": "v1/Secret", "cache": "content"})
+            shown,
+            [
+                "v1/Pod",
+                "v1/Secret (content cached)",
+                "v1/Secret (content cached, update on-delete)"
+            ]
+        );
+        assert_eq!(
+            serde_json::to_value(&owns[2..]).unwrap(),
+            serde_json::json!([
+                "v1/Pod",
+                {"kind": "v1/Secret", "cache": "content"},
+                {"kind": "v1/Secret", "cache": "content", "update": "on-delete"},
+            ])
+        );
+    }
+
+    const ALL: [Update; 5] = [
+        Update::Apply,
+        Update::Replace,
+        Update::Recreate,
+        Update::OnDelete,
+        Update::CreateOnly,
+    ];
+
+    #[test]
+    fn each_strategy_is_read_by_its_name_and_has_its_verbs() {
+        for update in ALL {
+            let name = update.name();
+            let owns = read(&format!(r#"[{{ kind = "v1/Pod", update = "{name}" }}]"#));
+            assert_eq!(owns.unwrap()[0].update, update);
+        }
+        let verbs = ALL.map(|update| update.verbs()[3..].join(" "));
+        assert_eq!(
+            verbs,
+            [
+                "create patch",
+                "create update",
+                "create delete",
+                "create",
+                "create"
+            ]
         );
     }
 
     #[test]
-    fn an_unknown_cache_or_key_is_an_error_that_shows_the_syntax() {
-        for wrong in [
-            r#"{ kind = "v1/Secret", cache = "all" }"#,
-            r#"{ kind = "v1/Secret", cached = "content" }"#,
-            r#"{ cache = "content" }"#,
-            "1",
+    fn an_unknown_word_or_key_is_an_error_that_names_it() {
+        for (wrong, expected) in [
+            (
+                r#"{ kind = "v1/Secret", cache = "all" }"#,
+                "unknown variant `all`, expected `content`",
+            ),
+            (
+                r#"{ kind = "v1/Secret", update = "recreated" }"#,
+                "unknown variant `recreated`, expected one of `apply`, `replace`, `recreate`, `on-delete`, `create-only`",
+            ),
+            (
+                r#"{ kind = "v1/Secret", cached = "content" }"#,
+                "unknown field `cached`, expected one of `kind`, `cache`, `update`",
+            ),
+            (r#"{ cache = "content" }"#, "missing field `kind`"),
+            ("1", "expected a kind, such as"),
         ] {
             let error = read(&format!("[{wrong}]")).unwrap_err();
-            assert!(error.contains("write a kind, such as"), "{wrong}: {error}");
+            assert!(error.contains(expected), "{wrong}: {error}");
         }
     }
 }

@@ -114,7 +114,7 @@ pub struct Kind {
     pub scaffold: Option<&'static Scaffold>,
     #[serde(default)]
     pub schema: SchemaMode,
-    /// Whether the reconciler has a `cleanup`, and its objects therefore a finalizer.
+    /// Whether the controller has a method for deleted objects, and its objects therefore a finalizer.
     #[serde(default)]
     pub cleanup: bool,
     /// Kinds of children.

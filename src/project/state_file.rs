@@ -177,20 +177,23 @@ impl fmt::Display for StateFile {
     }
 }
 
-/// A message of serde, which lists all keys, with the one that was probably meant.
+/// A message of serde about a key or a word that is not known, with the one that was probably meant. There are too many keys to list.
 fn keyed(message: &str) -> String {
-    let names = message.strip_prefix("unknown field `").and_then(|rest| {
-        let (unknown, known) = rest.split_once("`, expected ")?;
-        let known = known.split('`').skip(1).step_by(2);
-        let nearest = known.max_by(|a, b| {
-            let likeness = |known: &str| strsim::jaro_winkler(unknown, known);
+    let unknown = |kind: &str| {
+        let rest = message.strip_prefix(kind)?.strip_prefix(" `")?;
+        let (found, known) = rest.split_once("`, expected ")?;
+        let nearest = known.split('`').skip(1).step_by(2).max_by(|a, b| {
+            let likeness = |known: &str| strsim::jaro_winkler(found, known);
             likeness(a).total_cmp(&likeness(b))
         })?;
-        Some((unknown, nearest))
-    });
-    match names {
-        Some((unknown, nearest)) => {
-            format!("unknown key `{unknown}`; the nearest is `{nearest}`")
+        Some((found, known, nearest))
+    };
+    if let Some((found, _, nearest)) = unknown("unknown field") {
+        return format!("unknown key `{found}`; the nearest is `{nearest}`");
+    }
+    match unknown("unknown variant") {
+        Some((found, known, nearest)) => {
+            format!("unknown value `{found}`, expected {known}; the nearest is `{nearest}`")
         }
         None => message.to_owned(),
     }

@@ -7,7 +7,8 @@ use super::{generated_test::Typed, layout::policy_rule, registry::Watched};
 use crate::{
     manifests::WATCHED,
     project::{Namespaces, Project, ResourceError, ResourceType},
-    rustfmt::{bracketed, let_literal, literal, skip},
+    rustfmt::{CALL_WIDTH, bracketed, let_literal, literal, skip},
+    scaffold::Scaffold,
     template::fill,
 };
 
@@ -16,6 +17,8 @@ struct Context<'a> {
     name: &'a str,
     /// Those that the operator reconciles, as a statement.
     kinds: String,
+    /// Those of them whose controllers delete children that are not desired, as a statement; empty where there are none.
+    pruned: String,
     /// Whether it watches some and not all.
     namespaces: bool,
     tests: Vec<Test>,
@@ -34,9 +37,11 @@ struct Test {
     /// Above each of its functions that rustfmt passes over.
     skip_faults: &'static str,
     skip_conforms: &'static str,
-    /// The statement that has the resources of which objects may remain, and the call that takes it.
+    /// The statements that have the resources of which objects may remain, and those of children that are not updated.
     kept: String,
-    keep: &'static str,
+    waiting: String,
+    /// The trial with the sample and these resources, as an expression.
+    followed: String,
     /// The call that adds it to a trial.
     add: &'static str,
 }
@@ -52,19 +57,20 @@ pub fn text<'a>(
         .filter_map(|typed| {
             let sample = typed.sample.as_ref()?;
             let name = typed.module.trim_end_matches('_').to_owned();
+            let add = match typed.fails {
+                None => "sample_file(sample)",
+                Some(_) => "sample_file_that_fails(sample, error)",
+            };
             Some(Test {
                 skip_faults: skip(&format!("fn {name}_survives_every_fault() {{\n")),
                 skip_conforms: skip(&format!("fn {name}_conforms() {{\n")),
-                kept: match typed.keeps.as_slice() {
-                    [] => String::new(),
-                    kept => {
-                        let kept: Vec<String> = kept.iter().map(|name| literal(name)).collect();
-                        bracketed(4, "let kept = ", ['[', ']'], &kept, ";")
-                    }
-                },
-                keep: match typed.keeps.as_slice() {
-                    [] => "",
-                    _ => ".keeps(&kept)",
+                kept: list("kept", &typed.keeps),
+                waiting: list("waiting", &typed.waiting),
+                followed: {
+                    let keeps = (!typed.keeps.is_empty()).then_some("keeps(&kept)");
+                    let waits =
+                        (!typed.waiting.is_empty()).then_some("waits_for_deletion(&waiting)");
+                    chain([Some(add), keeps, waits].into_iter().flatten())
                 },
                 name,
                 sample: let_literal("sample", &format!("manifests/samples/{sample}"))
@@ -73,19 +79,26 @@ pub fn text<'a>(
                         .as_ref()
                         .map(|error| let_literal("error", error))
                         .unwrap_or_default(),
-                add: match typed.fails {
-                    None => "sample_file(sample)",
-                    Some(_) => "sample_file_that_fails(sample, error)",
-                },
+                add,
             })
         })
         .collect();
     let kinds = project.state.kinds.iter();
-    let names = kinds.clone().filter(|kind| kind.has_controller());
-    let names: Vec<String> = names
-        .map(|kind| format!("{:?}", kind.full_name()))
-        .collect();
+    let constant = |name: &str, counts: fn(&Scaffold) -> bool| {
+        let kinds = kinds
+            .clone()
+            .filter(|kind| kind.scaffold.is_some_and(counts));
+        let names: Vec<String> = kinds
+            .map(|kind| format!("{:?}", kind.full_name()))
+            .collect();
+        let head = format!("const {name}: [&str; {}] = ", names.len());
+        match names.is_empty() {
+            true => String::new(),
+            false => bracketed(0, &head, ['[', ']'], &names, ";"),
+        }
+    };
     let rules = kinds
+        .clone()
         .filter(|kind| kind.has_controller())
         .flat_map(|kind| &kind.rules);
     let unused = typed.iter().filter_map(|typed| typed.unused.clone());
@@ -96,19 +109,33 @@ pub fn text<'a>(
         .collect();
     let context = Context {
         name: &project.state.name,
-        kinds: bracketed(
-            0,
-            &format!("const KINDS: [&str; {}] = ", names.len()),
-            ['[', ']'],
-            &names,
-            ";",
-        ),
+        kinds: constant("KINDS", |_| true),
+        pruned: constant("PRUNED", |scaffold| scaffold.prunes),
         namespaces: !matches!(project.state.namespaces, Namespaces::All),
         declared: bracketed(4, "let declared = ", ['[', ']'], &declared(project)?, ";"),
         rules: bracketed(4, "let unchecked = ", ['[', ']'], &rules, ";"),
         tests,
     };
     Ok((!context.tests.is_empty()).then(|| fill("tests/faults.rs.j2", &context)))
+}
+
+/// Calls on a trial, as the value of a variable.
+fn chain<'a>(calls: impl Iterator<Item = &'a str>) -> String {
+    let calls: Vec<String> = calls.map(|call| format!(".{call}")).collect();
+    let inline = format!("trial(){}", calls.concat());
+    match inline.len() <= CALL_WIDTH {
+        true => inline,
+        false => format!("trial()\n        {}", calls.join("\n        ")),
+    }
+}
+
+/// The statement that has some names; empty where there are none.
+fn list(variable: &str, names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| literal(name)).collect();
+    match names.is_empty() {
+        true => String::new(),
+        false => bracketed(4, &format!("let {variable} = "), ['[', ']'], &names, ";"),
+    }
 }
 
 /// The namespaces that are watched, as a statement of the tests' support; empty where all are.

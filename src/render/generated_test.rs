@@ -42,6 +42,8 @@ pub struct Typed {
     pub fails: Option<String>,
     /// Resources of which objects may remain after its deletion, as `configmaps` or `certificates.cert-manager.io`.
     pub keeps: Vec<String>,
+    /// Those of children that are not updated, by the same names.
+    pub waiting: Vec<String>,
     /// The right to a status that the example does not write, as it knows none of its fields.
     pub unused: Option<PolicyRule>,
 }

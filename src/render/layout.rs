@@ -18,10 +18,12 @@ use crate::{
     manifests,
     package::kustomize,
     plan::Tree,
-    project::{Kind, Namespaces, Owner, Project, ResourceType, Rule, Runtime, Source, ToolSource},
+    project::{
+        Kind, Namespaces, Owner, Project, ResourceType, Rule, Runtime, Source, State, ToolSource,
+    },
     rust::version_module,
     rustfmt::{is_wide, version_order},
-    scaffold::Subject,
+    scaffold::{Scaffold, Subject},
     template::{fill, plain},
     types,
 };
@@ -31,6 +33,9 @@ pub const RECORD: &str = ".operator/types/";
 
 /// The folder of the specs from which the project was generated last, to which changed ones are compared.
 pub const SPECS: &str = ".operator/specs/";
+
+/// The folders of kinds whose controllers were seeded by another scaffold than the first, one for each scaffold, with what each kind owns.
+pub const STYLES: &str = ".operator/scaffolds/";
 
 /// A project's files, and what is to be said of them.
 #[derive(Clone, Debug, Default)]
@@ -52,6 +57,9 @@ struct Whole<'a> {
     kind_names: String,
     controllers: Vec<String>,
     has_controllers: bool,
+    /// The methods with which the controllers begin, and what is to be known of each.
+    methods: String,
+    rules: Vec<&'static str>,
     registry: Registry,
     tool: &'a str,
     installs_tool: bool,
@@ -101,7 +109,14 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
     let controlled = || project.kinds().filter(|(kind, _)| kind.has_controller());
     let mut controllers: Vec<String> = controlled().map(|(kind, _)| kind.module_name()).collect();
     controllers.sort_by(|a, b| version_order(a, b));
+    let scaffolds = scaffolds(state);
     let whole = Whole {
+        methods: scaffolds
+            .iter()
+            .map(|scaffold| format!("`{}`", scaffold.interface.wanted.method))
+            .collect::<Vec<_>>()
+            .join(" or "),
+        rules: scaffolds.iter().map(|scaffold| scaffold.rule).collect(),
         name: &state.name,
         crate_name: state.name.replace('-', "_"),
         members: if vendored {
@@ -194,6 +209,21 @@ fn enumeration<'a>(names: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
+/// The scaffolds of a project's kinds, or the one that its first kind would have.
+fn scaffolds(state: &State) -> Vec<&'static Scaffold> {
+    let has = |scaffold: &&Scaffold| {
+        state
+            .kinds
+            .iter()
+            .any(|kind| kind.scaffold == Some(scaffold))
+    };
+    let scaffolds: Vec<_> = Scaffold::all().filter(has).collect();
+    match scaffolds.is_empty() {
+        true => vec![Scaffold::first()],
+        false => scaffolds,
+    }
+}
+
 /// The files of one kind.
 fn kind_files(
     rendered: &mut Rendered,
@@ -209,8 +239,11 @@ fn kind_files(
             .extend(diagnostics.into_iter().map(|it| (name.clone(), it)))
     };
     let mut made = Made::default();
-    let keeps = Watched::of(kind, &project.apis)?.keeps;
-    let keeps: Vec<String> = keeps.iter().map(ResourceType::name).collect();
+    let watched = Watched::of(kind, &project.apis)?;
+    let keeps: Vec<String> = watched.keeps.iter().map(ResourceType::name).collect();
+    let owns = watched.owns.iter().zip(&kind.owns);
+    let waiting = owns.filter(|(_, owned)| owned.update.waits_for_deletion());
+    let waiting: Vec<String> = waiting.map(|((found, _), _)| found.name()).collect();
     let spec = format!("{SPECS}{}.yaml", api.name());
     rendered.tree.insert(spec, Owner::Tool, api.text.as_str());
     for version_name in &kind.versions {
@@ -230,6 +263,7 @@ fn kind_files(
             sample: None,
             fails: kind.sample_fails.clone(),
             keeps: keeps.clone(),
+            waiting: waiting.clone(),
             unused: None,
         };
         if let Some(scaffold) = kind.scaffold.filter(|_| version.storage) {
@@ -243,6 +277,13 @@ fn kind_files(
                 .contains(&format!("manifests/samples/{file}"));
             typed.sample = made.sample.as_ref().filter(|_| is_there).map(|_| file);
             made.has_status = version.status_subresource;
+            if scaffold != Scaffold::first() {
+                let owns = kind.owns.iter().map(|owned| format!("{}\n", owned.kind));
+                let path = format!("{STYLES}{}/{module}", scaffold.name);
+                rendered
+                    .tree
+                    .insert(path, Owner::Tool, owns.collect::<String>());
+            }
             let files = (scaffold.files)(&Subject {
                 operator: &project.state.name,
                 module: module.clone(),

@@ -10,5 +10,5 @@ mod sample;
 mod vendor;
 
 pub use error::RenderError;
-pub use layout::{RECORD, Rendered, SPECS, render};
+pub use layout::{RECORD, Rendered, SPECS, STYLES, render};
 pub use sample::{objects, sample};

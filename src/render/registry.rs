@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::generated_test::Typed;
 use crate::{
     crd::Api,
-    project::{Kind, OwnedCache, Project, ResourceError, ResourceType, resolve},
+    project::{Kind, OwnedCache, Project, ResourceError, ResourceType, Update, resolve},
     rust::version_module,
     rustfmt::{CALL_WIDTH, bracketed, import, literal, skip, width},
 };
@@ -35,13 +35,14 @@ impl Watched {
             let verbs = read.verbs.iter().map(|verb| verb.name());
             Ok((resolve(&read.kind, apis)?, verbs.collect()))
         });
-        let child_verbs = kind
-            .scaffold
-            .map_or(&[][..], |scaffold| scaffold.child_verbs);
-        let owns = kind
-            .owns
-            .iter()
-            .map(|owned| Ok((resolve(&owned.kind, apis)?, child_verbs.to_vec())));
+        let prunes = kind.scaffold.is_some_and(|scaffold| scaffold.prunes);
+        let owns = kind.owns.iter().map(|owned| {
+            let mut verbs = owned.update.verbs().to_vec();
+            if prunes && !verbs.contains(&"delete") {
+                verbs.push("delete");
+            }
+            Ok((resolve(&owned.kind, apis)?, verbs))
+        });
         Ok(Self {
             owns: owns.collect::<Result<_, _>>()?,
             watches: all(&kind.watches)?,
@@ -56,6 +57,7 @@ impl Watched {
 pub struct Registry {
     /// Of the types of k8s-openapi.
     foreign_imports: String,
+    runtime_import: String,
     /// Of the project's own types, below a blank line.
     own_imports: String,
     /// The function with all controllers.
@@ -76,6 +78,7 @@ pub fn registry<'a>(
 ) -> Result<Registry, ResourceError> {
     let mut types = Types::of(project, typed);
     let mut adds = vec![];
+    let mut has_strategy = false;
     for (kind, _) in project.kinds() {
         let Some(scaffold) = kind.scaffold else {
             continue;
@@ -85,24 +88,32 @@ pub fn registry<'a>(
             .owns
             .iter()
             .zip(&kind.owns)
-            .map(|((resource, _), owned)| {
+            .flat_map(|((resource, _), owned)| {
                 let method = match owned.cache {
                     None => "owns",
                     Some(OwnedCache::Content) => "owns_with_content",
                 };
-                (method, resource)
+                let update = Some(owned.update).filter(|it| *it != Update::default());
+                [Some(types.call(method, resource)), update.map(Call::update)]
             });
-        let watches = watched.watches.iter().map(|resource| ("watches", resource));
-        let calls: Vec<Call> = owns
-            .chain(watches)
-            .map(|(method, resource)| types.call(method, resource))
-            .collect();
+        let owns: Vec<Call> = owns.flatten().collect();
+        let watches = watched.watches.iter();
+        let watches = watches.map(|resource| types.call("watches", resource));
+        let calls: Vec<Call> = owns.into_iter().chain(watches).collect();
+        has_strategy |= kind
+            .owns
+            .iter()
+            .any(|owned| owned.update != Update::default());
         adds.push((scaffold.register, kind.module_name(), calls));
     }
     let chain = chain(&adds);
     let all = format!("pub fn all() -> Controllers {{\n{chain}}}\n");
     let [foreign_imports, own_imports] = types.imports();
     Ok(Registry {
+        runtime_import: match has_strategy {
+            true => "use operator_runtime::{Controllers, UpdateStrategy};".into(),
+            false => "use operator_runtime::Controllers;".into(),
+        },
         foreign_imports,
         own_imports,
         all: format!("{}{all}", skip(&all)),
@@ -116,6 +127,14 @@ struct Call {
 }
 
 impl Call {
+    /// `.update(UpdateStrategy::Recreate)`.
+    fn update(strategy: Update) -> Self {
+        Self {
+            name: "update".to_owned(),
+            arguments: vec![format!("UpdateStrategy::{}", strategy.variant())],
+        }
+    }
+
     fn inline(&self) -> String {
         format!(".{}({})", self.name, self.arguments.join(", "))
     }
@@ -187,6 +206,9 @@ fn is_short(call: &Call) -> bool {
     call.arguments.join(", ").len() <= CALL_WIDTH
 }
 
+/// What the registry imports of the runtime.
+const RESERVED: [&str; 2] = ["Controllers", "UpdateStrategy"];
+
 /// The types that the registry names.
 struct Types {
     /// The paths of the project's types by group, version, kind and plural.
@@ -241,7 +263,7 @@ impl Types {
             };
         };
         let name = path.rsplit("::").next().unwrap_or(&path).to_owned();
-        let is_free = name != "Controllers";
+        let is_free = !RESERVED.contains(&&*name);
         let imported = self
             .imported
             .entry(name.clone())
@@ -261,8 +283,8 @@ impl Types {
     fn imports(&self) -> [String; 2] {
         let mut modules: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for path in self.imported.values() {
-            if let Some((module, name)) = path.rsplit_once("::").filter(|it| it.1 != "Controllers")
-            {
+            let split = path.rsplit_once("::");
+            if let Some((module, name)) = split.filter(|it| !RESERVED.contains(&it.1)) {
                 modules.entry(module).or_default().push(name.to_owned());
             }
         }

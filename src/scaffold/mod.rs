@@ -1,5 +1,7 @@
 //! The scaffolds: the styles in which a kind's controller is written. Everything that depends on the style is in its row.
 
+mod declarative;
+mod example;
 mod names;
 mod reconciler;
 mod status;
@@ -12,10 +14,11 @@ use serde_json::Value;
 use crate::{
     crd::{Api, Scope},
     types::KindFacts,
+    uses::Wanted,
 };
 
 /// All scaffolds; the first one is the default.
-const ROWS: &[Scaffold] = &[reconciler::RECONCILER];
+const ROWS: &[Scaffold] = &[reconciler::RECONCILER, declarative::DECLARATIVE];
 
 /// Templates with their paths under `templates/`.
 macro_rules! templates {
@@ -35,9 +38,11 @@ pub struct Scaffold {
     pub interface: Interface,
     /// The method of `operator_runtime::Controllers` that takes the controller's `setup`.
     pub register: &'static str,
-    /// What the operator does with the children of a kind, as verbs of its role.
-    pub child_verbs: &'static [&'static str],
-    /// The templates of its files, by their paths under `templates/`.
+    /// What AGENTS.md says about the trait.
+    pub rule: &'static str,
+    /// Whether the operator deletes children that are not desired any more.
+    pub prunes: bool,
+    /// The templates that no other scaffold has, by their paths under `templates/`.
     pub templates: &'static [(&'static str, &'static str)],
     /// The kind of the example's child, as `owns` names it.
     pub example_child: fn(&Api) -> &'static str,
@@ -47,10 +52,9 @@ pub struct Scaffold {
 
 /// A trait of `operator-runtime`, with what the commands print of its optional methods.
 pub struct Interface {
-    pub name: &'static str,
-    /// The method that takes an object and the context.
-    pub method: &'static str,
-    /// `cleanup`, to be pasted into the controller, with the types of the object and of the context.
+    pub wanted: Wanted,
+    /// The method that is called when an object is being deleted, to be pasted into the controller, with the types of the object and of
+    /// the context.
     pub cleanup: fn(&[String; 2]) -> String,
     /// `parents`, to be pasted into the controller of a kind of this scope.
     pub parents: fn(Scope) -> String,
@@ -143,10 +147,12 @@ mod tests {
     #[test]
     fn an_unknown_scaffold_is_an_error_that_lists_the_names() {
         let read = |name: &str| serde_json::from_value::<&'static Scaffold>(name.into());
-        assert_eq!(read("reconciler").unwrap().name, "reconciler");
+        for scaffold in Scaffold::all() {
+            assert_eq!(read(scaffold.name).unwrap(), scaffold);
+        }
         let error = read("reconcile").unwrap_err().to_string();
         assert!(
-            error.contains("`reconcile`, expected `reconciler`"),
+            error.contains("`reconcile`, expected `reconciler` or `declarative`"),
             "{error}"
         );
     }

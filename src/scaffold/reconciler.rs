@@ -1,98 +1,47 @@
-//! The scaffold `reconciler`: an async function that makes the cluster match an object by its own requests. The example compiles for the
-//! schema of its kind.
-
-use serde::Serialize;
-use serde_json::{Value, json};
+//! The scaffold `reconciler`: an async function that makes the cluster match an object by its own requests.
 
 use super::{
-    Files, Interface, Scaffold, Subject,
-    names::{Names, words},
-    status, templates,
+    Interface, Scaffold,
+    example::{self, Style},
+    templates,
 };
-use crate::{
-    crd::{Api, Scope, Version},
-    rustfmt::literal,
-    types::{Access, KindFacts},
-};
+use crate::uses::Wanted;
 
 pub(super) const RECONCILER: Scaffold = Scaffold {
     name: "reconciler",
     about: "A reconcile function for each kind",
     register: "add",
     interface: Interface {
-        name: "Reconciler",
-        method: "reconcile",
+        wanted: Wanted {
+            interface: "Reconciler",
+            method: "reconcile",
+            arguments: [
+                "std::sync::Arc<Self::Resource>",
+                "&operator_runtime::Context",
+            ],
+            cleanup: "cleanup",
+        },
         cleanup,
-        parents,
+        parents: example::parents,
     },
-    // No `update`, as children are written by server-side apply alone (which needs `create` for an absent one), and no `delete`, as the
-    // garbage collector does it.
-    child_verbs: &["get", "list", "watch", "create", "patch"],
+    rule: "`reconcile` is called many times. Each call applies the whole desired state with `cx.apply`. Write the status only with `cx.update_status`.",
+    prunes: false,
     templates: templates![
         "src/controllers/config_map.rs.j2",
         "src/controllers/deployment.rs.j2",
-        "tests/config_map.rs.j2",
-        "tests/deployment.rs.j2",
     ],
-    example_child,
-    files,
+    example_child: example::example_child,
+    files: |subject| example::files(subject, &STYLE),
 };
 
-/// What the example keeps for each object.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Child {
-    /// For a kind that has replicas or the scale subresource.
-    Deployment,
-    ConfigMap,
-}
-
-impl Child {
-    pub(super) fn of(version: &Version) -> Self {
-        let spec = version.schema.properties.get("spec");
-        let replicas = spec.and_then(|spec| spec.properties.get("replicas"));
-        let counts = replicas.is_some_and(|replicas| replicas.type_.as_deref() == Some("integer"));
-        if counts || version.scale.is_some() {
-            Self::Deployment
-        } else {
-            Self::ConfigMap
-        }
-    }
-
-    fn template(self) -> &'static str {
-        match self {
-            Self::Deployment => "deployment.rs.j2",
-            Self::ConfigMap => "config_map.rs.j2",
-        }
-    }
-
-    /// The condition that the templates set: where the child runs, where it does not yet, and where it could not be applied.
-    pub(super) fn conditions(self) -> [Value; 3] {
-        const REFUSED: &str = "the API server refused the child: configmaps \"name\" is forbidden";
-        let (reason, message, pending) = match self {
-            Self::Deployment => (
-                "ReplicasReady",
-                "1 of 1 replicas are ready",
-                "ReplicasNotReady",
-            ),
-            Self::ConfigMap => (
-                "Applied",
-                "the ConfigMap contains the current spec",
-                "ApplyFailed",
-            ),
-        };
-        let condition = |status: &str, reason: &str, message: &str| {
-            json!({
-                "type": "Ready", "status": status, "reason": reason, "message": message, "observedGeneration": 1,
-                "lastTransitionTime": "2006-01-02T15:04:05Z", "lastUpdateTime": "2006-01-02T15:04:05Z",
-            })
-        };
-        [
-            condition("True", reason, message),
-            condition("False", pending, message),
-            condition("False", "ApplyFailed", REFUSED),
-        ]
-    }
-}
+const STYLE: Style = Style {
+    prefix: "",
+    source: ["cx", "Context"],
+    is_shared: true,
+    binds_child: "Ok(child) = &applied",
+    child_status: "observed",
+    returns_status: false,
+};
 
 /// The method that is called when an object is being deleted.
 fn cleanup([object, context]: &[String; 2]) -> String {
@@ -101,263 +50,4 @@ fn cleanup([object, context]: &[String; 2]) -> String {
          /// children; undo everything else here.\n    \
          async fn cleanup(&self, _object: {object}, _cx: {context}) -> operator_runtime::Result<()> {{\n        Ok(())\n    }}\n"
     )
-}
-
-/// The method that finds the objects which a change of another kind concerns.
-fn parents(scope: Scope) -> String {
-    let (which, chosen) = match scope {
-        Scope::Namespaced => (
-            "all in its namespace, or all if it has none",
-            "objects.iter().filter(|object| {\n            let namespace = &changed.metadata.namespace;\n            namespace.is_none() || object.metadata.namespace == *namespace\n        })",
-        ),
-        Scope::Cluster => ("all", "objects.iter()"),
-    };
-    let changed = match scope {
-        Scope::Namespaced => "changed",
-        Scope::Cluster => "_changed",
-    };
-    format!(
-        "    /// Returns the objects to reconcile after a watched object changes: {which}.
-    /// Restrict them to those that refer to it.
-    fn parents(
-        &self,
-        {changed}: &operator_runtime::Changed,
-        cache: &operator_runtime::Store<Self::Resource>,
-    ) -> Vec<operator_runtime::ObjectRef<Self::Resource>> {{
-        let objects = cache.state();
-        let objects = {chosen};
-        objects
-            .map(|object| operator_runtime::ObjectRef::from_obj(&**object))
-            .collect()
-    }}
-"
-    )
-}
-
-fn example_child(api: &Api) -> &'static str {
-    match Child::of(api.storage_version()) {
-        Child::Deployment => "apps/v1/Deployment",
-        Child::ConfigMap => "v1/ConfigMap",
-    }
-}
-
-/// What the templates of one kind place.
-#[derive(Serialize)]
-struct Context<'a> {
-    name: &'a str,
-    crate_name: String,
-    /// The Rust type, as the files name it.
-    kind: String,
-    /// What imports it from its module: its name, or `Event as EventObject`.
-    import: String,
-    module: String,
-    /// What the name of its test begins with.
-    test: String,
-    version: String,
-    /// An object of the kind, and the collection of them, as variables.
-    var: String,
-    objects: String,
-    cleanup: bool,
-    finalizer: String,
-    status: bool,
-    /// The status of the object, or its default, as an expression.
-    status_read: String,
-    /// Statements that fill the status, but for the conditions.
-    status_lines: Vec<String>,
-    /// The conditions to write, as an expression; empty where there are none.
-    conditions: String,
-    /// `i32` expression.
-    replicas: String,
-    /// The patch of an object that asks for one replica more, as JSON with the variable `replicas`; empty where it might not be valid.
-    more: String,
-    /// Whether the spec names an image, and the `String` expression of it.
-    image: bool,
-    /// Whether the example brings an image of its own.
-    image_constant: bool,
-    image_value: String,
-    container: String,
-    /// The spec, as an expression that serialises.
-    spec: String,
-    sample: String,
-    api: String,
-    child_namespace: String,
-}
-
-fn files(subject: &Subject<'_>) -> Files {
-    let child = Child::of(subject.api.storage_version());
-    let fill_both = |names: Names| {
-        let context = json!(context(subject, names));
-        let fill = |folder| (subject.fill)(&format!("{folder}/{}", child.template()), &context);
-        (fill("src/controllers"), fill("tests"))
-    };
-    // with names that are none of the kind's, the texts have those of the templates alone
-    let (controller, test) = fill_both(Names::placeholders());
-    let words = words(&controller).chain(words(&test)).collect();
-    let (controller, test) = fill_both(Names::of(subject, &words));
-    Files {
-        controller,
-        test,
-        writes_status: writes_status(subject),
-    }
-}
-
-fn context<'a>(subject: &Subject<'a>, names: Names) -> Context<'a> {
-    let Subject {
-        operator: project,
-        api,
-        facts,
-        sample,
-        ..
-    } = *subject;
-    let version = api.storage_version();
-    let var = names.var;
-    let image = facts
-        .access(&["spec", "image"])
-        .filter(|access| access.rust_type == "String");
-    let namespace = match subject.in_namespaces {
-        false => "server.namespace()",
-        true => "support::NAMESPACES[0]",
-    };
-    let (scope_api, child_namespace) = match api.scope {
-        Scope::Namespaced => (
-            format!("Api::namespaced(server.client(), {namespace})"),
-            namespace.to_owned(),
-        ),
-        Scope::Cluster => ("Api::all(server.client())".into(), literal(project)),
-    };
-    let status = status::example(Child::of(version), version, facts, sample, &var);
-    let is_written = status.is_some();
-    let status = status.unwrap_or_default();
-    Context {
-        name: project,
-        crate_name: names.crate_name,
-        kind: names.kind,
-        import: names.import,
-        test: names.module.trim_end_matches('_').to_owned(),
-        module: names.module,
-        version: names.version,
-        cleanup: subject.cleanup,
-        finalizer: format!("{}/{project}", api.group),
-        status: is_written,
-        status_read: status.read,
-        status_lines: status.lines,
-        conditions: status.conditions,
-        replicas: replicas(version, facts, &var),
-        more: more(version, facts, sample),
-        image: image.is_some(),
-        image_constant: image
-            .as_ref()
-            .is_none_or(|image| image.is_optional() && image.read_defaulted(&var).is_none()),
-        image_value: match &image {
-            Some(image) => match image.read_defaulted(&var) {
-                Some(value) => value,
-                None if image.is_optional() => {
-                    format!("{}.unwrap_or_else(|| IMAGE.into())", image.read(&var))
-                }
-                None => image.read(&var),
-            },
-            None => "IMAGE.into()".into(),
-        },
-        container: literal(&api.names.singular),
-        spec: if facts.has_spec {
-            format!("&{var}.spec")
-        } else {
-            format!("&{var}.metadata.name")
-        },
-        sample: format!("{}.yaml", api.name()),
-        api: scope_api,
-        child_namespace,
-        var,
-        objects: names.objects,
-    }
-}
-
-fn writes_status(subject: &Subject<'_>) -> bool {
-    let version = subject.api.storage_version();
-    status::example(
-        Child::of(version),
-        version,
-        subject.facts,
-        subject.sample,
-        "",
-    )
-    .is_some()
-}
-
-/// Where the wanted number of replicas stands.
-fn replicas_path(version: &Version) -> Vec<&str> {
-    let by_scale = version
-        .scale
-        .as_ref()
-        .map(|scale| scale.spec_replicas_path.as_str());
-    let path = by_scale.unwrap_or(".spec.replicas");
-    path.trim_start_matches('.').split('.').collect()
-}
-
-/// Not where a bound, a rule or a union of the schema may forbid it, nor where the sample has no place for it.
-fn more(version: &Version, facts: &KindFacts, sample: Option<&Value>) -> String {
-    let path = replicas_path(version);
-    if replicas_access(version, facts).is_none() {
-        return String::new();
-    }
-    let mut schema = &version.schema;
-    let mut object = sample;
-    let mut patch = "replicas + 1".to_owned();
-    for wire in &path {
-        let has_union =
-            !(schema.one_of.is_empty() && schema.any_of.is_empty() && schema.all_of.is_empty());
-        let Some(property) = schema.properties.get(*wire) else {
-            return String::new();
-        };
-        if !schema.validations.is_empty()
-            || has_union
-            || schema.not.is_some()
-            || !object.is_some_and(Value::is_object)
-        {
-            return String::new();
-        }
-        object = object.and_then(|object| object.get(*wire));
-        schema = property;
-    }
-    let has_union =
-        !(schema.one_of.is_empty() && schema.any_of.is_empty() && schema.all_of.is_empty());
-    if schema.maximum.is_some()
-        || schema.multiple_of.is_some()
-        || schema.enum_.is_some()
-        || schema.not.is_some()
-        || has_union
-        || !schema.validations.is_empty()
-    {
-        return String::new();
-    }
-    for wire in path.iter().rev() {
-        patch = format!("{{{}: {patch}}}", literal(wire));
-    }
-    patch
-}
-
-/// The field of the wanted number of replicas, if it is a whole number.
-fn replicas_access(version: &Version, facts: &KindFacts) -> Option<Access> {
-    let access = facts.access(&replicas_path(version))?;
-    matches!(access.rust_type.as_str(), "i32" | "i64").then_some(access)
-}
-
-/// How many replicas are wanted, as `i32`.
-fn replicas(version: &Version, facts: &KindFacts, var: &str) -> String {
-    let Some(access) = replicas_access(version, facts) else {
-        return "1".into();
-    };
-    let default = access.default.as_ref().and_then(Value::as_i64);
-    let value = match access.read_defaulted(var) {
-        Some(value) => value,
-        None if access.is_optional() => {
-            let default = default.and_then(|default| i32::try_from(default).ok());
-            format!("{}.unwrap_or({})", access.read(var), default.unwrap_or(1))
-        }
-        None => access.read(var),
-    };
-    match access.rust_type.as_str() {
-        "i32" => value,
-        _ => format!("i32::try_from({value}).unwrap_or(i32::MAX)"),
-    }
 }

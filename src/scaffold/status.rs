@@ -3,7 +3,7 @@
 use operator_schema::{Schema, apply_defaults};
 use serde_json::{Map, Value, json};
 
-use super::reconciler::Child;
+use super::example::{Child, Style};
 use crate::{
     crd::Version,
     types::{Access, KindFacts, StatusFacts, Wrapped},
@@ -18,6 +18,10 @@ pub struct Example {
     pub lines: Vec<String>,
     /// The conditions to write, as an expression; empty where there are none.
     pub conditions: String,
+    /// Whether the statements read the child as it is now.
+    pub reads_child: bool,
+    /// Whether they need the labels of the child.
+    pub reads_labels: bool,
 }
 
 /// A field of the status that the example knows.
@@ -30,6 +34,8 @@ struct Part {
 }
 
 const CONDITIONS: &str = "conditions";
+const REPLICAS: &str = "replicas";
+const SELECTOR: &str = "selector";
 
 /// `None` where the example writes no status: it knows none of its fields, or the schema refuses what it would write. `sample` is an
 /// object of the kind.
@@ -38,11 +44,12 @@ pub fn example(
     version: &Version,
     facts: &KindFacts,
     sample: Option<&Value>,
+    style: &Style,
     var: &str,
 ) -> Option<Example> {
     let status = facts.status.as_ref()?;
     let zero = status.zero.as_ref()?;
-    let mut parts = parts(child, version, facts, status, var);
+    let mut parts = parts(child, version, facts, status, style, var);
     let accepts = Accepts::new(version, sample);
     if !accepts.all(zero, &parts) {
         let mut accepted = vec![];
@@ -57,7 +64,9 @@ pub fn example(
     if parts.is_empty() {
         return None;
     }
-    let has_conditions = parts.iter().any(|part| part.wire == CONDITIONS);
+    let has = |wire| parts.iter().any(|part| part.wire == wire);
+    let has_conditions = has(CONDITIONS);
+    let (reads_child, reads_labels) = (has(REPLICAS), has(SELECTOR));
     let conditions = status.conditions.as_ref().filter(|_| has_conditions);
     let read = match status.wrapped {
         Wrapped::Bare => "",
@@ -65,6 +74,8 @@ pub fn example(
         Wrapped::Nested => ".flatten().unwrap_or_default()",
     };
     Some(Example {
+        reads_child,
+        reads_labels,
         read: format!("{var}.status.clone(){read}"),
         lines: parts.into_iter().flat_map(|part| part.lines).collect(),
         conditions: match conditions {
@@ -138,6 +149,7 @@ fn parts(
     version: &Version,
     facts: &KindFacts,
     status: &StatusFacts,
+    style: &Style,
     var: &str,
 ) -> Vec<Part> {
     let mut parts = vec![];
@@ -157,8 +169,8 @@ fn parts(
             && let "i32" | "i64" = access.rust_type.as_str()
         {
             parts.push(Part {
-                wire: "replicas",
-                lines: replicas_lines(&access),
+                wire: REPLICAS,
+                lines: replicas_lines(&access, style),
                 pointer,
                 values: [Some(1.into()), Some(0.into()), None],
             });
@@ -167,12 +179,12 @@ fn parts(
         let selector = selector.and_then(|path| shallow(facts, path));
         if let Some((access, pointer)) = selector.filter(|(access, _)| access.rust_type == "String")
         {
-            const SELECTOR: &str = "app.kubernetes.io/instance=name,app.kubernetes.io/name=name";
+            const LABELS: &str = "app.kubernetes.io/instance=name,app.kubernetes.io/name=name";
             parts.push(Part {
-                wire: "selector",
-                lines: selector_lines(&access, var),
+                wire: SELECTOR,
+                lines: selector_lines(&access, style, var),
                 pointer,
-                values: [SELECTOR; 3].map(|selector| Some(selector.into())),
+                values: [LABELS; 3].map(|labels| Some(labels.into())),
             });
         }
     }
@@ -212,16 +224,17 @@ fn of_option(access: &Access, value: String) -> String {
     }
 }
 
-fn replicas_lines(access: &Access) -> Vec<String> {
+fn replicas_lines(access: &Access, style: &Style) -> Vec<String> {
     let widen = match access.rust_type.as_str() {
         "i64" => ".map(i64::from)",
         _ => "",
     };
-    let value = format!("observed.and_then(|status| status.replicas){widen}");
+    let live = style.child_status;
+    let value = format!("{live}.and_then(|status| status.replicas){widen}");
     // of a child that could not be applied, nothing new is known
     vec![
-        "if let Ok(child) = &applied {".into(),
-        "    let observed = child.status.as_ref();".into(),
+        format!("if let {} {{", style.binds_child),
+        format!("    let {live} = child.status.as_ref();"),
         format!(
             "    status.{} = {};",
             access.ident(),
@@ -231,7 +244,7 @@ fn replicas_lines(access: &Access) -> Vec<String> {
     ]
 }
 
-fn selector_lines(access: &Access, var: &str) -> Vec<String> {
+fn selector_lines(access: &Access, style: &Style, var: &str) -> Vec<String> {
     let text = "labels.iter().map(|(key, value)| format!(\"{key}={value}\")).collect::<Vec<_>>().join(\",\")";
     let text = match access.last() {
         Wrapped::Bare => text.to_owned(),
@@ -239,7 +252,11 @@ fn selector_lines(access: &Access, var: &str) -> Vec<String> {
         Wrapped::Nested => format!("Some(Some({text}))"),
     };
     vec![
-        format!("let labels = labels(&{var}, cx);"),
+        format!(
+            "let labels = labels({}, {});",
+            style.object(var),
+            style.source[0]
+        ),
         format!("status.{} = {text};", access.ident()),
     ]
 }

@@ -1,4 +1,4 @@
-//! Finds the optional parts of the trait in a controller's file: `FINALIZER`, `cleanup` and `parents`.
+//! Finds the optional parts of the trait in a controller's file: `FINALIZER`, the method for deleted objects, and `parents`.
 
 use std::ops::{Range, RangeInclusive};
 
@@ -31,12 +31,22 @@ pub struct Finalizer {
     pub value: Option<String>,
 }
 
-/// The implementation of the trait `interface`, which has a `method` that takes an object and the context. `None` where the text is not
-/// Rust, or has no such block.
-pub fn controller(text: &str, interface: &str, method: &str) -> Option<Controller> {
+/// A trait for controllers.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    pub interface: &'static str,
+    /// The method that takes an object and the context, and the types of both where there is no such method.
+    pub method: &'static str,
+    pub arguments: [&'static str; 2],
+    /// The method that is called when an object is being deleted.
+    pub cleanup: &'static str,
+}
+
+/// The implementation of a trait. `None` where the text is not Rust, or has no such block.
+pub fn controller(text: &str, wanted: &Wanted) -> Option<Controller> {
     let file = syn::parse_file(text).ok()?;
     let block = file.items.iter().find_map(|item| match item {
-        Item::Impl(block) if implements(block, interface) => Some(block),
+        Item::Impl(block) if implements(block, wanted.interface) => Some(block),
         _ => None,
     })?;
     let mut controller = Controller {
@@ -44,10 +54,7 @@ pub fn controller(text: &str, interface: &str, method: &str) -> Option<Controlle
         finalizer: None,
         cleanup: None,
         parents: None,
-        arguments: [
-            "std::sync::Arc<Self::Resource>".into(),
-            "&operator_runtime::Context".into(),
-        ],
+        arguments: wanted.arguments.map(str::to_owned),
     };
     for item in &block.items {
         match item {
@@ -57,13 +64,13 @@ pub fn controller(text: &str, interface: &str, method: &str) -> Option<Controlle
                     value: literal(&item.expr),
                 });
             }
-            ImplItem::Fn(item) if item.sig.ident == "cleanup" => {
+            ImplItem::Fn(item) if item.sig.ident == wanted.cleanup => {
                 controller.cleanup = Some(part(item, item.sig.ident.span()));
             }
             ImplItem::Fn(item) if item.sig.ident == "parents" => {
                 controller.parents = Some(part(item, item.sig.ident.span()));
             }
-            ImplItem::Fn(item) if item.sig.ident == method => {
+            ImplItem::Fn(item) if item.sig.ident == wanted.method => {
                 if let Some(types) = types(item, text) {
                     controller.arguments = types;
                 }
@@ -118,8 +125,15 @@ fn types(method: &ImplItemFn, text: &str) -> Option<[String; 2]> {
 mod tests {
     use super::*;
 
+    const WANTED: Wanted = Wanted {
+        interface: "Reconciler",
+        method: "reconcile",
+        arguments: ["Arc<Self::Resource>", "&Context"],
+        cleanup: "cleanup",
+    };
+
     fn parse(text: &str) -> Option<Controller> {
-        controller(text, "Reconciler", "reconcile")
+        controller(text, &WANTED)
     }
 
     const TEXT: &str = "use operator_runtime::Reconciler;
@@ -163,6 +177,17 @@ impl operator_runtime::Reconciler for Widgets {
         assert_eq!(finalizer.value, None);
         assert_eq!(parse("fn main() {}"), None);
         assert_eq!(parse("fn main() {"), None);
-        assert_eq!(controller(TEXT, "Handlers", "reconcile"), None);
+        let other = Wanted {
+            interface: "Handlers",
+            ..WANTED
+        };
+        assert_eq!(controller(TEXT, &other), None);
+        let finalizes = Wanted {
+            cleanup: "finalize",
+            ..WANTED
+        };
+        assert_eq!(controller(TEXT, &finalizes).unwrap().cleanup, None);
+        let renamed = TEXT.replace("cleanup", "finalize");
+        assert!(controller(&renamed, &finalizes).unwrap().cleanup.is_some());
     }
 }

@@ -15,7 +15,7 @@ mod scope;
 mod stale_path;
 mod surface;
 
-pub use controller::{Controller, Finalizer, Part, controller};
+pub use controller::{Controller, Finalizer, Part, Wanted, controller};
 pub use manifest::standalone;
 pub use mark::{Marked, REMOVED, RETYPED, mark};
 pub use message::{CheckResult, DeprecatedUse, read_messages};

@@ -45,6 +45,24 @@ fn contradictory_states_are_refused() {
             "unknown key `scafold`; the nearest is `scaffold`",
         ),
         (
+            state.replace("\"reconciler\"", "\"reconcile\""),
+            "unknown word `reconcile`, expected `reconciler` or `declarative`; the nearest is `reconciler`",
+        ),
+        (
+            state.replace(
+                "[\"apps/v1/Deployment\"]",
+                "[{ kind = \"v1/Pod\", update = \"ondelete\" }]",
+            ),
+            "expected one of `apply`, `replace`, `recreate`, `on-delete`, `create-only`; the nearest is `on-delete`",
+        ),
+        (
+            state.replace(
+                "[\"apps/v1/Deployment\"]",
+                "[{ kind = \"v1/Pod\", updates = \"apply\" }]",
+            ),
+            "unknown key `updates`; the nearest is `update`",
+        ),
+        (
             state.replace("tool = \"0.", "tool = \"999."),
             "which is newer than this",
         ),

@@ -17,6 +17,7 @@ mod owners;
 mod pending;
 mod removes;
 mod retypes;
+mod scaffolds;
 mod support;
 mod upgrades;
 

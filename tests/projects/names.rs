@@ -9,43 +9,36 @@ use cargo_operator::crd::Api;
 use proc_macro2::{TokenStream, TokenTree};
 use serde_json::{Value, json};
 
-use crate::project::{apis, rust, test, tree, types_path, write};
+use crate::project::{apis, rust, scaffolds, test, tree, types_path, write};
 
 /// What a kind has beside its name, so that all branches of all templates are there.
 #[derive(Clone, Copy, Debug)]
 struct Body {
+    scaffold: &'static str,
     replicas: bool,
     conditions: bool,
     status: bool,
 }
 
-const BODIES: [Body; 5] = [
-    Body {
-        replicas: true,
-        conditions: true,
-        status: true,
-    },
-    Body {
-        replicas: true,
-        conditions: false,
-        status: true,
-    },
-    Body {
-        replicas: false,
-        conditions: true,
-        status: true,
-    },
-    Body {
-        replicas: false,
-        conditions: false,
-        status: true,
-    },
-    Body {
-        replicas: false,
-        conditions: false,
-        status: false,
-    },
+/// With replicas, conditions and a status.
+const BODIES: [[bool; 3]; 5] = [
+    [true, true, true],
+    [true, false, true],
+    [false, true, true],
+    [false, false, true],
+    [false, false, false],
 ];
+
+fn bodies() -> impl Iterator<Item = Body> {
+    scaffolds().into_iter().flat_map(|scaffold| {
+        BODIES.map(|[replicas, conditions, status]| Body {
+            scaffold,
+            replicas,
+            conditions,
+            status,
+        })
+    })
+}
 
 /// The definition of a kind.
 fn definition(kind: &str, plural: &str, body: Body) -> Value {
@@ -129,8 +122,10 @@ fn collect(tokens: TokenStream, in_use: &mut bool, words: &mut Vec<String>) {
 }
 
 /// The files of the kinds of a project, by their paths.
-fn files(apis: &[Api]) -> BTreeMap<String, String> {
-    let tree = tree("zyzzyva-operator", apis, "embed", |at| at % 2 == 0);
+fn files(apis: &[Api], scaffold: &'static str) -> BTreeMap<String, String> {
+    let tree = tree("zyzzyva-operator", apis, "embed", |at| {
+        (scaffold, at % 2 == 0)
+    });
     let files = rust(&tree).map(|(path, text)| (path.to_owned(), text.to_owned()));
     files.collect()
 }
@@ -158,10 +153,10 @@ fn named(files: &BTreeMap<String, String>) -> Named {
         let (text, _) = rest.split_once(to)?;
         Some(text.to_owned())
     };
-    let signature = between(controller, "async fn reconcile(&self, ", ">").expect("it reconciles");
-    let (var, root) = signature
-        .split_once(": Arc<")
-        .expect("it reconciles an object");
+    let root = between(controller, "type Resource = ", ";").expect("it has a kind");
+    let var = between(controller, "fn reconcile(&self, ", ": Arc<")
+        .or_else(|| between(controller, "fn desired(&self, ", ": &"))
+        .expect("it has a method that takes an object");
     let test = files
         .get(&format!("tests/{module}.rs"))
         .map_or("", String::as_str);
@@ -173,8 +168,8 @@ fn named(files: &BTreeMap<String, String>) -> Named {
         Some(name.to_owned())
     });
     Named {
-        root: root.to_owned(),
-        var: var.to_owned(),
+        root,
+        var,
         objects: objects.unwrap_or_default(),
         module,
     }
@@ -182,7 +177,10 @@ fn named(files: &BTreeMap<String, String>) -> Named {
 
 /// The words of the templates: what is in the files of a kind with a name that none of them has.
 fn reference(body: Body) -> BTreeMap<String, String> {
-    files(&apis(&[definition("Zyzzyva", "zyzzyvas", body)]))
+    files(
+        &apis(&[definition("Zyzzyva", "zyzzyvas", body)]),
+        body.scaffold,
+    )
 }
 
 /// Words of the prelude, of macros and derives, and of files that all projects have; no template need name them.
@@ -235,7 +233,7 @@ const RISKY: [&str; 43] = [
 /// A kind and its plural for each word that could become one.
 fn kinds() -> BTreeSet<(String, String)> {
     let mut all = BTreeSet::new();
-    for body in BODIES {
+    for body in bodies() {
         for (path, text) in reference(body) {
             all.extend(words(&text));
             // a kind has files of its own name beside those of the project
@@ -273,14 +271,16 @@ fn kinds() -> BTreeSet<(String, String)> {
 fn no_name_of_a_kind_conflicts_with_a_template() {
     let kinds = kinds();
     let faults: Vec<String> = std::thread::scope(|scope| {
-        let threads = BODIES.map(|body| {
+        let threads = bodies().map(|body| {
             scope.spawn({
                 let kinds = &kinds;
                 move || clashes(kinds, body)
             })
         });
-        let failures = threads.map(|thread| thread.join().expect("it does not panic"));
-        failures.into_iter().flatten().collect()
+        let threads: Vec<_> = threads.collect();
+        let failures = threads.into_iter();
+        let failures = failures.map(|thread| thread.join().expect("it does not panic"));
+        failures.flatten().collect()
     });
     eprintln!("{} kinds", kinds.len());
     assert!(
@@ -297,7 +297,7 @@ fn clashes(kinds: &BTreeSet<(String, String)>, body: Body) -> Vec<String> {
     let reference = reference(body);
     for (kind, plural) in kinds {
         let api = apis(&[definition(kind, plural, body)]);
-        let files = files(&api);
+        let files = files(&api, body.scaffold);
         let names = named(&files);
         for (own, original) in [
             (
@@ -345,8 +345,12 @@ fn renamed(words: Vec<String>, names: &Named) -> Vec<String> {
                 return original.to_owned();
             }
         }
-        if *word == format!("{}Reconciler", names.root) {
-            return "ZyzzyvaReconciler".to_owned();
+        // of an argument that is not used
+        if word.strip_prefix('_') == Some(&names.var) {
+            return "_zyzzyva".to_owned();
+        }
+        if let Some(style @ ("Reconciler" | "Controller")) = word.strip_prefix(&names.root) {
+            return format!("Zyzzyva{style}");
         }
         match word.strip_prefix(names.module.trim_end_matches('_')) {
             Some(rest @ ("_manages_its_config_map" | "_manages_its_deployment")) => {
@@ -379,22 +383,24 @@ fn kinds_with_risky_names_compile_and_pass_their_tests() {
     let wanted: usize = wanted.parse().unwrap();
     let mut taken = BTreeSet::new();
     let mut definitions = vec![];
+    let bodies: Vec<Body> = bodies().collect();
     for (kind, plural) in kinds() {
-        let body = BODIES[definitions.len() % BODIES.len()];
+        let body = bodies[definitions.len() % bodies.len()];
         let definition = definition(&kind, &plural, body);
-        let files = files(&apis(std::slice::from_ref(&definition)));
+        let files = files(&apis(std::slice::from_ref(&definition)), body.scaffold);
         let is_risky = RISKY.contains(&kind.as_str()) || named(&files).root != kind;
         // Two kinds of one module need `as`, and the API server accepts no singular or plural twice.
         let names = [kind.to_lowercase(), plural];
         if is_risky && !names.iter().any(|name| taken.contains(name)) {
             taken.extend(names);
-            definitions.push(definition);
+            definitions.push((definition, body.scaffold));
         }
     }
     let step = definitions.len() / wanted.clamp(1, definitions.len());
-    let definitions: Vec<Value> = definitions.into_iter().step_by(step).take(wanted).collect();
+    let definitions = definitions.into_iter().step_by(step).take(wanted);
+    let (definitions, scaffolds): (Vec<Value>, Vec<&str>) = definitions.unzip();
     let apis = apis(&definitions);
-    let tree = tree("names", &apis, "embed", |at| at % 2 == 0);
+    let tree = tree("names", &apis, "embed", |at| (scaffolds[at], at % 2 == 0));
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("names");
     write(&folder, &tree, &apis);
     test(&folder);

@@ -23,22 +23,30 @@ pub fn apis(definitions: &[Value]) -> Vec<Api> {
     definitions.iter().map(read).collect()
 }
 
-/// All files of a project with a controller for each kind. `cleanup` chooses the kinds that have a finalizer, by their place.
-pub fn tree(name: &str, apis: &[Api], schema: &str, cleanup: impl Fn(usize) -> bool) -> Tree {
+/// What is chosen for a kind: the scaffold, and whether it has a finalizer.
+pub type Chosen = (&'static str, bool);
+
+/// The scaffolds by their names.
+pub fn scaffolds() -> Vec<&'static str> {
+    Scaffold::all().map(|scaffold| scaffold.name).collect()
+}
+
+/// All files of a project with a controller for each kind, as is chosen for its place.
+pub fn tree(name: &str, apis: &[Api], schema: &str, chosen: impl Fn(usize) -> Chosen) -> Tree {
     let mut state = format!(
         "format = 1\nname = {name:?}\nruntime = {{ path = {:?} }}\ntool = \"0.1.0\"\nnamespaces = \"all\"\n",
         env!("CARGO_MANIFEST_DIR")
     );
-    let scaffold = Scaffold::named("reconciler").unwrap();
     for (at, api) in apis.iter().enumerate() {
+        let (scaffold, cleanup) = chosen(at);
+        let scaffold = Scaffold::named(scaffold).unwrap();
         state += &format!(
-            "\n[[kind]]\nkind = {:?}\ngroup = {:?}\nspec = \"crds/{}.yaml\"\nversions = [{:?}]\nscaffold = {:?}\nschema = {schema:?}\ncleanup = {}\nowns = [{:?}]\n",
+            "\n[[kind]]\nkind = {:?}\ngroup = {:?}\nspec = \"crds/{}.yaml\"\nversions = [{:?}]\nscaffold = {:?}\nschema = {schema:?}\ncleanup = {cleanup}\nowns = [{:?}]\n",
             api.names.kind,
             api.group,
             api.name(),
             api.storage_version().name,
             scaffold.name,
-            cleanup(at),
             (scaffold.example_child)(api),
         );
     }

@@ -8,11 +8,11 @@ use serde_json::{Map, Value, json};
 
 use crate::{
     pairwise::pairwise,
-    project::{apis, rust, test, tree, write},
+    project::{Chosen, apis, rust, scaffolds, test, tree, write},
 };
 
 /// The factors of a kind, with the values of each.
-const FACTORS: [(&str, &str); 13] = [
+const FACTORS: [(&str, &str); 14] = [
     (
         "spec",
         "optional, required, nullable, null, default, absent",
@@ -53,6 +53,7 @@ const FACTORS: [(&str, &str); 13] = [
     ),
     ("scope", "Namespaced, Cluster"),
     ("cleanup", "no, yes"),
+    ("scaffold", "reconciler, declarative"),
 ];
 
 /// How many values each factor has.
@@ -70,6 +71,12 @@ impl Choice<'_> {
         let at = at.expect("the factor is in the list");
         let mut values = FACTORS[at].1.split(", ");
         values.nth(self.0[at]).expect("the factor has the value")
+    }
+}
+
+impl Choice<'_> {
+    fn options(&self) -> Chosen {
+        (self.of("scaffold"), self.of("cleanup") == "yes")
     }
 }
 
@@ -275,9 +282,7 @@ fn kinds_of_every_shape_compile_and_pass_their_tests() {
         .map(|(number, row)| definition(number, &Choice(row)))
         .collect();
     let apis = apis(&definitions);
-    let tree = tree("shapes", &apis, "embed", |at| {
-        Choice(chosen[at]).of("cleanup") == "yes"
-    });
+    let tree = tree("shapes", &apis, "embed", |at| Choice(chosen[at]).options());
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("shapes");
     write(&folder, &tree, &apis);
     let start = Instant::now();
@@ -287,6 +292,12 @@ fn kinds_of_every_shape_compile_and_pass_their_tests() {
         apis.len(),
         start.elapsed()
     );
+}
+
+#[test]
+fn every_scaffold_is_a_value() {
+    let (_, values) = FACTORS.last().expect("there are factors");
+    assert_eq!(values.split(", ").collect::<Vec<_>>(), scaffolds());
 }
 
 #[test]
@@ -320,7 +331,7 @@ fn kinds_of_all_shapes_are_valid_rust() {
             let choice = Choice(&row);
             let apis = apis(&[definition(0, &choice)]);
             let mode = ["derive", "embed"][count % 2];
-            let tree = tree("shapes", &apis, mode, |_| choice.of("cleanup") == "yes");
+            let tree = tree("shapes", &apis, mode, |_| choice.options());
             for (path, text) in rust(&tree).filter(|(path, _)| path.contains("shape00")) {
                 syn::parse_file(text).unwrap_or_else(|error| panic!("{path}: {error}: {row:?}"));
             }

@@ -22,6 +22,13 @@ pub(crate) struct Declared {
     verbs: Vec<String>,
 }
 
+impl Declared {
+    /// Whether it is a kind of children with an update strategy that is not `apply`.
+    pub fn is_not_applied(&self) -> bool {
+        self.key == "owns" && !self.verbs.iter().any(|verb| verb == "patch")
+    }
+}
+
 /// The edits of `operator.toml` that remove unused permissions, each as a line.
 pub(crate) fn edits(unused: &BTreeSet<Permission>, declared: &[Declared]) -> Vec<String> {
     let of_resource = |it: &&Declared| {

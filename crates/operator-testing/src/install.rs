@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use http::Request;
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
 use crate::server::Server;
@@ -70,11 +70,16 @@ impl Server {
     }
 
     /// Removes the owner references of an object.
-    pub(crate) async fn disown(&self, mut object: Value) -> Result<()> {
+    pub(crate) async fn disown(&self, object: Value) -> Result<()> {
+        self.strip(object, "ownerReferences").await
+    }
+
+    /// Removes a field of an object's metadata.
+    pub(crate) async fn strip(&self, mut object: Value, field: &str) -> Result<()> {
         let path = self.path_of(&mut object).await?;
         let request = Request::patch(path)
             .header("content-type", "application/merge-patch+json")
-            .body(br#"{"metadata": {"ownerReferences": null}}"#.to_vec())
+            .body(json!({"metadata": {field: null}}).to_string().into_bytes())
             .map_err(|error| Error::Document("usable name", error.to_string()))?;
         self.own_client().request::<Value>(request).await?;
         Ok(())

@@ -8,6 +8,7 @@ mod stage;
 mod start;
 mod state;
 mod success;
+mod undesired;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroUsize;
@@ -23,6 +24,7 @@ use self::stage::Stage;
 use self::start::Operator;
 pub use self::start::Start;
 use self::state::differences;
+use self::undesired::parsed;
 use crate::fault::{Schedule, sampled, schedules, seed};
 use crate::fixture::{one_object, sample_text};
 
@@ -82,11 +84,15 @@ pub struct Trial {
     samples: Vec<Sample>,
     /// The group and kind of the objects that the operator reconciles, besides those of the samples.
     kinds: Vec<(String, String)>,
+    /// Those of them whose controllers delete children that are not desired.
+    pruned: Vec<(String, String)>,
     namespaces: Vec<String>,
     fixtures: Option<PathBuf>,
     declared: Vec<Declared>,
     /// The resources whose objects may remain.
     kept: Vec<String>,
+    /// Resources of children that the operator does not update.
+    waiting: Vec<String>,
     rest: Duration,
 }
 
@@ -98,10 +104,12 @@ impl Trial {
             user: user.to_owned(),
             samples: vec![],
             kinds: vec![],
+            pruned: vec![],
             namespaces: vec!["default".to_owned()],
             fixtures: None,
             declared: vec![],
             kept: vec![],
+            waiting: vec![],
             rest: REST,
         }
     }
@@ -180,10 +188,7 @@ impl Trial {
     /// objects must be reconciled successfully as well.
     #[must_use]
     pub fn reconciles(mut self, kinds: &[&str]) -> Self {
-        self.kinds.extend(kinds.iter().map(|name| {
-            let (kind, group) = name.split_once('.').unwrap_or((name, ""));
-            (group.to_owned(), kind.to_owned())
-        }));
+        self.kinds.extend(kinds.iter().map(|name| parsed(name)));
         self
     }
 

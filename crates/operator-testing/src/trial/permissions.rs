@@ -26,8 +26,9 @@ impl Trial {
     /// one name in several namespaces count as one.
     ///
     /// The operator reconciles each sample, with the finalizer that an earlier version of the operator may have set (the group of the kind and
-    /// the name of the account). Its children are deleted, and then lose their owner. While permissions remain that no request needed, the
-    /// sample cannot be decoded, writes fail for some seconds, and the sample is deleted during a request. Give the operator the settings of
+    /// the name of the account). Its children are deleted, and then lose their owner; before, they lose their labels if some are not updated
+    /// by apply ([`declares`](Self::declares)). If the operator [`prunes`](Self::prunes), children that the sample should not have are created.
+    /// While permissions remain that no request needed, the sample cannot be decoded, writes fail for some seconds, and the sample is deleted during a request. Give the operator the settings of
     /// a cluster: it should elect a leader.
     ///
     /// `written` are the user's own rules, as JSON; the permissions that they grant may be unused.

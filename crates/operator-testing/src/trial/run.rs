@@ -11,6 +11,7 @@ use super::stage::Stage;
 use super::state::{Objects, created_children, settled_state};
 use super::success::{Phase, failures};
 use super::{Operator, Sample, Trial};
+use crate::declared::Declared;
 use crate::fault::{Faults, LEASE, Schedule, lease};
 use crate::install::documents;
 use crate::record::Request;
@@ -26,8 +27,9 @@ const REAL_TIMEOUT: Duration = Duration::from_secs(60);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scenario {
     Plain,
-    /// When the operator has settled, its children are deleted; then their owner references are removed and the sample is changed, so that
-    /// the operator finds objects that are not its own, until they are deleted.
+    /// When the operator has settled, children that the object should not have are created, and the others lose their labels if some are
+    /// not updated by apply. Then its children are deleted; then their owner references are removed and the sample is changed, so that the
+    /// operator finds objects that are not its own, until they are deleted.
     DeleteChildren,
     /// The sample is changed a second after its creation.
     UpdateEarly,
@@ -193,6 +195,12 @@ impl Trial {
                 }
             }
             if options.scenario == Scenario::DeleteChildren {
+                let children = created_children(server, faults, &before).await;
+                self.place_undesired(server, &children).await;
+                if self.declared.iter().any(Declared::is_not_applied) {
+                    remove_labels(server, &children).await;
+                }
+                settle(server, faults, options, with).await?;
                 delete_children(server, faults, &before).await;
                 settle(server, faults, options, with).await?;
                 let orphans = disown(server, faults, &before).await;
@@ -289,6 +297,14 @@ async fn disown(server: &Server, faults: &Faults, before: &Objects) -> Vec<Arc<V
         disowned.unwrap_or_else(|error| panic!("what the operator made: {error}"));
     }
     made
+}
+
+/// Removes the labels of objects, so that the operator has to write those of which it manages the labels.
+async fn remove_labels(server: &Server, objects: &[Arc<Value>]) {
+    for object in objects {
+        let stripped = server.strip(Value::clone(object), "labels").await;
+        stripped.unwrap_or_else(|error| panic!("what the operator made: {error}"));
+    }
 }
 
 /// The sample with a label.

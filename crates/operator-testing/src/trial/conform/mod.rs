@@ -21,6 +21,7 @@ impl Trial {
     /// Runs an operator without faults, in memory, with each sample that is expected to succeed, and checks that
     ///
     /// - a second object of the kind is reconciled as well, and its deletion does not affect the first;
+    /// - if it prunes ([`prunes`](Self::prunes)), it deletes a child that the object controls but should not have;
     /// - unrelated objects of the watched kinds may be created and deleted;
     /// - objects that have the names of its children, but another controller, are not changed;
     /// - when the object is deleted, nothing of what the operator created remains, unless [`keeps`](Self::keeps) names its resource;
@@ -42,6 +43,15 @@ impl Trial {
     #[must_use]
     pub fn keeps(mut self, resources: &[&str]) -> Self {
         self.kept.extend(resources.iter().map(|&it| it.to_owned()));
+        self
+    }
+
+    /// Names resources, as in [`keeps`](Self::keeps), whose objects the operator creates and does not update, as with the update strategies
+    /// `on-delete` and `create-only`. After a change of the spec, the test deletes them, so that the operator creates them again.
+    #[must_use]
+    pub fn waits_for_deletion(mut self, resources: &[&str]) -> Self {
+        let resources = resources.iter().map(|&it| it.to_owned());
+        self.waiting.extend(resources);
         self
     }
 
@@ -79,6 +89,14 @@ impl Trial {
             scene.rest("the sample was created").await?;
             children = scene.created_children().await;
             let alone = scene.state().await;
+
+            let undesired = self.place_undesired(&scene.server, &children).await;
+            if !undesired.is_empty() {
+                scene
+                    .rest("children that it should not have were created")
+                    .await?;
+                self.are_pruned(&scene.server, &undesired).await?;
+            }
 
             let unrelated_objects = scene.unrelated_objects().await;
             scene
@@ -166,17 +184,21 @@ impl Trial {
         }
     }
 
-    fn is_kept(&self, path: &str) -> bool {
-        let mut parts = path.split('/');
-        let (group, plural) = (
-            parts.next().unwrap_or_default(),
-            parts.next().unwrap_or_default(),
-        );
-        let name = match group {
-            "" => plural.to_owned(),
-            _ => format!("{plural}.{group}"),
-        };
-        self.kept.contains(&name)
+    pub(super) fn is_kept(&self, path: &str) -> bool {
+        self.kept.contains(&resource(path))
+    }
+}
+
+/// As `deployments.apps`, of a path of the state.
+fn resource(path: &str) -> String {
+    let mut parts = path.split('/');
+    let (group, plural) = (
+        parts.next().unwrap_or_default(),
+        parts.next().unwrap_or_default(),
+    );
+    match group {
+        "" => plural.to_owned(),
+        _ => format!("{plural}.{group}"),
     }
 }
 
