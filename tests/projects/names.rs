@@ -345,10 +345,6 @@ fn renamed(words: Vec<String>, names: &Named) -> Vec<String> {
                 return original.to_owned();
             }
         }
-        // of an argument that is not used
-        if word.strip_prefix('_') == Some(&names.var) {
-            return "_zyzzyva".to_owned();
-        }
         if let Some(style @ ("Reconciler" | "Controller")) = word.strip_prefix(&names.root) {
             return format!("Zyzzyva{style}");
         }

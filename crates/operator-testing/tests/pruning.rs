@@ -34,7 +34,7 @@ fn child(service: &Service) -> Value {
     })
 }
 
-/// Every five seconds, creates the child of each Service, which it never updates, and deletes its other children if it `prunes`.
+/// Every five seconds, creates the child of each Service but the API server's own, which it never updates, and deletes its other children if it `prunes`.
 async fn create(client: Client, prunes: bool) -> kube::Result<()> {
     let services: Api<Service> = Api::default_namespaced(client.clone());
     let config_maps: Api<ConfigMap> = Api::default_namespaced(client);
@@ -42,6 +42,9 @@ async fn create(client: Client, prunes: bool) -> kube::Result<()> {
         let all = config_maps.list(&ListParams::default()).await?;
         for service in services.list(&ListParams::default()).await? {
             let name = service.name_any();
+            if name == "kubernetes" {
+                continue;
+            }
             if !all.iter().any(|map| map.name_any() == name) {
                 let parameters = PatchParams::apply("pruning").force();
                 let child = Patch::Apply(child(&service));
