@@ -47,7 +47,7 @@ fn kinds_of_both_scaffolds_are_in_one_project() {
     assert!(controller.contains("impl Declarative for ClusterController"));
     assert!(controller.contains("fn finalize("));
     let agents = &made["AGENTS.md"];
-    assert!(agents.contains("you: `reconcile` or `desired` is here"));
+    assert!(agents.contains("this file contains `reconcile` or `desired`"));
 }
 
 #[test]
