@@ -124,7 +124,12 @@ impl Trial {
             return Ok(false);
         }
         let uid = |object: &Value| object["metadata"]["uid"].clone();
-        let made: Vec<Value> = scene.created_children().await.iter().map(|it| uid(it)).collect();
+        let made: Vec<Value> = scene
+            .created_children()
+            .await
+            .iter()
+            .map(|it| uid(it))
+            .collect();
         let objects = scene.server.objects().await;
         let waiting = objects.iter().filter(|(path, object)| {
             self.waiting.contains(&resource(path)) && made.contains(&uid(object))
