@@ -113,6 +113,17 @@ pub enum Error {
         kind: String,
     },
 
+    /// The API server stores a child in such a way that the next reconciliation would write it again.
+    #[error(
+        "{kind} {name} was written, but is not stored as it was sent\nhelp: compare the object with what the controller desires: a webhook may change it, or the API server may drop a field. The update strategy `apply` tolerates that"
+    )]
+    Unsettled {
+        /// The kind of the child, for example `apps/v1/Deployment`.
+        kind: String,
+        /// The name of the child.
+        name: String,
+    },
+
     /// The child would be in a namespace that the operator does not watch.
     #[error(
         "{kind} {name} is desired in the namespace {namespace}, which the operator does not watch\nhelp: add it to `namespaces` in operator.toml, or choose another namespace"
@@ -134,6 +145,9 @@ pub enum Error {
     #[error("{}", chain_message(&**.0))]
     Other(#[from] anyhow::Error),
 }
+
+/// A longer delay counts as this one: not every clock can add any duration.
+pub(crate) const LONGEST_DELAY: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
 /// The result of the runtime's functions and of reconcilers.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -187,7 +201,9 @@ impl Error {
             Self::Permanent(_) => Some("PermanentError"),
             Self::Undeclared { .. } => Some("UndeclaredChild"),
             Self::Unownable { .. } | Self::Unwatched { .. } => Some("UnownableChild"),
-            Self::DesiredTwice { .. } | Self::Unnamed { .. } => Some("InvalidChild"),
+            Self::DesiredTwice { .. } | Self::Unnamed { .. } | Self::Unsettled { .. } => {
+                Some("InvalidChild")
+            }
             Self::Taken { .. } => Some("ChildTaken"),
             Self::Panicked(_) => Some("Panicked"),
             Self::Kube(_) | Self::Json(_) | Self::Temporary { .. } | Self::Other(_) => {

@@ -105,18 +105,19 @@ pub(crate) struct Owns {
 
 /// What happens to a child that exists when another content is desired, or when somebody else has changed a field that the operator set.
 ///
-/// Defaults that the API server adds, another form in which it stores a value (`1000m` as `1`), and what admission adds, such as a sidecar,
-/// do not count as changes. For [`Replace`](Self::Replace), [`Recreate`](Self::Recreate) and [`OnDelete`](Self::OnDelete), the child has an
-/// annotation `<operator>/desired-hash`, a hash of what was sent last, so that this holds after a restart too.
+/// Defaults that the API server adds, a value that it stores in another form (`1000m` as `1`), an empty value that it drops, and what
+/// admission adds, such as a sidecar, do not count as changes. For [`Replace`](Self::Replace), [`Recreate`](Self::Recreate) and
+/// [`OnDelete`](Self::OnDelete), the child has an annotation `<operator>/desired-hash`, a hash of what was sent last, so that this holds
+/// after a restart too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UpdateStrategy {
     /// The change is made by [server-side apply](https://kubernetes.io/docs/reference/using-api/server-side-apply/); fields of others stay.
     #[default]
     Apply,
-    /// The object is replaced by an update (`PUT`). Fields that others have set stay, such as those that the API server has allocated;
-    /// fields that were sent before and are not desired any more are removed. An annotation `<operator>/desired-fields` lists them.
+    /// The object is replaced by an update (`PUT`). What others have set is kept, such as an allocated address or an injected container;
+    /// what the operator set before and no longer desires is removed.
     Replace,
-    /// The object is deleted, and created again once it is gone.
+    /// The object is deleted, and created again once it is gone. Before the deletion, a dry run checks that the API server would create it.
     Recreate,
     /// The object stays as it is until somebody deletes it; then it is created as desired.
     OnDelete,
@@ -149,6 +150,9 @@ impl Watches {
 
     /// How children of the owned kind that was named last are updated.
     ///
+    /// # Panics
+    /// If no owned kind was named before.
+    ///
     /// ```
     /// # use k8s_openapi::api::core::v1::{Pod, Service};
     /// # use operator_runtime::{UpdateStrategy, Watches};
@@ -157,9 +161,8 @@ impl Watches {
     /// ```
     #[must_use]
     pub fn update(mut self, strategy: UpdateStrategy) -> Self {
-        if let Some(owns) = self.owns.last_mut() {
-            owns.update = strategy;
-        }
+        let owns = self.owns.last_mut();
+        owns.expect("`update` follows `owns`").update = strategy;
         self
     }
 

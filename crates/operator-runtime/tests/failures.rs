@@ -247,7 +247,7 @@ async fn a_child_of_another_owner_is_never_taken_over() {
     assert_eq!(
         note,
         "v1/ConfigMap a exists already and is controlled by nobody\n\
-         help: give the child another name, or take the object over with `adopt`"
+         help: give the child another name, or take the object over with `cx.adopt` (update strategies `apply` and `replace`)"
     );
     assert_eq!(api.get("a").await.unwrap().data, None);
     api.delete("a", &DeleteParams::default()).await.unwrap();

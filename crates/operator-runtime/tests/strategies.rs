@@ -3,7 +3,7 @@
 mod support;
 
 use k8s_openapi::{
-    api::core::v1::{Container, Pod, PodSpec, ResourceRequirements},
+    api::core::v1::{Container, EnvVar, Pod, PodSpec, ResourceRequirements},
     apimachinery::pkg::api::resource::Quantity,
 };
 use kube::{
@@ -28,6 +28,12 @@ fn pod(widget: &Widget, metadata: ObjectMeta) -> Pod {
             containers: vec![Container {
                 name: "main".into(),
                 image: widget.spec.way.clone(),
+                // the API server drops the empty value
+                env: Some(vec![EnvVar {
+                    name: "EMPTY".into(),
+                    value: Some(String::new()),
+                    ..EnvVar::default()
+                }]),
                 resources: Some(ResourceRequirements {
                     limits: Some([("cpu".into(), Quantity("1000m".into()))].into()),
                     ..ResourceRequirements::default()
@@ -333,6 +339,21 @@ async fn a_child_that_is_being_deleted() {
             })
             .await;
     }
+}
+
+#[tokio::test]
+async fn a_child_is_not_deleted_for_one_that_the_server_refuses() {
+    let server = server().await;
+    let _running = start(&server, Recreate).await;
+    create(&server, "a", "one").await;
+    message(&server, "a", true).await;
+    rest(&server).await;
+    let before = pods(&server).get("a").await.unwrap();
+    set_way(&server, "a", " ").await;
+    let message = message(&server, "a", false).await;
+    assert!(message.contains("image"), "{message}");
+    let now = pods(&server).get("a").await.unwrap();
+    assert_eq!(now.resource_version(), before.resource_version());
 }
 
 #[tokio::test]

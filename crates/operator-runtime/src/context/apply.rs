@@ -50,8 +50,8 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Undeclared`] if the controller does not declare that it owns this kind, [`Error::Taken`] if an object of this name exists
-    /// and the reconciled object does not control it, [`Error::Unownable`] if the reconciled object cannot own the child; and the errors of
+    /// [`Error::Undeclared`](crate::Error::Undeclared) if the controller does not declare that it owns this kind, [`Error::Taken`](crate::Error::Taken) if an object of this name exists
+    /// and the reconciled object does not control it, [`Error::Unownable`](crate::Error::Unownable) if the reconciled object cannot own the child; and the errors of
     /// the API server.
     pub async fn apply<K>(&self, child: &K) -> Result<K>
     where
@@ -86,7 +86,7 @@ impl Context {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Undeclared`] and [`Error::Taken`], as for [`apply`](Self::apply).
+    /// [`Error::Undeclared`](crate::Error::Undeclared) and [`Error::Taken`](crate::Error::Taken), as for [`apply`](Self::apply).
     pub async fn delete<K>(&self, child: &K) -> Result<()>
     where
         K: Resource<DynamicType = (), Scope: 'static> + Serialize,

@@ -2,12 +2,12 @@
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
+use k8s_openapi::{ByteString, apimachinery::pkg::apis::meta::v1::OwnerReference};
 use kube::Resource;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{Context, Owned, drop_nulls, ownership};
+use super::{Context, Owned, drop_nulls, ownership, record};
 use crate::{
     Result,
     engine::{
@@ -15,6 +15,7 @@ use crate::{
         related::holder,
     },
     error::Error,
+    setup::UpdateStrategy,
 };
 
 /// What to do with an object that has no controller.
@@ -62,6 +63,8 @@ pub(crate) struct Child<'a> {
     pub key: ChildKey,
     /// With its kind, namespace and owner, without its status and read-only metadata.
     pub desired: Value,
+    /// The hash that an observed child had, if it is desired again.
+    pub recorded: Option<String>,
 }
 
 impl Context {
@@ -102,12 +105,18 @@ impl Context {
                 owner: format!("{} {}", self.controller.kind, self.owner.name),
             });
         }
-        let desired = self.desired(&child, &key)?;
+        let mut desired = self.desired(&child, &key)?;
+        let annotations = desired["metadata"]["annotations"].as_object_mut();
+        let recorded = annotations.and_then(|it| it.remove(&record::annotation(self.operator())));
+        if owned.update != UpdateStrategy::Apply {
+            encode_string_data(&child.kind, &mut desired)?;
+        }
         Ok(Child {
             owned,
             kind: child.kind,
             key,
             desired,
+            recorded: recorded.and_then(|hash| hash.as_str().map(str::to_owned)),
         })
     }
 
@@ -145,6 +154,8 @@ impl Context {
                 "uid",
                 "generation",
                 "creationTimestamp",
+                "deletionTimestamp",
+                "deletionGracePeriodSeconds",
             ] {
                 metadata.remove(read_only);
             }
@@ -198,7 +209,9 @@ impl Context {
     pub(super) fn name_conflict(&self, kind: &Kind, name: &str, holder: Option<String>) -> Error {
         let owner = format!("{} {}", self.controller.kind, self.owner.name);
         let help = match &holder {
-            None => "give the child another name, or take the object over with `adopt`",
+            None => {
+                "give the child another name, or take the object over with `cx.adopt` (update strategies `apply` and `replace`)"
+            }
             Some(holder) if *holder == owner => {
                 "that one was deleted and recreated; the garbage collector will delete its child"
             }
@@ -251,6 +264,18 @@ impl Context {
             owner.children.remember(namespace, &key.name, uid, applied);
         }
     }
+}
+
+/// The API server never returns the `stringData` of a Secret: it moves the values to `data`.
+fn encode_string_data(kind: &Kind, desired: &mut Value) -> Result<()> {
+    let is_secret = kind.resource.group.is_empty() && kind.resource.kind == "Secret";
+    let texts = desired.as_object_mut().filter(|_| is_secret);
+    let texts = texts.and_then(|secret| secret.remove("stringData"));
+    for (name, text) in texts.iter().filter_map(Value::as_object).flatten() {
+        let bytes = ByteString(text.as_str().unwrap_or_default().as_bytes().to_vec());
+        desired["data"][name] = serde_json::to_value(bytes)?;
+    }
+    Ok(())
 }
 
 fn hash(value: &Value) -> u64 {

@@ -10,11 +10,11 @@ mod record;
 mod status;
 mod strategy;
 
-use std::collections::BTreeMap;
 use std::sync::{
     Arc, Mutex, MutexGuard, PoisonError,
     atomic::{AtomicBool, Ordering::Relaxed},
 };
+use std::{collections::BTreeMap, time::Duration};
 
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::OwnerReference;
 use kube::{
@@ -33,7 +33,7 @@ use crate::{
         children::Children,
         kind::{GroupKind, Kind},
     },
-    error::is_gone,
+    error::{LONGEST_DELAY, is_gone},
     setup::UpdateStrategy,
 };
 
@@ -55,6 +55,8 @@ pub struct Context {
     is_outdated: AtomicBool,
     /// Whether a child was deleted since the API server was last asked for the owner.
     lost_child: AtomicBool,
+    /// The time after which a cleanup that is not done is called again.
+    cleanup_delay: Mutex<Option<Duration>>,
 }
 
 /// What the contexts of all objects of a controller share.
@@ -189,6 +191,7 @@ impl Context {
             is_gone: AtomicBool::default(),
             is_outdated: AtomicBool::default(),
             lost_child: lost_child.into(),
+            cleanup_delay: Mutex::default(),
         }
     }
 
@@ -245,6 +248,22 @@ impl Context {
         self.lost_child.load(Relaxed)
     }
 
+    /// Keeps the finalizer for now, and calls the cleanup again after this time.
+    pub(crate) fn delay_cleanup(&self, delay: Duration) {
+        let mut kept = self
+            .cleanup_delay
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        *kept = Some(delay.min(LONGEST_DELAY));
+    }
+
+    pub(crate) fn cleanup_delay(&self) -> Option<Duration> {
+        *self
+            .cleanup_delay
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn is_outdated(&self) -> bool {
         self.is_outdated.load(Relaxed)
     }
@@ -252,6 +271,15 @@ impl Context {
     /// Asks the API server whether the reconciled object exists, and records if it does not.
     pub(crate) async fn exists(&self) -> Result<bool> {
         Ok(self.read_owner().await?.is_some())
+    }
+
+    /// Whether the object still has this generation and is not being deleted, according to the API server.
+    pub(crate) async fn is_current(&self, generation: Option<i64>) -> Result<bool> {
+        let newest = self.read_owner().await?;
+        Ok(newest.is_some_and(|newest| {
+            let metadata = &newest["metadata"];
+            metadata["deletionTimestamp"].is_null() && metadata["generation"].as_i64() == generation
+        }))
     }
 
     /// Asks the API server whether the object exists and is not being deleted, unless it was already being deleted when it was read.

@@ -1,6 +1,6 @@
 //! The children that an object has, and the deletion of those that it is to have no longer.
 
-use std::{collections::BTreeMap, time::Duration};
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 use tracing::debug;
@@ -10,10 +10,7 @@ use super::{
     apply::{is_being_deleted, is_conflict},
     child::ChildKey,
 };
-use crate::{Result, engine::related, error::Error};
-
-/// How long a reconciliation waits for the lists of the kinds that it owns.
-const UNLISTED: Duration = Duration::from_secs(1);
+use crate::{Result, engine::related};
 
 /// A child: the index of its kind among the owned ones, and where it is.
 pub(crate) type OwnedKey = (usize, ChildKey);
@@ -33,7 +30,8 @@ impl Context {
     /// All objects of owned kinds that the reconciled object controls. Those of which the cache has no content are read.
     ///
     /// # Errors
-    /// [`Error::Temporary`] if a kind has not been listed yet: a child that is not known could be mistaken for one that does not exist.
+    /// If a kind has not been listed yet: a child that is not known could be mistaken for one that does not exist. When it has been, all
+    /// objects are reconciled.
     pub(crate) async fn children(&self) -> Result<BTreeMap<OwnedKey, Value>> {
         let mut children = BTreeMap::new();
         let Some(reference) = &self.owner.reference else {
@@ -41,11 +39,14 @@ impl Context {
         };
         for owned in self.owns() {
             if !owned.children.is_complete() {
-                let error = anyhow::anyhow!("{} has not been listed yet", owned.kind);
-                return Err(Error::temporary(UNLISTED, error));
+                return Err(anyhow::anyhow!("{} has not been listed yet", owned.kind).into());
             }
         }
         for (index, owned) in self.owns().iter().enumerate() {
+            let mut earlier = self.owns()[..index].iter();
+            if earlier.any(|other| other.kind.is_same(&owned.kind)) {
+                continue;
+            }
             for (namespace, name) in owned.children.of_owner(&reference.uid) {
                 let key = ChildKey { namespace, name };
                 let live = self.cached_or_live(owned, &owned.kind, &key).await?;
@@ -62,21 +63,22 @@ impl Context {
         Ok(children)
     }
 
-    /// Deletes a child in the version `live`. If it has changed since, its watch triggers the next reconciliation, which looks at it again.
-    pub(crate) async fn prune(&self, (index, key): &OwnedKey, live: &Value) -> Result<()> {
+    /// Deletes a child in the version `live`. Returns false if it has changed since.
+    pub(crate) async fn prune(&self, (index, key): &OwnedKey, live: &Value) -> Result<bool> {
         if is_being_deleted(live) {
-            return Ok(());
+            return Ok(true);
         }
         let owned = &self.controller.owns[*index];
         match self.send_delete(owned, &owned.kind, key, live, true).await {
             Ok(_) => {
-                debug!(kind = %owned.kind, name = key.name, "deleted, as it is no longer desired")
+                debug!(kind = %owned.kind, name = key.name, "deleted, as it is no longer desired");
+                Ok(true)
             }
             Err(error) if is_conflict(&error) => {
-                debug!(kind = %owned.kind, name = key.name, "not deleted, as it has changed");
+                debug!(kind = %owned.kind, name = key.name, "not deleted: {error}");
+                Ok(false)
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => Err(error.into()),
         }
-        Ok(())
     }
 }

@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::engine::related::{is_applied_by, is_updated_by};
+use crate::engine::related::{is_applied_by, is_written_by};
 
 /// The fields that `manager` owns by applying the main resource; `None` if it owns none.
 pub(super) fn owned<'a>(live: &'a Value, manager: &str) -> Option<&'a Value> {
@@ -15,12 +15,27 @@ pub(super) fn owned<'a>(live: &'a Value, manager: &str) -> Option<&'a Value> {
     entry.get("fieldsV1")
 }
 
-/// The fields that `manager` owns by creating and replacing the main resource, with those that the API server added to what it sent;
-/// `None` if it owns none.
-pub(super) fn updated<'a>(live: &'a Value, manager: &str) -> Option<&'a Value> {
+/// The fields that `manager` owns by any write of the main resource, with the defaults of what it created or replaced; `None` if it owns
+/// none.
+pub(super) fn owned_by_any_write(live: &Value, manager: &str) -> Option<Value> {
     let entries = live["metadata"]["managedFields"].as_array()?;
-    let entry = entries.iter().find(|entry| is_updated_by(entry, manager))?;
-    entry.get("fieldsV1")
+    let entries = entries.iter().filter(|entry| is_written_by(entry, manager));
+    let fields = entries.filter_map(|entry| entry.get("fieldsV1"));
+    fields.cloned().reduce(union)
+}
+
+fn union(mut fields: Value, others: Value) -> Value {
+    if let (Some(fields), Value::Object(others)) = (fields.as_object_mut(), others) {
+        for (path, parts) in others {
+            let before = fields.remove(&path);
+            let parts = match before {
+                Some(before) => union(before, parts),
+                None => parts,
+            };
+            fields.insert(path, parts);
+        }
+    }
+    fields
 }
 
 /// Whether we own exactly the fields of `desired`, and `live` has their values.

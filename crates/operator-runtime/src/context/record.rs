@@ -2,40 +2,16 @@
 //!
 //! The API server adds defaults to a child, writes values in another form (`1000m` as `1`), and admission adds containers and volumes; a
 //! comparison of a child with what was sent would find all of that. So the child carries a hash of what was sent, and
-//! [managed fields](https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management) show which of the sent fields
-//! another has changed since: whoever changes a field takes it from us.
+//! [managed fields](https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management) show which fields are ours: those
+//! that we sent and their defaults, except for those that another has changed since. Fields that the API server allocates, and those that
+//! admission adds, are not in them.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-/// The annotations of a child that hold the record.
-pub(super) struct Annotations {
-    /// A hash of what was sent.
-    pub hash: String,
-    /// The fields that were sent, without their values; for children that are replaced.
-    pub fields: String,
+/// The annotation of a child that has the hash of what was sent.
+pub(super) fn annotation(operator: &str) -> String {
+    format!("{operator}/desired-hash")
 }
-
-impl Annotations {
-    pub fn of(operator: &str) -> Self {
-        Self {
-            hash: format!("{operator}/desired-hash"),
-            fields: format!("{operator}/desired-fields"),
-        }
-    }
-}
-
-/// The keys by which the items of a list are told apart, the first one that all of them have.
-const KEYS: [&str; 9] = [
-    "uid",
-    "name",
-    "key",
-    "mountPath",
-    "devicePath",
-    "containerPort",
-    "port",
-    "ip",
-    "type",
-];
 
 /// A hash of the content of a child, the same in every process and for every version of its kind.
 pub(super) fn hash(desired: &Value) -> String {
@@ -43,8 +19,8 @@ pub(super) fn hash(desired: &Value) -> String {
     if let Some(object) = content.as_object_mut() {
         object.retain(|name, _| !["apiVersion", "kind"].contains(&name.as_str()));
     }
-    if let Some(metadata) = content["metadata"].as_object_mut() {
-        // whose child it is stands in the reference, whose version may change
+    if let Some(metadata) = content.get_mut("metadata").and_then(Value::as_object_mut) {
+        // the version of the owner's kind may change
         metadata.remove("ownerReferences");
     }
     let mut state = 0xcbf2_9ce4_8422_2325;
@@ -81,116 +57,127 @@ fn feed(text: &str, state: &mut u64) {
     }
 }
 
-/// The fields of `desired`, as objects whose values are objects.
-pub(super) fn fields(desired: &Value) -> Value {
-    match desired {
-        Value::Object(object) => {
-            let fields = object
-                .iter()
-                .map(|(name, value)| (name.clone(), fields(value)));
-            Value::Object(fields.collect())
-        }
-        Value::Array(items) => {
-            let key = KEYS.iter().find(|key| are_distinct(items, key));
-            let named = key.map(|key| {
-                let named = items
-                    .iter()
-                    .map(|item| (item_name(item, key), fields(item)));
-                named.collect::<Map<_, _>>()
-            });
-            Value::Object(named.unwrap_or_default())
-        }
-        _ => json!({}),
+/// The object to replace `live` with: what is `desired`, and what is not ours. `owned` are our managed fields in `live`.
+pub(super) fn replacement(live: &Value, desired: &Value, owned: Option<&Value>) -> Value {
+    let is_ours_as_a_whole = owned.and_then(Value::as_object).is_some_and(Map::is_empty);
+    if is_ours_as_a_whole {
+        return desired.clone();
     }
-}
-
-/// Whether all items are objects with this key, and no two have the same value.
-fn are_distinct(items: &[Value], key: &str) -> bool {
-    let values: Vec<_> = items.iter().map(|item| item.get(key)).collect();
-    let is_first = |index: usize| !values[..index].contains(&values[index]);
-    values.iter().all(Option::is_some) && (0..values.len()).all(is_first)
-}
-
-/// `name="main"`
-fn item_name(item: &Value, key: &str) -> String {
-    format!("{key}={}", item[key])
-}
-
-/// The object to replace `live` with: what is `desired`, and what others have set. A field or an item of `sent`, the [`fields`] that were
-/// sent before, is left out if it is not desired any more.
-pub(super) fn replacement(live: &Value, desired: &Value, sent: &Value) -> Value {
     match (live, desired) {
         (Value::Object(live), Value::Object(desired)) => {
             let mut merged = desired.clone();
             for (name, value) in live {
-                let sent = sent.get(name);
-                let kept = match (merged.get(name), sent) {
-                    (Some(desired), _) => replacement(value, desired, sent.unwrap_or(&Value::Null)),
-                    (None, None) => value.clone(),
-                    (None, Some(sent)) => match (value, without(value, sent)) {
-                        (Value::Object(_), Some(rest)) => rest,
-                        _ => continue,
+                let owned = part(owned, &format!("f:{name}"));
+                let kept = match merged.get(name) {
+                    Some(Value::Array(desired)) if name == "finalizers" => with_all(desired, value),
+                    Some(desired) => replacement(value, desired, owned),
+                    None => match without_ours(value, owned) {
+                        Some(rest) => rest,
+                        None => continue,
                     },
                 };
                 merged.insert(name.clone(), kept);
             }
             Value::Object(merged)
         }
-        (Value::Array(live), Value::Array(desired)) => {
-            let is_key = |key: &&&str| are_distinct(live, key) && are_distinct(desired, key);
-            let Some(key) = KEYS.iter().find(is_key) else {
-                return Value::Array(desired.clone());
-            };
-            let merge = |item: &Value| {
-                let before = live.iter().find(|live| live[key] == item[key]);
-                let sent = sent.get(item_name(item, key)).unwrap_or(&Value::Null);
-                before.map_or_else(|| item.clone(), |live| replacement(live, item, sent))
-            };
-            let of_others = live.iter().filter(|item| {
-                let is_desired = desired.iter().any(|desired| desired[key] == item[key]);
-                !is_desired && !was_sent(item, sent)
-            });
-            let items = desired.iter().map(merge).chain(of_others.cloned());
-            Value::Array(items.collect())
+        (Value::Array(live), Value::Array(desired)) if is_associative(owned) => {
+            let mut items: Vec<Value> = desired.clone();
+            for item in live {
+                let path = item_path(owned, item);
+                let is_same = |desired: &Value| match path.and_then(key) {
+                    Some(key) => key.iter().all(|(name, value)| {
+                        desired.get(name).is_none_or(|desired| desired == value)
+                    }),
+                    None => desired == item,
+                };
+                let owned = path.and_then(|path| part(owned, path));
+                match (items.iter_mut().find(|desired| is_same(desired)), owned) {
+                    (Some(desired), _) => *desired = replacement(item, desired, owned),
+                    // a container that admission has added
+                    (None, None) => items.push(item.clone()),
+                    (None, Some(_)) => {}
+                }
+            }
+            Value::Array(items)
         }
         _ => desired.clone(),
     }
 }
 
-/// What remains of an object without the fields that were sent; `None` if nothing does.
-fn without(live: &Value, sent: &Value) -> Option<Value> {
-    let rest = replacement(live, &json!({}), sent);
-    let is_empty = rest.as_object().is_none_or(Map::is_empty);
-    (!is_empty).then_some(rest)
+/// Finalizers of others hold an object, whoever replaces it.
+fn with_all(desired: &[Value], live: &Value) -> Value {
+    let live = live.as_array().into_iter().flatten();
+    let others = live.filter(|name| !desired.contains(name));
+    Value::Array(desired.iter().chain(others).cloned().collect())
 }
 
-/// Whether the item of a list was among those that were sent.
-fn was_sent(item: &Value, sent: &Value) -> bool {
-    let mut keys = KEYS.iter().filter(|key| item.get(**key).is_some());
-    keys.any(|key| sent.get(item_name(item, key)).is_some())
-}
-
-/// Whether nobody has changed a field of `desired` in `live` since it was sent. `owned` is the entry of the managed fields that our
-/// creates and replacements have.
-pub(super) fn is_untouched(desired: &Value, owned: Option<&Value>, live: &Value) -> bool {
-    if desired == live {
-        return true;
-    }
-    let Some(owned) = owned.and_then(Value::as_object) else {
-        return false;
+/// What remains of a value without the parts that are ours; `None` if nothing does.
+fn without_ours(live: &Value, owned: Option<&Value>) -> Option<Value> {
+    let Some(Value::Object(parts)) = owned else {
+        return Some(live.clone());
     };
-    if owned.is_empty() {
+    match live {
+        Value::Object(fields) if !parts.is_empty() => {
+            let rest = fields.iter().filter_map(|(name, value)| {
+                let rest = without_ours(value, part(owned, &format!("f:{name}")))?;
+                Some((name.clone(), rest))
+            });
+            let rest: Map<_, _> = rest.collect();
+            (!rest.is_empty()).then_some(Value::Object(rest))
+        }
+        Value::Array(items) if is_associative(owned) => {
+            let rest = items.iter().filter(|item| item_path(owned, item).is_none());
+            let rest: Vec<_> = rest.cloned().collect();
+            (!rest.is_empty()).then_some(Value::Array(rest))
+        }
+        _ => None,
+    }
+}
+
+fn part<'a>(owned: Option<&'a Value>, path: &str) -> Option<&'a Value> {
+    owned?.as_object()?.get(path)
+}
+
+/// Whether the items of a list have managers of their own.
+fn is_associative(owned: Option<&Value>) -> bool {
+    let parts = owned.and_then(Value::as_object);
+    let mut paths = parts.into_iter().flat_map(Map::keys);
+    paths.any(|path| path.starts_with("k:") || path.starts_with("v:"))
+}
+
+/// The path among our managed fields that names the item of a list in the cluster.
+fn item_path<'a>(owned: Option<&'a Value>, item: &Value) -> Option<&'a str> {
+    let mut paths = owned?.as_object()?.keys();
+    let path = paths.find(|path| match key(path) {
+        Some(key) => key.iter().all(|(name, value)| item[name] == *value),
+        None => path.strip_prefix("v:") == Some(&item.to_string()),
+    });
+    path.map(String::as_str)
+}
+
+/// The key of a path `k:{"name":"main"}`.
+fn key(path: &str) -> Option<Map<String, Value>> {
+    serde_json::from_str(path.strip_prefix("k:")?).ok()
+}
+
+/// Whether nobody has changed a field of `desired` in `live` since it was sent. `owned` are our managed fields.
+pub(super) fn is_untouched(desired: &Value, owned: Option<&Value>, live: &Value) -> bool {
+    let Some(Value::Object(parts)) = owned else {
+        return is_contained(desired, live);
+    };
+    if desired == live || parts.is_empty() {
         // owned as a whole: nobody else has written any of it
         return true;
     }
     match desired {
         Value::Object(fields) => fields.iter().all(|(name, value)| {
-            is_untouched(value, owned.get(&format!("f:{name}")), &live[name.as_str()])
+            let owned = part(owned, &format!("f:{name}"));
+            is_untouched(value, owned, live.get(name).unwrap_or(&Value::Null))
         }),
         Value::Array(items) => items.iter().all(|item| {
             let live = live.as_array().map_or(&[][..], Vec::as_slice);
             live.contains(item)
-                || owned
+                || parts
                     .iter()
                     .any(|(path, owned)| is_item_untouched(item, path, owned, live))
         }),
@@ -200,11 +187,8 @@ pub(super) fn is_untouched(desired: &Value, owned: Option<&Value>, live: &Value)
 
 /// Whether `path` names the item of a list, and that is untouched.
 fn is_item_untouched(item: &Value, path: &str, owned: &Value, live: &[Value]) -> bool {
-    let Some(key) = path.strip_prefix("k:") else {
+    let Some(key) = key(path) else {
         return path.strip_prefix("v:") == Some(&item.to_string());
-    };
-    let Ok(key) = serde_json::from_str::<Map<String, Value>>(key) else {
-        return false;
     };
     // a key that has a default, as a port's protocol, may be absent from what was sent
     let is_named = |(name, value): (&String, &Value)| item.get(name).is_none_or(|it| it == value);
@@ -214,9 +198,39 @@ fn is_item_untouched(item: &Value, path: &str, owned: &Value, live: &[Value]) ->
     key.iter().all(is_named) && live.is_some_and(|live| is_untouched(item, Some(owned), live))
 }
 
+/// Whether `live` has all that is desired. The API server drops fields with an empty value, as Go's `omitempty` does.
+pub(super) fn is_contained(desired: &Value, live: &Value) -> bool {
+    match (desired, live) {
+        (Value::Object(desired), Value::Object(live)) => desired
+            .iter()
+            .all(|(name, value)| is_contained(value, live.get(name).unwrap_or(&Value::Null))),
+        (Value::Array(desired), Value::Array(live)) => {
+            desired.len() == live.len()
+                && desired
+                    .iter()
+                    .zip(live)
+                    .all(|(desired, live)| is_contained(desired, live))
+        }
+        (desired, Value::Null) => is_empty(desired),
+        (desired, live) => desired == live,
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Bool(value) => !value,
+        Value::Number(number) => number.as_f64() == Some(0.0),
+        Value::String(text) => text.is_empty(),
+        Value::Array(items) => items.iter().all(is_empty),
+        Value::Object(fields) => fields.values().all(is_empty),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn service() -> Value {
         json!({
@@ -265,11 +279,11 @@ mod tests {
     }
 
     #[test]
-    fn a_replacement_keeps_what_the_server_has_allocated() {
+    fn a_replacement_keeps_what_is_not_ours() {
         let live = json!({
             "apiVersion": "v1", "kind": "Service",
             "metadata": {
-                "name": "a", "uid": "1", "resourceVersion": "7", "labels": { "app": "a", "team": "x" },
+                "name": "a", "uid": "1", "resourceVersion": "7", "labels": { "app": "a", "was": "ours", "team": "x" },
                 "finalizers": ["example.com/other"],
             },
             "spec": {
@@ -281,20 +295,25 @@ mod tests {
                 ],
             },
         });
-        let mut before = service();
-        before["spec"]["selector"]["old"] = json!("sent before");
-        before["spec"]["ports"] =
-            json!([{ "name": "http", "port": 80 }, { "name": "gone", "port": 81 }]);
-        before["metadata"]["labels"]["was"] = json!("ours");
+        let owned = json!({
+            "f:metadata": { "f:labels": { ".": {}, "f:app": {}, "f:was": {} } },
+            "f:spec": { "f:selector": {}, "f:type": {}, "f:ports": {
+                ".": {},
+                "k:{\"port\":80,\"protocol\":\"TCP\"}": { ".": {}, "f:name": {}, "f:port": {}, "f:protocol": {} },
+                "k:{\"port\":81,\"protocol\":\"TCP\"}": { ".": {}, "f:name": {}, "f:port": {}, "f:protocol": {} },
+            } },
+        });
         let mut desired = service();
-        desired["spec"]["ports"][0]["port"] = json!(8080);
-        let replaced = replacement(&live, &desired, &fields(&before));
+        desired["spec"]["ports"][0]["name"] = json!("web");
+        desired["metadata"]["finalizers"] = json!(["example.com/ours"]);
+        let replaced = replacement(&live, &desired, Some(&owned));
         assert_eq!(replaced["spec"]["clusterIP"], "10.0.0.1");
         assert_eq!(replaced["spec"]["selector"], json!({ "app": "a" }));
+        assert_eq!(replaced["spec"].get("type"), None, "a default is set again");
         assert_eq!(
             replaced["spec"]["ports"],
             json!([
-                { "name": "http", "port": 8080, "nodePort": 30001, "protocol": "TCP" },
+                { "name": "web", "port": 80, "nodePort": 30001 },
                 { "name": "added", "port": 82, "protocol": "TCP" },
             ])
         );
@@ -302,27 +321,50 @@ mod tests {
             replaced["metadata"]["labels"],
             json!({ "app": "a", "team": "x" })
         );
-        assert_eq!(
-            replaced["metadata"]["finalizers"],
-            json!(["example.com/other"])
-        );
+        let finalizers = json!(["example.com/ours", "example.com/other"]);
+        assert_eq!(replaced["metadata"]["finalizers"], finalizers);
         assert_eq!(replaced["metadata"]["resourceVersion"], "7");
     }
 
     #[test]
-    fn a_field_that_is_no_longer_desired_goes_with_its_last_part() {
-        let live = json!({ "spec": { "limits": { "cpu": "1", "added": "2" }, "affinity": { "a": { "b": 1 } } } });
-        let sent = fields(
-            &json!({ "spec": { "limits": { "cpu": "1" }, "affinity": { "a": { "b": 1 } } } }),
-        );
-        let replaced = replacement(&live, &json!({ "spec": {} }), &sent);
-        assert_eq!(replaced, json!({ "spec": { "limits": { "added": "2" } } }));
+    fn the_default_of_another_branch_of_a_union_is_dropped() {
+        let live = json!({ "volumes": [{ "name": "data", "configMap": { "name": "a", "defaultMode": 420 } }] });
+        let owned = json!({ "f:volumes": { ".": {}, "k:{\"name\":\"data\"}": {
+            ".": {}, "f:name": {}, "f:configMap": { ".": {}, "f:name": {}, "f:defaultMode": {} },
+        } } });
+        let desired = json!({ "volumes": [{ "name": "data", "secret": { "secretName": "b" } }] });
+        assert_eq!(replacement(&live, &desired, Some(&owned)), desired);
     }
 
     #[test]
     fn a_list_without_keys_is_replaced_as_a_whole() {
-        let (live, desired) = (json!({ "args": ["-a", "-b"] }), json!({ "args": ["-c"] }));
-        assert_eq!(replacement(&live, &desired, &json!({})), desired);
+        let subjects = |names: &[&str]| {
+            let names: Vec<_> = names.iter().map(|name| json!({ "name": name })).collect();
+            json!({ "subjects": names })
+        };
+        let owned = json!({ "f:subjects": {} });
+        let desired = subjects(&["a"]);
+        let replaced = replacement(&subjects(&["a", "foreign"]), &desired, Some(&owned));
+        assert_eq!(replaced, desired);
+        assert_eq!(
+            replacement(&subjects(&["a", "foreign"]), &desired, None),
+            desired
+        );
+    }
+
+    #[test]
+    fn an_empty_value_that_the_server_drops_is_no_change() {
+        let desired = json!({ "env": [{ "name": "X", "value": "" }], "hostNetwork": false, "volumes": [], "data": {} });
+        let live = json!({ "env": [{ "name": "X" }] });
+        let owned =
+            json!({ "f:env": { ".": {}, "k:{\"name\":\"X\"}": { ".": {}, "f:name": {} } } });
+        assert!(is_untouched(&desired, Some(&owned), &live));
+        assert!(!is_untouched(
+            &json!({ "hostNetwork": true }),
+            Some(&owned),
+            &live
+        ));
+        assert!(is_contained(&desired, &live));
     }
 
     /// As the API server has a pod after its creation: with defaults, another form of a value, and a sidecar.

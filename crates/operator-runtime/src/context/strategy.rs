@@ -8,9 +8,13 @@ use super::{
     apply::{ATTEMPTS, Written, is_being_deleted, is_conflict},
     child::{Child, Uncontrolled},
     ownership,
-    record::{Annotations, fields, hash, is_untouched, replacement},
+    record::{annotation, hash, is_contained, is_untouched, replacement},
 };
-use crate::{Result, setup::UpdateStrategy};
+use crate::{
+    Result,
+    error::{Error, is_gone},
+    setup::UpdateStrategy,
+};
 
 impl Context {
     pub(super) async fn update_child(
@@ -52,23 +56,31 @@ impl Context {
                         return leaves(false);
                     }
                     match strategy {
-                        UpdateStrategy::Recreate => {
-                            let deleted = self.send_delete(owned, kind, key, &live, true).await;
-                            match deleted {
-                                Ok(true) => continue,
-                                Ok(false) => return leaves(true),
-                                Err(error) => Err(error),
-                            }
-                        }
+                        UpdateStrategy::Recreate => match self.recreate(child, &live).await {
+                            Ok(true) => continue,
+                            Ok(false) => return leaves(true),
+                            Err(error) => Err(error),
+                        },
                         UpdateStrategy::Replace => self.send_replace(child, &live).await,
                         _ => return leaves(true),
                     }
                 }
             };
             let error = match sent {
-                Ok(live) => return Ok(Written { live, waits: false }),
+                Ok(live) => {
+                    if strategy != UpdateStrategy::CreateOnly && self.would_change(child, &live) {
+                        return Err(Error::Unsettled {
+                            kind: owned.kind.to_string(),
+                            name: key.name.clone(),
+                        });
+                    }
+                    return Ok(Written { live, waits: false });
+                }
                 Err(error) => error,
             };
+            if is_gone(&error) && is_known && attempts < ATTEMPTS {
+                continue;
+            }
             if is_conflict(&error) && attempts < ATTEMPTS {
                 known = self.live(owned, kind, key).await?;
                 continue;
@@ -82,15 +94,16 @@ impl Context {
 
     /// Whether a write would change the child: another content is desired than was sent, or another has changed a field that was sent.
     fn would_change(&self, child: &Child<'_>, live: &Value) -> bool {
-        let annotations = Annotations::of(self.operator());
-        match live["metadata"]["annotations"][&annotations.hash].as_str() {
+        let recorded = &live["metadata"]["annotations"][annotation(self.operator())];
+        if child.recorded.is_some() && child.recorded == recorded.as_str().map(str::to_owned) {
+            // what is desired is the child as it was observed, perhaps with changes
+            return !is_contained(&child.desired, live);
+        }
+        match recorded.as_str() {
             Some(recorded) => {
+                let owned = ownership::owned_by_any_write(live, self.operator());
                 recorded != hash(&child.desired)
-                    || !is_untouched(
-                        &child.desired,
-                        ownership::updated(live, self.operator()),
-                        live,
-                    )
+                    || !is_untouched(&child.desired, owned.as_ref(), live)
             }
             // it was written before its kind had this strategy
             None => ownership::owned(live, self.operator())
@@ -98,15 +111,32 @@ impl Context {
         }
     }
 
+    /// Deletes the child, if the API server would create the desired one. Returns whether it is gone at once.
+    async fn recreate(&self, child: &Child<'_>, live: &Value) -> Result<bool, kube::Error> {
+        let Child {
+            owned, kind, key, ..
+        } = child;
+        let parameters = PostParams {
+            dry_run: true,
+            ..self.as_manager()
+        };
+        let request = kind.requests(key.namespace.as_deref());
+        let request = request
+            .create(&parameters, self.recorded(child).to_string().into_bytes())
+            .map_err(kube::Error::BuildRequest)?;
+        match self.controller.client.request::<Value>(request).await {
+            Ok(_) => {}
+            // it is valid, but the name is in use
+            Err(error) if is_conflict(&error) => {}
+            Err(error) => return Err(error),
+        }
+        self.send_delete(owned, kind, key, live, true).await
+    }
+
     /// The child with what is recorded on it.
     fn recorded(&self, child: &Child<'_>) -> Value {
-        let annotations = Annotations::of(self.operator());
         let mut body = child.desired.clone();
-        body["metadata"]["annotations"][annotations.hash] = hash(&child.desired).into();
-        if child.owned.update == UpdateStrategy::Replace {
-            let sent = fields(&child.desired).to_string();
-            body["metadata"]["annotations"][annotations.fields] = sent.into();
-        }
+        body["metadata"]["annotations"][annotation(self.operator())] = hash(&child.desired).into();
         body
     }
 
@@ -121,10 +151,8 @@ impl Context {
     }
 
     async fn send_replace(&self, child: &Child<'_>, live: &Value) -> Result<Value, kube::Error> {
-        let annotation = Annotations::of(self.operator()).fields;
-        let sent = live["metadata"]["annotations"][annotation].as_str();
-        let sent = sent.and_then(|sent| serde_json::from_str(sent).ok());
-        let mut body = replacement(live, &self.recorded(child), &sent.unwrap_or(Value::Null));
+        let owned = ownership::owned_by_any_write(live, self.operator());
+        let mut body = replacement(live, &self.recorded(child), owned.as_ref());
         if let Some(metadata) = body["metadata"].as_object_mut() {
             // the cache does not have those of others, and what is absent stays
             metadata.remove("managedFields");

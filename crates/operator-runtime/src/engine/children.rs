@@ -202,15 +202,7 @@ impl Children {
                     .is_some_and(|known| Some(&*known.uid) == uid)
                 {
                     let known = objects.remove(&key);
-                    let owner = known.and_then(|known| known.owner);
-                    if let (Some(by_owner), Some(owner)) = (by_owner, owner)
-                        && let hash_map::Entry::Occupied(mut keys) = by_owner.entry(owner)
-                    {
-                        keys.get_mut().remove(&key);
-                        if keys.get().is_empty() {
-                            keys.remove();
-                        }
-                    }
+                    unindex(by_owner, &key, known.and_then(|known| known.owner));
                 }
             }
         }
@@ -232,7 +224,14 @@ impl Children {
         }
         let known = self.known(metadata, body.clone(), Trust::Watched, before);
         index(by_owner, &key, &known);
-        objects.insert(key, known);
+        let owner = known.owner.clone();
+        let before = objects.insert(key.clone(), known);
+        let former = before.and_then(|before| before.owner);
+        unindex(
+            by_owner,
+            &key,
+            former.filter(|former| Some(former) != owner.as_ref()),
+        );
     }
 
     fn known(
@@ -473,6 +472,18 @@ impl List {
             return true;
         }
         self.keys.contains(key)
+    }
+}
+
+/// Removes an object from the index.
+fn unindex(by_owner: &mut Option<ByOwner>, key: &Key, owner: Option<Box<str>>) {
+    if let (Some(by_owner), Some(owner)) = (by_owner, owner)
+        && let hash_map::Entry::Occupied(mut keys) = by_owner.entry(owner)
+    {
+        keys.get_mut().remove(key);
+        if keys.get().is_empty() {
+            keys.remove();
+        }
     }
 }
 

@@ -25,7 +25,7 @@ use crate::{
         objects::Objects,
         reconciled::Observers,
     },
-    error::{Error, is_gone, panic_message},
+    error::{Error, LONGEST_DELAY, is_gone, panic_message},
     metrics::KindMetrics,
     style::Reconciler,
 };
@@ -185,6 +185,9 @@ impl<R: Reconciler> Reconciliations<R> {
                 let done = self.reconciler.cleanup(object.clone(), &cx).await;
                 object = self.record_writes(key, &cx).unwrap_or(object);
                 done?;
+                if let Some(delay) = cx.cleanup_delay() {
+                    return Ok(Outcome::Reconciled(Action::requeue(delay)));
+                }
                 self.remove_finalizers(key, &object, finalizers).await
             }
             Step::RemoveFinalizers(Some(finalizers)) => {
@@ -281,7 +284,7 @@ impl<R: Reconciler> Reconciliations<R> {
     ) -> Action {
         let (failures, backoff) = self.objects.fail(key);
         let delay = match error {
-            Error::Temporary { delay, .. } => Some(*delay),
+            Error::Temporary { delay, .. } => Some((*delay).min(LONGEST_DELAY)),
             error if error.is_permanent() => None,
             _ => Some(backoff),
         };

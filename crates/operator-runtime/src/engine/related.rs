@@ -173,22 +173,17 @@ pub(crate) fn compact(object: &Value, manager: &str) -> Arc<[u8]> {
 
 fn drop_other_managers(metadata: &mut Value, manager: &str) {
     if let Some(entries) = metadata["managedFields"].as_array_mut() {
-        entries.retain(|entry| is_by(entry, manager));
+        entries.retain(|entry| is_written_by(entry, manager));
     }
 }
 
 /// Whether an entry of `managedFields` records the applies of `manager` to the main resource.
 pub(crate) fn is_applied_by(entry: &Value, manager: &str) -> bool {
-    is_by(entry, manager) && entry["operation"] == "Apply"
-}
-
-/// Whether an entry of `managedFields` is of the creates and replacements of `manager`.
-pub(crate) fn is_updated_by(entry: &Value, manager: &str) -> bool {
-    is_by(entry, manager) && entry["operation"] == "Update"
+    is_written_by(entry, manager) && entry["operation"] == "Apply"
 }
 
 /// Whether an entry of `managedFields` is of the writes of `manager` to the main resource.
-fn is_by(entry: &Value, manager: &str) -> bool {
+pub(crate) fn is_written_by(entry: &Value, manager: &str) -> bool {
     entry["manager"] == manager && entry["subresource"].as_str().unwrap_or_default().is_empty()
 }
 

@@ -20,16 +20,17 @@ use crate::{
         decode::forget_managers,
         kind::{GroupKind, Kind},
     },
+    error::LONGEST_DELAY,
 };
 
 /// Describes what should exist for each object of one kind.
 ///
 /// The runtime calls [`desired`](Self::desired) with an object (the parent) and what is known of its children, and makes the cluster match:
 /// it creates and updates the children that are desired, each kind with its [`UpdateStrategy`](crate::UpdateStrategy), and deletes children
-/// that are not desired any more. Only kinds that the controller owns and objects that this parent controls are touched. If anything fails,
-/// nothing is deleted.
+/// that are not desired any more. Only kinds that the controller owns and objects that this parent controls are touched. The first error
+/// ends the reconciliation: nothing is deleted after it.
 ///
-/// All methods are functions of their arguments: they make no requests and wait for nothing. They are called after every change of the
+/// The methods make no requests and wait for nothing. They are called after every change of the
 /// parent or of a child, after an error with a growing delay, and after the time of [`Desired::resync`].
 ///
 /// ```
@@ -76,7 +77,7 @@ pub trait Declarative: Send + Sync + 'static {
     const FINALIZER: Option<&'static str> = None;
 
     /// Checks the parent before anything else. If it returns an error, no child is touched, [`status`](Self::status) gets the error, and
-    /// the parent is not looked at again until it or a child changes.
+    /// the parent is not looked at again until it or a child changes; for [`Error::temporary`], until its time is over.
     fn validate(&self, _parent: &Self::Resource) -> Result<()> {
         Ok(())
     }
@@ -226,8 +227,8 @@ pub struct Applied {
 }
 
 impl Applied {
-    /// The children that differ from what is desired until they have been deleted, as `v1/Pod web-0`: those of the strategy
-    /// [`OnDelete`](crate::UpdateStrategy::OnDelete), and those that are being deleted.
+    /// The children that are not as desired until they have been deleted, as `v1/Pod web-0`: those of the strategy
+    /// [`OnDelete`](crate::UpdateStrategy::OnDelete) that should change, and those that are being deleted, unless they are applied.
     pub fn waiting(&self) -> &[String] {
         &self.waiting
     }
@@ -326,6 +327,9 @@ impl Controllers {
     }
 }
 
+/// After a deletion that did not happen, because the object has changed. Normally its watch triggers the next reconciliation before.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
+
 /// A [`Declarative`] as a [`Reconciler`].
 struct Engine<D>(D);
 
@@ -359,8 +363,8 @@ impl<D: Declarative> Reconciler for Engine<D> {
         match self.0.finalize(&parent, &observed)? {
             Finalized::Done => Ok(()),
             Finalized::After(delay) => {
-                let waits = anyhow::anyhow!("waits before it may be deleted");
-                Err(Error::temporary(delay, waits))
+                cx.delay_cleanup(delay);
+                Ok(())
             }
         }
     }
@@ -406,8 +410,6 @@ impl<D: Declarative> Engine<D> {
             }
         }
         let mut applied = Applied::default();
-        let mut first_error = None;
-
         for key in order {
             let child = &children[&key];
             let version = &child.kind.resource.api_version;
@@ -419,14 +421,33 @@ impl<D: Declarative> Engine<D> {
                         .await?
                 }
             };
-            match cx.write_child(child, Uncontrolled::Refuse, known).await {
-                Ok(written) => {
-                    if written.waits {
-                        let name = format!("{} {}", child.kind, child.key.name);
-                        applied.waiting.push(name);
-                    }
-                    observed.children.insert(key, written.live);
+            let written = cx.write_child(child, Uncontrolled::Refuse, known).await?;
+            if written.waits {
+                let name = format!("{} {}", child.kind, child.key.name);
+                applied.waiting.push(name);
+            }
+            observed.children.insert(key, written.live);
+        }
+        let undesired = observed
+            .children
+            .keys()
+            .filter(|key| !children.contains_key(key));
+        let undesired: Vec<_> = undesired.cloned().collect();
+        let mut resync = desired.resync.map(|after| after.min(LONGEST_DELAY));
+        if !undesired.is_empty() && !cx.is_current(parent.meta().generation).await? {
+            // its watch is behind, and reports it soon
+            return Ok((applied, Some(RETRY_DELAY)));
+        }
+        let mut first_error = None;
+        for key in undesired {
+            let Some(live) = observed.children.get(&key) else {
+                continue;
+            };
+            match cx.prune(&key, live).await {
+                Ok(true) => {
+                    observed.children.remove(&key);
                 }
+                Ok(false) => resync = Some(RETRY_DELAY),
                 Err(error) => {
                     first_error.get_or_insert(error);
                 }
@@ -435,17 +456,7 @@ impl<D: Declarative> Engine<D> {
         if let Some(error) = first_error {
             return Err(error);
         }
-        let undesired = observed
-            .children
-            .keys()
-            .filter(|key| !children.contains_key(key));
-        let undesired: Vec<_> = undesired.cloned().collect();
-        for key in undesired {
-            if let Some(live) = observed.children.remove(&key) {
-                cx.prune(&key, &live).await?;
-            }
-        }
-        Ok((applied, desired.resync))
+        Ok((applied, resync))
     }
 }
 
