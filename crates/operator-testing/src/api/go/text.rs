@@ -102,7 +102,7 @@ pub(crate) fn is_printed(letter: char) -> bool {
     !letter.is_control() && (letter == ' ' || !shown.starts_with("a\\u"))
 }
 
-/// A value as it stands in Go's source.
+/// A value as Go source code writes it.
 pub(crate) fn in_source(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
