@@ -40,6 +40,7 @@ use crate::{
 use event::Reporter;
 use history::History;
 
+pub(crate) use apply::is_being_deleted;
 pub(crate) use child::{ChildKey, Uncontrolled, Wanted};
 pub(crate) use observe::OwnedKey;
 

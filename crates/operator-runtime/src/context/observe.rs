@@ -5,11 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use tracing::debug;
 
-use super::{
-    Context, Owned,
-    apply::{is_being_deleted, is_conflict},
-    child::ChildKey,
-};
+use super::{Context, Owned, apply::is_conflict, child::ChildKey};
 use crate::{Result, engine::related};
 
 /// A child: the index of its kind among the owned ones, and where it is.
@@ -65,9 +61,6 @@ impl Context {
 
     /// Deletes a child in the version `live`. Returns false if it has changed since.
     pub(crate) async fn prune(&self, (index, key): &OwnedKey, live: &Value) -> Result<bool> {
-        if is_being_deleted(live) {
-            return Ok(true);
-        }
         let owned = &self.controller.owns[*index];
         match self.send_delete(owned, &owned.kind, key, live, true).await {
             Ok(_) => {
