@@ -106,7 +106,7 @@ pub(super) fn late(
 }
 
 /// The events of a watch with nothing in their objects as it was meant; what is no line of an event is left alone.
-pub(super) fn garbled(lines: Bytes) -> Bytes {
+pub(super) fn undecodable(lines: Bytes) -> Bytes {
     let text = String::from_utf8_lossy(&lines);
     let lines = text.split_inclusive('\n').map(|line| {
         let Ok(mut event) = serde_json::from_str::<serde_json::Value>(line) else {

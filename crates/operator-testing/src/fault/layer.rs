@@ -18,8 +18,8 @@ use tokio::time::{Instant, sleep};
 use tower::{Layer, Service};
 
 use super::answer::{
-    Answer, BoxError, drain, duplicate, error, garbled, late, refusal, reset, status, until_cut,
-    watched, with_message,
+    Answer, BoxError, drain, duplicate, error, late, refusal, reset, status, undecodable,
+    until_cut, watched, with_message,
 };
 use super::{Fault, Schedule};
 use crate::record::Request;
@@ -366,7 +366,7 @@ where
             faults.compact();
             Err(reset())
         }
-        Fault::Usurp => {
+        Fault::LoseLease => {
             faults.take_lease().await?;
             ask(server, request).await
         }
@@ -384,21 +384,21 @@ where
             ask(server, second).await
         }
         Fault::Cut => Ok(watched(vec![])),
-        Fault::Torn => Ok(watched(vec![Err(reset())])),
+        Fault::ResetWatch => Ok(watched(vec![Err(reset())])),
         Fault::Stall => {
             let silence = stream::pending::<Result<Frame<Bytes>, BoxError>>();
             Ok(Response::new(StreamBody::new(silence).boxed_unsync()))
         }
-        Fault::Hush => {
+        Fault::StallAfterFirst => {
             let (parts, body) = ask(server, request).await?.into_parts();
             let first = BodyStream::new(body).take(1);
             let body = StreamBody::new(first.chain(stream::pending()));
             Ok(Response::from_parts(parts, body.boxed_unsync()))
         }
         Fault::Late => Ok(ask(server, request).await?.map(|body| late(body, LATE))),
-        Fault::Garble => {
+        Fault::Undecodable => {
             let (parts, body) = ask(server, request).await?.into_parts();
-            let frames = BodyStream::new(body).map(|frame| Ok(frame?.map_data(garbled)));
+            let frames = BodyStream::new(body).map(|frame| Ok(frame?.map_data(undecodable)));
             Ok(Response::from_parts(
                 parts,
                 StreamBody::new(frames).boxed_unsync(),

@@ -59,7 +59,7 @@ fn losses(requests: &[Request]) -> Vec<Schedule> {
         if is_election(request) {
             losses.extend(Fault::of(request).iter().map(|fault| (number, *fault)));
         }
-        losses.push((number, Fault::Usurp));
+        losses.push((number, Fault::LoseLease));
     }
     let losses = losses.into_iter();
     losses.map(|loss| Schedule([loss].into())).collect()

@@ -59,11 +59,11 @@ const LONG: [Duration; 2] = [Duration::from_secs(320), Duration::from_secs(900)]
 /// | `duplicate` | the API server gets the request twice |
 /// | `outage` | the request, and all like it, fail for five seconds |
 /// | `restart`, `compact` | all connections are closed, and none is accepted for three seconds; after `compact`, old versions are gone too |
-/// | `cut`, `torn` | the watch ends regularly, or with an error |
-/// | `stall`, `hush` | the watch reports nothing, or nothing after its first event |
+/// | `cut`, `reset-watch` | the watch ends normally, or its connection is reset |
+/// | `stall`, `stall-after-first` | the watch reports no events, or none after the first |
 /// | `late` | what a watch or a list answers arrives 30 seconds later |
 /// | `410` | the watch has expired |
-/// | `usurp` | another replica takes the lease |
+/// | `lose-lease` | another replica takes the lease |
 ///
 /// `FAULT_SEED` selects other pairs, and others of too many. If `OPERATOR_TEST_SERVER` is `assets`, all runs use one real API server, in real
 /// time, with three single faults or `FAULT_COUNT` of them. `FAULT_COUNT` limits the number of schedules in memory too.

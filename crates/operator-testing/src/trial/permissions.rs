@@ -16,7 +16,7 @@ use crate::record::Request;
 /// What exercises the remaining permissions: an object that cannot be decoded is reported in events, a write that fails is repeated, and
 /// after a write to a deleted object, the operator checks whether it exists.
 const EXTRA_RUNS: [(Fault, Scenario); 3] = [
-    (Fault::Garble, Scenario::UpdateEarly),
+    (Fault::Undecodable, Scenario::UpdateEarly),
     (Fault::Outage, Scenario::Plain),
     (Fault::Delay, Scenario::DeleteEarly),
 ];

@@ -216,7 +216,7 @@ impl Trial {
             states.push(settled_state(server, faults, &before).await);
             Ok(())
         };
-        let usurped = async {
+        let lease_lost = async {
             match options.scenario {
                 Scenario::LoseLease => write_without_lease(server, faults, &before).await,
                 _ => std::future::pending().await,
@@ -224,7 +224,7 @@ impl Trial {
         };
         let ended: Result<(), String> = tokio::select! {
             ended = life => ended,
-            acted = usurped => Err(acted),
+            acted = lease_lost => Err(acted),
         };
         (states, requests_before_deletion, ended.err())
     }
@@ -346,8 +346,10 @@ pub(super) async fn settle(
     let end = || {
         let last = faults.last_write().max(faults.last_fault());
         let last = last.map_or(begun, |last| last.max(begun));
-        let usurped = faults.lease_loss_until().unwrap_or(begun);
-        (last + options.rest).max(begun + min_duration).max(usurped)
+        let lease_loss_end = faults.lease_loss_until().unwrap_or(begun);
+        (last + options.rest)
+            .max(begun + min_duration)
+            .max(lease_loss_end)
     };
     for _ in 0..MAX_ATTEMPTS {
         let expected = end();
