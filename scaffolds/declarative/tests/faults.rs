@@ -137,7 +137,7 @@ fn ticker_conforms() {
 fn another_replica_can_take_the_lease() {
     let sample = "manifests/samples/bundles.programs.example.com.yaml";
     let trial = trial().sample_file(sample);
-    trial.assert_yields(with_lease);
+    trial.assert_stops_when_lease_is_lost(with_lease);
 }
 
 #[test]

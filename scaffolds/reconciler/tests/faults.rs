@@ -51,7 +51,7 @@ fn cache_policy_conforms() {
 fn another_replica_can_take_the_lease() {
     let sample = "manifests/samples/memcacheds.cache.example.com.yaml";
     let trial = trial().sample_file(sample);
-    trial.assert_yields(with_lease);
+    trial.assert_stops_when_lease_is_lost(with_lease);
 }
 
 #[test]

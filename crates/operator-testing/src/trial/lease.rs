@@ -19,11 +19,11 @@ impl Trial {
     /// # Panics
     ///
     /// As [`assert_converges`](Self::assert_converges); and if the operator writes while another replica holds the lease, or requests none.
-    pub fn assert_yields<A>(&self, operator: impl Start<A>) {
-        Operator::with(operator, |operator| self.yields(operator));
+    pub fn assert_stops_when_lease_is_lost<A>(&self, operator: impl Start<A>) {
+        Operator::with(operator, |operator| self.stop_when_lease_is_lost(operator));
     }
 
-    fn yields(&self, operator: &Operator<'_>) {
+    fn stop_when_lease_is_lost(&self, operator: &Operator<'_>) {
         let stage = Stage::in_memory(self);
         for sample in &self.samples {
             let baseline = self.baseline(&stage, operator, sample, Scenario::Plain);
