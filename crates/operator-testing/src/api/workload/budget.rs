@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::actor::CONTROLLERS;
-use super::concern::workload_of;
+use super::enqueue::workload_of;
 use super::field::{self, condition, controller, is_ready, number, seconds};
 use super::{Controllers, deployment};
 use crate::api::model::key::Key;

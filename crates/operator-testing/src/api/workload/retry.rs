@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::Controllers;
-use super::concern::workload_of;
+use super::enqueue::workload_of;
 use super::field::reference;
 use super::pod::backoff;
 use crate::api::model::metadata::text;

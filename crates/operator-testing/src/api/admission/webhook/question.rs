@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::concern::{MUTATING, VALIDATING};
 use super::hook::Hook;
+use super::matching::{MUTATING, VALIDATING};
 use super::mutate::{Mutated, admit_deletion, mutate};
 use super::review::{Attributes, Subject};
 use super::validate::validate;

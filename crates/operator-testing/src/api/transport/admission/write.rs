@@ -17,7 +17,7 @@ use crate::api::read::reply::Reply;
 use crate::api::request::call::{Call, ResourcePath};
 use crate::api::request::resource::Request;
 use crate::api::store::state::State;
-use crate::api::surface::service::ApiServer;
+use crate::api::transport::service::ApiServer;
 use crate::api::write::rule::check_place;
 use crate::api::write::{Base, Prepared};
 

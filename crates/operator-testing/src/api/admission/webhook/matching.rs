@@ -1,4 +1,4 @@
-//! Which webhooks and policies have a word in a request.
+//! Finds the webhooks and policies that apply to a request.
 
 use serde_json::Value;
 
@@ -39,8 +39,8 @@ impl State {
         for plural in [MUTATING, VALIDATING] {
             let configurations = self.store.of_kind(GROUP, plural, "");
             let mut webhooks = configurations.flat_map(|(_, found)| list(found, "webhooks"));
-            let concerned = webhooks.find(|it| self.concerns(it, "rules", request, operations));
-            if let Some(webhook) = concerned {
+            let matching = webhooks.find(|it| self.matches(it, "rules", request, operations));
+            if let Some(webhook) = matching {
                 return Ok(webhook["name"].as_str().map(str::to_owned));
             }
         }
@@ -54,11 +54,11 @@ impl State {
         for (_, binding) in bindings {
             let policies = self.store.of_kind(GROUP, "validatingadmissionpolicies", "");
             let mut bound = policies.filter(|(key, _)| binding["spec"]["policyName"] == *key.name);
-            let concerned = bound.find(|(_, policy)| {
+            let matching = bound.find(|(_, policy)| {
                 let constraints = &policy["spec"]["matchConstraints"];
-                self.concerns(constraints, "resourceRules", request, operations)
+                self.matches(constraints, "resourceRules", request, operations)
             });
-            if let Some((_, policy)) = concerned {
+            if let Some((_, policy)) = matching {
                 let what = format!("the validating admission policy {}", name(policy));
                 return Err(Failure::not_implemented(what));
             }
@@ -71,7 +71,7 @@ impl State {
         let mut hooks = Vec::new();
         for (key, configuration) in self.store.of_kind(GROUP, plural, "") {
             for webhook in list(configuration, "webhooks") {
-                if self.concerns(webhook, "rules", request, &[operation]) {
+                if self.matches(webhook, "rules", request, &[operation]) {
                     let is_direct = list(webhook, "rules")
                         .iter()
                         .any(|rule| fits(rule, request, request.kind, &[operation]));
@@ -83,7 +83,7 @@ impl State {
     }
 
     /// Whether rules name the request. Selectors of objects and conditions are taken to hold.
-    fn concerns(
+    fn matches(
         &self,
         matcher: &Value,
         rules: &str,

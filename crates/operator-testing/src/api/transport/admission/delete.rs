@@ -9,7 +9,7 @@ use crate::api::model::key::Key;
 use crate::api::model::metadata::{name, text};
 use crate::api::read::reply::Reply;
 use crate::api::request::call::{Call, ResourcePath};
-use crate::api::surface::service::ApiServer;
+use crate::api::transport::service::ApiServer;
 use crate::api::write::delete::Options;
 
 /// What a deletion is asked for with.

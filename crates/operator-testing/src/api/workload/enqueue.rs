@@ -1,4 +1,4 @@
-//! Whom a change of an object concerns.
+//! Which objects a controller must reconcile after a change of an object.
 
 use std::collections::BTreeSet;
 
@@ -22,16 +22,16 @@ const WORKLOADS: [(&str, &str); 6] = [
 ];
 
 /// What has to be looked at when an object is stored or removed.
-pub(super) fn concerned(state: &State, changed: &Key, object: &Value) -> BTreeSet<Key> {
+pub(super) fn keys_to_reconcile(state: &State, changed: &Key, object: &Value) -> BTreeSet<Key> {
     let place = (changed.group.as_str(), changed.plural.as_str());
-    let mut concerned = BTreeSet::new();
+    let mut keys = BTreeSet::new();
     let is_pod = place == ("", "pods");
     if is_pod || WORKLOADS.contains(&place) {
-        concerned.insert(changed.clone());
+        keys.insert(changed.clone());
         match controller(object) {
-            Some(owner) => concerned.extend(workload_of(state, owner, &changed.namespace)),
+            Some(owner) => keys.extend(workload_of(state, owner, &changed.namespace)),
             None if is_pod || place == ("apps", "replicasets") => {
-                concerned.extend(adopters(state, changed, object));
+                keys.extend(adopters(state, changed, object));
             }
             None => {}
         }
@@ -43,10 +43,10 @@ pub(super) fn concerned(state: &State, changed: &Key, object: &Value) -> BTreeSe
             "persistentvolumeclaims" | "persistentvolumes" | "services"
         ) | ("policy", "poddisruptionbudgets")
     ) {
-        concerned.insert(changed.clone());
+        keys.insert(changed.clone());
     }
     if is_pod || WORKLOADS.contains(&place) {
-        concerned.extend(budgets_in(state, &changed.namespace));
+        keys.extend(budgets_in(state, &changed.namespace));
     }
     if matches!(
         place,
@@ -54,12 +54,12 @@ pub(super) fn concerned(state: &State, changed: &Key, object: &Value) -> BTreeSe
     ) {
         let pods = state.store.of_kind("", "pods", &changed.namespace);
         let waiting = pods.filter(|(_, pod)| waits_for(pod, changed));
-        concerned.extend(waiting.map(|(key, _)| key.clone()));
+        keys.extend(waiting.map(|(key, _)| key.clone()));
     }
     if is_pod {
         let services = state.store.of_kind("", "services", &changed.namespace);
-        concerned.extend(services.map(|(key, _)| key.clone()));
-        concerned.extend(claims(object).map(|name| Key {
+        keys.extend(services.map(|(key, _)| key.clone()));
+        keys.extend(claims(object).map(|name| Key {
             plural: "persistentvolumeclaims".into(),
             name: name.into(),
             ..changed.clone()
@@ -71,13 +71,13 @@ pub(super) fn concerned(state: &State, changed: &Key, object: &Value) -> BTreeSe
             _ => "",
         };
         let pods = state.store.of_kind("", "pods", namespace);
-        concerned.extend(pods.map(|(key, _)| key.clone()));
+        keys.extend(pods.map(|(key, _)| key.clone()));
         if place.1 == "nodes" {
             let sets = state.store.of_kind("apps", "daemonsets", "");
-            concerned.extend(sets.map(|(key, _)| key.clone()));
+            keys.extend(sets.map(|(key, _)| key.clone()));
         }
     }
-    concerned
+    keys
 }
 
 pub(super) fn workload_of(state: &State, owner: &Value, namespace: &str) -> Option<Key> {
