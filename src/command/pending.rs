@@ -10,7 +10,7 @@ use crate::{
     plan::{Act, Plan},
     project::{Kind, Owner},
     scaffold::Interface,
-    uses::{self, Controller, Part},
+    user_code::{self, Controller, Part},
 };
 
 /// Stays until it is done, whatever else a plan has.
@@ -25,7 +25,7 @@ pub fn reports(open: &OpenProject, plan: &Plan) -> Result<Vec<Report>, Failure> 
         if changes.any(|change| change.path == path && change.act == Act::Create) {
             reports.extend(undeclared_child(kind, (scaffold.example_child)(api), &path));
         } else if let Some(text) = disk::read(&open.root, &path)?
-            && let Some(controller) = uses::controller(&text, &scaffold.interface.wanted)
+            && let Some(controller) = user_code::controller(&text, &scaffold.interface.wanted)
         {
             let file = File {
                 open,

@@ -17,7 +17,7 @@ use crate::{
     render::{self, RenderError, Rendered, SPECS, STYLES},
     scaffold::Scaffold,
     terminal::Terminal,
-    uses,
+    user_code,
 };
 
 impl OpenProject {
@@ -43,7 +43,9 @@ impl OpenProject {
             let Some(code) = disk::read(&self.root, &controller)? else {
                 continue;
             };
-            if scaffold == seeded || uses::controller(&code, &scaffold.interface.wanted).is_some() {
+            if scaffold == seeded
+                || user_code::controller(&code, &scaffold.interface.wanted).is_some()
+            {
                 continue;
             }
             let error = KindError::Scaffold {

@@ -3,9 +3,8 @@
 use serde_json::{Map, Value};
 
 use super::{
-    accessor,
+    accessor, field_types,
     graph::{Field, Shape, Type, TypeGraph},
-    record,
 };
 use crate::crd::Version;
 
@@ -102,7 +101,7 @@ impl KindFacts {
 
     /// The Rust type of each field; what [`retyped`](super::retyped) compares.
     pub fn record(&self) -> String {
-        record::record(&self.graph)
+        field_types::record(&self.graph)
     }
 
     /// Follows wire names from the root; `None` where one of them is no field of a struct.

@@ -10,6 +10,7 @@ mod difference;
 mod doc;
 mod facts;
 mod feature;
+mod field_types;
 mod function;
 mod graph;
 mod import;
@@ -18,7 +19,6 @@ mod lower;
 mod mode;
 mod name;
 mod plain;
-mod record;
 mod render;
 mod root;
 mod schema;
@@ -29,8 +29,8 @@ mod unique_name;
 mod validation;
 
 pub use facts::{Access, ConditionsFacts, KindFacts, StatusFacts, Wrapped};
+pub use field_types::{Retype, retyped};
 pub use mode::{SchemaMode, mode};
-pub use record::{Retype, retyped};
 use schema_attributes::Supplement;
 
 use crate::{

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use crate::record::Request;
+use crate::request_log::Request;
 use crate::server::Server;
 
 impl Server {

@@ -62,7 +62,7 @@ mod outcome;
 mod permission;
 mod project;
 mod real;
-mod record;
+mod request_log;
 mod server;
 mod trial;
 mod watchdog;
@@ -77,6 +77,6 @@ pub use outcome::Outcomes;
 pub use project::{
     assert_is_spec, assert_is_valid, assert_sample_is_valid, condition, sample, schema,
 };
-pub use record::Request;
+pub use request_log::Request;
 pub use server::Server;
 pub use trial::{Start, Trial};

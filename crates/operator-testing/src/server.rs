@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::fault::Faults;
 use crate::outcome::Outcomes;
 use crate::real::Real;
-use crate::record::{Record, Request};
+use crate::request_log::{Record, Request};
 use crate::watchdog;
 
 /// A Kubernetes API server for one test.

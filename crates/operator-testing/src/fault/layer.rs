@@ -22,7 +22,7 @@ use super::answer::{
     until_cut, watched, with_message,
 };
 use super::{Fault, Schedule};
-use crate::record::Request;
+use crate::request_log::Request;
 use crate::server::Server;
 
 /// How long the server refuses connections while it restarts.

@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 pub(crate) use self::layer::{Faults, LEASE, lease};
 pub(crate) use self::schedule::{Schedule, bounded, sampled, schedules, seed};
-use crate::record::Request;
+use crate::request_log::Request;
 
 /// A fault that is injected into one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

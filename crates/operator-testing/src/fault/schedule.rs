@@ -5,7 +5,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::Fault;
-use crate::record::Request;
+use crate::request_log::Request;
 
 /// How many pairs of faults are tried.
 const PAIRS: usize = 24;

@@ -4,7 +4,7 @@ use super::run::Scenario;
 use super::stage::Stage;
 use super::{Operator, Start, Trial};
 use crate::fault::{Fault, Schedule, bounded, seed};
-use crate::record::Request;
+use crate::request_log::Request;
 
 /// How many similar requests get a fault, because the lease is renewed forever.
 const LIKE: usize = 2;

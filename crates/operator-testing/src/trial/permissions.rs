@@ -11,7 +11,7 @@ use crate::declared::{Declared, edits};
 use crate::fault::{Fault, Schedule};
 use crate::install::{documents, kustomization};
 use crate::permission::{Permission, UnusedPermissions};
-use crate::record::Request;
+use crate::request_log::Request;
 
 /// What exercises the remaining permissions: an object that cannot be decoded is reported in events, a write that fails is repeated, and
 /// after a write to a deleted object, the operator checks whether it exists.

@@ -14,7 +14,7 @@ use super::{Operator, Sample, Trial};
 use crate::declared::Declared;
 use crate::fault::{Faults, LEASE, Schedule, lease};
 use crate::install::documents;
-use crate::record::Request;
+use crate::request_log::Request;
 use crate::server::Server;
 
 /// How often the operator may become active again before it must have settled.

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::run::Run;
 use crate::fault::Faults;
-use crate::record::{MESSAGES, Request};
+use crate::request_log::{MESSAGES, Request};
 use crate::server::Server;
 
 /// By `GROUP/PLURAL/NAMESPACE/NAME`.

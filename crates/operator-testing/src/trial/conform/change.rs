@@ -12,7 +12,7 @@ use super::super::{Operator, Sample, Trial};
 use super::scene::{Scene, differences, version};
 use super::{resource, yaml};
 use crate::install::documents;
-use crate::record::Request;
+use crate::request_log::Request;
 
 /// The times of conditions have whole seconds.
 const A_SECOND: Duration = Duration::from_millis(1_100);

@@ -11,7 +11,7 @@ use super::super::state::{self, Objects, differ, settled_state};
 use super::super::{Operator, Sample, Trial};
 use super::panics;
 use crate::fault::{Faults, Schedule};
-use crate::record::{MESSAGES, Request};
+use crate::request_log::{MESSAGES, Request};
 use crate::server::Server;
 
 pub(super) struct Scene<'a> {

@@ -28,7 +28,7 @@ pub fn mark(before: &str, after: &str) -> Option<Marked> {
     for name in old.items.keys() {
         marking.item(name);
     }
-    marking.changed.surface = old.surface != new.surface;
+    marking.changed.public_api = old.public_api != new.public_api;
     let Marking { marks, changed, .. } = marking;
     let mut text = before.to_owned();
     for (place, note) in marks.iter().rev() {
@@ -228,7 +228,7 @@ pub type SecondPart = Part;
             items: names(&["Mode::Fast"]),
             structs_with_new_fields: names(&["Spec"]),
             enums_with_new_variants: names(&["Mode"]),
-            surface: true,
+            public_api: true,
             ..ChangedItems::default()
         };
         assert_eq!(marked.changed, changed);
@@ -251,7 +251,7 @@ pub type SecondPart = Part;
             assert_eq!(changed.roots, root("spec"));
             assert_eq!(changed.members, BTreeSet::new());
             assert_eq!(changed.items, names(&[function]));
-            assert!(changed.surface);
+            assert!(changed.public_api);
         }
         let without = derived.replace(", status = \"WidgetStatus\"", "");
         assert_eq!(
@@ -278,7 +278,7 @@ pub type SecondPart = Part;
         let expected = ChangedItems {
             items: names(&["Spec::default"]),
             lost_default: names(&["Spec"]),
-            surface: true,
+            public_api: true,
             ..ChangedItems::default()
         };
         assert_eq!(changed, expected);

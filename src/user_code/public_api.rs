@@ -25,7 +25,7 @@ const KUBE_DATA: [&str; 14] = [
 ];
 
 /// One text for each item; the order of items does not count.
-pub fn surface(file: syn::File) -> BTreeSet<String> {
+pub fn public_api(file: syn::File) -> BTreeSet<String> {
     file.items.into_iter().filter_map(item).collect()
 }
 
@@ -155,11 +155,11 @@ fn private() {}
 ";
 
     fn of(text: &str) -> BTreeSet<String> {
-        surface(syn::parse_file(text).unwrap())
+        public_api(syn::parse_file(text).unwrap())
     }
 
     #[test]
-    fn the_surface_has_exactly_what_other_code_can_depend_on() {
+    fn the_public_api_has_exactly_what_other_code_can_depend_on() {
         let replaced = |from: &str, to: &str| {
             assert!(MODULE.contains(from), "{from}");
             of(&MODULE.replace(from, to)) != of(MODULE)
@@ -188,7 +188,7 @@ fn private() {}
     }
 
     #[test]
-    fn the_crd_of_a_kind_is_not_part_of_the_surface() {
+    fn the_crd_of_a_kind_is_not_part_of_the_public_api() {
         let kind = |more: &str| {
             of(&format!(
                 "#[derive(CustomResource)]\n#[kube(group = \"x.io\", kind = \"X\"{more})]\npub struct XSpec {{}}"

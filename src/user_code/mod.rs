@@ -10,10 +10,10 @@ mod mark;
 mod message;
 mod module;
 mod parse;
+mod public_api;
 mod root;
 mod scope;
 mod stale_path;
-mod surface;
 
 pub use controller::{Controller, Finalizer, Part, Wanted, controller};
 pub use manifest::standalone;
@@ -68,7 +68,7 @@ pub struct ChangedItems {
     /// Types that lose `Default`: `..Default::default()` in a literal no longer compiles.
     pub lost_default: BTreeSet<String>,
     /// Whether the public API differs at all; only rustc can tell whether that breaks a use.
-    pub surface: bool,
+    pub public_api: bool,
 }
 
 impl ChangedItems {
@@ -81,6 +81,6 @@ impl ChangedItems {
         self.enums_with_new_variants
             .extend(other.enums_with_new_variants);
         self.lost_default.extend(other.lost_default);
-        self.surface |= other.surface;
+        self.public_api |= other.public_api;
     }
 }

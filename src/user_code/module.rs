@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::surface::{derives, surface};
+use super::public_api::{derives, public_api};
 use quote::ToTokens;
 use syn::{Fields, ImplItem, Item, Visibility, spanned::Spanned};
 
@@ -11,7 +11,7 @@ use syn::{Fields, ImplItem, Item, Visibility, spanned::Spanned};
 pub struct Module {
     pub items: BTreeMap<String, Type>,
     /// All that other code can depend on.
-    pub surface: BTreeSet<String>,
+    pub public_api: BTreeSet<String>,
 }
 
 pub struct Type {
@@ -49,7 +49,7 @@ impl Module {
     pub fn read(text: &str) -> Option<Self> {
         let file = syn::parse_file(text).ok()?;
         let mut module = Self {
-            surface: surface(syn::parse_file(text).ok()?),
+            public_api: public_api(syn::parse_file(text).ok()?),
             ..Self::default()
         };
         for item in &file.items {
