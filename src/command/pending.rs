@@ -7,7 +7,7 @@ use crate::{
     crd::Api,
     diagnostic::{Code, Location, Report, Severity},
     disk,
-    plan::{Act, Plan},
+    plan::{Action, Plan},
     project::{Kind, Owner},
     scaffold::Interface,
     user_code::{self, Controller, Part},
@@ -22,7 +22,7 @@ pub fn reports(open: &OpenProject, plan: &Plan) -> Result<Vec<Report>, Failure> 
         };
         let path = format!("src/controllers/{}.rs", kind.module_name());
         let mut changes = plan.changes.iter();
-        if changes.any(|change| change.path == path && change.act == Act::Create) {
+        if changes.any(|change| change.path == path && change.action == Action::Create) {
             reports.extend(undeclared_child(kind, (scaffold.example_child)(api), &path));
         } else if let Some(text) = disk::read(&open.root, &path)?
             && let Some(controller) = user_code::controller(&text, &scaffold.interface.wanted)

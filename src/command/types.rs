@@ -13,7 +13,7 @@ use super::{
     planning::placed,
     recover::recover,
     resolve::Resolve,
-    view::{Cure, Outcome, View},
+    view::{FixCommand, Outcome, View},
 };
 use crate::{
     crd::{Api, Version},
@@ -176,7 +176,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             false => "add the modules to the crate with `pub mod`".into(),
             true => "add the modules to the crate with `#[rustfmt::skip] pub mod`, because names are too long for rustfmt".into(),
         },
-        cure: Cure::Types,
+        fix: FixCommand::Types,
         warnings: 0,
     };
     args.view.finish(&outcome, terminal)

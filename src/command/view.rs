@@ -58,14 +58,14 @@ pub struct Outcome<'a> {
     pub summary: String,
     /// The command to type next.
     pub next: String,
-    pub cure: Cure,
+    pub fix: FixCommand,
     /// Of the specs, as long as they are what they are.
     pub warnings: usize,
 }
 
 /// What brings a stale project up to date.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cure {
+pub enum FixCommand {
     Regenerate,
     /// The command that found it stale, with its own arguments.
     SameCommand,
@@ -73,7 +73,7 @@ pub enum Cure {
     Types,
 }
 
-impl Cure {
+impl FixCommand {
     /// Once a command has done its work, and cannot do it again.
     fn after(self) -> Self {
         match self {
@@ -190,9 +190,9 @@ impl View {
         let is_decision = |note: &&Note| matches!(note, Note::Adopted(_) | Note::Marked(_));
         let notes = plan.notes.iter();
         let notes: Vec<&Note> = notes.filter(|note| written || !is_decision(note)).collect();
-        terminal.status_lines(&lines::notes(&notes, outcome.cure.after()));
+        terminal.status_lines(&lines::notes(&notes, outcome.fix.after()));
         for conflict in &plan.conflicts {
-            terminal.status(&lines::conflict(conflict, outcome.cure));
+            terminal.status(&lines::conflict(conflict, outcome.fix));
         }
         if plan.conflicts.len() > 1 {
             terminal.status("help: repeat --adopt and --reset to resolve all of these at once");
@@ -203,12 +203,14 @@ impl View {
         }
         match (self.check, plan.is_empty()) {
             (_, true) => self.print_up_to_date(outcome.warnings, outcome.pending.len(), terminal),
-            (true, false) => terminal.status(match outcome.cure {
-                Cure::Regenerate if outcome.evolution.breaks() => {
+            (true, false) => terminal.status(match outcome.fix {
+                FixCommand::Regenerate if outcome.evolution.breaks() => {
                     "stale: run `cargo operator regenerate --allow-breaking` and commit the result"
                 }
-                Cure::Regenerate => "stale: run `cargo operator regenerate` and commit the result",
-                Cure::SameCommand | Cure::Types => {
+                FixCommand::Regenerate => {
+                    "stale: run `cargo operator regenerate` and commit the result"
+                }
+                FixCommand::SameCommand | FixCommand::Types => {
                     "stale: run the command without --check and commit the result"
                 }
             }),
@@ -227,7 +229,7 @@ impl View {
             .iter()
             .map(|change| {
                 let mut value =
-                    json!({"path": change.path, "act": change.act, "owner": change.owner, "part": part(&change.path)});
+                    json!({"path": change.path, "act": change.action, "owner": change.owner, "part": part(&change.path)});
                 if self.diff {
                     value["diff"] = change.diff().into();
                 }

@@ -33,14 +33,14 @@ pub struct Source {
     /// The first line of the definition, from 1.
     pub line: usize,
     /// What the definition is part of, where its text is not the document's own.
-    pub around: Option<Around>,
+    pub enclosing: Option<Enclosing>,
     /// Of the nodes in that text.
     pub(super) positions: Arc<Positions>,
 }
 
 /// A document that holds definitions as items of a list or as JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Around {
+pub struct Enclosing {
     pub text: Arc<str>,
     /// Its first line, from 1.
     pub line: usize,
@@ -150,8 +150,8 @@ impl Api {
 
     /// Where JSON pointers into the definition lead in the file.
     pub fn locations(&self, pointers: &[&str]) -> Vec<Location> {
-        let (text, line, above) = match &self.source.around {
-            Some(around) => (&*around.text, around.line, around.pointer.as_str()),
+        let (text, line, above) = match &self.source.enclosing {
+            Some(enclosing) => (&*enclosing.text, enclosing.line, enclosing.pointer.as_str()),
             None => (self.text.as_str(), self.source.line, ""),
         };
         let whole: Vec<String> = pointers

@@ -170,8 +170,8 @@ impl Problem {
             Self::NoSchema(_) => {
                 "add `schema.openAPIV3Schema`; the minimum is `type: object` with `x-kubernetes-preserve-unknown-fields: true`".into()
             }
-            Self::Schema { keyword, message } => cure(keyword, message),
-            Self::Refused { field, message } => refused::cure(field, message),
+            Self::Schema { keyword, message } => schema_help(keyword, message),
+            Self::Refused { field, message } => refused::help(field, message),
             Self::TooDeep => "replace the deepest levels with `x-kubernetes-preserve-unknown-fields: true`".into(),
             Self::TooLarge => "replace its largest parts with `x-kubernetes-preserve-unknown-fields: true`".into(),
             Self::NotServed => "set `served: true` on a version".into(),
@@ -191,7 +191,7 @@ fn prefix(field: &str) -> String {
 }
 
 /// What to do about a keyword that the API server refuses.
-fn cure(keyword: &str, message: &str) -> String {
+fn schema_help(keyword: &str, message: &str) -> String {
     match keyword {
         "$ref" | "definitions" => "replace it with what it refers to; for a value of any shape, use `x-kubernetes-preserve-unknown-fields: true`".into(),
         "type" if message.contains("empty to be structural") => {

@@ -90,7 +90,7 @@ fn pointer(field: &str) -> String {
 }
 
 /// What the user can do about a refusal.
-pub fn cure(field: &str, message: &str) -> String {
+pub fn help(field: &str, message: &str) -> String {
     let name = field.rsplit('.').next().unwrap_or(field);
     match field {
         "" => "`kubectl explain customresourcedefinition.spec` shows the fields and their types".into(),

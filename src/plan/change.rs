@@ -19,7 +19,7 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     pub path: String,
-    pub act: Act,
+    pub action: Action,
     /// As it is on disk.
     pub before: Option<String>,
     /// As it would be; `None` where it goes.
@@ -30,7 +30,7 @@ pub struct Change {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Act {
+pub enum Action {
     Create,
     Update,
     /// Both sides changed, in different places.
@@ -72,7 +72,7 @@ pub enum Note {
     /// The file is the user's from now on.
     Adopted(String),
     /// What is generated for a file that the user adopted has changed.
-    Behind(String),
+    GeneratedChanged(String),
     /// The file has standard conflict markers, for the user to choose.
     Marked(String),
     /// The user had a file there before the tool made one, and keeps it.
@@ -85,7 +85,7 @@ impl Note {
             Self::Orphan(path)
             | Self::Removed(path)
             | Self::Adopted(path)
-            | Self::Behind(path)
+            | Self::GeneratedChanged(path)
             | Self::Marked(path)
             | Self::Present(path) => path,
         }
@@ -101,7 +101,7 @@ impl Plan {
     /// The files that become other ones and have something of the user's in them.
     pub fn edited(&self) -> impl Iterator<Item = &str> {
         let is_shared = |change: &&Change| match change.owner {
-            Some(_) => change.act == Act::Merge,
+            Some(_) => change.action == Action::Merge,
             None => !change.is_bookkeeping() && change.before.is_some(),
         };
         let changes = self.changes.iter().filter(is_shared);
@@ -113,7 +113,7 @@ impl Plan {
         let gone = gone.iter().filter_map(|path| {
             Some(Change {
                 path: path.clone(),
-                act: Act::Remove,
+                action: Action::Remove,
                 before: Some(ours.get(path)?.to_owned()),
                 after: None,
                 owner: None,
@@ -129,10 +129,10 @@ impl Plan {
             };
             if before != Some(&text) {
                 self.changes.push(Change {
-                    act: if before.is_some() {
-                        Act::Update
+                    action: if before.is_some() {
+                        Action::Update
                     } else {
-                        Act::Create
+                        Action::Create
                     },
                     before: before.map(str::to_owned),
                     after: Some(text),

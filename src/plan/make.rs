@@ -1,7 +1,7 @@
 //! Decides for each file, by its owner, what to do.
 
 use super::{
-    change::{Act, Cause, Change, Conflict, Note, Plan, diff, like},
+    change::{Action, Cause, Change, Conflict, Note, Plan, diff, like},
     merge::{Merge, same},
     resolve::Resolution,
     tree::{BASE, LOCK, Ours, Tree},
@@ -85,8 +85,8 @@ impl Planner<'_> {
     fn reset(&mut self, path: &str, owner: Owner, theirs: String) {
         match self.ours.get(path) {
             Some(ours) if same(ours, &theirs) => {}
-            Some(_) => self.write(path, Act::Update, theirs.clone(), owner),
-            None => self.write(path, Act::Create, theirs.clone(), owner),
+            Some(_) => self.write(path, Action::Update, theirs.clone(), owner),
+            None => self.write(path, Action::Create, theirs.clone(), owner),
         }
         self.record(path, owner, &theirs);
         if let Owner::Merged | Owner::Keys = owner {
@@ -115,24 +115,24 @@ impl Planner<'_> {
         let declined = before.and_then(|entry| entry.declined.as_ref());
         let entry = Entry::adopted(Some(theirs));
         if declined.is_some() && declined != entry.declined.as_ref() {
-            self.plan.notes.push(Note::Behind(path.into()));
+            self.plan.notes.push(Note::GeneratedChanged(path.into()));
         }
         self.new_lock.files.insert(path.into(), entry);
     }
 
     fn tool(&mut self, path: &str, theirs: String) {
-        let act = match self.ours.get(path) {
+        let action = match self.ours.get(path) {
             Some(ours) if same(ours, &theirs) => None,
-            Some(ours) if self.lock.is_pristine(path, ours) => Some(Act::Update),
+            Some(ours) if self.lock.is_pristine(path, ours) => Some(Action::Update),
             Some(ours) if is_marked(ours) => {
                 return self.conflict(path, Cause::Unresolved, Some(&theirs));
             }
             Some(_) => return self.conflict(path, Cause::Edited, Some(&theirs)),
             None => match self.lock.files.get(path) {
-                None => Some(Act::Create),
+                None => Some(Action::Create),
                 // what the tool remembers is no file of the user's, and without all of a vendored crate nothing builds
                 Some(_) if path.starts_with(MEMORY) || path.starts_with(VENDORED) => {
-                    Some(Act::Create)
+                    Some(Action::Create)
                 }
                 Some(entry) => {
                     if !entry.removed {
@@ -148,8 +148,8 @@ impl Planner<'_> {
             },
         };
         self.record(path, Owner::Tool, &theirs);
-        if let Some(act) = act {
-            self.write(path, act, theirs, Owner::Tool);
+        if let Some(action) = action {
+            self.write(path, action, theirs, Owner::Tool);
         }
     }
 
@@ -169,14 +169,14 @@ impl Planner<'_> {
             // Invariant: a file that the user removed stays away.
             (None, Some(_)) => {}
             (None, None) if is_known => {}
-            (None, None) => self.write(path, Act::Create, theirs.clone(), owner),
+            (None, None) => self.write(path, Action::Create, theirs.clone(), owner),
             (Some(_), Some(base)) if same(base, &theirs) => {}
             (Some(ours), Some(base)) if same(ours, base) => {
-                self.write(path, Act::Update, theirs.clone(), owner)
+                self.write(path, Action::Update, theirs.clone(), owner)
             }
             (Some(ours), base) => match merge.merge(base.unwrap_or_default(), ours, &theirs) {
                 Ok(text) if text == ours => {}
-                Ok(text) => self.write(path, Act::Merge, text, owner),
+                Ok(text) => self.write(path, Action::Merge, text, owner),
                 // The first version of the tool that generates this file meets one that the user wrote.
                 Err(_) if base.is_none() && !is_known && !self.lock.files.is_empty() => {
                     let entry = Entry::adopted(Some(&theirs));
@@ -186,7 +186,7 @@ impl Planner<'_> {
                 }
                 Err(marked) if self.resolution.write_conflicts => {
                     self.plan.notes.push(Note::Marked(path.into()));
-                    self.write(path, Act::Merge, marked, owner);
+                    self.write(path, Action::Merge, marked, owner);
                 }
                 Err(marked) => {
                     let cause = base.map_or(Cause::Baseless, |_| Cause::Both);
@@ -206,7 +206,7 @@ impl Planner<'_> {
             (_, Some(entry)) if entry.owner == Owner::User => {}
             (None, None) => {
                 self.record(path, Owner::User, &theirs);
-                self.write(path, Act::Create, theirs, Owner::User);
+                self.write(path, Action::Create, theirs, Owner::User);
             }
             _ => {
                 let entry = Entry::adopted(None);
@@ -229,7 +229,7 @@ impl Planner<'_> {
             if is_pristine(ours) || is_reset {
                 self.plan.changes.push(Change {
                     path: path.into(),
-                    act: Act::Remove,
+                    action: Action::Remove,
                     before: Some(ours.into()),
                     after: None,
                     owner: Some(entry.owner),
@@ -253,11 +253,11 @@ impl Planner<'_> {
     }
 
     /// With the line endings that the file has.
-    fn write(&mut self, path: &str, act: Act, text: String, owner: Owner) {
+    fn write(&mut self, path: &str, action: Action, text: String, owner: Owner) {
         let before = self.ours.get(path);
         self.plan.changes.push(Change {
             path: path.into(),
-            act,
+            action,
             before: before.map(str::to_owned),
             after: Some(laid_out(before, text)),
             owner: Some(owner),
@@ -282,10 +282,10 @@ impl Planner<'_> {
             return;
         }
         self.bases.push(Change {
-            act: match (base, &theirs) {
-                (_, None) => Act::Remove,
-                (Some(_), _) => Act::Update,
-                (None, _) => Act::Create,
+            action: match (base, &theirs) {
+                (_, None) => Action::Remove,
+                (Some(_), _) => Action::Update,
+                (None, _) => Action::Create,
             },
             before: base.map(str::to_owned),
             after: theirs.map(|theirs| laid_out(base, theirs)),
@@ -302,10 +302,10 @@ impl Planner<'_> {
         if before.is_none_or(|before| !same(before, &after)) {
             self.plan.changes.push(Change {
                 path: LOCK.into(),
-                act: if before.is_some() {
-                    Act::Update
+                action: if before.is_some() {
+                    Action::Update
                 } else {
-                    Act::Create
+                    Action::Create
                 },
                 before: before.map(str::to_owned),
                 after: Some(laid_out(before, after)),
