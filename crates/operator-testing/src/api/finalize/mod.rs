@@ -1,4 +1,4 @@
-//! What controllers of the real cluster do some time after a write, done at once.
+//! The built-in controllers that a real cluster runs asynchronously, such as garbage collection. Here they run before the server answers.
 
 mod collect;
 mod crd;

@@ -1,4 +1,4 @@
-//! The server as others see it: HTTP, the formats of its answers, streams, and webhooks that are asked without the lock.
+//! The interface to clients: HTTP, response formats, watch streams, and webhook calls, which do not hold the server's lock.
 
 mod admission;
 mod cluster;

@@ -1,5 +1,5 @@
-//! The API server's verdict on a new CustomResourceDefinition, for a program that has no server: what decoding and validation refuse.
-//! It does not check the schemas of the versions; see [`operator_schema::structural`].
+//! Decodes and validates a new CustomResourceDefinition as the API server does, for programs without a server. The schemas of its versions
+//! are not checked; see [`operator_schema::structural`].
 
 use serde_json::Value;
 
@@ -12,13 +12,13 @@ use crate::api::{decode, go};
 /// One reason why the API server refuses an object.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The field in the words of the API server, such as `spec.versions[0].name`; empty if the object cannot be decoded.
+    /// The field, as the API server names it, for example `spec.versions[0].name`; empty if the object cannot be decoded.
     pub field: String,
-    /// The message of the API server, such as `Required value`.
+    /// The message of the API server, for example `Required value`.
     pub message: String,
 }
 
-/// What the API server refuses in a new CustomResourceDefinition, its metadata included, but not in its schemas.
+/// Returns the reasons why the API server refuses a new CustomResourceDefinition, including its metadata, but not its schemas.
 pub fn refusals(definition: &Value) -> Vec<Refusal> {
     let kinds = &builtin().kinds;
     let Some(kind) = kinds.iter().find(|kind| crd::is_crd(kind)) else {

@@ -1,4 +1,4 @@
-//! The server as a [`tower::Service`]: HTTP in, HTTP out.
+//! The server as a [`tower::Service`] for HTTP requests.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -51,12 +51,12 @@ struct Shared {
 }
 
 impl ApiServer {
-    /// A server with the namespaces that every cluster has, and nothing else.
+    /// Creates a server with only the initial objects of every cluster, such as its namespaces.
     pub fn new() -> Self {
         Self::of(Cluster::new())
     }
 
-    /// Another server, which begins with all that this one has.
+    /// Creates another server, with a copy of the state of this one.
     pub fn fork(&self) -> Self {
         Self::of(self.cluster().clone())
     }
@@ -74,14 +74,15 @@ impl ApiServer {
         }
     }
 
-    /// Switches on the admission plugin [OwnerReferencesPermissionEnforcement], as OpenShift does.
+    /// Enables the admission plugin [OwnerReferencesPermissionEnforcement], as OpenShift does.
     ///
     /// [OwnerReferencesPermissionEnforcement]: https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#ownerreferencespermissionenforcement
     pub fn enforce_owner_references(&self) {
         self.cluster().state.enforces_owner_references = true;
     }
 
-    /// Registers what answers for the admission webhooks of a host; see [`Server::answer_webhooks`](crate::Server::answer_webhooks).
+    /// Registers the service that answers the calls to admission webhooks of a host; see
+    /// [`Server::answer_webhooks`](crate::Server::answer_webhooks).
     pub fn answer_webhooks<S>(&self, host: &str, service: S)
     where
         S: tower::Service<Request<Bytes>, Response = Response<Bytes>>,
@@ -92,23 +93,24 @@ impl ApiServer {
         self.cluster().state.endpoints.insert(host, service);
     }
 
-    /// Ends every watch, as a server does that goes away. Clients go on from where they were.
+    /// Ends all watches, as a server does when it shuts down. Clients can continue from the last resource version that they received.
     pub fn drop_watches(&self) {
         self.shared.changed.send_modify(|tick| tick.epoch += 1);
     }
 
-    /// Ends every watch and forgets all changes, as etcd's compaction does: whoever goes on from where it was gets `410 Gone`.
+    /// Ends all watches and discards all changes, like a compaction of etcd: a client that continues from an older resource version gets
+    /// `410 Gone`.
     pub fn expire_watches(&self) {
         self.cluster().state.store.compact();
         self.drop_watches();
     }
 
-    /// Switches the controllers of workloads on, and makes a node for their pods where there is none: Deployments, StatefulSets,
-    /// DaemonSets, Jobs and CronJobs come to what they ask for, as a cluster brings them to it.
+    /// Enables the workload controllers: Deployments, StatefulSets, DaemonSets, Jobs and CronJobs then create pods, and get the status that
+    /// they would have on a cluster. Creates a node for the pods if there is none.
     ///
-    /// What controllers do at once is done before the answer to the request that caused it; for the rest see [`Workloads`]. Its time is
-    /// tokio's: a test that pauses the clock moves it. There is no task for it, and so nothing happens while nobody asks or watches;
-    /// who does then finds all that was due.
+    /// Controllers finish immediate work before the server answers the request that triggered it. For delayed work, see [`Workloads`]. The
+    /// controllers use tokio's clock, which a test can pause and advance. They have no background task: the first request or watch after a
+    /// delay does the delayed work.
     #[cfg(feature = "workloads")]
     #[must_use]
     pub fn with_workloads(self, workloads: Workloads) -> Self {
@@ -117,7 +119,7 @@ impl ApiServer {
         self
     }
 
-    /// Does what is due by now; when there is more to do.
+    /// Does the work that is due, and returns when more work will be due.
     #[cfg(feature = "workloads")]
     pub(crate) fn advance(&self) -> Option<Instant> {
         let due = self.cluster().advance();
@@ -125,7 +127,7 @@ impl ApiServer {
         due
     }
 
-    /// Tells watches how far the store is.
+    /// Notifies watches of the newest version of the store.
     pub(crate) fn announce(&self) {
         let version = self.cluster().state.store.version();
         self.shared.changed.send_if_modified(|tick| {
@@ -135,7 +137,7 @@ impl ApiServer {
         });
     }
 
-    /// All objects as they are stored, by `GROUP/PLURAL/NAMESPACE/NAME`.
+    /// Returns all objects as they are stored, by `GROUP/PLURAL/NAMESPACE/NAME`.
     pub(crate) fn objects(&self) -> BTreeMap<String, Arc<Value>> {
         #[cfg(feature = "workloads")]
         self.advance();
@@ -249,13 +251,13 @@ where
     }
 }
 
-/// The answer to whoever the server does not know.
+/// The response to an unauthenticated request.
 #[cfg(feature = "http")]
 pub(crate) fn unauthorized() -> Response<Body> {
     failed(&Failure::unauthorized())
 }
 
-/// How many bytes a body has at most.
+/// The maximum size of a request body, in bytes.
 const MOST: usize = 3 * 1024 * 1024;
 
 fn failed(failure: &Failure) -> Response<Body> {

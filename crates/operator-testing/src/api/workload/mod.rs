@@ -1,9 +1,9 @@
-//! The controllers of workloads, and the node that their pods run on: Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs and
-//! CronJobs come to what they ask for.
+//! The workload controllers (Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs and CronJobs), and the node that their pods run on.
 //!
-//! In: every object that is stored or removed, and tokio's clock. Out: what kube-controller-manager, the scheduler and a kubelet write,
-//! under their names and through the same paths as any client. What they do at once is done before the answer to the request that
-//! caused it; what takes time is done by the first request or watch after that time, so there is no task that could outlive the server.
+//! In: every object that is stored or removed, and tokio's clock. Out: the writes of kube-controller-manager, the scheduler and a kubelet,
+//! with their user agents and through the same code as the writes of any client. Immediate work is done before the server answers the
+//! request that triggered it. Delayed work is done by the first request or watch after the delay, so there is no task that could outlive
+//! the server.
 
 mod actor;
 mod budget;
