@@ -176,7 +176,7 @@ fn every_permission_is_needed() {
         r#"{"apiGroups":["programs.example.com"],"resources":["tickers/status"],"verbs":["patch"]}"#,
     ];
     let trial = trial.declares(&declared);
-    trial.assert_rights_are_needed(&unchecked, with_lease);
+    trial.assert_permissions_are_needed(&unchecked, with_lease);
 }
 
 fn trial() -> Trial {

@@ -67,7 +67,7 @@ fn every_permission_is_needed() {
     ];
     let unchecked = [];
     let trial = trial.declares(&declared);
-    trial.assert_rights_are_needed(&unchecked, with_lease);
+    trial.assert_permissions_are_needed(&unchecked, with_lease);
 }
 
 fn trial() -> Trial {

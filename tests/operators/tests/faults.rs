@@ -69,7 +69,7 @@ fn every_permission_is_needed() {
         r#"{"apiGroups":[""],"resources":["configmaps"],"verbs":["create","delete"]}"#,
     ];
     let trial = trial.declares(&declared);
-    trial.assert_rights_are_needed(&unchecked, with_lease);
+    trial.assert_permissions_are_needed(&unchecked, with_lease);
 }
 
 fn trial() -> Trial {

@@ -171,7 +171,7 @@ impl Trial {
     }
 
     /// Sets the declarations of a project, as JSON: the `entry` of the list `key` under `kind` in operator.toml, and its `group` and
-    /// `resource`. [`assert_rights_are_needed`](Self::assert_rights_are_needed) then names the entries to change.
+    /// `resource`. [`assert_permissions_are_needed`](Self::assert_permissions_are_needed) then names the entries to change.
     ///
     /// # Panics
     ///

@@ -40,7 +40,7 @@ impl Trial {
     /// # Panics
     ///
     /// Panics with the unused permissions; also as [`assert_converges`](Self::assert_converges) without faults.
-    pub fn assert_rights_are_needed<A>(&self, written: &[&str], operator: impl Start<A>) {
+    pub fn assert_permissions_are_needed<A>(&self, written: &[&str], operator: impl Start<A>) {
         Operator::with(operator, |operator| {
             self.check_permissions(written, operator)
         });

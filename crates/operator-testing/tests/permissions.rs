@@ -1,4 +1,4 @@
-//! The admission plugin OwnerReferencesPermissionEnforcement, and the proof that rights are needed.
+//! The admission plugin OwnerReferencesPermissionEnforcement, and the check that all permissions are needed.
 
 use std::future::pending;
 use std::path::Path;
@@ -121,7 +121,7 @@ fn permissions_are_used_by_writes_and_by_the_handling_of_failures() {
         rule("configmaps", &["create", "patch"]),
         rule("secrets", &["get"])
     ]);
-    trial("needed", &rules).assert_rights_are_needed(&[], maker);
+    trial("needed", &rules).assert_permissions_are_needed(&[], maker);
 }
 
 #[test]
@@ -130,12 +130,12 @@ fn permissions_are_used_by_writes_and_by_the_handling_of_failures() {
 )]
 fn a_right_that_nothing_needs_is_found() {
     let rules = json!([rule("configmaps", &["create", "list", "patch"])]);
-    trial("unneeded", &rules).assert_rights_are_needed(&[], maker);
+    trial("unneeded", &rules).assert_permissions_are_needed(&[], maker);
 }
 
 #[test]
 fn the_users_own_rules_allow_unused_permissions() {
     let rules = json!([rule("configmaps", &["create", "list", "patch"])]);
     let written = rule("*", &["list"]).to_string();
-    trial("written", &rules).assert_rights_are_needed(&[&written], maker);
+    trial("written", &rules).assert_permissions_are_needed(&[&written], maker);
 }
