@@ -82,7 +82,7 @@ pub fn reports(
     Ok(reports)
 }
 
-/// The modules that the plan gives other types, marked.
+/// The modules whose types the plan changes, with their changed items marked.
 fn marked(plan: &Plan) -> BTreeMap<&str, Marked> {
     let is_types = |change: &&Change| {
         change.owner == Some(Owner::Tool)
@@ -95,7 +95,7 @@ fn marked(plan: &Plan) -> BTreeMap<&str, Marked> {
     marked.collect()
 }
 
-/// The user's code that remains, and that cargo compiles.
+/// The user's remaining code that cargo compiles.
 fn texts(open: &OpenProject, plan: &Plan) -> Result<BTreeMap<String, String>, Failure> {
     let is_removed = |path: &str| {
         let mut changes = plan.changes.iter();
@@ -117,7 +117,7 @@ fn texts(open: &OpenProject, plan: &Plan) -> Result<BTreeMap<String, String>, Fa
     Ok(files.filter(|(path, _)| is_users(path)).collect())
 }
 
-/// Reports the entry of the user's Cargo.lock with the former name.
+/// Reports the entry in the user's Cargo.lock that has the former name.
 fn lock_entry(open: &OpenProject, renamed: &PackageRename) -> Result<Option<Report>, Failure> {
     let path = "Cargo.lock";
     let PackageRename { before, after, .. } = renamed;

@@ -68,7 +68,7 @@ pub fn note_kind(note: &Note) -> &'static str {
     }
 }
 
-/// From so many equal notes in a folder on, one line stands for all of them.
+/// If a folder has at least this number of equal notes, one line is printed for all of them.
 const MANY: usize = 4;
 
 /// A line for each note, and one line for many equal notes in a folder.
@@ -174,7 +174,7 @@ pub fn conflict(conflict: &Conflict, fix: FixCommand) -> String {
     format!("conflict[{code}]: {path} {what}; nothing was written\n  help: {help}\n{diff}")
 }
 
-/// The options of the user if two versions can't be merged.
+/// Describes the options of the user if two versions can't be merged.
 fn merge_options(path: &str, fix: FixCommand) -> String {
     format!(
         "{} writes both versions to the file, `--adopt {path}` keeps yours permanently, `--reset {path}` takes the template's",

@@ -13,7 +13,7 @@ use crate::{
     user_code::{self, Controller, Part},
 };
 
-/// Stays until it is done, whatever else a plan has.
+/// Reported by every command until the user has done it.
 pub fn reports(open: &OpenProject, plan: &Plan) -> Result<Vec<Report>, Failure> {
     let mut reports = vec![];
     for (kind, api) in open.state.state.kinds.iter().zip(&open.apis) {
@@ -43,7 +43,7 @@ pub fn reports(open: &OpenProject, plan: &Plan) -> Result<Vec<Report>, Failure> 
     Ok(reports)
 }
 
-/// The example of a new controller has a child that `owns` does not name, so that its tests fail.
+/// Reports that the example of a new controller has a child that `owns` does not name, so that its tests fail.
 fn undeclared_child(kind: &Kind, child: &str, path: &str) -> Option<Report> {
     let is_owned = kind.owns.iter().any(|owned| owned.kind == child);
     (!is_owned).then(|| {

@@ -124,7 +124,7 @@ fn removed(open: &OpenProject, plan: &Plan) -> Vec<StalePath> {
     stale
 }
 
-/// `src/api/widget/v1.rs` is of the module `widget` and the version `v1`.
+/// The module and the version of a path: `src/api/widget/v1.rs` gives `widget` and `v1`.
 fn version_of(path: &str) -> Option<(&str, &str)> {
     let path = path.strip_prefix("src/api/")?.strip_suffix(".rs")?;
     path.split_once('/')
@@ -173,7 +173,7 @@ fn outdated(open: &OpenProject, evolution: &Evolution) -> Vec<StalePath> {
     stale
 }
 
-/// The kinds with another scope.
+/// The kinds whose scope changes.
 fn rescoped(open: &OpenProject, evolution: &Evolution) -> Vec<Rescoped> {
     let has_moved = |kind: &&Evolved| {
         let mut changes = kind
@@ -191,7 +191,7 @@ fn rescoped(open: &OpenProject, evolution: &Evolution) -> Vec<Rescoped> {
         .collect()
 }
 
-/// Whether the package gets another name.
+/// Whether the package is renamed.
 fn renamed(plan: &Plan) -> Option<PackageRename> {
     let change = plan.changes.iter().find(|change| change.path == MANIFEST)?;
     let names = |text: &Option<String>| {

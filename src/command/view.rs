@@ -43,38 +43,38 @@ pub enum Format {
     Json,
 }
 
-/// What a command has come to.
+/// The result of a command.
 pub struct Outcome<'a> {
     pub root: &'a Path,
     pub plan: Plan,
-    /// What this plan brings.
+    /// Reports about this plan.
     pub reports: Vec<Report>,
     /// The diagnostics of unchanged specs: reported when these were added, and shown by `inspect`.
     pub standing: Vec<Report>,
-    /// What the user has to write; reported until it is done.
+    /// The changes that the user must make; reported until they are made.
     pub pending: Vec<Report>,
     pub evolution: Evolution,
-    /// What the project is now, in a line.
+    /// A line that describes the project after the command.
     pub summary: String,
     /// The command to type next.
     pub next: String,
     pub fix: FixCommand,
-    /// Of the specs, as long as they are what they are.
+    /// The number of warnings about the specs.
     pub warnings: usize,
 }
 
-/// What brings a stale project up to date.
+/// The command that updates a stale project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FixCommand {
     Regenerate,
-    /// The command that found it stale, with its own arguments.
+    /// The same command, with the same arguments.
     SameCommand,
-    /// So it is, and there is no project: the command resolves conflicts itself.
+    /// As `SameCommand`, for a command that works without a project and resolves conflicts itself.
     Types,
 }
 
 impl FixCommand {
-    /// Once a command has done its work, and cannot do it again.
+    /// The command to suggest after this one has written its files.
     fn after(self) -> Self {
         match self {
             Self::Types => self,
@@ -82,7 +82,7 @@ impl FixCommand {
         }
     }
 
-    /// The command that takes an option such as `--reset`.
+    /// Formats the command with an option such as `--reset`.
     pub fn with(self, option: &str) -> String {
         match self {
             Self::Regenerate => format!("`cargo operator regenerate {option}`"),
@@ -106,7 +106,7 @@ impl Outcome<'_> {
 }
 
 impl View {
-    /// Whether it is only asked if something is stale.
+    /// Whether the user only asks if something is stale.
     pub fn is_check(&self) -> bool {
         self.check
     }

@@ -35,7 +35,7 @@ pub fn read(path: &str, text: &str) -> Result<Vec<Api>, Vec<ReadError>> {
     }
 }
 
-/// Whether a text has something beside one definition that would be lost with the file: other objects, comments before the document.
+/// Whether a text contains more than one CRD, such as other objects, or comments before the document, which would be lost with the file.
 pub fn holds_more(text: &str) -> bool {
     let outside = match documents(text).as_slice() {
         [] => return false,
@@ -149,7 +149,7 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
     }
 }
 
-/// The line that makes a text of YAML one definition.
+/// The range of the line `kind: CustomResourceDefinition` in a YAML text.
 fn definition_line(text: &str) -> Option<Range<usize>> {
     const LINE: &str = "kind: CustomResourceDefinition";
     let mut starts = text.match_indices(LINE).map(|(start, _)| start);
@@ -268,7 +268,7 @@ fn read_api(object: &Value, text: String) -> Result<Api, Found> {
     })
 }
 
-/// To the API server a text that is null is empty.
+/// Like the API server, treats a text that is null as empty.
 fn texts(map: Option<IndexMap<String, Option<String>>>) -> IndexMap<String, String> {
     let entries = map.into_iter().flatten();
     entries
@@ -284,7 +284,7 @@ fn check(pointer: &str, rule: NameRule, name: &str) -> Result<(), Found> {
     }
 }
 
-/// What is wrong with the schemas; what the API server takes nevertheless stays with the versions.
+/// Checks the schemas. Problems that the API server accepts are stored in the versions.
 fn check_schemas(versions: &mut [Version]) -> Vec<Found> {
     let mut refused = vec![];
     for version in versions {

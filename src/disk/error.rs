@@ -49,7 +49,7 @@ impl DiskError {
         }
     }
 
-    /// The error of a command that only looks at what another left half changed.
+    /// The error of a read-only command after another command was interrupted.
     pub fn interrupted(root: &Path, journal: Option<&Journal>) -> Self {
         let of_project = is_project(root) || journal.is_some_and(Journal::makes_project);
         Self::Interrupted {
@@ -61,7 +61,7 @@ impl DiskError {
         }
     }
 
-    /// What the user can do.
+    /// The help for the user.
     pub fn help(&self) -> &'static str {
         match self {
             Self::Read { .. } => "check the path and its permissions",
@@ -96,7 +96,7 @@ impl DiskError {
     }
 }
 
-/// The error of bytes that are no text, with the line of the first such.
+/// The error for bytes that are not UTF-8, with the line of the first such byte.
 pub fn not_utf8(path: String, error: &FromUtf8Error) -> DiskError {
     let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
     let line = valid.iter().filter(|&&byte| byte == b'\n').count() + 1;

@@ -1,4 +1,4 @@
-//! The table of the possible changes of a CRD, and whom each breaks. `docs/evolution.md` shows it, and a test compares the two.
+//! The table of the possible changes of a CRD, and who is affected by each. `docs/evolution.md` shows it, and a test compares the two.
 
 use std::fmt;
 
@@ -10,13 +10,13 @@ use Verdict::{Breaking, Risky, Safe};
 pub enum ChangeKind {
     Added,
     Removed,
-    /// It takes or reads as another type.
+    /// The type of the values is different.
     Retyped,
-    /// It takes less than before.
+    /// Fewer values are accepted.
     Tightened,
-    /// It takes more than before, and all that it took.
+    /// More values are accepted, including all that were accepted before.
     Loosened,
-    /// Neither of these, or both at once.
+    /// None of these, or several.
     Changed,
 }
 
@@ -33,14 +33,14 @@ impl ChangeKind {
     }
 }
 
-/// Whom a change can break.
+/// A party that a change can affect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Party {
-    /// Code that is compiled with the types of the definition, or reads objects.
+    /// Code that is compiled with the types of the CRD, or that reads objects.
     Readers,
-    /// Objects in etcd that were valid: can they be read and updated, do they lose nothing?
+    /// Valid objects in etcd. They are affected if they can no longer be read or updated, or if they lose data.
     Stored,
-    /// Requests and manifests that were accepted: are they still, and do they mean the same?
+    /// Requests and manifests that were accepted. They are affected if they are rejected, or if their meaning changes.
     Clients,
 }
 
@@ -60,9 +60,9 @@ impl Party {
 pub enum Verdict {
     #[default]
     Safe,
-    /// It depends on what the party does.
+    /// Whether the change breaks the party depends on its code or data.
     Risky,
-    /// There is such a party that it breaks.
+    /// The change breaks some code, objects or requests.
     Breaking,
 }
 
@@ -94,7 +94,7 @@ impl Impact {
     }
 }
 
-/// The enum and all that is said of its variants, from one table.
+/// Defines the enum and all properties of its variants in one table.
 macro_rules! changes {
     ($($(#[doc = $doc:literal])* $change:ident = $name:literal: $what:ident, $readers:ident, $stored:ident, $clients:ident;)*) => {
         /// A row of the table.
@@ -106,7 +106,7 @@ macro_rules! changes {
         impl Change {
             pub const ALL: &[Self] = &[$(Self::$change,)*];
 
-            /// Its stable name.
+            /// The stable name.
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$change => $name,)*
@@ -119,7 +119,7 @@ macro_rules! changes {
                 }
             }
 
-            /// For whom it breaks in a version that is served.
+            /// The verdict for each party, in a version that is served.
             pub fn impact(self) -> Impact {
                 let (readers, stored, clients) = match self {
                     $(Self::$change => ($readers, $stored, $clients),)*
@@ -127,7 +127,7 @@ macro_rules! changes {
                 Impact { readers, stored, clients }
             }
 
-            /// What the change is, and the reason for its verdict, in one line.
+            /// Describes the change, and explains its verdict, in one line.
             pub fn reason(self) -> &'static str {
                 match self {
                     $(Self::$change => concat!($($doc,)*).trim_start(),)*

@@ -1,4 +1,4 @@
-//! Decides for each file, by its owner, what to do.
+//! Decides the action for each file, by its owner.
 
 use super::{
     change::{Action, Cause, Change, Conflict, Note, Plan, diff, like},
@@ -8,9 +8,9 @@ use super::{
 };
 use crate::project::{Entry, Lock, Owner, is_marked};
 
-/// Compares what was generated last (`lock` and the bases among `ours`), what is on disk and what is generated now.
+/// Compares the last generated files (`lock`, and the bases among `ours`), the files on disk, and the newly generated files.
 ///
-/// With `only`, files for which it is false stay as they are, and so do their entries in the lock.
+/// With `only`, files for which it returns false stay as they are, as do their entries in the lock.
 pub fn plan(
     lock: &Lock,
     ours: &Ours,
@@ -37,10 +37,10 @@ pub fn plan(
     planner.finish()
 }
 
-/// Where the tool keeps what it needs to know, which is nobody's to adopt.
+/// The tool's own records, which cannot be adopted.
 const MEMORY: &str = ".operator/";
 
-/// The runtime's crates, which a project needs whole.
+/// The vendored crates of the runtime, of which a project needs every file.
 const VENDORED: &str = "crates/";
 
 struct Planner<'a> {
@@ -106,7 +106,7 @@ impl Planner<'_> {
         self.plan.notes.push(Note::Adopted(path.into()));
     }
 
-    /// A file that the user took over, and that the project may need to be otherwise now.
+    /// Checks an adopted file, whose generated version may have changed.
     fn adopted(&mut self, path: &str, theirs: &str) {
         if self.ours.get(path).is_none() {
             return;
@@ -216,7 +216,7 @@ impl Planner<'_> {
         }
     }
 
-    /// A file that is not generated any more.
+    /// Handles a file that is no longer generated.
     fn no_longer_generated(&mut self, path: &str, entry: &Entry) {
         let is_pristine = |ours: &str| match entry.owner {
             Owner::Merged | Owner::Keys => {
@@ -252,7 +252,7 @@ impl Planner<'_> {
         });
     }
 
-    /// With the line endings that the file has.
+    /// Writes a file with its current line endings.
     fn write(&mut self, path: &str, action: Action, text: String, owner: Owner) {
         let before = self.ours.get(path);
         self.plan.changes.push(Change {
@@ -270,7 +270,7 @@ impl Planner<'_> {
             .insert(path.into(), Entry::new(owner, theirs));
     }
 
-    /// Keeps the text that the next merge begins from, or none.
+    /// Records the base for the next merge, or removes it.
     fn base(&mut self, path: &str, theirs: Option<String>) {
         let path = format!("{BASE}{path}");
         let base = self.ours.get(&path);
@@ -316,7 +316,7 @@ impl Planner<'_> {
     }
 }
 
-/// A text with the line endings of the one that it replaces.
+/// Converts a text to the line endings of the text that it replaces.
 fn laid_out(before: Option<&str>, text: String) -> String {
     match before {
         Some(before) => like(before, text),

@@ -22,12 +22,12 @@ use super::{
 };
 use crate::types::SchemaMode;
 
-/// A field that stays where it was, and whose type is another one; or a value of an enum, whose variant is.
+/// A field, or a value of an enum, whose Rust type or variant has changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Retype {
     /// The wire names from the root.
     pub path: Vec<String>,
-    /// The value of the enum at the path.
+    /// The enum value, if the path leads to an enum.
     pub value: Option<String>,
     pub before: String,
     pub after: String,
@@ -69,7 +69,7 @@ pub fn record(graph: &TypeGraph) -> String {
 const HEADER: &str =
     "# The types of all fields. `cargo operator` compares this record to report changed types.\n";
 
-/// What a new record says otherwise than the one before. What is only in one of them is no retype.
+/// The differences between an old and a new record. Fields that only one of them has are not reported.
 pub fn retyped(before: &str, after: &str) -> Vec<Retype> {
     let (before, after) = (Record::read(before), Record::read(after));
     let mut retypes = vec![];
@@ -124,27 +124,27 @@ pub fn retyped(before: &str, after: &str) -> Vec<Retype> {
 
 const ENUM: &str = "enum";
 
-/// A record that was read.
+/// A record that was parsed.
 #[derive(Default)]
 struct Record<'a> {
-    /// By their paths.
+    /// The types, by their paths.
     types: BTreeMap<Vec<String>, Entry<'a>>,
     paths: HashMap<&'a str, Vec<String>>,
 }
 
 #[derive(Default)]
 struct Entry<'a> {
-    /// What it is in Rust; the first records did not say it.
+    /// The keyword of the item; records of the first format lack it.
     keyword: Option<&'a str>,
     name: &'a str,
-    /// The type for which the name is another one.
+    /// The target of a type alias.
     alias: Option<&'a str>,
-    /// The types of fields or the variants of values, by wire names.
+    /// The types of fields, or the variants of values, by wire name.
     members: BTreeMap<String, &'a str>,
 }
 
 impl<'a> Record<'a> {
-    /// Total: a line that is none of ours says nothing.
+    /// Parses a record. Unknown lines are ignored.
     fn read(text: &'a str) -> Self {
         let mut record = Self::default();
         let mut open = vec![];
@@ -171,13 +171,13 @@ impl<'a> Record<'a> {
         self.types.get(self.paths.get(name)?)
     }
 
-    /// What it stands for.
+    /// The type that an alias refers to.
     fn first<'e>(&'e self, entry: &'e Entry<'a>) -> &'e Entry<'a> {
         let first = entry.alias.and_then(|first| self.entry(first));
         first.unwrap_or(entry)
     }
 
-    /// A type expression with the types themselves in place of their other names.
+    /// A type expression in which all aliases are resolved.
     fn resolve(&self, expression: &str) -> String {
         let mut resolved = String::new();
         for part in expression.split_inclusive(|c: char| !c.is_alphanumeric() && c != '_') {
@@ -191,7 +191,7 @@ impl<'a> Record<'a> {
 }
 
 impl<'a> Entry<'a> {
-    /// The line of a type, and its path.
+    /// Parses the line of a type, with its path.
     fn read(line: &'a str) -> Option<(Self, Vec<String>)> {
         let keyword = ["struct", ENUM, "type"]
             .into_iter()
@@ -231,13 +231,13 @@ fn step(text: &str) -> String {
     pointer::unescape(&unescaped(text)).into_owned()
 }
 
-/// A wire name as a part of a line.
+/// Formats a wire name as part of a line.
 fn escaped(wire: &str) -> String {
     let text = Value::from(wire).to_string();
     text[1..text.len() - 1].to_owned()
 }
 
-/// Total: what is no JSON is itself.
+/// Parses a wire name. A text that is not JSON stays as it is.
 fn unescaped(text: &str) -> String {
     serde_json::from_str(&format!("\"{text}\"")).unwrap_or_else(|_| text.to_owned())
 }

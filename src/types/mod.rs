@@ -1,6 +1,6 @@
 //! Generates the Rust module with the types of a version from its schema: lower, share, render.
 //!
-//! Lowering is total: an unusual schema gives types and diagnostics. No I/O.
+//! Lowering always succeeds: an unusual schema gives types and diagnostics. No I/O.
 
 mod accessor;
 mod attribute;
@@ -41,15 +41,15 @@ use crate::{
 /// The types of one version of a kind.
 #[derive(Clone, Debug)]
 pub struct Module {
-    /// Rust, as rustfmt lays it out.
+    /// The Rust code, laid out as rustfmt does.
     pub text: String,
     pub facts: KindFacts,
     pub diagnostics: Vec<Diagnostic>,
-    /// JSON pointers into the schema, of what no attribute carries in `derive` mode.
+    /// JSON pointers to the parts of the schema that no attribute expresses in `derive` mode.
     pub parts: Vec<String>,
 }
 
-/// Makes the module of a version. In `derive` mode `crd()` comes from attributes, in `embed` mode from the schema inside the module.
+/// Generates the module of a version. In `derive` mode, attributes define the schema of `crd()`; in `embed` mode, the module contains it.
 pub fn module(api: &Api, version: &Version, mode: SchemaMode) -> Module {
     let mut graph = lower::lower(api, version);
     let schema =

@@ -4,30 +4,30 @@ use std::ops::{Range, RangeInclusive};
 
 use syn::{Expr, ImplItem, ImplItemFn, Item, ItemImpl, Lit, spanned::Spanned};
 
-/// The `impl` of the trait in a file. Places are in bytes of the text.
+/// The `impl` block of the trait in a file. Positions are in bytes of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Controller {
-    /// From `impl` to the type's name.
+    /// The range from `impl` to the name of the type.
     pub header: Range<usize>,
     pub finalizer: Option<Finalizer>,
     pub cleanup: Option<Part>,
     pub parents: Option<Part>,
-    /// The types of the object and of the context, as the method that takes both names them.
+    /// The types of the object and of the context, as written in the method that takes both.
     pub arguments: [String; 2],
 }
 
-/// An item of the block.
+/// An item of the `impl` block.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
     pub name: Range<usize>,
-    /// From 1, with its comments and attributes.
+    /// The range of its lines, from 1, with comments and attributes.
     pub lines: RangeInclusive<usize>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finalizer {
     pub part: Part,
-    /// The finalizer's name, where it is written out.
+    /// The name of the finalizer, if it is a literal.
     pub value: Option<String>,
 }
 
@@ -35,14 +35,14 @@ pub struct Finalizer {
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted {
     pub interface: &'static str,
-    /// The method that takes an object and the context, and the types of both where there is no such method.
+    /// The method that takes an object and the context, and the types to use if the controller has no such method.
     pub method: &'static str,
     pub arguments: [&'static str; 2],
     /// The method that is called when an object is being deleted.
     pub cleanup: &'static str,
 }
 
-/// The implementation of a trait. `None` where the text is not Rust, or has no such block.
+/// Finds the implementation of a trait. Returns `None` if the text is not Rust, or has no such block.
 pub fn controller(text: &str, wanted: &Wanted) -> Option<Controller> {
     let file = syn::parse_file(text).ok()?;
     let block = file.items.iter().find_map(|item| match item {
@@ -111,7 +111,7 @@ fn literal(value: &Expr) -> Option<String> {
     }
 }
 
-/// The types of the two arguments of a method, as the text has them.
+/// The types of the two arguments of a method, as they are written.
 fn types(method: &ImplItemFn, text: &str) -> Option<[String; 2]> {
     let typed = method.sig.inputs.iter().filter_map(|input| match input {
         syn::FnArg::Typed(typed) => text.get(typed.ty.span().byte_range()),

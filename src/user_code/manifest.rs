@@ -2,8 +2,8 @@
 
 use toml_edit::{DocumentMut, Item, Table, TableLike};
 
-/// The manifest for a copy outside of `root`: a workspace of its own, with the same dependencies, and without lints that would stop the
-/// compiler. `None` where it takes something from a workspace around it.
+/// The manifest for a copy outside of `root`: its own workspace, with the same dependencies, and without lints that would fail the check.
+/// Returns `None` if the manifest inherits keys from an enclosing workspace.
 pub fn standalone(manifest: &str, root: &str) -> Option<String> {
     let mut document: DocumentMut = manifest.parse().ok()?;
     if inherits(document.as_table()) {

@@ -7,15 +7,15 @@ use super::{
     module::{Member, Module, Shape, Type},
 };
 
-/// An old module with `#[deprecated]` on each item that changes.
+/// An old module with `#[deprecated]` on each changed item.
 #[derive(Clone, Debug)]
 pub struct Marked {
-    /// The old text with the attributes; no line moves.
+    /// The old text with the attributes, in which all lines keep their numbers.
     pub text: String,
     pub changed: ChangedItems,
 }
 
-/// Compares the modules of one version; `None` where one is not Rust, as after an edit.
+/// Compares the two modules of a version. Returns `None` if one of them is not Rust, for example after an edit.
 pub fn mark(before: &str, after: &str) -> Option<Marked> {
     let before = before.trim_start_matches('\u{feff}');
     let (old, new) = (Module::read(before)?, Module::read(after)?);
@@ -37,7 +37,7 @@ pub fn mark(before: &str, after: &str) -> Option<Marked> {
     Some(Marked { text, changed })
 }
 
-/// The notes of the attributes; long enough that no other deprecation has the same.
+/// The notes in the attributes, which no other deprecation has.
 pub const REMOVED: &str = "removed by the new schema";
 pub const RETYPED: &str = "retyped by the new schema";
 
@@ -46,7 +46,7 @@ const DEFAULT: &str = "Default";
 struct Marking<'a> {
     old: &'a Module,
     new: &'a Module,
-    /// By places in the text of before.
+    /// The attributes to insert, by their position in the old text.
     marks: BTreeMap<usize, &'static str>,
     changed: ChangedItems,
 }
@@ -115,7 +115,7 @@ impl Marking<'_> {
         self.changed.members.extend(changed);
     }
 
-    /// The fields of a kind, of which those that kube derives have no place for a mark.
+    /// Marks the fields of a kind, except for those that kube derives, which have no place for an attribute.
     fn root(&mut self, name: &str, old: &Type, new: &Type) {
         let (Some(old), Some(new)) = (old.root(), new.root()) else {
             return;
@@ -131,7 +131,7 @@ impl Marking<'_> {
         }
     }
 
-    /// Marks the members that go or get another type, and returns their names.
+    /// Marks the members that are removed or get another type, and returns their names.
     fn members(
         &mut self,
         old: &BTreeMap<String, Member>,

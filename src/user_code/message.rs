@@ -31,7 +31,7 @@ pub struct CheckResult {
     pub is_library_broken: bool,
 }
 
-/// Reads the messages of one check; `is_users` is asked for the path of a file from the project's folder.
+/// Reads the messages of one check. `is_users` gets the path of a file relative to the project's folder.
 pub fn read_messages(output: &[u8], is_users: impl Fn(&str) -> bool) -> CheckResult {
     let mut checked = CheckResult::default();
     for message in Message::parse_stream(output).map_while(Result::ok) {
@@ -64,7 +64,7 @@ pub fn read_messages(output: &[u8], is_users: impl Fn(&str) -> bool) -> CheckRes
     checked
 }
 
-/// The codes of errors of the phase before types are checked (<https://doc.rust-lang.org/error_codes/>).
+/// The codes of errors that rustc reports before it checks types (<https://doc.rust-lang.org/error_codes/>).
 const RESOLUTION: [&str; 8] = [
     "E0405", "E0412", "E0422", "E0423", "E0425", "E0432", "E0433", "E0531",
 ];

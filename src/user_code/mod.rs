@@ -28,15 +28,15 @@ use std::collections::BTreeSet;
 /// A place in the user's code that a change affects.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Use {
-    /// Relative to the project's folder.
+    /// The path, relative to the project's folder.
     pub path: String,
-    /// From 1.
+    /// The line, from 1.
     pub line: usize,
-    /// In characters, from 1.
+    /// The column in characters, from 1.
     pub column: usize,
-    /// In bytes of the line, from its column.
+    /// The length in bytes, from the column.
     pub length: usize,
-    /// What is wrong with it.
+    /// The message.
     pub message: String,
 }
 
@@ -52,7 +52,7 @@ impl Use {
     }
 }
 
-/// The items of a module that change, by their names, which are unique in it.
+/// The changed items of a module, by their names, which are unique in the module.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChangedItems {
     /// Fields and methods that are removed or retyped.

@@ -10,13 +10,13 @@ use syn::{Fields, ImplItem, Item, Visibility, spanned::Spanned};
 #[derive(Default)]
 pub struct Module {
     pub items: BTreeMap<String, Type>,
-    /// All that other code can depend on.
+    /// The public API, on which other code can depend.
     pub public_api: BTreeSet<String>,
 }
 
 pub struct Type {
     pub shape: Shape,
-    /// Where an attribute can be put, in bytes of the text.
+    /// The byte offset at which an attribute can be inserted.
     pub place: usize,
     pub methods: BTreeMap<String, Member>,
     /// The names of the derived traits.
@@ -24,28 +24,28 @@ pub struct Type {
 }
 
 pub enum Shape {
-    /// That of a kind, which kube derives from its spec.
+    /// The struct of a kind, which kube derives from the struct of its spec.
     Kind(Kind),
     Struct(BTreeMap<String, Member>),
     Enum(BTreeMap<String, Member>),
-    /// Another name for a type.
+    /// A type alias.
     Alias(String),
 }
 
 pub struct Kind {
-    /// The types of its fields, but for its metadata.
+    /// The types of the fields, without `metadata`.
     pub fields: BTreeMap<String, String>,
     pub has_default: bool,
 }
 
 pub struct Member {
-    /// As the source has it, without layout.
+    /// The type as it is written, without whitespace.
     pub type_: String,
     pub place: usize,
 }
 
 impl Module {
-    /// `None` where the text is not Rust.
+    /// Parses a module. Returns `None` if the text is not Rust.
     pub fn read(text: &str) -> Option<Self> {
         let file = syn::parse_file(text).ok()?;
         let mut module = Self {
@@ -126,7 +126,7 @@ impl Module {
         }
     }
 
-    /// A type expression with the types themselves in place of their other names.
+    /// Resolves the aliases in a type expression.
     pub fn resolve(&self, expression: &str) -> String {
         let word = |word: &str| match self.items.get(word).map(|item| &item.shape) {
             Some(Shape::Alias(first)) => first.clone(),
@@ -138,7 +138,7 @@ impl Module {
 }
 
 impl Type {
-    /// The types of the fields of a kind, but for its metadata; `None` where it is none.
+    /// The types of the fields of a kind, without `metadata`; `None` if the struct is not a kind.
     pub fn root(&self) -> Option<BTreeMap<&str, &str>> {
         match &self.shape {
             Shape::Kind(kind) => {
@@ -164,7 +164,7 @@ fn is_object_meta(field: &Member) -> bool {
     field.type_ == "kube :: core :: ObjectMeta"
 }
 
-/// What `#[kube(kind = "...", status = "...")]` on the struct of a spec makes, by its name.
+/// The kind that `#[kube(kind = "...", status = "...")]` on the struct of a spec generates, with its name.
 fn kind(spec: &syn::ItemStruct) -> Option<(String, Kind)> {
     let mut attributes = spec.attrs.iter();
     let kube = attributes.find(|attribute| attribute.path().is_ident("kube"))?;
@@ -195,7 +195,7 @@ fn fields(fields: &Fields) -> Shape {
     Shape::Struct(named.collect())
 }
 
-/// Behind the attributes: generated items are all `pub`.
+/// The offset after the attributes of an item. Generated items are all `pub`.
 fn start(visibility: &Visibility) -> usize {
     visibility.span().byte_range().start
 }

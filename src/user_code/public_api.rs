@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use quote::ToTokens;
 use syn::{Attribute, Fields, ImplItem, Item, Meta, Token, Visibility, punctuated::Punctuated};
 
-/// The parameters of `#[kube(..)]` that no Rust item follows from.
+/// The parameters of `#[kube(..)]` that do not affect Rust items.
 const KUBE_DATA: [&str; 14] = [
     "annotation",
     "category",
@@ -24,12 +24,12 @@ const KUBE_DATA: [&str; 14] = [
     "validation",
 ];
 
-/// One text for each item; the order of items does not count.
+/// Returns one text for each item; the order of items does not matter.
 pub fn public_api(file: syn::File) -> BTreeSet<String> {
     file.items.into_iter().filter_map(item).collect()
 }
 
-/// The names in `#[derive(..)]`, as in `Default`.
+/// The names in `#[derive(..)]`, for example `Default`.
 pub fn derives(attributes: &[Attribute]) -> BTreeSet<String> {
     let lists = attributes
         .iter()
@@ -95,7 +95,7 @@ fn item(mut item: Item) -> Option<String> {
     is_public(visibility).then(|| item.to_token_stream().to_string())
 }
 
-/// The attributes that items follow from: the derives, and what kube's derive makes of a kind.
+/// The attributes that generate items: the derives, and the attributes of kube's derive.
 fn kept(attributes: &[Attribute]) -> String {
     let mut kept: Vec<String> = derives(attributes).into_iter().collect();
     for attribute in attributes

@@ -7,16 +7,16 @@ use heck::ToSnakeCase;
 use quote::ToTokens;
 use syn::{Expr, Ident, Member, Pat, Type, visit::Visit};
 
-/// The values of a file that are of a kind, by their names.
+/// The names in a file whose values are objects of a kind.
 #[derive(Default)]
 pub struct Roots<'a> {
     fields: Option<&'a BTreeSet<(String, String)>>,
-    /// The kind of each name: that of a variable or field which has the kind in its type, and the kind's own in snake case.
+    /// The kind of each name: a variable or field with the kind in its type, or the kind's own name in snake case.
     kinds: BTreeMap<String, String>,
 }
 
 impl<'a> Roots<'a> {
-    /// Of a kind and one of its fields each.
+    /// The fields to search for, each with its kind.
     pub fn of(file: &syn::File, fields: &'a BTreeSet<(String, String)>) -> Self {
         let kinds = fields.iter();
         let kinds = kinds.map(|(kind, _)| (kind.to_snake_case(), kind.clone()));
@@ -28,13 +28,13 @@ impl<'a> Roots<'a> {
         roots
     }
 
-    /// Whether a kind has that field.
+    /// Whether a kind has this field.
     pub fn has(&self, kind: &str, field: &Ident) -> bool {
         let is_same = |root: &(String, String)| root.0 == kind && field == &root.1;
         self.fields.is_some_and(|fields| fields.iter().any(is_same))
     }
 
-    /// The kind of which `base.field` reads a field.
+    /// The kind whose field `base.field` reads.
     pub fn read(&self, base: &Expr, field: &Ident) -> Option<String> {
         let kind = self.kinds.get(&name(base)?)?;
         self.has(kind, field).then(|| kind.clone())
@@ -66,7 +66,7 @@ impl<'ast> Visit<'ast> for Roots<'_> {
     }
 }
 
-/// The last name of what a value is reached by: `backup` of `(&self.backup)`.
+/// The last name of an expression: `backup` in `(&self.backup)`.
 fn name(value: &Expr) -> Option<String> {
     match value {
         Expr::Path(path) => path.path.get_ident().map(Ident::to_string),

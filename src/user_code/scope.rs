@@ -61,7 +61,7 @@ struct CallVisitor<'a> {
 }
 
 impl CallVisitor<'_> {
-    /// Of a call of `function`, which makes an `Api` of `type_`.
+    /// Reports a call of `function` that creates an `Api` of `type_`, if it does not fit the scope.
     fn call(&mut self, function: &Path, type_: &str) {
         let Some(last) = function.segments.last() else {
             return;

@@ -17,8 +17,7 @@ pub struct StalePath {
 }
 
 impl StalePath {
-    /// Whether `names`, the segments of a path up to one of them, name this module: `crate::api::widget::v1`, or `widget::v1` where
-    /// `widget` was imported.
+    /// Whether `names`, the first segments of a path, name this module: `crate::api::widget::v1`, or `widget::v1` if `widget` was imported.
     fn matches(&self, names: &[String]) -> bool {
         match self.path.as_slice() {
             [krate] => matches!(names, [first] if first == krate),
@@ -43,7 +42,7 @@ pub fn find_stale_paths(path: &str, text: &str, stale: &[StalePath]) -> Vec<Use>
     visitor.uses
 }
 
-/// The string literals of a file that are `name`, or have it between colons, as the name of a service account does.
+/// The string literals of a file that equal `name`, or contain it between colons, as the name of a service account does.
 pub fn find_literals(path: &str, text: &str, name: &str, message: &str) -> Vec<Use> {
     struct LiteralVisitor<'a> {
         name: &'a str,
