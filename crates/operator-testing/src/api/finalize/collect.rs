@@ -1,5 +1,5 @@
-//! [Garbage collection] by owner references, and the end of namespaces and of custom kinds: all that controllers of the real
-//! cluster do some time after a write, done at once.
+//! [Garbage collection] by owner references. Also starts the deletion of namespaces and custom kinds, so that everything is done before the
+//! server answers.
 //!
 //! [Garbage collection]: https://kubernetes.io/docs/concepts/architecture/garbage-collection/
 

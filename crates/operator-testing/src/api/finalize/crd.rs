@@ -1,4 +1,4 @@
-//! CRDs: which names are accepted, and how one that is being deleted ends, with all its objects.
+//! CRDs: decides which names are accepted, and deletes a CRD with all its objects.
 
 use std::sync::Arc;
 

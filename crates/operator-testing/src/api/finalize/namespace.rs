@@ -1,4 +1,4 @@
-//! The end of a namespace: it is emptied, and goes when nothing is in it.
+//! The deletion of a namespace: its objects are deleted first, then the namespace itself.
 
 use serde_json::Value;
 

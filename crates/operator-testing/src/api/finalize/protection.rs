@@ -1,5 +1,4 @@
-//! Claims and volumes, which stay as long as [something uses them]: what the controllers of the real cluster do some time after the last
-//! use, done at once.
+//! Protects claims and volumes as long as [something uses them], and removes them after the last use.
 //!
 //! [something uses them]: https://kubernetes.io/docs/concepts/storage/persistent-volumes/#storage-object-in-use-protection
 

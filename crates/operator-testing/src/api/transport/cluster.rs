@@ -1,4 +1,4 @@
-//! The state of the server, and who acts on it beside clients.
+//! The state of the server, and the controllers that change it besides clients.
 
 #[cfg(feature = "workloads")]
 use tokio::time::Instant;

@@ -1,4 +1,4 @@
-//! An answer in the format that the client wants.
+//! Converts a response to the format that the client accepts.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! A watch as a stream of lines.
+//! The response to a watch: a stream of lines.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Bodies as [protobuf], which Go's clients write for built-in kinds: read into what they would have sent as JSON.
+//! Decodes [protobuf] bodies, which Go's clients send for built-in kinds, to the equivalent JSON.
 //!
 //! The fields of all types are those of [`go`](crate::api::go).
 //!

@@ -1,4 +1,4 @@
-//! The status of PodDisruptionBudgets: how many of the pods that they select are healthy, and how many of these may go.
+//! The status of PodDisruptionBudgets: how many of the selected pods are healthy, and how many may be evicted.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

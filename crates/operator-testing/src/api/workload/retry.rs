@@ -1,4 +1,4 @@
-//! What a workload could not make is tried again: after the delay of pods, then after twice that, and so on.
+//! Retries failed creations of pods: after the delay of pods, then after twice that, and so on.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Whom to ask about a request, and what they are told: gathered under the lock, asked without it.
+//! The webhooks to call for a request, and their inputs, collected while the server holds its lock.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Deletions about which webhooks are asked: of each object of a collection, one after another.
+//! Deletions that call webhooks; those of a collection are made one after another.
 
 use serde_json::Value;
 

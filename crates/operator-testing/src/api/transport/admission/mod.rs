@@ -1,6 +1,6 @@
-//! Requests about which webhooks are asked: their stages run under the server's lock, as those of any other, and webhooks are asked
-//! between them, without it. A webhook can thus send requests of its own, and another write may come first: then the stages begin again
-//! with the new object, as in the real server's [GuaranteedUpdate].
+//! Requests that call webhooks. Their stages hold the server's lock, as for any other request, but webhooks are called between the stages,
+//! without the lock. So a webhook can send requests itself, and another write may come first. Then the stages start again with the new
+//! object, as in the real server's [GuaranteedUpdate].
 //!
 //! [GuaranteedUpdate]: https://github.com/kubernetes/apiserver/blob/master/pkg/storage/etcd3/store.go
 

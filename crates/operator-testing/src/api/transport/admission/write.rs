@@ -1,5 +1,5 @@
-//! Writes about which webhooks are asked, in the order of the real server's [update] and [create]: webhooks see the object after its
-//! field managers, so that what they add belongs to nobody.
+//! Writes that call webhooks, in the order of the real server's [update] and [create]. Webhooks get the object after its field managers
+//! were determined, so fields that they add belong to no manager.
 //!
 //! [update]: https://github.com/kubernetes/apiserver/blob/master/pkg/endpoints/handlers/update.go
 //! [create]: https://github.com/kubernetes/apiserver/blob/master/pkg/endpoints/handlers/create.go

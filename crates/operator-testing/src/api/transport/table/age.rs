@@ -1,4 +1,4 @@
-//! Times as people read them: `5s`, `3m20s`, `47h`, `2y30d`; two or three digits of what matters.
+//! Formats durations for people: `5s`, `3m20s`, `47h`, `2y30d`, with two or three significant digits.
 
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! The rows of built-in kinds. Kinds that are not named here have a name and an age.
+//! The rows of built-in kinds. Kinds that are not listed here have only a name and an age.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Rows of nodes and of other kinds without a namespace.
+//! The rows of nodes and of other cluster-scoped kinds.
 
 use std::collections::BTreeSet;
 

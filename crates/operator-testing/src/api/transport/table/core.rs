@@ -1,4 +1,4 @@
-//! Rows of kinds that run nothing themselves.
+//! The rows of kinds that are not workloads.
 
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
 //! [Tables]: objects as the rows that kubectl prints.
 //!
-//! In: an object, or a list of them, and its kind. Out: columns and cells, as the real server has them for custom kinds and for the
-//! built-in ones of [`builtin::cells`]; all others have their names and ages.
+//! In: an object or a list, and its kind. Out: columns and cells, as on the real server for custom kinds and for the built-in kinds of
+//! [`builtin::cells`]; all other kinds have name and age.
 //!
 //! [Tables]: https://kubernetes.io/docs/reference/using-api/api-concepts/#receiving-resources-as-tables
 

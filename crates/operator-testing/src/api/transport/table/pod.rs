@@ -1,4 +1,4 @@
-//! Rows of Pods: what became of their containers, in a word.
+//! The rows of Pods, with the state of their containers in a word.
 
 use serde_json::{Value, json};
 
