@@ -115,7 +115,7 @@ impl Faults {
         self.lock().last_fault
     }
 
-    /// Until when the loss of the lease can have an effect.
+    /// The time until which the loss of the lease can have an effect.
     pub fn lease_loss_until(&self) -> Option<Instant> {
         let lease_lost = self.lock().lease_lost;
         lease_lost.map(|lease_lost| lease_lost + 3 * LEASE)
