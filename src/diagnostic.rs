@@ -1,4 +1,4 @@
-//! A diagnostic about an unusual input: a code, a location, and what was done instead. A diagnostic never stops a command; an error does.
+//! A diagnostic about an unusual input: a code, a location, and how the tool handled it. A diagnostic never stops a command; an error does.
 //! Both are printed as a [`Report`].
 
 mod code;
@@ -9,15 +9,15 @@ pub use code::Code;
 pub use location::{Excerpt, Location, lines, offset};
 pub use report::{Report, hint};
 
-/// An oddity of an input, found while the output was made.
+/// An oddity of an input that was found while the output was generated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     pub code: Code,
     pub severity: Severity,
-    /// JSON pointer into the CustomResourceDefinition, of the first place.
+    /// The JSON pointer into the CRD of the first such place.
     pub pointer: String,
     pub message: String,
-    /// What was done about it.
+    /// How the tool handled it.
     pub instead: Option<String>,
     /// What the user can do about it.
     pub help: Option<String>,

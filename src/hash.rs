@@ -1,4 +1,4 @@
-//! The hash by which files are recognized.
+//! The hash that identifies the content of files.
 
 use sha2::{Digest, Sha256};
 

@@ -23,4 +23,4 @@ pub mod scaffold;
 mod template;
 mod terminal;
 pub mod types;
-pub mod uses;
+pub mod user_code;

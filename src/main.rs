@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-/// Generating is mostly making and dropping small texts; a quarter of its time went to the allocator of the system.
+/// A quarter of the time to generate files went to the system's allocator, because many small strings are created and dropped.
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 

@@ -1,4 +1,4 @@
-//! Lays Rust code out as rustfmt does (edition 2024, default settings), so that generated code need not be formatted.
+//! Lays out Rust code as rustfmt does (edition 2024, default settings), so that generated code needs no formatting.
 
 mod order;
 mod wide;
@@ -8,36 +8,36 @@ use std::{borrow::Cow, cell::Cell};
 pub use order::version_order;
 pub use wide::{is_wide, skip};
 
-/// Arguments of a call, or items of an array, longer than this go on lines of their own (`fn_call_width`, `array_width`).
+/// Arguments of a call, or items of an array, longer than this are placed on separate lines (`fn_call_width`, `array_width`).
 pub const CALL_WIDTH: usize = 60;
-/// Arguments of an attribute longer than this go on lines of their own (`attr_fn_like_width`).
+/// Arguments of an attribute longer than this are placed on separate lines (`attr_fn_like_width`).
 const ATTRIBUTE_WIDTH: usize = 70;
 const WIDTH: usize = 100;
-/// Items all as short as this share a line (`short_array_element_width_threshold`).
+/// If all items are at most this long, they share lines (`short_array_element_width_threshold`).
 const SHORT: usize = 10;
 
 thread_local! {
-    /// The column in which column 0 of what is laid out will stand.
+    /// The column at which the laid out text will start.
     static MARGIN: Cell<usize> = const { Cell::new(0) };
 }
 
-/// The width of a line where the text goes. It is a property of the place, known only where a module is put into another, so it is not
-/// handed through all that lays out a line.
+/// The available width of a line. It depends on the nesting of modules, which is known only when a module is put into another, so it is not
+/// passed through all functions that lay out a line.
 pub fn width() -> usize {
     WIDTH - MARGIN.get()
 }
 
-/// The indent of the modules in which the text goes.
+/// The indent of the surrounding modules.
 pub fn indent() -> usize {
     MARGIN.get()
 }
 
-/// `pub mod name { text }` around what `render` gives, which is laid out for that place.
+/// `pub mod name { text }`, where `render` returns the text for this indent.
 pub fn module(name: &str, render: impl FnOnce() -> String) -> String {
     wrapped(name, &nested(render))
 }
 
-/// What `render` gives, laid out to stand in a module.
+/// The result of `render`, laid out for a nested module.
 pub fn nested<T>(render: impl FnOnce() -> T) -> T {
     let margin = MARGIN.get();
     MARGIN.set(margin + 4);
@@ -46,7 +46,7 @@ pub fn nested<T>(render: impl FnOnce() -> T) -> T {
     text
 }
 
-/// `pub mod name { text }` around what [`nested`] gave.
+/// `pub mod name { text }` for the result of [`nested`].
 pub fn wrapped(name: &str, text: &str) -> String {
     let mut inside = String::new();
     for line in text.lines() {
@@ -59,7 +59,7 @@ pub fn wrapped(name: &str, text: &str) -> String {
     format!("{}pub mod {name} {{\n{inside}}}\n", skip(&inside))
 }
 
-/// `#[name(arguments)]` with the indent before it and a line feed behind it; nothing where there are no arguments.
+/// `#[name(arguments)]` with its indent and a trailing line feed; empty without arguments.
 pub fn attribute(indent: usize, name: &str, arguments: &[String]) -> String {
     if arguments.is_empty() {
         return String::new();
@@ -68,7 +68,7 @@ pub fn attribute(indent: usize, name: &str, arguments: &[String]) -> String {
     format!("{pad}#[{}]\n", call(indent, name, arguments, 3))
 }
 
-/// `name(arguments)`, on one line or with a line for each argument; `rest` is what else stands on the line.
+/// `name(arguments)`, on one line or with a line for each argument; `rest` is the width of the rest of the line.
 pub fn call(indent: usize, name: &str, arguments: &[String], rest: usize) -> String {
     let inline = arguments.join(", ");
     let length = indent + name.len() + inline.len() + 2 + rest;
@@ -84,7 +84,7 @@ pub fn call(indent: usize, name: &str, arguments: &[String], rest: usize) -> Str
     format!("{name}(\n{}\n{pad})", lines.join(",\n"))
 }
 
-/// An argument of an attribute that may have arguments itself.
+/// An argument of an attribute, which may have arguments itself.
 pub enum Meta {
     Leaf(String),
     List(&'static str, Vec<Meta>),
@@ -127,7 +127,8 @@ impl Meta {
         }
     }
 
-    /// Behind `before` columns of a line at an indent, and with `after` more to come. Each list is a column narrower.
+    /// Lays out the arguments after `before` columns of a line at an indent, with `after` columns to follow. Each nested list is a column
+    /// narrower.
     fn text(&self, indent: usize, before: usize, after: usize) -> String {
         let inline = self.inline();
         let length = before + inline.len() + after + self.depth();
@@ -159,7 +160,7 @@ pub fn deep_attribute(indent: usize, name: &'static str, arguments: Vec<Meta>) -
     )
 }
 
-/// `head(arguments)tail`, or with brackets, as a statement or expression at an indent; ends with a line feed.
+/// `head(arguments)tail`, or with brackets, as a statement or expression at an indent, with a trailing line feed.
 pub fn bracketed(
     indent: usize,
     head: &str,
@@ -187,7 +188,7 @@ pub fn bracketed(
     format!("{pad}{head}{open}\n{lines}{pad}{close}{tail}\n")
 }
 
-/// `let name = include_str!("path");` as a statement at four columns; ends with a line feed.
+/// `let name = include_str!("path");` as a statement at four columns, with a trailing line feed.
 pub fn include_str(name: &str, path: &str) -> String {
     let path = literal(path);
     let call = format!("include_str!({path});");
@@ -200,7 +201,7 @@ pub fn include_str(name: &str, path: &str) -> String {
     }
 }
 
-/// `let name = "text";` as a statement at four columns; ends with a line feed.
+/// `let name = "text";` as a statement at four columns, with a trailing line feed.
 pub fn let_literal(name: &str, text: &str) -> String {
     let head = format!("    let {name} =");
     let value = literal(text);
@@ -212,8 +213,8 @@ pub fn let_literal(name: &str, text: &str) -> String {
     }
 }
 
-/// `pub struct Name` or the like with its brace, which stands on the next line where the head fills its own. rustfmt overlooks how far
-/// the head is indented.
+/// `pub struct Name` or the like with its brace, which is on the next line if the head fills its line. rustfmt ignores the indent of the
+/// head.
 pub fn head(mut head: String) -> String {
     head += if head.len() + " {".len() > WIDTH {
         "\n{\n"
@@ -223,7 +224,7 @@ pub fn head(mut head: String) -> String {
     head
 }
 
-/// `pub struct Name {}`, with its braces where there is room for them.
+/// `pub struct Name {}`, with its braces on the same line if they fit.
 pub fn empty_struct(name: &str) -> String {
     let text = format!("pub struct {name} {{}}\n");
     // as behind a list of a `use`, two columns stay free
@@ -236,8 +237,8 @@ pub fn empty_struct(name: &str) -> String {
     }
 }
 
-/// `impl Trait for Name {` or `impl Name {`, without a line feed. rustfmt overlooks how far the head is indented, and leaves it as it is
-/// if the name does not fit on a line of its own.
+/// `impl Trait for Name {` or `impl Name {`, without a line feed. rustfmt ignores the indent of the head, and does not change it if the
+/// name does not fit on its own line.
 pub fn impl_head(trait_: Option<&str>, name: &str) -> String {
     let (first, second) = match trait_ {
         Some(trait_) => (format!("impl {trait_}"), format!("for {name}")),
@@ -251,7 +252,7 @@ pub fn impl_head(trait_: Option<&str>, name: &str) -> String {
     }
 }
 
-/// `type name = target;` at four columns; ends with a line feed.
+/// `type name = target;` at four columns, with a trailing line feed.
 pub fn associated(name: &str, target: &Written) -> String {
     let (head, inline) = (format!("    type {name} = "), target.inline());
     if head.len() + inline.len() < width() {
@@ -263,7 +264,7 @@ pub fn associated(name: &str, target: &Written) -> String {
     }
 }
 
-/// `"text".into()` as the only expression of a method; ends with a line feed.
+/// `"text".into()` as the only expression of a method, with a trailing line feed.
 pub fn into(text: &str) -> String {
     let text = literal(text);
     if 8 + text.len() + ".into()".len() > width() && 8 + text.len() <= width() {
@@ -273,7 +274,7 @@ pub fn into(text: &str) -> String {
     }
 }
 
-/// `use module::{names};`, with as many names on a line as there is room for.
+/// `use module::{names};`, with as many names on a line as fit.
 pub fn import(module: &str, names: &[String]) -> String {
     let inline = match names {
         [one] => format!("use {module}::{one};\n"),
@@ -308,7 +309,7 @@ pub fn derive(names: &[&str]) -> String {
     }
 }
 
-/// A type expression as far as its layout goes.
+/// The parts of a type expression that matter for its layout.
 #[derive(Clone, Debug)]
 pub enum Written {
     Leaf(String),
@@ -326,7 +327,7 @@ impl Written {
         }
     }
 
-    /// Behind `before` columns, with one more column for the comma.
+    /// Lays out the type after `before` columns, with one more column for the comma.
     fn broken(&self, before: usize, indent: usize) -> String {
         let inline = self.inline();
         let Self::Generic(name, arguments) = self else {
@@ -359,7 +360,7 @@ impl Written {
         format!("{name}<\n{lines}{}>", " ".repeat(indent))
     }
 
-    /// `pub ident: type,` at four columns; a type that does not fit goes on the next line, or is broken.
+    /// `pub ident: type,` at four columns. A type that does not fit is placed on the next line, or broken.
     pub fn field(&self, ident: &str) -> String {
         let head = format!("    pub {ident}: ");
         let inline = self.inline();
@@ -380,13 +381,12 @@ pub fn alias(name: &str, target: &str) -> String {
     }
 }
 
-/// Whether a character turns the direction of writing, which rustc refuses in a literal.
+/// Whether a character changes the writing direction, which rustc rejects in a literal.
 fn turns(char: char) -> bool {
     matches!(char, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// Puts a JSON text behind another as a raw literal. rustc refuses characters that turn the direction of writing, for which JSON has
-/// escapes.
+/// Appends a JSON text as a raw literal. rustc rejects characters that change the writing direction, so they are written as JSON escapes.
 pub fn put_json(text: &mut String, json: &str) {
     let mut json = Cow::Borrowed(json);
     if !json.is_ascii() && json.contains(turns) {

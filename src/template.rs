@@ -9,7 +9,7 @@ use crate::scaffold::Scaffold;
 
 macro_rules! templates {
     ($($path:literal),* $(,)?) => {
-        /// The templates that no scaffold has alone, by their paths under `templates/`.
+        /// The templates that do not belong to one scaffold, by their paths under `templates/`.
         const TEMPLATES: &[(&str, &str)] = &[$(($path, include_str!(concat!("../templates/", $path)))),*];
     };
 }
@@ -54,7 +54,7 @@ static TERA: LazyLock<Tera> = LazyLock::new(|| {
     tera
 });
 
-/// The text of the template `path` with the values of `context`; ends with one line feed.
+/// Renders the template `path` with the values of `context`. The result ends with one line feed.
 pub fn fill(path: &str, context: &impl Serialize) -> String {
     let context = Context::from_serialize(context).expect("the contexts are structs");
     let text = TERA
@@ -71,7 +71,7 @@ pub fn plain(path: &str) -> &'static str {
         .expect("the table has it")
 }
 
-/// A definition to begin with: replicas, an image, conditions, scale and printer columns. The names must be valid.
+/// A starter CRD with replicas, an image, conditions, scale and printer columns. The names must be valid.
 pub fn starter(
     kind: &str,
     singular: &str,

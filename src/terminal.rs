@@ -64,8 +64,8 @@ impl Terminal {
         let _ = io::stderr().lock().write_all(lines.as_bytes());
     }
 
-    /// Findings, to standard error, and once where more is said of them. `anstream` takes the colours away where standard error is no
-    /// terminal or the user wants none (`NO_COLOR`).
+    /// Prints diagnostics to standard error, each with a hint that is printed only once. `anstream` removes colors if standard error is not
+    /// a terminal, or if the user disables them (`NO_COLOR`).
     pub fn report(&self, reports: &[Report]) {
         self.clear_working();
         let colours = AutoStream::choice(&io::stderr());

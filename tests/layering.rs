@@ -10,7 +10,7 @@ const LAYERS: [&str; 19] = [
     "crd",
     "evolution",
     "types",
-    "uses",
+    "user_code",
     "scaffold",
     "template",
     "project",

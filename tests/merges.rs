@@ -10,7 +10,7 @@ use std::{
 };
 
 use cargo_operator::{
-    plan::{Act, Ours, Plan, Resolution, Tree, plan},
+    plan::{Action, Ours, Plan, Resolution, Tree, plan},
     project::{Lock, Owner},
 };
 
@@ -190,7 +190,10 @@ fn edits_survive_template_changes() {
                     assert_eq!(theirs, Ok(merged), "{name}");
                 }
             }
-            let is_merge = plan.changes.iter().any(|change| change.act == Act::Merge);
+            let is_merge = plan
+                .changes
+                .iter()
+                .any(|change| change.action == Action::Merge);
             *counts.entry("merged").or_default() += usize::from(is_merge);
         }
     }

@@ -7,7 +7,7 @@ use super::{
     kinds::{self, Chosen},
     open::{OpenProject, ProjectArgs},
     resolve::Resolve,
-    view::{Cure, Outcome, View},
+    view::{FixCommand, Outcome, View},
 };
 use crate::terminal::Terminal;
 
@@ -60,7 +60,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             _ => format!("{}: {names} added", open.state.state.name),
         },
         next: "cargo test".into(),
-        cure: Cure::SameCommand,
+        fix: FixCommand::SameCommand,
         // what `regenerate` does beside, for the other kinds, is not done
         warnings: 0,
     };

@@ -14,7 +14,7 @@ use crate::{
     plan::{Change, Note, Plan},
     project::Owner,
     terminal::Terminal,
-    uses::{self, ChangedItems, CheckResult, DeprecatedUse, Marked, Use},
+    user_code::{self, ChangedItems, CheckResult, DeprecatedUse, Marked, Use},
 };
 
 /// Reports the places in the user's code that the changes of a plan break or make obsolete.
@@ -41,19 +41,19 @@ pub fn reports(
             .collect()
     };
     let mut uses = by_name(&|path, text| stale.find(path, text));
-    let mut others = by_name(&|path, text| uses::find_non_exhaustive(path, text, &changed));
+    let mut others = by_name(&|path, text| user_code::find_non_exhaustive(path, text, &changed));
     let can_break = stale.breaks() || changed != ChangedItems::default();
     let mut help = match can_break {
         true => "once the types are regenerated, `cargo check --all-targets` shows what remains",
         false => "all of it still compiles, because the types do not change",
     };
-    if stale.breaks() || changed.surface {
+    if stale.breaks() || changed.public_api {
         terminal.working("asking rustc which of your code the new types break");
         match check_with_rustc(open, plan, &marked, |path| texts.contains_key(path)) {
             Some(uses) => others.extend(uses),
             None => {
                 others.extend(by_name(&|path, text| {
-                    uses::find_by_name(path, text, &changed)
+                    user_code::find_by_name(path, text, &changed)
                 }));
                 help = "these were found by their names alone, because the project was not built or does not compile; run `cargo check --all-targets` first, and rustc is asked";
             }
@@ -82,20 +82,20 @@ pub fn reports(
     Ok(reports)
 }
 
-/// The modules that the plan gives other types, marked.
+/// The modules whose types the plan changes, with their changed items marked.
 fn marked(plan: &Plan) -> BTreeMap<&str, Marked> {
     let is_types = |change: &&Change| {
         change.owner == Some(Owner::Tool)
             && change.path.starts_with("src/api/")
             && change.path != "src/api/mod.rs"
     };
-    let mark = |change: &Change| uses::mark(change.before.as_ref()?, change.after.as_ref()?);
+    let mark = |change: &Change| user_code::mark(change.before.as_ref()?, change.after.as_ref()?);
     let changes = plan.changes.iter().filter(is_types);
     let marked = changes.filter_map(|change| Some((change.path.as_str(), mark(change)?)));
     marked.collect()
 }
 
-/// The user's code that remains, and that cargo compiles.
+/// The user's remaining code that cargo compiles.
 fn texts(open: &OpenProject, plan: &Plan) -> Result<BTreeMap<String, String>, Failure> {
     let is_removed = |path: &str| {
         let mut changes = plan.changes.iter();
@@ -117,7 +117,7 @@ fn texts(open: &OpenProject, plan: &Plan) -> Result<BTreeMap<String, String>, Fa
     Ok(files.filter(|(path, _)| is_users(path)).collect())
 }
 
-/// Reports the entry of the user's Cargo.lock with the former name.
+/// Reports the entry in the user's Cargo.lock that has the former name.
 fn lock_entry(open: &OpenProject, renamed: &PackageRename) -> Result<Option<Report>, Failure> {
     let path = "Cargo.lock";
     let PackageRename { before, after, .. } = renamed;
@@ -164,8 +164,8 @@ fn check_with_rustc(
     let root = std::path::absolute(&open.root).ok()?;
     let root = root.to_str()?;
     let manifest = disk::read(&open.root, MANIFEST).ok()??;
-    let scratch = Scratch::new(&open.root, &uses::standalone(&manifest, root)?)?;
-    let check = || Some(uses::read_messages(&scratch.check()?, &is_users));
+    let scratch = Scratch::new(&open.root, &user_code::standalone(&manifest, root)?)?;
+    let check = || Some(user_code::read_messages(&scratch.check()?, &is_users));
     for (path, marked) in marked {
         scratch.write(path, Some(&marked.text)).ok()?;
     }
@@ -180,7 +180,7 @@ fn check_with_rustc(
     }
     for change in &plan.changes {
         if change.path == MANIFEST {
-            let manifest = uses::standalone(change.after.as_deref()?, root)?;
+            let manifest = user_code::standalone(change.after.as_deref()?, root)?;
             scratch.write(MANIFEST, Some(&manifest)).ok()?;
         } else if !change.path.starts_with("crates/") {
             scratch.write(&change.path, change.after.as_deref()).ok()?;
@@ -207,8 +207,8 @@ fn describe(message: &str) -> String {
         .strip_prefix("use of deprecated ")
         .unwrap_or(message);
     match message.rsplit_once(": ") {
-        Some((what, uses::REMOVED)) => format!("the {what} is removed"),
-        Some((what, uses::RETYPED)) => format!("the type of the {what} changes"),
+        Some((what, user_code::REMOVED)) => format!("the {what} is removed"),
+        Some((what, user_code::RETYPED)) => format!("the type of the {what} changes"),
         _ => message.to_owned(),
     }
 }

@@ -65,10 +65,10 @@ pub struct Args {
     arguments: Vec<OsString>,
 }
 
-/// How many lines of a hidden log are shown when the operator exits by itself.
+/// How many lines of a hidden log are printed when the operator exits by itself.
 const LAST_WORDS: usize = 10;
 
-/// What a session shows.
+/// The categories of lines that a session prints.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Category {
     /// Requests of the operator, and their status codes
@@ -156,9 +156,9 @@ struct Screen {
 }
 
 impl Screen {
-    /// How many lines may wait to be shown.
+    /// How many lines may be queued.
     const CAPACITY: usize = 10_000;
-    /// How long the last of them may take.
+    /// How long printing the last of them may take.
     const PATIENCE: Duration = Duration::from_secs(1);
 
     fn new() -> Self {
@@ -194,7 +194,7 @@ impl Screen {
         }
     }
 
-    /// Waits a moment for what was not shown yet.
+    /// Waits briefly for queued lines.
     fn end(self) {
         drop(self.lines);
         let _late = self.shown.recv_timeout(Self::PATIENCE);
@@ -216,7 +216,7 @@ impl Category {
     }
 }
 
-/// What the session needs of the project.
+/// The parts of the project that the session needs.
 fn to_project(open: &OpenProject, terminal: &Terminal) -> Result<Project, Failure> {
     let state = &open.state.state;
     if !state.kinds.iter().any(|kind| kind.has_controller()) {

@@ -4,7 +4,7 @@ use anstyle::{AnsiColor, Style};
 
 use crate::dev::{Change, DevEvent};
 
-/// The lines of an event, with colours.
+/// Formats an event as lines, with colors.
 pub fn lines(at: &jiff::Zoned, event: &DevEvent) -> Vec<String> {
     let time = at.strftime("%H:%M:%S%.3f").to_string();
     let (word, style, texts) = describe(event);
@@ -16,7 +16,7 @@ pub fn lines(at: &jiff::Zoned, event: &DevEvent) -> Vec<String> {
     texts.into_iter().map(line).collect()
 }
 
-/// A text in one line, of which no part is a command to the terminal.
+/// Escapes a text for one line, so that no part of it is a command to the terminal.
 fn plain(text: &str) -> String {
     let text = text.trim_end();
     text.chars()
@@ -24,12 +24,12 @@ fn plain(text: &str) -> String {
         .collect()
 }
 
-/// Whether a terminal would act on it: control characters, and those that turn the direction of a text.
+/// Whether a terminal would interpret the character: control characters, and those that change the writing direction.
 fn is_command(c: char) -> bool {
     c.is_control() || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// What helps with a refused request or a hot loop; shown once.
+/// The help for a rejected request or a hot loop, which is printed once.
 pub fn help(event: &DevEvent) -> Option<String> {
     let (request, refusal) = match event {
         DevEvent::Request {
@@ -57,7 +57,7 @@ pub fn help(event: &DevEvent) -> Option<String> {
     }
 }
 
-/// The word for an event, the style of the word, and the texts of the lines.
+/// The category of an event, the style of its label, and the texts of the lines.
 fn describe(event: &DevEvent) -> (&'static str, Style, Vec<String>) {
     let colour = |colour: AnsiColor| colour.on_default();
     let bold = Style::new().bold();

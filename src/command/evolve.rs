@@ -13,7 +13,7 @@ use crate::{
     rust::version_module,
 };
 
-/// Whether breaking changes may be.
+/// Whether breaking changes are allowed.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub struct Allow {
     /// Accept changes that break operator code, stored objects or clients
@@ -31,20 +31,20 @@ pub struct Evolution {
 }
 
 pub struct Evolved {
-    /// Its place among the kinds of the state.
+    /// The index of the kind in the state.
     pub index: usize,
     /// `KIND.GROUP`.
     kind: String,
     spec: String,
     pub differences: Vec<(Difference, Location)>,
-    /// The version in which objects were stored.
+    /// The previous storage version.
     pub stored: String,
-    /// Where the definition is not the project's own, which can only follow: the versions that have types, whose readers can break.
+    /// The versions with types, whose readers can break; set only if the CRD belongs to another project.
     foreign: Option<Vec<String>>,
 }
 
 impl Evolution {
-    /// Of the specs that the plan takes in place of others.
+    /// The changes of the specs that the plan replaces.
     pub fn of(open: &OpenProject, plan: &Plan, allow: Allow) -> Self {
         // a stored spec that this tool can't read has nothing to be compared with
         let old = |change: &Change| -> Option<Api> {
@@ -184,7 +184,7 @@ impl Evolution {
 
     /// The refused differences, with their locations.
     pub fn reports(&self) -> Vec<Report> {
-        /// Beyond these, the lines of [`Self::lines`] are enough.
+        /// The maximum number of reports; for the others, [`Self::lines`] is enough.
         const MAX_REPORTS: usize = 10;
         if !self.is_refused() {
             return vec![];

@@ -3,7 +3,7 @@
 use super::{Exit, failure::Failure, kinds::KindError};
 use crate::{diagnostic::Code, terminal::Terminal};
 
-/// The one text about the codes: a section for each, headed by its name.
+/// The documentation of the codes: a section for each, with the code as its heading.
 const TEXT: &str = include_str!("../../docs/diagnostics.md");
 
 /// Explain the code of a diagnostic or error, or list all codes
@@ -36,7 +36,7 @@ fn list() -> String {
     Code::ALL.iter().map(line).collect()
 }
 
-/// What stands under the heading of the code, with the heading.
+/// The section of the code, with its heading.
 fn section(code: Code) -> Option<&'static str> {
     let heading = format!("\n## {code}\n");
     let start = TEXT.find(&heading)? + 1;
@@ -46,7 +46,7 @@ fn section(code: Code) -> Option<&'static str> {
     Some(&TEXT[start..end])
 }
 
-/// The code that was probably meant, if one is near.
+/// The most similar code, if there is one.
 fn nearest(name: &str) -> Option<&'static str> {
     let codes = Code::ALL.iter().map(|code| code.as_str());
     let likeness = |code: &str| strsim::jaro_winkler(code, name);

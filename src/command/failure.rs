@@ -14,7 +14,7 @@ use crate::{
 
 use super::{Exit, kinds::KindError};
 
-/// Why a command could not do its work; more than one where several inputs are wrong.
+/// The reasons why a command failed: several if several inputs are invalid.
 #[derive(Debug)]
 pub struct Failure {
     pub reports: Vec<Report>,

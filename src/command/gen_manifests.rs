@@ -7,7 +7,7 @@ use super::{
     kinds::KindError,
     open::{OpenProject, ProjectArgs},
     resolve::Resolve,
-    view::{Cure, Outcome, View},
+    view::{FixCommand, Outcome, View},
 };
 use crate::{project::is_image, terminal::Terminal};
 
@@ -52,7 +52,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             Some(_) => "kubectl apply --server-side -k manifests/".into(),
             None => "cargo operator gen-manifests --image NAME:TAG".into(),
         },
-        cure: Cure::SameCommand,
+        fix: FixCommand::SameCommand,
         warnings: 0,
     };
     args.view.finish(&outcome, terminal)

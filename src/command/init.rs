@@ -9,7 +9,7 @@ use super::{
     kinds::{self, Chosen, KindError},
     open::{OpenProject, own_source},
     recover::recover,
-    view::{Cure, Outcome, View},
+    view::{FixCommand, Outcome, View},
 };
 use crate::{
     disk::{self, RecoveryMode},
@@ -97,7 +97,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             ),
         },
         next: format!("cd {} && cargo {next}", open.root.display()),
-        cure: Cure::SameCommand,
+        fix: FixCommand::SameCommand,
         warnings,
     };
     args.view.finish(&outcome, terminal)

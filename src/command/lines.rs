@@ -2,10 +2,10 @@
 
 use std::collections::HashSet;
 
-use super::view::Cure;
+use super::view::FixCommand;
 use crate::{
     diagnostic::Code,
-    plan::{Act, Cause, Change, Conflict, Note, Plan},
+    plan::{Action, Cause, Change, Conflict, Note, Plan},
 };
 
 /// A line for each changed file, except for bookkeeping, and one line for all files of the runtime. For a check, the stale files.
@@ -18,20 +18,20 @@ pub fn list(plan: &Plan, check: bool) -> String {
             vendored += 1;
             continue;
         }
-        let act = match change.act {
-            Act::Create => "create",
-            Act::Update => "update",
-            Act::Merge => " merge",
-            Act::Remove => "remove",
+        let action = match change.action {
+            Action::Create => "create",
+            Action::Update => "update",
+            Action::Merge => " merge",
+            Action::Remove => "remove",
         };
         lines += &match check {
             true => format!(
                 "stale {}: {} {}\n",
                 part(&change.path),
-                act.trim(),
+                action.trim(),
                 change.path
             ),
-            false => format!("{act} {}\n", change.path),
+            false => format!("{action} {}\n", change.path),
         };
     }
     if vendored > 0 {
@@ -62,17 +62,17 @@ pub fn note_kind(note: &Note) -> &'static str {
         Note::Orphan(_) => "orphan",
         Note::Removed(_) => "removed",
         Note::Adopted(_) => "adopted",
-        Note::Behind(_) => "behind",
+        Note::GeneratedChanged(_) => "behind",
         Note::Marked(_) => "marked",
         Note::Present(_) => "present",
     }
 }
 
-/// From so many equal notes in a folder on, one line stands for all of them.
+/// If a folder has at least this number of equal notes, one line is printed for all of them.
 const MANY: usize = 4;
 
 /// A line for each note, and one line for many equal notes in a folder.
-pub fn notes(notes: &[&Note], cure: Cure) -> String {
+pub fn notes(notes: &[&Note], fix: FixCommand) -> String {
     let group = |note: &Note| {
         let path = note.path();
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
@@ -92,11 +92,11 @@ pub fn notes(notes: &[&Note], cure: Cure) -> String {
         match group_size(note) {
             count if count < MANY || folder.is_empty() => {
                 let path = note.path();
-                lines += &format!("note: {path} {}\n", note_text(note, path, cure));
+                lines += &format!("note: {path} {}\n", note_text(note, path, fix));
             }
             count if listed.insert((kind, folder.clone())) => {
                 let which = format!("each of {count} files in {folder}/");
-                lines += &format!("note: {which} {}\n", note_text(note, "PATH", cure));
+                lines += &format!("note: {which} {}\n", note_text(note, "PATH", fix));
             }
             _ => {}
         }
@@ -104,8 +104,8 @@ pub fn notes(notes: &[&Note], cure: Cure) -> String {
     lines
 }
 
-fn note_text(note: &Note, path: &str, cure: Cure) -> String {
-    let reset = |what: &str| format!("{} {what}", cure.with(&format!("--reset {path}")));
+fn note_text(note: &Note, path: &str, fix: FixCommand) -> String {
+    let reset = |what: &str| format!("{} {what}", fix.with(&format!("--reset {path}")));
     match note {
         Note::Orphan(_) => "is kept, because it is yours, but generated code no longer uses it: move what you need elsewhere, then delete it".into(),
         Note::Removed(_) => format!("was deleted and is not generated again; {}", reset("restores it")),
@@ -113,14 +113,14 @@ fn note_text(note: &Note, path: &str, cure: Cure) -> String {
             "is now yours and no longer updated; {}",
             reset("gives it back")
         ),
-        Note::Behind(_) => format!(
+        Note::GeneratedChanged(_) => format!(
             "is yours, and the generated version has changed since; {}",
-            cure.with(&format!("--diff --reset {path}")) + " shows the difference"
+            fix.with(&format!("--diff --reset {path}")) + " shows the difference"
         ),
         Note::Marked(_) => "now has conflict markers: resolve them".into(),
         Note::Present(_) => format!(
             "existed before cargo-operator generated it, and is not changed; {}",
-            cure.with(&format!("--diff --reset {path}")) + " shows what would be generated"
+            fix.with(&format!("--diff --reset {path}")) + " shows what would be generated"
         ),
     }
 }
@@ -132,10 +132,10 @@ pub fn conflict_code(cause: Cause) -> Code {
     }
 }
 
-pub fn conflict(conflict: &Conflict, cure: Cure) -> String {
+pub fn conflict(conflict: &Conflict, fix: FixCommand) -> String {
     let Conflict { path, cause, diff } = conflict;
-    let adopt = cure.with(&format!("--adopt {path}"));
-    let reset = cure.with(&format!("--reset {path}"));
+    let adopt = fix.with(&format!("--adopt {path}"));
+    let reset = fix.with(&format!("--reset {path}"));
     let (what, help) = match cause {
         Cause::Edited if path.starts_with(".operator/") => (
             "is the tool's record of what it generated, but it was edited",
@@ -151,13 +151,13 @@ pub fn conflict(conflict: &Conflict, cure: Cure) -> String {
         ),
         Cause::Both => (
             "was changed in the same place by you and by the template",
-            merge_options(path, cure),
+            merge_options(path, fix),
         ),
         Cause::Baseless => (
             "differs from what would be generated, and the last generated version is unknown",
             format!(
                 "restore operator.lock and .operator/ from version control, or {}",
-                merge_options(path, cure)
+                merge_options(path, fix)
             ),
         ),
         Cause::Unresolved => (
@@ -174,10 +174,10 @@ pub fn conflict(conflict: &Conflict, cure: Cure) -> String {
     format!("conflict[{code}]: {path} {what}; nothing was written\n  help: {help}\n{diff}")
 }
 
-/// The options of the user if two versions can't be merged.
-fn merge_options(path: &str, cure: Cure) -> String {
+/// Describes the options of the user if two versions can't be merged.
+fn merge_options(path: &str, fix: FixCommand) -> String {
     format!(
         "{} writes both versions to the file, `--adopt {path}` keeps yours permanently, `--reset {path}` takes the template's",
-        cure.with("--write-conflicts")
+        fix.with("--write-conflicts")
     )
 }

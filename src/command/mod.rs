@@ -39,11 +39,11 @@ use failure::Failure;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Exit {
     Clean = 0,
-    /// The project is not as it should be, or somebody's edit stands in the way.
+    /// The project is not up to date, or an edit of the user conflicts with it.
     Drift = 1,
-    /// Wrong use, input that can't be used, or an error of the disk.
+    /// Wrong usage, invalid input, or an I/O error.
     Usage = 2,
-    /// A breaking change of a definition that was not allowed.
+    /// A breaking change of a CRD that was not allowed.
     Breaking = 3,
 }
 

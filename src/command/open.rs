@@ -19,13 +19,13 @@ use crate::{
     terminal::Terminal,
 };
 
-/// Where the generated CI can get this program from.
+/// Where the generated CI can install this program from.
 pub fn own_source() -> ToolSource {
     let (program, record) = disk::install_record();
     tool_source(record.as_deref(), &program, env!("CARGO_PKG_VERSION"))
 }
 
-/// The name of the state's file.
+/// The file name of the state.
 pub const STATE: &str = "operator.toml";
 
 /// The arguments that select the project of a command.
@@ -64,13 +64,13 @@ pub struct OpenProject {
     pub inputs: BTreeMap<String, String>,
     /// The specs in the order of the state's kinds.
     pub apis: Vec<Api>,
-    /// Those of them that this command brings, by name; the others' files are left alone.
+    /// The names of the specs that this command replaces; the files of other specs are not written.
     pub new_specs: Vec<String>,
-    /// The files of specs that no kind has any more.
+    /// The files of specs that no kind uses any more.
     pub old_specs: Vec<String>,
-    /// Those of them that have more than was generated from, and stay.
+    /// The files of such specs that have unrecorded edits and are therefore kept.
     pub kept_specs: Vec<String>,
-    /// What the user decided about edited files.
+    /// The user's decisions about edited files.
     pub resolution: Resolution,
     /// Held until the command ends, so that two commands do not work on one project at once.
     pub _guard: Option<Guard>,
@@ -161,7 +161,7 @@ impl OpenProject {
         }
     }
 
-    /// Adds kinds; of a kind that is there, the new spec is taken. Returns how many are new.
+    /// Adds kinds. If a kind already exists, its spec is replaced. Returns the number of new kinds.
     pub fn add(&mut self, specs: Vec<Api>, chosen: &Chosen) -> Result<usize, Failure> {
         let mut added = 0;
         let new = |api: &Api| !self.apis.iter().any(|known| known.name() == api.name());
@@ -216,7 +216,7 @@ impl OpenProject {
         Ok(added)
     }
 
-    /// Brings the versions of a kind to what its spec has: one that had types and is gone loses them, and a new storage version gets them.
+    /// Updates the versions of a kind to match its spec: a version that no longer exists is removed, and a new storage version is added.
     pub fn follow_versions(&mut self, index: usize, wanted: &[String]) -> Result<(), Failure> {
         let (kind, api) = (&self.state.state.kinds[index], &self.apis[index]);
         let wanted = match wanted {
@@ -239,8 +239,8 @@ impl OpenProject {
         Ok(())
     }
 
-    /// Of a kind that gets its first controller, the example's child is owned, if the state says nothing of children: the project's tests
-    /// are to pass.
+    /// If a kind gets its first controller, and the state names no children, adds the child of the example to `owns`, so that the project's
+    /// tests pass.
     pub fn follow_scaffold(&mut self, index: usize) -> Result<(), Failure> {
         let kind = &self.state.state.kinds[index];
         let Some(scaffold) = kind.scaffold else {
@@ -262,7 +262,7 @@ impl OpenProject {
         Ok(record.is_some_and(|record| record != api.text))
     }
 
-    /// Takes out the one kind that `name` means, and its spec, if the file has nothing else.
+    /// Removes the one kind that `name` means, and its spec, if the file contains nothing else.
     pub fn remove(&mut self, name: &str) -> Result<Api, Failure> {
         let kinds = &self.state.state.kinds;
         let named = |(_, kind): &(usize, &Kind)| is_named(name, &kind.kind, &kind.group);

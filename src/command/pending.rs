@@ -7,13 +7,13 @@ use crate::{
     crd::Api,
     diagnostic::{Code, Location, Report, Severity},
     disk,
-    plan::{Act, Plan},
+    plan::{Action, Plan},
     project::{Kind, Owner},
     scaffold::Interface,
-    uses::{self, Controller, Part},
+    user_code::{self, Controller, Part},
 };
 
-/// Stays until it is done, whatever else a plan has.
+/// Reported by every command until the user has done it.
 pub fn reports(open: &OpenProject, plan: &Plan) -> Result<Vec<Report>, Failure> {
     let mut reports = vec![];
     for (kind, api) in open.state.state.kinds.iter().zip(&open.apis) {
@@ -22,10 +22,10 @@ pub fn reports(open: &OpenProject, plan: &Plan) -> Result<Vec<Report>, Failure> 
         };
         let path = format!("src/controllers/{}.rs", kind.module_name());
         let mut changes = plan.changes.iter();
-        if changes.any(|change| change.path == path && change.act == Act::Create) {
+        if changes.any(|change| change.path == path && change.action == Action::Create) {
             reports.extend(undeclared_child(kind, (scaffold.example_child)(api), &path));
         } else if let Some(text) = disk::read(&open.root, &path)?
-            && let Some(controller) = uses::controller(&text, &scaffold.interface.wanted)
+            && let Some(controller) = user_code::controller(&text, &scaffold.interface.wanted)
         {
             let file = File {
                 open,
@@ -43,7 +43,7 @@ pub fn reports(open: &OpenProject, plan: &Plan) -> Result<Vec<Report>, Failure> 
     Ok(reports)
 }
 
-/// The example of a new controller has a child that `owns` does not name, so that its tests fail.
+/// Reports that the example of a new controller has a child that `owns` does not name, so that its tests fail.
 fn undeclared_child(kind: &Kind, child: &str, path: &str) -> Option<Report> {
     let is_owned = kind.owns.iter().any(|owned| owned.kind == child);
     (!is_owned).then(|| {

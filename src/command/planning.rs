@@ -17,11 +17,11 @@ use crate::{
     render::{self, RenderError, Rendered, SPECS, STYLES},
     scaffold::Scaffold,
     terminal::Terminal,
-    uses,
+    user_code,
 };
 
 impl OpenProject {
-    /// Everything that the state and the specs imply.
+    /// All files that follow from the state and the specs.
     pub fn render(&self, terminal: &Terminal) -> Result<Rendered, Failure> {
         terminal.working("generating");
         self.check_scaffolds()?;
@@ -33,7 +33,7 @@ impl OpenProject {
         render::render(&project).map_err(|error| self.render_failed(error))
     }
 
-    /// Refuses a style for a kind whose controller is of another one: the file is the user's.
+    /// Rejects a scaffold for a kind whose controller has another scaffold, because the file belongs to the user.
     fn check_scaffolds(&self) -> Result<(), Failure> {
         for (index, kind) in self.state.state.kinds.iter().enumerate() {
             let (Some(scaffold), Some(seeded)) = (kind.scaffold, self.seeded(kind)) else {
@@ -43,7 +43,9 @@ impl OpenProject {
             let Some(code) = disk::read(&self.root, &controller)? else {
                 continue;
             };
-            if scaffold == seeded || uses::controller(&code, &scaffold.interface.wanted).is_some() {
+            if scaffold == seeded
+                || user_code::controller(&code, &scaffold.interface.wanted).is_some()
+            {
                 continue;
             }
             let error = KindError::Scaffold {
@@ -78,7 +80,7 @@ impl OpenProject {
         Some(seeded.unwrap_or(Scaffold::first()))
     }
 
-    /// Kinds of children that the plan takes from controllers which delete children: those that exist remain.
+    /// The kinds of children that the plan removes from controllers that delete children: existing objects of these kinds remain.
     pub fn abandoned(&self, plan: &Plan) -> Vec<Report> {
         let mut reports = vec![];
         for kind in &self.state.state.kinds {
@@ -105,7 +107,7 @@ impl OpenProject {
         reports
     }
 
-    /// An error of what `operator.toml` names, at its line.
+    /// An error about a name in `operator.toml`, with its line.
     fn render_failed(&self, error: RenderError) -> Failure {
         let RenderError::Resource(resource_error) = &error else {
             return error.into();
@@ -125,7 +127,7 @@ impl OpenProject {
         self.lock.files.keys().filter(is_removed).cloned().collect()
     }
 
-    /// The plan that makes the disk so, with the state and the specs themselves.
+    /// The plan that writes these files, including the state and the specs.
     pub fn plan(&self, tree: Tree) -> Result<Plan, Failure> {
         self.plan_for(tree, |_| true)
     }
@@ -172,7 +174,7 @@ impl OpenProject {
         Ok(plan)
     }
 
-    /// Rust that will be the user's follows the user's rustfmt, before it is recorded.
+    /// Formats the Rust files that the user will own with the user's rustfmt settings, before they are recorded.
     fn seeds_formatted(&self, mut tree: Tree, ours: &Ours) -> Tree {
         let is_seed = |path: &str| {
             // of one that is there and unknown, it decides whether it is still as it was seeded
@@ -198,7 +200,7 @@ impl OpenProject {
         tree
     }
 
-    /// The files that the commands edit beside what is generated: the state and the specs.
+    /// The inputs that commands edit: the state and the specs.
     fn sources(&self) -> Vec<(String, String)> {
         let specs = self.state.state.kinds.iter().zip(&self.apis);
         let specs = specs
@@ -223,7 +225,7 @@ impl OpenProject {
         warnings.count()
     }
 
-    /// What the manifests lack, for commands that are about them.
+    /// Notes about missing manifests, for commands that generate manifests.
     pub fn no_image(&self) -> Option<(String, Diagnostic)> {
         let state = &self.state.state;
         let mut controlled = state.kinds.iter().filter(|kind| kind.has_controller());
@@ -240,8 +242,8 @@ impl OpenProject {
         })
     }
 
-    /// What is to be said of the output and of what the plan retypes, with its places in the specs; and of the kinds that the plan leaves
-    /// as they are, apart.
+    /// The diagnostics of the output and of the fields that the plan retypes, with their places in the specs. Those of kinds that the plan
+    /// does not change are returned separately.
     pub fn reports(
         &self,
         diagnostics: Vec<(String, Diagnostic)>,
@@ -263,7 +265,7 @@ impl OpenProject {
         (self.placed(fresh), self.placed(standing))
     }
 
-    /// In the order of the kinds, with their places.
+    /// Sorts diagnostics by kind, and adds their places.
     fn placed(&self, mut remaining: Vec<(String, Diagnostic)>) -> Vec<Report> {
         let mut reports = vec![];
         for (kind, api) in self.state.state.kinds.iter().zip(&self.apis) {
@@ -284,7 +286,7 @@ impl OpenProject {
     }
 }
 
-/// The diagnostics of a definition, with their places.
+/// The diagnostics of a CRD, with their places.
 pub fn placed(api: &Api, diagnostics: Vec<Diagnostic>) -> Vec<Report> {
     let pointers: Vec<&str> = diagnostics
         .iter()

@@ -7,7 +7,7 @@ use super::{
     open::{LockedProject, OpenProject, ProjectArgs, own_source},
     pending,
     resolve::Resolve,
-    view::{Cure, Outcome, View},
+    view::{FixCommand, Outcome, View},
 };
 use crate::{plan::Resolution, terminal::Terminal};
 
@@ -54,7 +54,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         plan,
         summary: format!("{}: regenerated", open.state.state.name),
         next: "cargo test".into(),
-        cure: Cure::Regenerate,
+        fix: FixCommand::Regenerate,
         warnings,
     };
     args.view.finish(&outcome, terminal)

@@ -6,7 +6,7 @@ use super::{
     failure::Failure,
     open::{OpenProject, ProjectArgs},
     resolve::Resolve,
-    view::{Cure, Outcome, View},
+    view::{FixCommand, Outcome, View},
 };
 use crate::terminal::Terminal;
 
@@ -51,7 +51,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             api.name()
         ),
         next: "cargo test".into(),
-        cure: Cure::SameCommand,
+        fix: FixCommand::SameCommand,
         // what `regenerate` does beside, for the other kinds, is not done
         warnings: 0,
     };

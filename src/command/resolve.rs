@@ -2,7 +2,7 @@
 
 use crate::plan::Resolution;
 
-/// What becomes of files that were edited.
+/// How to handle edited files.
 #[derive(clap::Args, Clone, Debug)]
 #[command(next_help_heading = "Conflicts")]
 pub struct Resolve {

@@ -11,7 +11,7 @@ use crate::{
     types,
 };
 
-/// By the kind that each is about.
+/// The diagnostics, by kind.
 pub fn diagnostics(open: &OpenProject, plan: &Plan) -> Vec<(String, Diagnostic)> {
     let mut diagnostics = vec![];
     for change in &plan.changes {
@@ -61,7 +61,7 @@ fn message(version: &str, retype: &types::Retype) -> String {
     format!("the {of} of `{path}` in {version} was `{before}` and is now `{after}`")
 }
 
-/// Of the property that wire names lead to, through the items and values between them.
+/// The JSON pointer of the property that wire names lead to, through the items and values between them.
 fn pointer(schema: &Schema, wires: &[String]) -> String {
     let mut pointer = String::new();
     let mut schema = Some(schema);

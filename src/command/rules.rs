@@ -7,7 +7,7 @@ use crate::{
     project::{Misnamed, misnamed},
 };
 
-/// RBAC takes any name, and a role with a misspelt one permits nothing.
+/// Warnings about rules with unknown names. RBAC accepts any name, but a rule with a misspelled name permits nothing.
 pub fn reports(open: &OpenProject) -> Vec<Report> {
     let Some(text) = open.inputs.get(STATE) else {
         return vec![];

@@ -93,7 +93,7 @@ fn no_object(api: &Api, version: &Version, why: &str) -> KindError {
     }
 }
 
-/// Documents that readers of YAML 1.1 and 1.2 take for the same.
+/// Formats documents that YAML 1.1 and 1.2 read in the same way.
 fn yaml(objects: &[Value]) -> String {
     let document = |object| {
         let text = serde_saphyr::to_string(object);

@@ -11,7 +11,7 @@ use crate::{
     evolution,
     plan::{Change, Plan},
     rust::version_module,
-    uses::{self, Rescoped, StalePath, Use},
+    user_code::{self, Rescoped, StalePath, Use},
 };
 
 /// The stale paths of a plan, by reason.
@@ -50,11 +50,11 @@ impl StalePaths {
 
     /// The places in a file that name a stale path.
     pub fn find(&self, path: &str, text: &str) -> Vec<Use> {
-        let mut uses = uses::find_stale_paths(path, text, &self.removed);
-        uses.extend(uses::find_wrong_scope(path, text, &self.rescoped));
+        let mut uses = user_code::find_stale_paths(path, text, &self.removed);
+        uses.extend(user_code::find_wrong_scope(path, text, &self.rescoped));
         // what still compiles is reported once for each file
         let mut reported = BTreeSet::new();
-        let outdated = uses::find_stale_paths(path, text, &self.outdated).into_iter();
+        let outdated = user_code::find_stale_paths(path, text, &self.outdated).into_iter();
         uses.extend(outdated.filter(|at| reported.insert(at.message.clone())));
         if let Some(renamed) = &self.renamed {
             uses.extend(renamed.find(path, text));
@@ -71,13 +71,13 @@ impl PackageRename {
             library: (old, new),
         } = self;
         let message = format!("if this names the operator, write `{after}` instead of `{before}`");
-        let mut uses = uses::find_literals(path, text, before, &message);
+        let mut uses = user_code::find_literals(path, text, before, &message);
         if old != new {
             let library = StalePath {
                 path: vec![old.clone()],
                 message: format!("the crate `{old}` is now `{new}`"),
             };
-            uses.extend(uses::find_stale_paths(path, text, &[library]));
+            uses.extend(user_code::find_stale_paths(path, text, &[library]));
         }
         uses
     }
@@ -124,7 +124,7 @@ fn removed(open: &OpenProject, plan: &Plan) -> Vec<StalePath> {
     stale
 }
 
-/// `src/api/widget/v1.rs` is of the module `widget` and the version `v1`.
+/// The module and the version of a path: `src/api/widget/v1.rs` gives `widget` and `v1`.
 fn version_of(path: &str) -> Option<(&str, &str)> {
     let path = path.strip_prefix("src/api/")?.strip_suffix(".rs")?;
     path.split_once('/')
@@ -173,7 +173,7 @@ fn outdated(open: &OpenProject, evolution: &Evolution) -> Vec<StalePath> {
     stale
 }
 
-/// The kinds with another scope.
+/// The kinds whose scope changes.
 fn rescoped(open: &OpenProject, evolution: &Evolution) -> Vec<Rescoped> {
     let has_moved = |kind: &&Evolved| {
         let mut changes = kind
@@ -191,7 +191,7 @@ fn rescoped(open: &OpenProject, evolution: &Evolution) -> Vec<Rescoped> {
         .collect()
 }
 
-/// Whether the package gets another name.
+/// Whether the package is renamed.
 fn renamed(plan: &Plan) -> Option<PackageRename> {
     let change = plan.changes.iter().find(|change| change.path == MANIFEST)?;
     let names = |text: &Option<String>| {

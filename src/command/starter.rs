@@ -2,7 +2,7 @@
 
 use crate::{crd::NameRule, template};
 
-/// What a starter definition is made of, beside `--kind`.
+/// The options of a starter CRD, besides `--kind`.
 #[derive(clap::Args, Clone, Debug)]
 pub struct StarterArgs {
     /// Create a new CRD in this API group, such as cache.example.com
@@ -16,7 +16,7 @@ pub struct StarterArgs {
     pub cluster: bool,
 }
 
-/// Why there is nothing to begin with.
+/// Why a starter CRD cannot be created.
 #[derive(Debug, thiserror::Error)]
 pub enum StarterError {
     #[error("no CRD and no kind was given")]
@@ -42,7 +42,7 @@ impl StarterError {
     }
 }
 
-/// The text of a definition with replicas, an image, conditions, scale and printer columns.
+/// The text of a CRD with replicas, an image, conditions, a scale subresource and printer columns.
 pub fn definition(kind: Option<&str>, args: &StarterArgs) -> Result<String, StarterError> {
     let (kind, group) = match (kind, args.group.as_deref()) {
         (Some(kind), Some(group)) => (kind, group),
@@ -78,7 +78,7 @@ pub fn definition(kind: Option<&str>, args: &StarterArgs) -> Result<String, Star
     ))
 }
 
-/// As kubebuilder and kube-derive do it for English words.
+/// The plural of an English word, as kubebuilder and kube-derive form it.
 fn plural(word: &str) -> String {
     let vowel_before_y = ["ay", "ey", "oy", "uy"]
         .iter()

@@ -13,7 +13,7 @@ use super::{
     planning::placed,
     recover::recover,
     resolve::Resolve,
-    view::{Cure, Outcome, View},
+    view::{FixCommand, Outcome, View},
 };
 use crate::{
     crd::{Api, Version},
@@ -61,7 +61,7 @@ struct Made {
     group: String,
     text: String,
     reports: Vec<Report>,
-    /// The kind, if `text` is not laid out to stand in a module.
+    /// The kind, if `text` still needs to be laid out for a nested module.
     flat: Option<Api>,
 }
 
@@ -176,13 +176,13 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             false => "add the modules to the crate with `pub mod`".into(),
             true => "add the modules to the crate with `#[rustfmt::skip] pub mod`, because names are too long for rustfmt".into(),
         },
-        cure: Cure::Types,
+        fix: FixCommand::Types,
         warnings: 0,
     };
     args.view.finish(&outcome, terminal)
 }
 
-/// The text for one kind: one version's types, or a module for each served version.
+/// The text for one kind: the types of one version, or a module for each served version.
 fn module(api: &Api, args: &Args) -> Result<(String, Vec<Report>), KindError> {
     let mut diagnostics = vec![];
     let mut render = |version: &Version| {

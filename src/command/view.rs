@@ -43,38 +43,38 @@ pub enum Format {
     Json,
 }
 
-/// What a command has come to.
+/// The result of a command.
 pub struct Outcome<'a> {
     pub root: &'a Path,
     pub plan: Plan,
-    /// What this plan brings.
+    /// Reports about this plan.
     pub reports: Vec<Report>,
     /// The diagnostics of unchanged specs: reported when these were added, and shown by `inspect`.
     pub standing: Vec<Report>,
-    /// What the user has to write; reported until it is done.
+    /// The changes that the user must make; reported until they are made.
     pub pending: Vec<Report>,
     pub evolution: Evolution,
-    /// What the project is now, in a line.
+    /// A line that describes the project after the command.
     pub summary: String,
     /// The command to type next.
     pub next: String,
-    pub cure: Cure,
-    /// Of the specs, as long as they are what they are.
+    pub fix: FixCommand,
+    /// The number of warnings about the specs.
     pub warnings: usize,
 }
 
-/// What brings a stale project up to date.
+/// The command that updates a stale project.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cure {
+pub enum FixCommand {
     Regenerate,
-    /// The command that found it stale, with its own arguments.
+    /// The same command, with the same arguments.
     SameCommand,
-    /// So it is, and there is no project: the command resolves conflicts itself.
+    /// As `SameCommand`, for a command that works without a project and resolves conflicts itself.
     Types,
 }
 
-impl Cure {
-    /// Once a command has done its work, and cannot do it again.
+impl FixCommand {
+    /// The command to suggest after this one has written its files.
     fn after(self) -> Self {
         match self {
             Self::Types => self,
@@ -82,7 +82,7 @@ impl Cure {
         }
     }
 
-    /// The command that takes an option such as `--reset`.
+    /// Formats the command with an option such as `--reset`.
     pub fn with(self, option: &str) -> String {
         match self {
             Self::Regenerate => format!("`cargo operator regenerate {option}`"),
@@ -106,7 +106,7 @@ impl Outcome<'_> {
 }
 
 impl View {
-    /// Whether it is only asked if something is stale.
+    /// Whether the user only asks if something is stale.
     pub fn is_check(&self) -> bool {
         self.check
     }
@@ -190,9 +190,9 @@ impl View {
         let is_decision = |note: &&Note| matches!(note, Note::Adopted(_) | Note::Marked(_));
         let notes = plan.notes.iter();
         let notes: Vec<&Note> = notes.filter(|note| written || !is_decision(note)).collect();
-        terminal.status_lines(&lines::notes(&notes, outcome.cure.after()));
+        terminal.status_lines(&lines::notes(&notes, outcome.fix.after()));
         for conflict in &plan.conflicts {
-            terminal.status(&lines::conflict(conflict, outcome.cure));
+            terminal.status(&lines::conflict(conflict, outcome.fix));
         }
         if plan.conflicts.len() > 1 {
             terminal.status("help: repeat --adopt and --reset to resolve all of these at once");
@@ -203,12 +203,14 @@ impl View {
         }
         match (self.check, plan.is_empty()) {
             (_, true) => self.print_up_to_date(outcome.warnings, outcome.pending.len(), terminal),
-            (true, false) => terminal.status(match outcome.cure {
-                Cure::Regenerate if outcome.evolution.breaks() => {
+            (true, false) => terminal.status(match outcome.fix {
+                FixCommand::Regenerate if outcome.evolution.breaks() => {
                     "stale: run `cargo operator regenerate --allow-breaking` and commit the result"
                 }
-                Cure::Regenerate => "stale: run `cargo operator regenerate` and commit the result",
-                Cure::SameCommand | Cure::Types => {
+                FixCommand::Regenerate => {
+                    "stale: run `cargo operator regenerate` and commit the result"
+                }
+                FixCommand::SameCommand | FixCommand::Types => {
                     "stale: run the command without --check and commit the result"
                 }
             }),
@@ -227,7 +229,7 @@ impl View {
             .iter()
             .map(|change| {
                 let mut value =
-                    json!({"path": change.path, "act": change.act, "owner": change.owner, "part": part(&change.path)});
+                    json!({"path": change.path, "act": change.action, "owner": change.owner, "part": part(&change.path)});
                 if self.diff {
                     value["diff"] = change.diff().into();
                 }

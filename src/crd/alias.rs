@@ -6,25 +6,25 @@ use serde_json::Value;
 
 use super::problem::{Fault, MOST_BYTES, MOST_LEVELS};
 
-/// By the parser's numbers; those of collections that have not ended are not among them.
+/// The anchored values, by the parser's numbers, without collections that have not ended.
 #[derive(Default)]
 pub struct Anchors {
     kept: HashMap<usize, Anchor>,
-    /// The bytes of what anchors and aliases have copied.
+    /// The number of bytes that anchors and aliases have copied.
     copied: usize,
 }
 
-/// What an alias stands for.
+/// The value of an anchor.
 pub struct Anchor {
     pub value: Value,
-    /// What a scalar reads as a key.
+    /// The text of a scalar, for use as a key.
     pub key: Option<String>,
     levels: usize,
     bytes: usize,
 }
 
 impl Anchors {
-    /// Keeps a copy for the aliases that follow.
+    /// Keeps a copy of a value for later aliases.
     pub fn keep(
         &mut self,
         anchor: usize,
@@ -44,7 +44,7 @@ impl Anchors {
         Ok(())
     }
 
-    /// What an alias that stands under so many levels is a copy of.
+    /// Returns a copy of the value for an alias that is nested in `levels` collections.
     pub fn find(
         &mut self,
         anchor: usize,
@@ -70,7 +70,7 @@ fn copy(copied: &mut usize, bytes: usize, place: &Range<usize>) -> Result<(), Fa
     Ok(())
 }
 
-/// The levels of a value, and about the bytes of memory that it takes.
+/// The number of levels of a value, and the approximate memory that it takes, in bytes.
 fn measure(value: &Value) -> (usize, usize) {
     const NODE: usize = size_of::<Value>();
     let both = |(levels, bytes): (usize, usize), (level, more): (usize, usize)| {

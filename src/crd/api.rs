@@ -15,36 +15,36 @@ pub struct Api {
     pub group: String,
     pub names: Names,
     pub scope: Scope,
-    /// In the order of the document.
+    /// The versions, in the order of the document.
     pub versions: Vec<Version>,
     pub conversion: Conversion,
     pub annotations: IndexMap<String, String>,
     pub labels: IndexMap<String, String>,
     pub source: Source,
-    /// The document as it is installed: its own bytes, or YAML made of an item of a list or of JSON.
+    /// The document as it is installed: its own bytes, or YAML generated from a list item or from JSON.
     pub text: String,
 }
 
-/// Where a document stands.
+/// The origin of a document.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
-    /// As the user named it; `-` is standard input.
+    /// The path as the user gave it; `-` is standard input.
     pub path: String,
-    /// The first line of the definition, from 1.
+    /// The line on which the CRD starts, from 1.
     pub line: usize,
-    /// What the definition is part of, where its text is not the document's own.
-    pub around: Option<Around>,
-    /// Of the nodes in that text.
+    /// The enclosing document, if the CRD was extracted from a list or from JSON.
+    pub enclosing: Option<Enclosing>,
+    /// The positions of the nodes in that text.
     pub(super) positions: Arc<Positions>,
 }
 
-/// A document that holds definitions as items of a list or as JSON.
+/// A document that contains CRDs as list items or as JSON.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Around {
+pub struct Enclosing {
     pub text: Arc<str>,
-    /// Its first line, from 1.
+    /// The line on which it starts, from 1.
     pub line: usize,
-    /// Of the definition in the document.
+    /// The JSON pointer of the CRD within the document.
     pub pointer: String,
 }
 
@@ -79,14 +79,14 @@ pub struct Version {
     pub storage: bool,
     pub deprecated: Deprecation,
     pub schema: Schema,
-    /// What the API server takes of the schema, and cannot have been meant.
+    /// Parts of the schema that the API server accepts, but that cannot work as intended.
     pub schema_warnings: Vec<operator_schema::Problem>,
     pub status_subresource: bool,
     pub scale: Option<Scale>,
     pub printer_columns: Vec<PrinterColumn>,
     /// JSON paths.
     pub selectable_fields: Vec<String>,
-    /// The version's place in `spec.versions`, for JSON pointers.
+    /// The index in `spec.versions`, for JSON pointers.
     pub index: usize,
 }
 
@@ -124,7 +124,7 @@ pub struct PrinterColumn {
     pub json_path: String,
 }
 
-/// An empty text and a zero count as absent, as the API server stores none: their fields in Go have `omitempty`.
+/// Reads an empty string and a zero as absent, because the API server does not store them: their fields in Go have `omitempty`.
 fn not_empty<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
@@ -140,7 +140,7 @@ impl Api {
         format!("{}.{}", self.names.plural, self.group)
     }
 
-    /// The version in which objects are stored.
+    /// The storage version.
     pub fn storage_version(&self) -> &Version {
         self.versions
             .iter()
@@ -148,10 +148,10 @@ impl Api {
             .expect("read refuses a definition without a storage version")
     }
 
-    /// Where JSON pointers into the definition lead in the file.
+    /// The positions in the file of JSON pointers into the CRD.
     pub fn locations(&self, pointers: &[&str]) -> Vec<Location> {
-        let (text, line, above) = match &self.source.around {
-            Some(around) => (&*around.text, around.line, around.pointer.as_str()),
+        let (text, line, above) = match &self.source.enclosing {
+            Some(enclosing) => (&*enclosing.text, enclosing.line, enclosing.pointer.as_str()),
             None => (self.text.as_str(), self.source.line, ""),
         };
         let whole: Vec<String> = pointers

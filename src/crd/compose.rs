@@ -18,18 +18,18 @@ use super::{
 
 const NO_KEY: &str = "a key is a mapping or list";
 
-/// A document that was read.
+/// The result of reading a document.
 #[derive(Debug)]
 pub struct Composed {
     pub value: Value,
-    /// `None` where another reader has read it.
+    /// `None` if another reader has read the document.
     pub positions: Option<Positions>,
-    /// The first scalars that YAML 1.1 reads otherwise.
+    /// The first scalars that YAML 1.1 interprets differently.
     pub ambiguous: Vec<Fault>,
 }
 
 impl Composed {
-    /// What was read as JSON.
+    /// The result for a document in JSON.
     pub fn of_json(value: Value) -> Self {
         Self {
             value,
@@ -39,7 +39,7 @@ impl Composed {
     }
 }
 
-/// Reads the one document of a text.
+/// Reads the only document of a text.
 pub fn compose(text: &str) -> Result<Composed, Fault> {
     let options = options! {
         block_nesting_limit: MOST_LEVELS,
@@ -65,13 +65,13 @@ pub fn compose(text: &str) -> Result<Composed, Fault> {
 #[derive(Default)]
 struct Composer<'t> {
     text: &'t str,
-    /// Whether some line begins with a tab.
+    /// Whether a line begins with a tab.
     has_tabs: bool,
     /// The end of the last event.
     seen: usize,
     documents: usize,
     root: Option<Value>,
-    /// The collections that have begun and not ended, outermost first.
+    /// The open collections, outermost first.
     open: Vec<Open>,
     positions: Positions,
     anchors: Anchors,
@@ -82,13 +82,13 @@ struct Open {
     items: Items,
     style: StructureStyle,
     node: usize,
-    /// The parser's number, or 0.
+    /// The anchor's number in the parser, or 0.
     anchor: usize,
 }
 
 enum Items {
     Sequence(Vec<Value>),
-    /// With the key whose value comes next, and its place.
+    /// The members so far, and the key whose value comes next, with its position.
     Mapping(Map<String, Value>, Option<(String, Range<usize>)>),
 }
 
@@ -123,7 +123,7 @@ impl Composer<'_> {
         }
     }
 
-    /// Refuses a line that begins with a tab, as kubectl does, but for those in quotes and brackets.
+    /// Rejects a line that begins with a tab, as kubectl does, except within quotes and brackets.
     fn check_tabs(&mut self, event: &Event<'_>, place: &Range<usize>) -> Result<(), Fault> {
         let is_block = self.open.last().map(|open| open.style) != Some(StructureStyle::Flow);
         let is_text = matches!(
@@ -262,7 +262,7 @@ impl Composer<'_> {
         }
     }
 
-    /// A value to where it belongs.
+    /// Adds a value to its parent.
     fn put(&mut self, value: Value) -> Result<(), Fault> {
         match self.open.last_mut().map(|open| &mut open.items) {
             None => self.root = Some(value),

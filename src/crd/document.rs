@@ -1,10 +1,10 @@
 //! Splits a text into its YAML or JSON documents, each with the line on which it begins.
 
-/// A document's own bytes.
+/// The bytes of one document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Document<'a> {
     pub text: &'a str,
-    /// Of the document's first line in the whole text, from 1.
+    /// The line of the whole text on which the document starts, from 1.
     pub line: usize,
 }
 

@@ -14,7 +14,7 @@ mod unique;
 mod yaml11;
 
 pub use api::{
-    Api, Around, Conversion, Deprecation, Names, PrinterColumn, Scale, Scope, Source, Version,
+    Api, Conversion, Deprecation, Enclosing, Names, PrinterColumn, Scale, Scope, Source, Version,
 };
 pub use position::keyword;
 pub use problem::{NameRule, Problem, ReadError};

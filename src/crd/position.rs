@@ -5,37 +5,37 @@ use std::{borrow::Cow, collections::HashMap, ops::Range};
 use granit_parser::{Event, Parser, Span};
 use operator_schema::pointer;
 
-/// The nodes of a document in the order of the text: each collection before what is in it, each key before its value.
+/// The nodes of a document in the order of the text: each collection before its content, each key before its value.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Positions(Vec<Node>);
 
-/// Offsets and counts have 32 bits, as there are many; what a text has behind 4 GiB is placed there.
+/// Offsets and counts have 32 bits to save memory; nodes after 4 GiB get the position 4 GiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Node {
     start: u32,
-    /// Of a collection, the end of its bracket, if it has one.
+    /// For a flow collection, the end of its bracket.
     end: u32,
     shape: Shape,
 }
 
-/// With the number of nodes within.
+/// A collection, with the number of nodes in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shape {
-    /// An alias too, as it is not followed.
+    /// A scalar or an alias, which is not followed.
     Scalar,
     Sequence(u32),
     Mapping(u32),
 }
 
-/// The nodes in a collection; none are in a scalar.
+/// The number of nodes in a collection; 0 for a scalar.
 enum Within<'t> {
     Items(Vec<usize>),
-    /// Of a key and its value.
+    /// The range of a key and its value.
     Entries(HashMap<Cow<'t, str>, (usize, usize)>),
 }
 
 impl Positions {
-    /// Of a text that is read otherwise, as far as YAML's parser gets.
+    /// The positions in a text that another reader has read, as far as the YAML parser gets.
     pub fn of(text: &str) -> Self {
         let mut positions = Self::default();
         let mut open = vec![];
@@ -58,7 +58,7 @@ impl Positions {
         self.0.push(Node::new(place, Shape::Scalar));
     }
 
-    /// A collection begins; returns what `end` wants.
+    /// Begins a collection; the result must be passed to `end`.
     pub fn begin(&mut self, place: &Range<usize>, is_mapping: bool) -> usize {
         let shape = if is_mapping {
             Shape::Mapping(0)
@@ -76,13 +76,13 @@ impl Positions {
         }
     }
 
-    /// Gives back the room that is left.
+    /// Releases unused memory.
     pub fn shrink(&mut self) {
         self.0.shrink_to_fit();
     }
 
-    /// For each pointer (RFC 6901) the bytes of what stands there in `text`, or of its nearest parent: a key with its scalar, a key alone
-    /// where a collection follows, and the beginning of an item.
+    /// For each JSON pointer (RFC 6901), the range of its node in `text`, or of the nearest parent that exists: a key with its scalar, only
+    /// the key of a collection, or the start of an item.
     pub fn places(&self, text: &str, pointers: &[impl AsRef<str>]) -> Vec<Range<usize>> {
         // a collection that many pointers lead into is taken apart once
         let mut known = HashMap::new();
@@ -132,7 +132,7 @@ impl Positions {
         Within::Entries(entries)
     }
 
-    /// The nodes that a collection has itself.
+    /// The direct children of a collection.
     fn within(&self, node: usize) -> impl Iterator<Item = usize> {
         let end = self.behind(node);
         let first = Some(node + 1);
@@ -140,7 +140,7 @@ impl Positions {
             .take_while(move |&node| node < end)
     }
 
-    /// The first node that is neither this one nor in it.
+    /// The next node after this one and its content.
     fn behind(&self, node: usize) -> usize {
         let within = match self.0.get(node).map(|node| node.shape) {
             Some(Shape::Sequence(within) | Shape::Mapping(within)) => within as usize,
@@ -149,7 +149,7 @@ impl Positions {
         node + 1 + within
     }
 
-    /// What a key reads.
+    /// The text of a key.
     fn key<'t>(&self, text: &'t str, node: usize) -> Option<Cow<'t, str>> {
         let node = self.0[node];
         let written = text.get(node.range())?;
@@ -175,7 +175,7 @@ impl Positions {
         }
     }
 
-    /// A place made longer by the scalar behind it, if that follows on the same line.
+    /// Extends a range by the scalar after it, if that is on the same line.
     fn with_scalar(&self, text: &str, range: Range<usize>, node: usize) -> Range<usize> {
         let node = self.0[node];
         let longer = range.start..node.range().end;
@@ -209,12 +209,12 @@ fn small(number: usize) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
-/// The bytes of an event.
+/// The byte range of an event.
 pub fn range(span: &Span) -> Range<usize> {
     span.byte_range().unwrap_or_default()
 }
 
-/// What a scalar in quotes or of several lines reads.
+/// The text of a scalar in quotes or on several lines.
 fn scalar(written: &str) -> Option<Cow<'_, str>> {
     let mut events = Parser::new_from_str(written).map_while(Result::ok);
     events.find_map(|(event, _)| match event {

@@ -7,13 +7,13 @@ use granit_parser::{ErrorKind, ScanError};
 use super::refused;
 use crate::diagnostic::{Code, Location, Report};
 
-/// The levels of mappings and lists that a text can have.
+/// The maximum number of nested mappings and lists in a text.
 pub const MOST_LEVELS: usize = 128;
 
-/// The bytes that a definition's text can have. The API server takes 3 MiB of a request; indentation and comments do not get there.
+/// The maximum size of a CRD's text in bytes. The API server accepts requests of 3 MiB, but indentation and comments are not sent.
 pub const MOST_BYTES: usize = 16 << 20;
 
-/// What a reader says of `{{ ... }}`, among other things.
+/// A part of the message of the YAML reader for `{{ ... }}`.
 const TEMPLATE: [&str; 5] = [
     "flow mapping",
     "closing bracket",
@@ -22,10 +22,10 @@ const TEMPLATE: [&str; 5] = [
     "a key is a mapping",
 ];
 
-/// The most errors that are reported for a document; a file with more is probably not a CRD.
+/// The maximum number of reported errors in a document; a file with more is probably not a CRD.
 pub const MOST_TOLD: usize = 20;
 
-/// A problem and the bytes of a document that have it.
+/// A problem, and the bytes of the document that it concerns.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     pub place: Range<usize>,
@@ -43,7 +43,7 @@ impl Fault {
         Self { place, problem }
     }
 
-    /// Of what the parser refuses in `text`. What ends too early is wrong where the text ends, not on a line behind.
+    /// The range of a parser error in `text`. If the text ends too early, it is the end of the text, not the line after it.
     pub fn of_parser(text: &str, error: &ScanError) -> Self {
         let last = text.trim_end().len().saturating_sub(1);
         let start = error.marker().byte_offset().unwrap_or(last).min(last);
@@ -67,7 +67,7 @@ impl Fault {
     }
 }
 
-/// A text that can't be used, where, and what to do about it.
+/// A text that can't be used, with the location and the help.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}:{}: {problem}", location.path, location.line)]
 pub struct ReadError {
@@ -85,7 +85,7 @@ impl ReadError {
     }
 }
 
-/// What is wrong with a document.
+/// The reason why a document can't be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     #[error("this is not YAML or JSON: {0}")]
@@ -150,7 +150,7 @@ impl Problem {
         }
     }
 
-    /// What the user can do.
+    /// The help for the user.
     pub fn help(&self) -> String {
         match self {
             Self::Syntax(detail) if TEMPLATE.iter().any(|part| detail.contains(part)) => {
@@ -170,8 +170,8 @@ impl Problem {
             Self::NoSchema(_) => {
                 "add `schema.openAPIV3Schema`; the minimum is `type: object` with `x-kubernetes-preserve-unknown-fields: true`".into()
             }
-            Self::Schema { keyword, message } => cure(keyword, message),
-            Self::Refused { field, message } => refused::cure(field, message),
+            Self::Schema { keyword, message } => schema_help(keyword, message),
+            Self::Refused { field, message } => refused::help(field, message),
             Self::TooDeep => "replace the deepest levels with `x-kubernetes-preserve-unknown-fields: true`".into(),
             Self::TooLarge => "replace its largest parts with `x-kubernetes-preserve-unknown-fields: true`".into(),
             Self::NotServed => "set `served: true` on a version".into(),
@@ -182,7 +182,7 @@ impl Problem {
     }
 }
 
-/// A field before what is wrong with it.
+/// Formats a problem after the name of its field.
 fn prefix(field: &str) -> String {
     match field {
         "" => String::new(),
@@ -190,8 +190,8 @@ fn prefix(field: &str) -> String {
     }
 }
 
-/// What to do about a keyword that the API server refuses.
-fn cure(keyword: &str, message: &str) -> String {
+/// The help for a keyword that the API server rejects.
+fn schema_help(keyword: &str, message: &str) -> String {
     match keyword {
         "$ref" | "definitions" => "replace it with what it refers to; for a value of any shape, use `x-kubernetes-preserve-unknown-fields: true`".into(),
         "type" if message.contains("empty to be structural") => {
@@ -205,7 +205,7 @@ fn cure(keyword: &str, message: &str) -> String {
     }
 }
 
-/// What a name must be.
+/// The kinds of names, with their rules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NameRule {
     Group,
@@ -215,7 +215,7 @@ pub enum NameRule {
 }
 
 impl NameRule {
-    /// Whether the API server takes the name.
+    /// Whether the API server accepts the name.
     pub fn holds(self, name: &str) -> bool {
         let label = |label: &str| {
             !label.is_empty()

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    api::{Api, Around, Conversion, Deprecation, Names, Scope, Source, Version},
+    api::{Api, Conversion, Deprecation, Enclosing, Names, Scope, Source, Version},
     compose::{Composed, compose},
     definition::{Definition, RawScope, RawVersion, Strategy},
     document::{Document, documents},
@@ -35,7 +35,7 @@ pub fn read(path: &str, text: &str) -> Result<Vec<Api>, Vec<ReadError>> {
     }
 }
 
-/// Whether a text has something beside one definition that would be lost with the file: other objects, comments before the document.
+/// Whether a text contains more than one CRD, such as other objects, or comments before the document, which would be lost with the file.
 pub fn holds_more(text: &str) -> bool {
     let outside = match documents(text).as_slice() {
         [] => return false,
@@ -71,14 +71,14 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
     };
     let mut crds = vec![];
     objects(&composed.value, String::new(), &mut crds);
-    let around = match crds.as_slice() {
+    let enclosing = match crds.as_slice() {
         [] => return Ok(vec![]),
         [(pointer, _)] if pointer.is_empty() && !in_json => None,
         _ => Some(Arc::from(document.text)),
     };
     let positions = composed.positions;
     let positions = Arc::new(positions.unwrap_or_else(|| Positions::of(document.text)));
-    let starts: Vec<usize> = match &around {
+    let starts: Vec<usize> = match &enclosing {
         None => vec![0],
         Some(_) => {
             let pointers: Vec<&String> = crds.iter().map(|(pointer, _)| pointer).collect();
@@ -89,7 +89,7 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
     let (mut apis, mut problems) = (vec![], vec![]);
     let lines = lines(document.text, document.line, starts.into_iter());
     for ((pointer, object), line) in crds.into_iter().zip(lines) {
-        let text = match &around {
+        let text = match &enclosing {
             None => document.text.to_owned(),
             Some(_) => {
                 serde_saphyr::to_string(object).expect("a JSON value can be written as YAML")
@@ -112,7 +112,7 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
                 api.source = Source {
                     path: path.into(),
                     line,
-                    around: around.as_ref().map(|text: &Arc<str>| Around {
+                    enclosing: enclosing.as_ref().map(|text: &Arc<str>| Enclosing {
                         text: text.clone(),
                         line: document.line,
                         pointer,
@@ -149,7 +149,7 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
     }
 }
 
-/// The line that makes a text of YAML one definition.
+/// The range of the line `kind: CustomResourceDefinition` in a YAML text.
 fn definition_line(text: &str) -> Option<Range<usize>> {
     const LINE: &str = "kind: CustomResourceDefinition";
     let mut starts = text.match_indices(LINE).map(|(start, _)| start);
@@ -261,14 +261,14 @@ fn read_api(object: &Value, text: String) -> Result<Api, Found> {
         source: Source {
             path: String::new(),
             line: 1,
-            around: None,
+            enclosing: None,
             positions: Arc::default(),
         },
         text,
     })
 }
 
-/// To the API server a text that is null is empty.
+/// Like the API server, treats a text that is null as empty.
 fn texts(map: Option<IndexMap<String, Option<String>>>) -> IndexMap<String, String> {
     let entries = map.into_iter().flatten();
     entries
@@ -284,7 +284,7 @@ fn check(pointer: &str, rule: NameRule, name: &str) -> Result<(), Found> {
     }
 }
 
-/// What is wrong with the schemas; what the API server takes nevertheless stays with the versions.
+/// Checks the schemas. Problems that the API server accepts are stored in the versions.
 fn check_schemas(versions: &mut [Version]) -> Vec<Found> {
     let mut refused = vec![];
     for version in versions {

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::problem::Problem;
 
-/// Fields that the API server calls by the names of older versions of the API.
+/// Fields that the API server names as in older versions of the API.
 const RENAMED: [(&str, &str); 9] = [
     ("spec.version", "/spec/versions/0/name"),
     ("spec.subresources", "/spec/versions/0/subresources"),
@@ -28,10 +28,10 @@ const RENAMED: [(&str, &str); 9] = [
     ("status.storedVersions", "/spec/versions"),
 ];
 
-/// Written by whoever installs the CRD: kustomize, Helm, or the CA injector of cert-manager.
+/// Values that are set when the CRD is installed, by kustomize, Helm, or the CA injector of cert-manager.
 const WEBHOOK: &str = "spec.conversion.webhookClientConfig";
 
-/// The refusals with the JSON pointers of their places.
+/// The violations, with the JSON pointers of their places.
 pub fn refused(definition: &Value) -> Vec<(String, Problem)> {
     let refusals = refusals(definition).into_iter();
     // what is filled in before the API server sees it: placeholders of a chart, and the webhook of a conversion
@@ -47,7 +47,7 @@ pub fn refused(definition: &Value) -> Vec<(String, Problem)> {
     problems
 }
 
-/// The label or annotation that a message quotes: its field is that of the whole map.
+/// The label or annotation that a message quotes; the field of the message is the whole map.
 fn entry(definition: &Value, field: &str, message: &str) -> Option<String> {
     let name = field.strip_prefix("metadata.")?;
     let quoted = message.strip_prefix("Invalid value: ")?;
@@ -89,8 +89,8 @@ fn pointer(field: &str) -> String {
     pointer
 }
 
-/// What the user can do about a refusal.
-pub fn cure(field: &str, message: &str) -> String {
+/// The help for a violation.
+pub fn help(field: &str, message: &str) -> String {
     let name = field.rsplit('.').next().unwrap_or(field);
     match field {
         "" => "`kubectl explain customresourcedefinition.spec` shows the fields and their types".into(),

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use granit_parser::Tag;
 use serde_json::{Number, Value};
 
-/// The value of a scalar; the error says what its tag, or JSON, does not let it be.
+/// Converts a scalar. Fails if its value contradicts its tag, or cannot be represented in JSON.
 pub fn resolve(text: Cow<'_, str>, is_plain: bool, tag: Option<&Tag>) -> Result<Value, String> {
     let Some(tag) = tag else {
         return if is_plain {
@@ -25,7 +25,7 @@ pub fn resolve(text: Cow<'_, str>, is_plain: bool, tag: Option<&Tag>) -> Result<
     value.ok_or_else(|| format!("`{text}` is not {expected}"))
 }
 
-/// Refuses the tags that are an application's own.
+/// Rejects application-specific tags.
 pub fn check(tag: &Tag) -> Result<(), String> {
     let (handle, suffix) = tag.parts();
     if handle.starts_with('!') || handle.is_empty() && suffix.starts_with('!') {
@@ -67,7 +67,7 @@ fn boolean(text: &str) -> Option<bool> {
     }
 }
 
-/// The API server holds what has more than 64 bits as a double.
+/// The API server stores numbers of more than 64 bits as doubles.
 fn integer(text: &str) -> Option<Number> {
     let (is_negative, unsigned) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),
@@ -98,7 +98,7 @@ fn integer(text: &str) -> Option<Number> {
     }
 }
 
-/// Digits behind a zero are text in YAML 1.2, such as those of `0755`.
+/// In YAML 1.2, digits after a leading zero, such as `0755`, are a string.
 fn is_padded(text: &str) -> bool {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     digits.len() > 1 && digits.starts_with('0') && digits.bytes().all(|b| b.is_ascii_digit())

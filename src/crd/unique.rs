@@ -8,7 +8,7 @@ use serde::{
 };
 use serde_json::{Map, Value};
 
-/// A value of which that holds.
+/// A JSON value without duplicate keys.
 pub struct Unique(pub Value);
 
 impl<'de> Deserialize<'de> for Unique {

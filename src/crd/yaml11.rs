@@ -2,7 +2,7 @@
 //!
 //! An unquoted `on` is `true` in YAML 1.1 and a string in YAML 1.2 (<https://yaml.org/type/bool.html>, <https://yaml.org/type/int.html>).
 
-/// Whether a plain scalar is one of those.
+/// Whether YAML 1.1 interprets a plain scalar differently.
 pub fn differs(scalar: &str) -> bool {
     is_boolean(scalar) || is_number(scalar)
 }
@@ -28,7 +28,7 @@ fn is_boolean(scalar: &str) -> bool {
     )
 }
 
-/// Octal with a bare zero, digits parted by `_`, and base 60.
+/// Octal numbers with a leading zero, numbers with `_` between digits, and numbers in base 60.
 fn is_number(scalar: &str) -> bool {
     let digits = scalar.strip_prefix(['+', '-']).unwrap_or(scalar);
     if !digits.starts_with(|c: char| c.is_ascii_digit()) {

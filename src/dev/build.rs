@@ -18,28 +18,28 @@ use tokio::{
 
 use super::{DevError, process::end};
 
-/// How the operator is built.
+/// The parameters of the build.
 #[derive(Clone, Debug)]
 pub struct Build {
     root: PathBuf,
-    /// The binary's name.
+    /// The name of the binary.
     binary: String,
     release: bool,
-    /// Where cargo puts what it makes.
+    /// Cargo's target folder.
     pub target: PathBuf,
-    /// The folders of the packages whose code the operator is made of, its own first.
+    /// The folders of the operator's package and of the packages that it depends on.
     pub packages: Vec<PathBuf>,
 }
 
-/// What cargo has made.
+/// The result of a build.
 #[derive(Clone, Debug)]
 pub struct Built {
     pub program: PathBuf,
-    /// How long it took.
+    /// The duration of the build.
     pub took: Duration,
 }
 
-/// A cargo at work, in a group of processes of its own. Dropped, it is killed.
+/// A running cargo, in its own process group. It is killed when this is dropped.
 pub struct Building {
     child: Child,
     output: JoinHandle<Vec<u8>>,
@@ -48,7 +48,7 @@ pub struct Building {
 }
 
 impl Build {
-    /// Finds out what cargo is to build.
+    /// Determines what cargo must build.
     pub fn of(root: &Path, binary: Option<&str>, release: bool) -> Result<Self, DevError> {
         let root = std::path::absolute(root).unwrap_or_else(|_| root.to_owned());
         let metadata = MetadataCommand::new()
@@ -72,7 +72,7 @@ impl Build {
         })
     }
 
-    /// Starts cargo. The first time it shows its progress; later only what is wrong.
+    /// Starts cargo. The first build shows its progress; later builds show only problems.
     pub fn start(&self, is_first: bool) -> io::Result<Building> {
         let mut command = Command::new(cargo());
         command
@@ -105,7 +105,7 @@ impl Build {
 }
 
 impl Building {
-    /// Waits for cargo; where it did not make the binary, why, if it has not said so itself.
+    /// Waits for cargo. If cargo did not build the binary, returns the reason, unless cargo has already printed it.
     pub async fn built(&mut self) -> Result<Built, String> {
         let status = self.child.wait().await.map_err(|error| error.to_string())?;
         let output = (&mut self.output).await.unwrap_or_default();
@@ -125,7 +125,7 @@ impl Building {
         })
     }
 
-    /// Ends cargo and the compilers that it has started.
+    /// Terminates cargo and the compilers that it has started.
     pub async fn stop(mut self) {
         end(&mut self.child).await;
     }
@@ -153,7 +153,7 @@ fn only_binary(metadata: &Metadata, root: &Path) -> Result<String, DevError> {
     }
 }
 
-/// The cargo that runs this program, if one does.
+/// The cargo that runs this program, if there is one.
 fn cargo() -> OsString {
     env::var_os("CARGO").unwrap_or_else(|| "cargo".into())
 }

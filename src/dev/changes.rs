@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::event::{Change, DevEvent};
 
-/// How many changed fields of an object are named.
+/// The maximum number of changed fields to list for an object.
 const SHOWN: usize = 4;
 
 /// The events of an object that changed; `is_event` if it is a Kubernetes event.
@@ -66,7 +66,7 @@ fn event(before: Option<&Value>, after: &Value) -> Option<DevEvent> {
     })
 }
 
-/// What a person wants to know of an object's new state.
+/// The fields of an object's new state that are useful to the developer.
 fn changes(before: Option<&Value>, after: &Value) -> Vec<Change> {
     let mut changes = vec![];
     let finalizers = |object: &Value| -> Vec<String> {
@@ -144,7 +144,7 @@ fn changes(before: Option<&Value>, after: &Value) -> Vec<Change> {
     changes
 }
 
-/// All but what every object has.
+/// The fields of an object, except for those that every object has.
 fn fields_of<'a>(before: &'a Value, after: &'a Value) -> Vec<&'a str> {
     let names = |object: &'a Value| {
         object
@@ -162,7 +162,7 @@ fn fields_of<'a>(before: &'a Value, after: &'a Value) -> Vec<&'a str> {
     fields
 }
 
-/// The places where two values differ; conditions are reported separately.
+/// The paths at which two values differ; conditions are reported separately.
 fn differ(path: &str, before: &Value, after: &Value, changes: &mut Vec<String>) {
     match (before, after) {
         _ if before == after || path == "status.conditions" => {}

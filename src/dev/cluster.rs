@@ -33,28 +33,28 @@ use super::{
     requests,
 };
 
-/// Whose fields the session's objects are, on any server.
+/// The field manager of the objects that the session applies.
 const MANAGER: &str = "cargo-operator";
 
-/// By these variables kube would look for a server of this host behind a proxy.
+/// The variables that would make kube use a proxy to reach the server on this host.
 const PROXIES: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"];
 
-/// How long a definition may take to be served.
+/// How long to wait until a new CRD is served.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// A cluster with a client of all rights, or of the user's.
+/// A cluster, with a client that has all permissions, or those of the user.
 pub struct Cluster {
     pub client: Client,
-    /// How the operator finds it.
+    /// The kubeconfig for the operator.
     pub settings: Settings,
-    /// Whether it is the session's alone, so that what stands in its way is overwritten.
+    /// Whether only the session uses the cluster, so that conflicting fields are overwritten.
     pub is_own: bool,
     serving: Option<Serving>,
 }
 
 impl Cluster {
-    /// An API server in memory, on which the operator has the rights of its service account. The kubeconfigs go into `folder`;
-    /// objects that name no namespace go into that one.
+    /// An API server in memory, on which the operator has the permissions of its service account. The kubeconfigs are written to `folder`;
+    /// objects without a namespace are created in `namespace`.
     pub async fn in_memory(
         name: &str,
         namespace: Option<&str>,
@@ -92,7 +92,7 @@ impl Cluster {
     }
 
     /// The cluster of the current context, which is reported before it is used. The operator gets a copy of the kubeconfig, so that it
-    /// stays there when another context becomes the current one.
+    /// stays on this cluster if the user switches to another context.
     pub async fn current(
         namespace: Option<&str>,
         folder: &Path,
@@ -135,7 +135,7 @@ impl Cluster {
         })
     }
 
-    /// Whether an operator of that name is there already.
+    /// Whether a Deployment of the operator exists on the cluster.
     pub async fn has_deployed(&self, name: &str) -> bool {
         let deployments: Api<Deployment> = Api::namespaced(self.client.clone(), name);
         deployments
@@ -164,7 +164,7 @@ impl Cluster {
         }
     }
 
-    /// Makes those namespaces that are not there.
+    /// Creates missing namespaces.
     pub async fn make_namespaces(&self, names: &[String], events: &EventSender) {
         for name in names {
             let mut namespace = DynamicObject::new(name, &ApiResource::erase::<Namespace>(&()));
@@ -178,7 +178,7 @@ impl Cluster {
         }
     }
 
-    /// Out: what is refused, each object with why; the others are applied all the same.
+    /// Applies objects. Returns the rejected ones, each with the reason; the others are applied.
     async fn apply_all(&self, mut objects: Vec<DynamicObject>) -> Vec<String> {
         let kind = |object: &DynamicObject| {
             object
@@ -228,7 +228,7 @@ impl Cluster {
         Ok(())
     }
 
-    /// How a kind is served; that of a new definition may come a little later.
+    /// The API resource of a kind, which may be served only some time after its CRD is applied.
     async fn resource(
         &self,
         gvk: &GroupVersionKind,
@@ -244,7 +244,7 @@ impl Cluster {
         }
     }
 
-    /// Ends a server in memory; watches end, and so does what it knew.
+    /// Shuts down a server in memory. Watches end, and its state is discarded.
     pub async fn shutdown(self) {
         if let Some(serving) = self.serving {
             serving.shutdown().await;
@@ -252,7 +252,7 @@ impl Cluster {
     }
 }
 
-/// A kubeconfig for this user alone, as it may hold keys and tokens.
+/// Writes a kubeconfig that only this user can read, because it may contain keys and tokens.
 fn write_private(path: &Path, kubeconfig: &Kubeconfig) -> io::Result<()> {
     let mut options = File::options();
     options.write(true).create(true).truncate(true);
@@ -271,7 +271,7 @@ fn is_unknown(error: &kube::Error) -> bool {
     }
 }
 
-/// The server's own words, where it has answered.
+/// The message of the server, if it has answered.
 fn message(error: &kube::Error) -> String {
     match error {
         kube::Error::Api(status) => status.message.clone(),
@@ -279,7 +279,7 @@ fn message(error: &kube::Error) -> String {
     }
 }
 
-/// The objects of a file of YAML or JSON; lists are taken apart.
+/// The objects of a YAML or JSON file, including the items of lists.
 fn read(path: &Path) -> Result<Vec<DynamicObject>, String> {
     let text = std::fs::read_to_string(path).map_err(|error| error.to_string())?;
     let mut objects = vec![];
@@ -299,7 +299,7 @@ fn read(path: &Path) -> Result<Vec<DynamicObject>, String> {
     objects.into_iter().map(typed).collect()
 }
 
-/// The files of a folder of manifests, in the order of their names.
+/// The files in a folder of manifests, sorted by name.
 pub fn manifests(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let is_manifest = |path: &PathBuf| {

@@ -4,63 +4,63 @@ use std::{io, path::PathBuf};
 
 use operator_testing::http;
 
-/// Why a session could not begin, or go on.
+/// The reason why a session could not start or continue.
 #[derive(Debug, thiserror::Error)]
 pub enum DevError {
     /// The server in memory did not start.
     #[error("the API server in memory: {0}")]
     Server(#[from] http::Error),
-    /// No kubeconfig, or none that is of use.
+    /// There is no usable kubeconfig.
     #[error("the current kubeconfig can't be used: {0}")]
     Kubeconfig(String),
-    /// Cargo could not say what the project is made of.
+    /// Cargo could not describe the package.
     #[error("cargo metadata: {0}")]
     Metadata(#[from] cargo_metadata::Error),
-    /// A library.
+    /// The package has no binary.
     #[error("the package {0} has no binary to run")]
     NoBinary(String),
-    /// Which one is the operator?
+    /// The package has several binaries.
     #[error("the package {package} has several binaries: {names}")]
     Binaries {
-        /// Its name.
+        /// The name of the package.
         package: String,
-        /// Theirs.
+        /// The names of the binaries.
         names: String,
     },
-    /// Changes of files can't be noticed.
+    /// Changes of files cannot be watched.
     #[error("{path} can't be watched: {source}")]
     Watch {
         /// The folder.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: notify::Error,
     },
-    /// A program did not start.
+    /// A program could not be started.
     #[error("{program} can't be started: {source}")]
     Program {
-        /// Its path or name.
+        /// The path or name of the program.
         program: String,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// Another session has the folder in which this one would keep its kubeconfigs.
+    /// Another session uses the folder for the kubeconfigs.
     #[error("another session of this project is running: {} is locked", .0.display())]
     Busy(PathBuf),
-    /// A file or folder.
+    /// An I/O error for a file or folder.
     #[error("{path}: {source}")]
     File {
-        /// Its path.
+        /// The path.
         path: PathBuf,
-        /// What the system says.
+        /// The error of the operating system.
         source: io::Error,
     },
-    /// Signals, timers, threads.
+    /// Signals, timers or threads could not be set up.
     #[error("the session can't run: {0}")]
     Runtime(#[from] io::Error),
 }
 
 impl DevError {
-    /// What the user can do.
+    /// The help for the user.
     pub fn help(&self) -> String {
         match self {
             Self::Server(_) | Self::Runtime(_) => "try again".into(),

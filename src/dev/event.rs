@@ -28,16 +28,16 @@ impl EventSender {
     }
 }
 
-/// What `dev` shows to the developer of an operator.
+/// An event that `dev` shows to the developer of an operator.
 #[derive(Clone, Debug)]
 pub enum DevEvent {
-    /// The API server answers.
+    /// The API server is ready.
     Serving {
         /// `https://HOST:PORT`.
         url: String,
         /// The context of the user's kubeconfig; `None` for the server in memory.
         context: Option<String>,
-        /// For kubectl, while the session runs.
+        /// The kubeconfig for kubectl, which is valid while the session runs.
         kubeconfig: Option<PathBuf>,
     },
     /// The build begins.
@@ -50,14 +50,14 @@ pub enum DevEvent {
     Unchanged,
     /// The operator was started, with this process id.
     Started(u32),
-    /// The user starts the operator: with `environment`, which is also in `file`, and without the variables `unset`, which would make it
-    /// use another cluster.
+    /// The user has to start the operator, with `environment` (also written to `file`) and without the variables in `unset`, which would
+    /// make it use another cluster.
     StartManually {
         environment: Vec<(&'static str, String)>,
         file: PathBuf,
         unset: Vec<&'static str>,
     },
-    /// The same reconciliations and requests repeat; each with its rate per second, the most frequent first.
+    /// An object is reconciled endlessly; its reconciliations and requests with their rates per second, the most frequent first.
     HotLoop {
         objects: Vec<(String, u32)>,
         requests: Vec<(String, u32)>,
@@ -112,7 +112,7 @@ pub enum Change {
         reason: String,
         message: String,
     },
-    /// It is being deleted, and waits for these finalizers.
+    /// The object is being deleted, and waits for these finalizers.
     Deleting(Vec<String>),
     Deleted,
 }

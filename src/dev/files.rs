@@ -17,35 +17,35 @@ use tokio::{
 
 use super::{DevError, FIXTURES, SAMPLES, build::Build};
 
-/// Editors write a file in several steps, and branches change many files.
+/// How long to wait for further changes, because editors write a file in several steps and a checkout changes many files.
 const QUIET: Duration = Duration::from_millis(30);
 
-/// After this time they are reported, even if they continue.
+/// The maximum time to wait while changes continue.
 const LONGEST: Duration = Duration::from_millis(500);
 
-/// What a changed file is to a session.
+/// The meaning of a changed file for a session.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Part {
-    /// Of what cargo builds.
+    /// Source code that cargo builds.
     Code,
-    /// A Cargo.toml, which says what that is.
+    /// A Cargo.toml, which determines the source files.
     Manifest,
-    /// The state: code and manifests are generated from it.
+    /// The state, from which code and manifests are generated.
     State,
-    /// A file whose objects are on the server, by its path in the project: a spec, a sample, a fixture, a role.
+    /// A file whose objects are applied to the server (a spec, a sample, a fixture or a role), by its path in the project.
     Objects(String),
 }
 
-/// Tells what changes, as long as it lives.
+/// Watches files until it is dropped.
 pub struct Files {
     root: PathBuf,
     target: PathBuf,
     packages: Vec<PathBuf>,
     watcher: RecommendedWatcher,
     events: mpsc::UnboundedReceiver<notify::Result<Event>>,
-    /// What has changed and was not handed out yet.
+    /// The changes that were not returned yet.
     parts: BTreeSet<Part>,
-    /// When the first and the last of them have changed.
+    /// The times of the first and the last of these changes.
     times: Option<(Instant, Instant)>,
 }
 
@@ -71,7 +71,7 @@ impl Files {
         Ok(files)
     }
 
-    /// Follows the packages of a build, and what the project has beside them.
+    /// Watches the packages of a build, and the other files of the project.
     pub fn follow(&mut self, build: &Build) -> Result<(), DevError> {
         self.packages = build.packages.iter().map(|path| real(path)).collect();
         let mut folders = self.packages.clone();
@@ -97,7 +97,7 @@ impl Files {
             })
     }
 
-    /// Waits until something changes, and then for a moment of quiet. Nothing is lost where the wait is given up.
+    /// Waits for a change, and then until no more changes follow for a moment. A cancelled wait loses no changes.
     pub async fn changed(&mut self) -> BTreeSet<Part> {
         loop {
             let event = match self.times {
@@ -153,7 +153,7 @@ impl Files {
         }
     }
 
-    /// Follows a folder that was made, or moved to its place, with all that is in it already.
+    /// Watches a folder that was created or moved here, with its existing content.
     fn appeared(&mut self, path: &Path) {
         if !self.is_followed(path) {
             return;
@@ -174,7 +174,7 @@ impl Files {
         }
     }
 
-    /// Nothing that is built, hidden, or a trace of an editor.
+    /// Whether to watch a file: not if it is hidden, build output, or a temporary file of an editor.
     fn is_followed(&self, path: &Path) -> bool {
         let inner = self.packages.iter().chain([&self.root]);
         let inner = inner.filter_map(|folder| path.strip_prefix(folder).ok());
@@ -196,7 +196,7 @@ impl Files {
             && names.all(|name| is_plain(&name))
     }
 
-    /// What a file is to the session; `None` for what is nothing to it.
+    /// The meaning of a file for the session; `None` if it has none.
     fn part(&self, path: &Path) -> Option<Part> {
         if !self.is_followed(path) {
             return None;
@@ -235,12 +235,12 @@ impl Files {
     }
 }
 
-/// Some systems tell changes by the paths that links lead to.
+/// Resolves symbolic links, because some systems report changes by the real path.
 fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-/// What is in a folder; nothing if it is none.
+/// The content of a folder; empty if it is not a folder.
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let entries = folder.read_dir().into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).collect()

@@ -7,7 +7,7 @@ use std::{
 
 use super::DevError;
 
-/// The folder of the session's files, which is its own until the lock is dropped.
+/// The folder of the session's files, which no other session uses until the lock is dropped.
 pub fn alone(folder: &Path) -> Result<File, DevError> {
     let failed = |source| DevError::File {
         path: folder.to_owned(),

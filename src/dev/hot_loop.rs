@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use super::event::{Change, DevEvent};
 
-/// So many equal events within [`WINDOW`] are a loop.
+/// The number of equal events within [`WINDOW`] that count as a loop.
 const MANY: usize = 12;
 const WINDOW: SignedDuration = SignedDuration::from_secs(3);
 
@@ -16,10 +16,10 @@ const WINDOW: SignedDuration = SignedDuration::from_secs(3);
 const PERIOD: SignedDuration = SignedDuration::from_secs(10);
 const FIRST: SignedDuration = SignedDuration::from_secs(1);
 
-/// How many objects and requests a line names.
+/// The number of objects and requests that a line names.
 const NAMED: usize = 3;
 
-/// What is equal in the events of a loop.
+/// The part of an event that stays equal in a loop.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum LoopKey {
     Reconciled(String),
@@ -31,7 +31,7 @@ enum LoopKey {
 #[derive(Default)]
 pub struct HotLoops {
     recent: HashMap<LoopKey, VecDeque<Timestamp>>,
-    /// When the hot_loop are to be reports next, as long as there are some.
+    /// When to report the hot loops next, if there are any.
     due: Option<Timestamp>,
 }
 
@@ -60,7 +60,7 @@ impl HotLoops {
         }
     }
 
-    /// The hot_loop; what is over is forgotten.
+    /// The current hot loops. Old events are discarded.
     fn report(&mut self, now: Timestamp) -> Option<DevEvent> {
         self.recent.retain(|_, times| {
             forget(times, now);
@@ -99,7 +99,7 @@ fn forget(times: &mut VecDeque<Timestamp>, now: Timestamp) {
     }
 }
 
-/// The key of an event that can repeat in a loop; `None` for what the user does or waits for.
+/// The key of an event that can repeat in a loop; `None` for events that the user causes or waits for.
 fn key(event: &DevEvent) -> Option<LoopKey> {
     let without_numbers = |text: &str| text.replace(|c: char| c.is_ascii_digit(), "");
     Some(match event {

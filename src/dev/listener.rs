@@ -27,7 +27,7 @@ impl<F: FnMut(&Zoned, DevEvent)> Listener<F> {
         }
     }
 
-    /// Awaits the work, and shows events until it is done. Returns `None` if the user ends the session first.
+    /// Waits for `work`, and meanwhile shows events. Returns `None` if the user ends the session first.
     pub async fn run_until_interrupted<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
         let mut work = std::pin::pin!(work);
         loop {
@@ -39,7 +39,7 @@ impl<F: FnMut(&Zoned, DevEvent)> Listener<F> {
         }
     }
 
-    /// Shows the events that were sent and not shown yet.
+    /// Shows the pending events.
     pub fn drain(&mut self) {
         while let Ok((at, event)) = self.events.try_recv() {
             self.receive(&at, event);

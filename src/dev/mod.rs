@@ -22,10 +22,10 @@ mod process;
 mod requests;
 mod session;
 
-/// The folder of the kinds' samples, each a file of one object.
+/// The folder of the samples, each a file with one object.
 const SAMPLES: &str = "manifests/samples";
 
-/// The folder of what samples refer to.
+/// The folder of the objects that samples refer to.
 const FIXTURES: &str = "tests/fixtures";
 
 pub use error::DevError;

@@ -19,13 +19,13 @@ use crate::project::ResourceType;
 /// Which objects are reported.
 #[derive(Clone, Debug)]
 pub enum Scope {
-    /// All of them, also those that are there already.
+    /// All objects, including existing ones.
     All,
-    /// Changes of those that belong to kinds of these groups, by `GROUP/KIND`: the cluster is not the session's alone.
+    /// Changes of objects that belong to kinds of these groups, as `GROUP/KIND`, because others also use the cluster.
     Of(Vec<String>),
 }
 
-/// Follows a kind until the session ends.
+/// Watches a kind until the session ends.
 pub async fn follow(client: Client, resource: ResourceType, scope: Scope, sender: EventSender) {
     let is_core = resource.group.is_empty();
     let api_resource = ApiResource {
@@ -128,7 +128,7 @@ impl Known {
         gone.map(deleted).collect()
     }
 
-    /// The object with its kind, which those of a list do not say, and without what nobody else is to read.
+    /// The object with its kind, which items of a list lack, and without secret values.
     fn value(&self, object: DynamicObject) -> Value {
         let mut object = serde_json::to_value(&object).unwrap_or_default();
         let Some(fields) = object.as_object_mut() else {
@@ -183,7 +183,7 @@ impl Scope {
     }
 }
 
-/// Whether the control plane puts such an object into each namespace.
+/// Whether the control plane creates such an object in each namespace.
 fn is_of_each_namespace(object: &Value) -> bool {
     let name = match object["kind"].as_str() {
         Some("ConfigMap") => "kube-root-ca.crt",

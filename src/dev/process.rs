@@ -23,15 +23,15 @@ use super::{
     event::{DevEvent, EventSender},
 };
 
-/// How long a process may take to end what it is at.
+/// How long a process may take to finish its work.
 #[cfg(unix)]
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long after its end what a process has written may take to be read.
+/// How long to read the output of a process after its end.
 const LAST_WORDS: Duration = Duration::from_millis(200);
 
-/// What the operator gets where the user's environment says nothing else: it works alone and at once, ends quickly, takes no port that is
-/// needed elsewhere, and logs its reconciliations in a format that is parsed here.
+/// The environment of the operator, unless the user sets a variable: it does not elect a leader, stops quickly, uses a free port, and logs
+/// its reconciliations in a format that is parsed here.
 const DEFAULTS: [(&str, &str); 5] = [
     ("LEADER_ELECTION", "false"),
     ("HTTP_ADDRESS", "127.0.0.1:0"),
@@ -43,7 +43,7 @@ const DEFAULTS: [(&str, &str); 5] = [
     ),
 ];
 
-/// What the environment of the operator is to be.
+/// The environment of the operator.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Settings {
     pub set: Vec<(&'static str, OsString)>,
@@ -51,7 +51,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// For an operator that the user starts: as [`Operator::start`] would, but with a log for people.
+    /// The environment for an operator that the user starts: as [`Operator::start`] sets it, but with a text log.
     pub fn of_user(&self) -> Vec<(&'static str, String)> {
         let defaults = DEFAULTS
             .into_iter()
@@ -66,19 +66,19 @@ impl Settings {
     }
 }
 
-/// A running operator. Dropped, it is killed.
+/// A running operator. It is killed when this is dropped.
 pub struct Operator {
     child: Child,
     readers: Vec<JoinHandle<()>>,
-    /// The file that it was started from.
+    /// The file from which it was started.
     stamp: Option<Stamp>,
     settings: Settings,
-    /// Of it and its children.
+    /// The process group of the operator and its children.
     #[cfg(unix)]
     group: Option<Pid>,
 }
 
-/// Distinguishes a file from the previous file at its path.
+/// Distinguishes a file from an earlier file at the same path.
 type Stamp = (PathBuf, SystemTime, u64);
 
 fn stamp(program: &Path) -> Option<Stamp> {
@@ -91,7 +91,7 @@ fn stamp(program: &Path) -> Option<Stamp> {
 }
 
 impl Operator {
-    /// Starts it in a group of processes of its own, so that Ctrl-C is the session's.
+    /// Starts the operator in its own process group, so that only the session gets Ctrl-C.
     pub fn start(
         program: &Path,
         arguments: &[OsString],
@@ -147,12 +147,12 @@ impl Operator {
         })
     }
 
-    /// Whether it is what the file is now, with these settings.
+    /// Whether it was started from the current file, with these settings.
     pub fn is_of(&self, program: &Path, settings: &Settings) -> bool {
         self.stamp.is_some() && self.stamp == stamp(program) && self.settings == *settings
     }
 
-    /// Waits for its end, and for its last words; how it ended, as in `exit status: 1`.
+    /// Waits until it exits and its output is read. Returns how it exited, for example `exit status: 1`.
     pub async fn ended(&mut self) -> String {
         let ended = self.child.wait().await;
         #[cfg(unix)]
@@ -164,13 +164,13 @@ impl Operator {
         )
     }
 
-    /// Asks it to end as Kubernetes does, and kills it if it does not.
+    /// Terminates it as Kubernetes does, and kills it if it does not exit.
     pub async fn stop(mut self) {
         end(&mut self.child).await;
         self.read_rest().await;
     }
 
-    /// A child of its own may hold its output open.
+    /// A child process may keep the output open.
     async fn read_rest(&mut self) {
         let rest = async {
             while let Some(reader) = self.readers.last_mut() {
@@ -182,7 +182,7 @@ impl Operator {
     }
 }
 
-/// Asks a process and those that it has started to end, as Kubernetes does, and kills those that do not.
+/// Terminates a process group as Kubernetes does, and kills the processes that do not exit.
 pub async fn end(child: &mut Child) {
     #[cfg(unix)]
     if let Some(group) = group(child) {
@@ -202,7 +202,7 @@ fn group(child: &Child) -> Option<Pid> {
     Pid::from_raw(child.id()?.try_into().ok()?)
 }
 
-/// Kills those of a group that did not end with the process that began it.
+/// Kills the remaining processes of a group.
 #[cfg(unix)]
 fn kill_rest(group: Option<Pid>) {
     if let Some(group) = group {
@@ -219,7 +219,7 @@ async fn read(output: impl AsyncRead + Unpin, events: EventSender) {
     }
 }
 
-/// A line of the operator's output, which is JSON where the runtime's settings are as the session wants them.
+/// Parses a line of the operator's output, which is JSON if the runtime has the settings of the session.
 fn parse_log_line(line: &str) -> DevEvent {
     let parsed: Option<Value> = line
         .starts_with('{')
@@ -269,7 +269,7 @@ fn parse_log_line(line: &str) -> DevEvent {
     }
 }
 
-/// `11.530207ms` as `11.5 ms`.
+/// Formats a duration: `11.530207ms` as `11.5 ms`.
 fn rounded(took: &str) -> String {
     let unit = took.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
     let number = took

@@ -9,7 +9,7 @@ use tower::ServiceExt;
 
 use super::event::{DevEvent, EventSender};
 
-/// Answers a request, and reports it if it is of that user.
+/// Passes a request on, and reports it if that user sent it.
 pub async fn answer<B>(
     server: ApiServer,
     request: Request<B>,
@@ -44,7 +44,7 @@ where
     Ok(response)
 }
 
-/// The words of a `Status`, or of what is none.
+/// The message of a `Status`, or the text of any other body.
 fn message(body: &[u8]) -> String {
     let status: Option<serde_json::Value> = serde_json::from_slice(body).ok();
     let message = status

@@ -1,4 +1,4 @@
-//! The session: starts, watches, rebuilds and stops the parts.
+//! The session: starts, watches, rebuilds and stops the server, cargo and the operator.
 
 use std::{
     collections::BTreeSet,
@@ -23,37 +23,37 @@ use super::{
 };
 use crate::project::ResourceType;
 
-/// What of a project a session needs, as its files say it.
+/// The parts of a project that a session needs.
 #[derive(Clone, Debug)]
 pub struct Project {
     pub root: PathBuf,
     pub name: String,
-    /// The files of the definitions, from the root.
+    /// The paths of the CRDs, relative to the root.
     pub specs: Vec<String>,
-    /// The kinds whose objects are followed; those of the project itself first.
+    /// The kinds to watch, starting with those of the project.
     pub kinds: Vec<ResourceType>,
-    /// How many of them are the project's own.
+    /// The number of kinds of the project.
     pub own: usize,
-    /// The namespaces that the operator watches, where it does not watch all.
+    /// The namespaces that the operator watches; `None` for all namespaces.
     pub namespaces: Vec<String>,
-    /// Whether code and manifests are not what the specs and the state say.
+    /// Whether code and manifests do not match the specs and the state.
     pub is_stale: bool,
 }
 
 /// Where and how the operator runs.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// On the user's cluster, not in memory.
+    /// Whether to use the user's cluster instead of a server in memory.
     pub cluster: bool,
-    /// Whether the samples of the project are applied.
+    /// Whether to apply the samples of the project.
     pub samples: bool,
-    /// Files and folders of further objects.
+    /// Files and folders with further objects to apply.
     pub apply: Vec<PathBuf>,
     pub binary: Option<String>,
     pub release: bool,
     /// Whether the user starts the operator, as in a debugger.
     pub no_operator: bool,
-    /// For the operator's binary.
+    /// The arguments for the operator.
     pub arguments: Vec<OsString>,
 }
 
@@ -88,12 +88,12 @@ struct Session<'a> {
     followed: Vec<(ResourceType, AbortHandle)>,
     events: EventSender,
     building: Option<Building>,
-    /// Whether cargo has made the operator at least once.
+    /// Whether cargo has built the operator at least once.
     is_built: bool,
     operator: Option<Operator>,
 }
 
-/// What a session waits for.
+/// An event that a session waits for.
 enum Next {
     Built(Result<Built, String>),
     Ended(String),
@@ -165,7 +165,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Brings onto the cluster what the operator needs, and its samples, whose creation is to be seen; and builds.
+    /// Applies the objects that the operator needs, and the samples, whose creation is to be shown, and builds the operator.
     async fn begin(&mut self) {
         if !self.cluster.is_own && self.cluster.has_deployed(&self.project.name).await {
             self.events
@@ -212,7 +212,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// What the operator is to be started with.
+    /// The environment for starting the operator.
     fn settings(&self) -> Settings {
         let mut settings = self.cluster.settings.clone();
         if !self.project.namespaces.is_empty() {
@@ -222,7 +222,7 @@ impl<'a> Session<'a> {
         settings
     }
 
-    /// Tells with what the user is to start the operator.
+    /// Reports how the user has to start the operator.
     fn leave_to_user(&self) {
         let settings = self.settings();
         let (environment, file) = (settings.of_user(), self.folder.join("operator.env"));
@@ -242,7 +242,7 @@ impl<'a> Session<'a> {
         });
     }
 
-    /// Follows the project's kinds, what they own and watch, and events; and nothing else any more.
+    /// Watches the kinds of the project, the kinds that they own and watch, and events; stops all other watches.
     fn follow(&mut self) {
         let mut kinds = self.project.kinds.clone();
         let scope = match self.cluster.is_own {
@@ -305,7 +305,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Follows a change of the project's files. A cluster that is not the session's own gets nothing more.
+    /// Handles a change of the project's files. On the user's cluster, nothing is applied again.
     async fn changed<R>(&mut self, parts: BTreeSet<Part>, read: &R)
     where
         R: Fn() -> Result<Project, String> + Clone + Send + 'static,
@@ -368,7 +368,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Whether the session brings that file onto the cluster.
+    /// Whether the session applies this file.
     fn is_applied(&self, path: &str) -> bool {
         let is_wanted = match path.split_once('/') {
             Some(("crds", _)) => self.project.specs.iter().any(|spec| spec == path),
@@ -415,7 +415,7 @@ impl<'a> Session<'a> {
     }
 }
 
-/// Waits for the end of a build or of the operator, or for a change of the files.
+/// Waits for the end of a build or of the operator, or for a change of files.
 async fn next(
     building: &mut Option<Building>,
     operator: &mut Option<Operator>,

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-/// The enum, its names and the list of all, from one table.
+/// Defines the enum, its names and the list of all codes in one table.
 macro_rules! codes {
     ($($(#[$doc:meta])* $code:ident = $name:literal,)*) => {
-        /// What a diagnostic or an error of an input is about.
+        /// The code of a diagnostic or of an error in an input.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Code {
             $($(#[$doc])* $code,)*
@@ -24,72 +24,72 @@ macro_rules! codes {
 }
 
 codes! {
-    /// Parts of the schema are in the module as JSON, as no attribute of the Rust types carries them.
+    /// No attribute of the Rust types can express a part of the schema; the module contains this part as JSON.
     NoAttribute = "no-attribute",
-    /// A schema that says nothing of its type; values stay `serde_json::Value`.
+    /// A schema does not define a type; its values stay `serde_json::Value`.
     Untyped = "untyped",
-    /// A field whose Rust type is another one than in the last run.
+    /// The Rust type of a field differs from that of the last run.
     Retyped = "retyped",
-    /// A change of a definition that breaks operator code, stored objects or clients.
+    /// A change of a CRD breaks operator code, stored objects or clients.
     BreakingChange = "breaking-change",
-    /// A spec that changed while what it was compared with is gone.
+    /// A spec changed, but there is no record of the previous one.
     NotCompared = "not-compared",
-    /// Code of the user that uses what a new schema takes away or changes.
+    /// The user's code uses something that a new schema removes or changes.
     TouchedCode = "touched-code",
-    /// A controller that is not what `operator.toml` says of it.
+    /// A controller does not match `operator.toml`.
     ControllerDiffers = "controller-differs",
-    /// Children of a kind that their controller no longer owns, and so no longer deletes.
+    /// A controller no longer owns a kind of children, so it no longer deletes them.
     AbandonedChildren = "abandoned-children",
-    /// A resource or group in a rule that is nearly one that exists.
+    /// A resource or group in a rule is probably misspelled.
     UnknownResource = "unknown-resource",
-    /// A keyword that CustomResourceDefinitions do not have.
+    /// CRD schemas do not have this keyword.
     UnknownKeyword = "unknown-keyword",
-    /// A schema that the API server takes, and that cannot have been meant.
+    /// The API server accepts a part of the CRD that cannot work as intended.
     Contradiction = "contradiction",
-    /// A CEL rule that cannot be read.
+    /// A CEL rule cannot be parsed.
     UnreadableRule = "unreadable-rule",
-    /// No sample can be made that the schema accepts.
+    /// No sample that the schema accepts could be generated.
     NoValidSample = "no-valid-sample",
-    /// The spec asks for a conversion webhook and nothing serves it yet.
+    /// The spec declares a conversion webhook, but the operator does not serve one.
     ConversionNotServed = "conversion-not-served",
-    /// The image is not set, so that the manifests have no Deployment yet.
+    /// The image is not set, so the manifests have no Deployment.
     NoImage = "no-image",
-    /// A file of the tool that the user edited.
+    /// The user edited a file that the tool owns.
     EditedFile = "edited-file",
-    /// A merged file that the user and its template changed in the same place.
+    /// The user and the template changed the same place of a merged file.
     MergeConflict = "merge-conflict",
-    /// A text that is neither YAML nor JSON.
+    /// A text is neither valid YAML nor JSON.
     Syntax = "syntax",
-    /// A text of more levels than a definition can have.
+    /// A text has more levels of nesting than a CRD can have.
     TooDeep = "too-deep",
-    /// A definition of more bytes than the API server takes.
+    /// The text of a CRD is larger than the limit.
     TooLarge = "too-large",
-    /// A mapping with one key twice.
+    /// A mapping has the same key twice.
     TwiceKey = "twice-key",
-    /// A scalar that YAML 1.1 and 1.2 read differently.
+    /// YAML 1.1 and 1.2 read a scalar differently.
     AmbiguousScalar = "ambiguous-scalar",
-    /// A definition of an API version that cannot be read.
+    /// The CRD has an unsupported `apiVersion`.
     ApiVersion = "api-version",
-    /// Something that the API server cannot decode as a definition.
+    /// The API server cannot decode the document as a CRD.
     NotADefinition = "not-a-definition",
-    /// A name that the API server does not take.
+    /// The API server does not accept a name.
     InvalidName = "invalid-name",
-    /// `metadata.name` that is not `<plural>.<group>`.
+    /// `metadata.name` is not `<plural>.<group>`.
     Misnamed = "misnamed",
-    /// Versions that the API server does not take: none served, not one stored, one twice, one without a schema.
+    /// The API server does not accept the versions: none is served, not exactly one is stored, a name is duplicate, or a schema is missing.
     Versions = "versions",
-    /// Metadata or a part of the spec that the API server refuses.
+    /// The API server refuses the metadata or a part of the spec.
     RefusedDefinition = "refused-definition",
-    /// A schema that the API server refuses.
+    /// The API server refuses a schema.
     RefusedSchema = "refused-schema",
-    /// A default that its own schema refuses.
+    /// A default violates its own schema.
     InvalidDefault = "invalid-default",
-    /// A pattern that is no regular expression of Go.
+    /// A pattern is not a valid regular expression in Go.
     InvalidPattern = "invalid-pattern",
 }
 
 impl Code {
-    /// The code of that name.
+    /// The code with this name.
     pub fn named(name: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|code| code.as_str() == name)
     }

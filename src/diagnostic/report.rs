@@ -14,7 +14,7 @@ pub struct Report {
     pub subject: Option<String>,
     pub message: String,
     pub location: Option<Location>,
-    /// What was done instead; stands at the place.
+    /// How the tool handled the problem; printed at its location.
     pub instead: Option<String>,
     pub help: Option<String>,
 }
@@ -44,7 +44,7 @@ impl Report {
         }
     }
 
-    /// Styled for a terminal; whoever prints it takes the styles away where nobody sees them.
+    /// Formats the report with styles for a terminal; the terminal module removes them if the output is not one.
     ///
     /// ```text
     /// note[untyped]: Widget.example.com: the schema does not say what the value is
@@ -104,7 +104,7 @@ impl Report {
         Renderer::styled().render(&[group])
     }
 
-    /// The same for programs. Its keys are stable.
+    /// Formats the report for programs. The keys are stable.
     pub fn json(&self) -> Value {
         let location = self.location.as_ref();
         json!({
@@ -116,13 +116,13 @@ impl Report {
     }
 }
 
-/// The hint that is printed once, at the end; the code is that of the first report that has one.
+/// The hint that is printed once, after all reports, with the code of the first report that has one.
 pub fn hint(reports: &[Report]) -> Option<String> {
     let code = reports.iter().find_map(|report| report.code)?;
     Some(format!("for more: cargo operator explain {code}"))
 }
 
-/// Text of an input without what would move the cursor or turn the direction of writing, and not without end.
+/// Shortens a text from an input, and escapes characters that would move the cursor or change the writing direction.
 fn plain(text: &str) -> String {
     const MOST: usize = 2_000;
     let cut = text.char_indices().nth(MOST).map(|(at, _)| &text[..at]);

@@ -12,10 +12,10 @@ pub trait Device {
     fn create_folder(&self, path: &Path) -> io::Result<()>;
     fn write(&self, path: &Path, text: &[u8]) -> io::Result<()>;
     fn set_permissions(&self, path: &Path, permissions: Permissions) -> io::Result<()>;
-    /// Returns when the texts of these files, and what these folders list, outlive a power cut; an error comes with its place in the
-    /// list.
+    /// Syncs the contents of these files, and the entries of these folders, so that they survive a power failure. An error comes with its
+    /// index.
     fn sync(&self, paths: &[PathBuf]) -> Result<(), (usize, io::Error)>;
-    /// Replaces what is at `to`.
+    /// Moves a file, and replaces the file at `to`.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
     fn remove_file(&self, path: &Path) -> io::Result<()>;
     /// Removes an empty folder.
@@ -25,7 +25,7 @@ pub trait Device {
 /// The disk itself.
 pub struct Disk;
 
-/// The disk takes the syncs that come together in one go, so that waiting in parallel takes a fraction of the time.
+/// Syncs in parallel, because the disk completes syncs that arrive together in a fraction of the time.
 const SYNCS_AT_ONCE: usize = 16;
 
 impl Device for Disk {

@@ -28,7 +28,7 @@ pub enum DiskError {
     #[error("{0}, and the changes made before that can't be undone")]
     Unfinished(Box<DiskError>),
     #[error("{path} is half changed, because a command was interrupted")]
-    Interrupted { path: String, cure: &'static str },
+    Interrupted { path: String, help: &'static str },
     #[error("an interrupted command can't be completed: {0}")]
     Recovery(Box<DiskError>),
     #[error("{0} can't be read: {1}")]
@@ -49,19 +49,19 @@ impl DiskError {
         }
     }
 
-    /// The error of a command that only looks at what another left half changed.
+    /// The error of a read-only command after another command was interrupted.
     pub fn interrupted(root: &Path, journal: Option<&Journal>) -> Self {
         let of_project = is_project(root) || journal.is_some_and(Journal::makes_project);
         Self::Interrupted {
             path: root.display().to_string(),
-            cure: match of_project {
+            help: match of_project {
                 true => "complete it with `cargo operator regenerate`",
                 false => "run the command again without --check, --diff and --dry-run",
             },
         }
     }
 
-    /// What the user can do.
+    /// The help for the user.
     pub fn help(&self) -> &'static str {
         match self {
             Self::Read { .. } => "check the path and its permissions",
@@ -82,7 +82,7 @@ impl DiskError {
             Self::Unfinished(_) | Self::Recovery(_) => {
                 "make the file and its folder writable, or free some space; then the next command that writes, such as `cargo operator regenerate`, completes it"
             }
-            Self::Interrupted { cure, .. } => cure,
+            Self::Interrupted { help, .. } => help,
             Self::Journal(..) => {
                 "use the version of cargo-operator that was interrupted, or restore the project from version control and delete this file"
             }
@@ -96,7 +96,7 @@ impl DiskError {
     }
 }
 
-/// The error of bytes that are no text, with the line of the first such.
+/// The error for bytes that are not UTF-8, with the line of the first such byte.
 pub fn not_utf8(path: String, error: &FromUtf8Error) -> DiskError {
     let valid = &error.as_bytes()[..error.utf8_error().valid_up_to()];
     let line = valid.iter().filter(|&&byte| byte == b'\n').count() + 1;

@@ -12,11 +12,11 @@ use std::{
 
 use tempfile::TempDir;
 
-/// In the order in which rustfmt looks for them in a folder.
+/// The settings files, in the order in which rustfmt looks for them in a folder.
 const SETTINGS: [&str; 2] = [".rustfmt.toml", "rustfmt.toml"];
 
-/// Formats texts, each with its path in the project `root`, with the installed rustfmt and the settings that it finds for the path.
-/// A text that rustfmt cannot format stays as it is; all do where there is no rustfmt.
+/// Formats texts, each with its path in the project `root`, with the installed rustfmt and the settings that apply to the path. A text that
+/// rustfmt cannot format is not changed. Without rustfmt, no text is changed.
 pub fn format_rust(root: &Path, files: &[(&str, &str)]) -> Vec<String> {
     let unformatted = || files.iter().map(|(_, text)| (*text).to_owned()).collect();
     if files.is_empty() {
@@ -47,8 +47,8 @@ pub fn format_rust(root: &Path, files: &[(&str, &str)]) -> Vec<String> {
     }
 }
 
-/// A temporary folder with the files, the settings of their folders, and an empty file for each module that they declare: rustfmt follows
-/// `mod`, and fails where there is no file.
+/// A temporary folder with the files, their settings, and an empty file for each module that they declare, because rustfmt follows `mod`
+/// and fails if the file does not exist.
 fn staged(root: &Path, files: &[(&str, &str)]) -> io::Result<TempDir> {
     let copy = tempfile::Builder::new()
         .prefix("cargo-operator-")
@@ -80,7 +80,8 @@ fn staged(root: &Path, files: &[(&str, &str)]) -> io::Result<TempDir> {
     Ok(copy)
 }
 
-/// A path at which rustfmt looks for each module that a file declares. Its folder exists: it is that of a crate's root or of a `mod.rs`.
+/// The path at which rustfmt looks for a module that a file declares. The folder exists, because the file is the root of a crate or a
+/// `mod.rs`.
 fn modules(path: &Path, text: &str) -> Vec<PathBuf> {
     let file = syn::parse_file(text).ok();
     let items = file.into_iter().flat_map(|file| file.items);
@@ -93,7 +94,7 @@ fn modules(path: &Path, text: &str) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The settings that hold in a project's folder unless a folder inside has its own.
+/// The settings that apply in a project's folder, unless a folder inside has its own.
 fn settings_around(root: &Path) -> Option<PathBuf> {
     let root = std::path::absolute(root).ok()?;
     root.ancestors().find_map(settings_in)
@@ -104,7 +105,7 @@ fn settings_in(folder: &Path) -> Option<PathBuf> {
     paths.into_iter().find(|path| path.is_file())
 }
 
-/// That of the toolchain whose cargo called us, which spares rustup's search for it; else the one on the path.
+/// The rustfmt of the toolchain whose cargo started this program, which avoids rustup's search; otherwise the one in `PATH`.
 fn rustfmt_program() -> PathBuf {
     let name = format!("rustfmt{}", env::consts::EXE_SUFFIX);
     env::var_os("CARGO")

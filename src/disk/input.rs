@@ -8,17 +8,17 @@ use std::{
 
 use super::error::{DiskError, not_utf8};
 
-/// A file to read definitions from.
+/// A file with CRDs.
 pub struct Input {
-    /// As the user named it, `-` for standard input.
+    /// The path as the user gave it; `-` for standard input.
     pub path: String,
-    /// Whether a definition must be in it; not so for a file that was found in a folder.
+    /// Whether the file must contain a CRD; not required for a file that was found in a folder.
     pub named: bool,
-    /// In bytes; that of standard input is not known, and none.
+    /// The size in bytes; 0 for standard input, whose size is unknown.
     pub size: u64,
 }
 
-/// Files, the YAML and JSON files of folders and those below them, and `-`, in the order given; in folders by name.
+/// Lists the files, the YAML and JSON files in folders and below them, and `-`, in the given order; files in folders are sorted by name.
 pub fn inputs(paths: &[String]) -> Result<Vec<Input>, DiskError> {
     let mut inputs = vec![];
     for path in paths {
@@ -53,7 +53,7 @@ fn size(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |metadata| metadata.len())
 }
 
-/// The text of an input.
+/// Reads an input.
 pub fn input(input: &Input) -> Result<String, DiskError> {
     if input.path != "-" {
         return text(Path::new(&input.path));

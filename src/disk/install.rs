@@ -2,7 +2,7 @@
 
 use std::{env, fs, path::Path};
 
-/// The file name of this program, and the record of the folder that it was installed into; none where it was not installed by cargo.
+/// The file name of this program, and the record of its installation folder; `None` if cargo did not install it.
 pub fn install_record() -> (String, Option<String>) {
     let program = env::current_exe().and_then(|path| path.canonicalize());
     let program = program.unwrap_or_default();

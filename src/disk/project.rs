@@ -9,7 +9,7 @@ use std::{
 
 use super::{error::DiskError, recover::is_interrupted};
 
-/// The folder of the project that `manifest` names (its Cargo.toml), or that is found upwards from the current folder.
+/// The folder of the project that `manifest` (its Cargo.toml) names, or the nearest project in the current folder or above it.
 pub fn find_project(manifest: Option<&Path>) -> Result<PathBuf, DiskError> {
     let start = match manifest {
         Some(path) if path.is_dir() => path.to_owned(),
@@ -32,7 +32,7 @@ pub fn find_project(manifest: Option<&Path>) -> Result<PathBuf, DiskError> {
         .ok_or_else(|| DiskError::NoProject(start.display().to_string()))
 }
 
-/// Those of `paths` that git knows with changes that are not committed; none where there is no git.
+/// Those of `paths` that git lists as changed and not committed; empty without git.
 pub fn uncommitted<'a>(root: &Path, paths: impl Iterator<Item = &'a str>) -> Vec<String> {
     let paths: Vec<&str> = paths.collect();
     if paths.is_empty() {
@@ -51,7 +51,7 @@ pub fn uncommitted<'a>(root: &Path, paths: impl Iterator<Item = &'a str>) -> Vec
         .collect()
 }
 
-/// A path as a person who stands in the current folder would write it.
+/// Formats a path relative to the current folder.
 pub fn shown(path: &Path) -> String {
     let here = std::env::current_dir().unwrap_or_default();
     path.strip_prefix(here)
@@ -60,25 +60,25 @@ pub fn shown(path: &Path) -> String {
         .to_string()
 }
 
-/// The folder that `path` is in or will be in.
+/// The folder that contains or will contain `path`.
 pub fn parent(path: &Path) -> PathBuf {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     path.parent().map_or_else(|| path.clone(), Path::to_owned)
 }
 
-/// The name of a folder, also of `.`.
+/// The name of a folder, including that of `.`.
 pub fn name(path: &Path) -> String {
     let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let name = path.file_name().unwrap_or_default();
     name.to_string_lossy().into_owned()
 }
 
-/// Whether the folder is that of a project.
+/// Whether the folder contains a project.
 pub fn is_project(path: &Path) -> bool {
     path.join("operator.toml").is_file()
 }
 
-/// Refuses a folder that holds something other than a git repository without files.
+/// Rejects a folder with any content other than a git repository without files.
 pub fn check_vacant(path: &Path) -> Result<(), DiskError> {
     match fs::read_dir(path) {
         Ok(entries) => {
@@ -108,7 +108,7 @@ pub struct Guard {
     _folder: Option<fs::File>,
 }
 
-/// Waits until no other command works on the project at `root`, or on a folder that is to be made in `root`.
+/// Waits until no other command works on the project at `root`, or on a folder that will be created in `root`.
 pub fn guard(root: &Path) -> Result<Guard, DiskError> {
     // a folder can't be opened as a file everywhere; where it can't, the comparison before writing remains
     let folder = fs::File::open(root).ok();

@@ -5,7 +5,7 @@ use std::{fs, io, path::Path};
 use super::error::{DiskError, not_utf8};
 use crate::plan::Ours;
 
-/// The texts of `paths` below `root`, of those that exist.
+/// The texts of those `paths` below `root` that exist.
 pub fn read_tree(root: &Path, paths: impl IntoIterator<Item = String>) -> Result<Ours, DiskError> {
     let mut ours = Ours::default();
     for path in paths {
@@ -16,7 +16,7 @@ pub fn read_tree(root: &Path, paths: impl IntoIterator<Item = String>) -> Result
     Ok(ours)
 }
 
-/// The text of a file below `root`, if there is one.
+/// The text of a file below `root`, if it exists.
 pub fn read(root: &Path, path: &str) -> Result<Option<String>, DiskError> {
     match fs::read(root.join(path)) {
         Ok(bytes) => String::from_utf8(bytes)
@@ -35,12 +35,12 @@ pub fn read(root: &Path, path: &str) -> Result<Option<String>, DiskError> {
     }
 }
 
-/// Whether a file is there.
+/// Whether a file exists.
 pub fn exists(root: &Path, path: &str) -> bool {
     root.join(path).exists()
 }
 
-/// The Rust files of a package, by their paths below `root`; those that are not UTF-8 are left out.
+/// The Rust files of a package, by their paths below `root`. Files that are not UTF-8 are skipped.
 pub fn rust_files(root: &Path) -> Result<Ours, DiskError> {
     let mut paths = vec![];
     for folder in ["src", "tests", "examples", "benches"] {

@@ -6,9 +6,9 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// A copy of a project, without its vendored crates and what is built.
+/// A copy of a project, without its vendored crates and build output.
 pub struct Scratch {
-    /// In the folder of what is built, so that it is on the same disk and under the same `.gitignore`.
+    /// The path of the copy: in the target folder, so that it is on the same disk and git ignores it.
     folder: PathBuf,
     root: PathBuf,
     target: PathBuf,
@@ -16,7 +16,7 @@ pub struct Scratch {
 }
 
 impl Scratch {
-    /// `None` where cargo could not check the copy within seconds: there is no cargo, or the dependencies are not built.
+    /// Creates the copy. Returns `None` if cargo could not check it within seconds: there is no cargo, or the dependencies are not built.
     pub fn new(root: &Path, manifest: &str) -> Option<Self> {
         let root = std::path::absolute(root).ok()?;
         let metadata = cargo_metadata::MetadataCommand::new()
@@ -56,7 +56,7 @@ impl Scratch {
         }
     }
 
-    /// The messages of the compiler, as JSON; `None` where cargo itself failed.
+    /// The compiler's messages as JSON; `None` if cargo itself failed.
     pub fn check(&self) -> Option<Vec<u8>> {
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let output = Command::new(cargo)
@@ -82,8 +82,7 @@ impl Drop for Scratch {
     }
 }
 
-/// The command by which the project has been built before, and so its dependencies: `cargo check` has no use for what `cargo test` makes of
-/// them, nor the other way round.
+/// The cargo command for which the dependencies are already built, because `cargo check` and `cargo test` do not share their output.
 fn built(folder: &Path, name: &str) -> Option<&'static [&'static str]> {
     let names = fs::read_dir(folder).ok()?.flatten();
     let names: Vec<PathBuf> = names.map(|entry| entry.path()).collect();
@@ -101,7 +100,7 @@ fn built(folder: &Path, name: &str) -> Option<&'static [&'static str]> {
     })
 }
 
-/// Copies what the code is made of: no hidden folders, no vendored crates, nothing that was built.
+/// Copies the source code: no hidden folders, no vendored crates, no build output.
 fn copy(from: &Path, to: &Path, target: &Path) -> io::Result<()> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;

@@ -15,15 +15,15 @@ use super::{
 };
 use crate::{hash::sha256, plan::Plan};
 
-/// A plan that is on the disk, journal and all.
+/// A plan that is staged on the disk, with its journal.
 pub struct Staged {
     pub journal: Journal,
-    /// The project's folder and those around it, where they were made; an outer one first.
+    /// The folders that were created for the project and above it, outermost first.
     pub roots: Vec<PathBuf>,
     pub _lock: fs::File,
 }
 
-/// Stages a plan. If that fails, the disk is as it was.
+/// Stages a plan. If that fails, the disk is restored.
 pub fn stage(device: &dyn Device, root: &Path, plan: &Plan) -> Result<Staged, DiskError> {
     let mut made = vec![];
     prepare(device, root, plan, &mut made).inspect_err(|_| {
@@ -106,7 +106,7 @@ fn prepare(
     })
 }
 
-/// Where a text goes: a symbolic link keeps being one, and what it points to is replaced.
+/// The target of a path: if it is a symbolic link, the file that the link points to is replaced.
 pub fn target(path: &Path) -> Result<PathBuf, DiskError> {
     let is_link = || fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink());
     match fs::canonicalize(path) {
@@ -116,7 +116,7 @@ pub fn target(path: &Path) -> Result<PathBuf, DiskError> {
     }
 }
 
-/// Those of a folder and the folders around it that do not exist, from the outermost.
+/// The missing folders among a folder and its parents, outermost first.
 pub fn missing(folder: &Path) -> Vec<PathBuf> {
     let is_missing = |folder: &&Path| *folder != "" && !folder.exists();
     let mut missing: Vec<PathBuf> = folder
@@ -128,7 +128,7 @@ pub fn missing(folder: &Path) -> Vec<PathBuf> {
     missing
 }
 
-/// The folders that the plan's new files need, as the journal names them.
+/// The folders that the plan's new files need, in the form of the journal.
 fn missing_folders(root: &Path, plan: &Plan) -> Vec<String> {
     let written = plan.changes.iter().filter(|change| change.after.is_some());
     let folders = written.flat_map(|change| Path::new(&change.path).ancestors().skip(1));

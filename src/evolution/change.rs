@@ -1,4 +1,4 @@
-//! The table of the possible changes of a CRD, and whom each breaks. `docs/evolution.md` shows it, and a test compares the two.
+//! The table of the possible changes of a CRD, and who is affected by each. `docs/evolution.md` shows it, and a test compares the two.
 
 use std::fmt;
 
@@ -10,13 +10,13 @@ use Verdict::{Breaking, Risky, Safe};
 pub enum ChangeKind {
     Added,
     Removed,
-    /// It takes or reads as another type.
+    /// The type of the values is different.
     Retyped,
-    /// It takes less than before.
+    /// Fewer values are accepted.
     Tightened,
-    /// It takes more than before, and all that it took.
+    /// More values are accepted, including all that were accepted before.
     Loosened,
-    /// Neither of these, or both at once.
+    /// None of these, or several.
     Changed,
 }
 
@@ -33,14 +33,14 @@ impl ChangeKind {
     }
 }
 
-/// Whom a change can break.
+/// A party that a change can affect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Party {
-    /// Code that is compiled with the types of the definition, or reads objects.
+    /// Code that is compiled with the types of the CRD, or that reads objects.
     Readers,
-    /// Objects in etcd that were valid: can they be read and updated, do they lose nothing?
+    /// Valid objects in etcd. They are affected if they can no longer be read or updated, or if they lose data.
     Stored,
-    /// Requests and manifests that were accepted: are they still, and do they mean the same?
+    /// Requests and manifests that were accepted. They are affected if they are rejected, or if their meaning changes.
     Clients,
 }
 
@@ -60,9 +60,9 @@ impl Party {
 pub enum Verdict {
     #[default]
     Safe,
-    /// It depends on what the party does.
+    /// Whether the change breaks the party depends on its code or data.
     Risky,
-    /// There is such a party that it breaks.
+    /// The change breaks some code, objects or requests.
     Breaking,
 }
 
@@ -94,7 +94,7 @@ impl Impact {
     }
 }
 
-/// The enum and all that is said of its variants, from one table.
+/// Defines the enum and all properties of its variants in one table.
 macro_rules! changes {
     ($($(#[doc = $doc:literal])* $change:ident = $name:literal: $what:ident, $readers:ident, $stored:ident, $clients:ident;)*) => {
         /// A row of the table.
@@ -106,7 +106,7 @@ macro_rules! changes {
         impl Change {
             pub const ALL: &[Self] = &[$(Self::$change,)*];
 
-            /// Its stable name.
+            /// The stable name.
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$change => $name,)*
@@ -119,7 +119,7 @@ macro_rules! changes {
                 }
             }
 
-            /// For whom it breaks in a version that is served.
+            /// The verdict for each party, in a version that is served.
             pub fn impact(self) -> Impact {
                 let (readers, stored, clients) = match self {
                     $(Self::$change => ($readers, $stored, $clients),)*
@@ -127,7 +127,7 @@ macro_rules! changes {
                 Impact { readers, stored, clients }
             }
 
-            /// What the change is, and the reason for its verdict, in one line.
+            /// Describes the change, and explains its verdict, in one line.
             pub fn reason(self) -> &'static str {
                 match self {
                     $(Self::$change => concat!($($doc,)*).trim_start(),)*
@@ -141,7 +141,7 @@ changes! {
     //                                                  what        readers   stored    clients
     /// The API server refuses a new group, kind or plural, because existing objects are not moved to another kind.
     IdentityChanged = "identity-changed":               Changed,    Breaking, Breaking, Breaking;
-    /// The API server refuses it once the CRD is established.
+    /// The API server refuses the change once the CRD is established.
     ScopeChanged = "scope-changed":                     Changed,    Breaking, Breaking, Breaking;
     /// The list kind or the singular, which people and clients in other languages use.
     NameChanged = "name-changed":                       Changed,    Safe,     Safe,     Risky;
@@ -177,7 +177,7 @@ changes! {
     ScaleAdded = "scale-subresource-added":             Added,      Safe,     Safe,     Safe;
     /// `kubectl scale` and autoscalers no longer work for the kind.
     ScaleRemoved = "scale-subresource-removed":         Removed,    Safe,     Safe,     Breaking;
-    /// `/scale` reads and writes other fields.
+    /// `/scale` reads and writes different fields.
     ScaleChanged = "scale-subresource-changed":         Changed,    Safe,     Safe,     Breaking;
     /// Only the output of `kubectl get` changes.
     ColumnsChanged = "printer-columns-changed":         Changed,    Safe,     Safe,     Safe;
@@ -186,19 +186,22 @@ changes! {
     /// The API server refuses a list or watch with a selector for the field.
     SelectableFieldRemoved = "selectable-field-removed": Removed,   Breaking, Safe,     Breaking;
 
-    /// Objects and manifests may omit the field; only struct literals without `..` have to name it.
+    /// Objects and manifests may omit the field; only struct literals without `..` must name it.
     FieldAdded = "field-added":                         Added,      Safe,     Safe,     Safe;
     /// Existing objects and manifests lack the field, and no default fills it in.
     RequiredFieldAdded = "required-field-added":        Added,      Breaking, Breaking, Breaking;
-    /// The default adds the field to existing objects, which affects `maxProperties`, a union or a comparison of values.
+    /// The API server adds the field with its default to existing objects, which may then exceed `maxProperties`, match another branch of a
+    /// union, or compare differently in an enum or a set.
     CountedFieldAdded = "counted-field-added":          Added,      Safe,     Breaking, Breaking;
-    /// A field that was kept as unknown now has a schema: its value is checked and pruned, and is no longer among the unknown fields of the Rust type.
+    /// A field that was kept as unknown now has a schema: the API server validates and prunes its value, and the Rust type no longer has it
+    /// among its unknown fields.
     FieldDescribed = "field-described":                 Added,      Breaking, Breaking, Breaking;
-    /// The Rust type loses the field; the API server prunes its value, also from stored objects.
+    /// The Rust type loses the field; the API server prunes it, even from stored objects.
     FieldRemoved = "field-removed":                     Removed,    Breaking, Breaking, Breaking;
     /// The field loses its schema, but its value is kept as an unknown field.
     FieldUndescribed = "field-undescribed":             Removed,    Breaking, Safe,     Safe;
-    /// `Option<T>` becomes `T`. An object without the field cannot be decoded, and is refused as soon as the value that should contain the field changes.
+    /// `Option<T>` becomes `T`. An object without the field cannot be decoded. The API server refuses it as soon as the parent of the
+    /// missing field changes.
     RequiredAdded = "required-added":                   Tightened,  Breaking, Breaking, Breaking;
     /// `Option<T>` becomes `T`; the API server fills in the field.
     RequiredAddedWithDefault = "required-added-with-default": Tightened, Breaking, Safe, Safe;
@@ -236,19 +239,19 @@ changes! {
     BoundTightened = "bound-tightened":                 Tightened,  Risky,    Risky,    Breaking;
     /// A minimum, maximum, `multipleOf` or `uniqueItems` that refuses fewer values.
     BoundLoosened = "bound-loosened":                   Loosened,   Safe,     Safe,     Safe;
-    /// The new `multipleOf` accepts other values than the old one.
+    /// The new `multipleOf` accepts different values than the old one.
     BoundChanged = "bound-changed":                     Changed,    Safe,     Risky,    Breaking;
     /// A new pattern, or a new format that the API server checks.
     PatternAdded = "pattern-added":                     Tightened,  Risky,    Risky,    Breaking;
     /// The pattern or format no longer restricts the values.
     PatternRemoved = "pattern-removed":                 Loosened,   Safe,     Safe,     Safe;
-    /// The comparison does not decide which of two patterns or formats accepts more.
+    /// The pattern or format is different; the comparison cannot tell whether it accepts more or fewer values.
     PatternChanged = "pattern-changed":                 Changed,    Risky,    Risky,    Breaking;
     /// `allOf`, `anyOf`, `oneOf` or `not` is new, `allOf` has more branches, or `anyOf` has fewer.
     UnionTightened = "union-tightened":                 Tightened,  Risky,    Risky,    Breaking;
     /// `allOf`, `anyOf`, `oneOf` or `not` is removed, `allOf` has fewer branches, or `anyOf` has more.
     UnionLoosened = "union-loosened":                   Loosened,   Safe,     Safe,     Safe;
-    /// `allOf`, `anyOf`, `oneOf` or `not` has other branches; the comparison does not decide which of them accept more.
+    /// `allOf`, `anyOf`, `oneOf` or `not` has different branches; the comparison cannot tell whether they accept more or fewer values.
     UnionChanged = "union-changed":                     Changed,    Risky,    Risky,    Breaking;
     /// A new CEL rule; a rule with a changed text counts as new.
     RuleAdded = "rule-added":                           Tightened,  Safe,     Risky,    Breaking;
@@ -269,7 +272,7 @@ changes! {
     UnknownFieldsPruned = "unknown-fields-pruned":      Tightened,  Breaking, Breaking, Breaking;
     /// Fields that were kept as they are now have a schema, or are refused.
     UnknownFieldsChecked = "unknown-fields-checked":    Tightened,  Breaking, Breaking, Breaking;
-    /// `additionalProperties` changes between a schema and `true`, which prunes the fields of objects.
+    /// `additionalProperties` changes between a schema and `true`; the API server then prunes different fields.
     UnknownFieldsChanged = "unknown-fields-changed":    Changed,    Breaking, Breaking, Breaking;
     /// `apiVersion`, `kind` and `metadata` of an embedded resource are now checked, even if they have not changed.
     ResourceAdded = "embedded-resource-added":          Tightened,  Breaking, Breaking, Breaking;

@@ -12,7 +12,7 @@ use super::{
     walk::{NodeContext, Walk, default},
 };
 
-/// Which way a limit goes.
+/// Whether a limit is a lower or an upper one.
 #[derive(Clone, Copy)]
 enum Limit {
     Least,
@@ -20,7 +20,7 @@ enum Limit {
 }
 
 impl Walk<'_> {
-    /// In the order of the keywords of [`Schema`], but for those that lead to other nodes.
+    /// The keywords in the order of [`Schema`], without those that contain other nodes.
     pub fn keywords(&mut self, before: &Schema, after: &Schema, context: NodeContext) {
         self.format(before, after, context);
         self.nullable(before, after, context);
@@ -109,7 +109,7 @@ impl Walk<'_> {
         }
     }
 
-    /// A keyword that is there or not, as `pattern ^a -> ^b`.
+    /// Compares a keyword that is either present or not: `pattern ^a -> ^b`.
     fn transition(
         &mut self,
         change: Change,
@@ -126,7 +126,7 @@ impl Walk<'_> {
         self.report(change, context, side, &format!("/{keyword}"), message);
     }
 
-    /// A format counts for some types only, so that it can begin to without being another one.
+    /// Compares formats. The API server checks a format only for some types, so a change of the type can enable it.
     fn format(&mut self, before: &Schema, after: &Schema, context: NodeContext) {
         let is_same = before.format == after.format;
         if is_same && shape::json(before) == shape::json(after) {
@@ -186,7 +186,7 @@ impl Walk<'_> {
         );
     }
 
-    /// The `enum`. The API server never finds a `null` in one.
+    /// Compares `enum`. For the API server, `null` never satisfies an enum.
     fn values(&mut self, before: &Schema, after: &Schema, context: NodeContext) {
         let values = |schema: &Schema| {
             let values = schema.enum_.iter().flatten().enumerate();
@@ -238,7 +238,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Each bound with whether it is exclusive.
+    /// The bounds, each with whether it is exclusive.
     fn bound(
         &mut self,
         keyword: &str,
@@ -336,7 +336,7 @@ fn ordered(left: &Number, right: &Number) -> Ordering {
     }
 }
 
-/// Whether the API server looks at the format, which it does for those that it knows.
+/// Whether the API server checks the format; it ignores unknown formats.
 fn is_checked(schema: &Schema) -> bool {
     let typed = Schema {
         type_: schema.type_.clone(),
@@ -353,7 +353,7 @@ fn is_checked(schema: &Schema) -> bool {
         .any(|value| violations(&formatted, value).len() > violations(&typed, value).len())
 }
 
-/// Those of `all` that are not among `others`, each as often as it is there more.
+/// The elements of `all` that are not in `others`, counting duplicates.
 fn without(all: &[Schema], others: &[Schema]) -> Vec<Schema> {
     let mut others: Vec<&Schema> = others.iter().collect();
     let mut rest = vec![];

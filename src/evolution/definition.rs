@@ -6,7 +6,7 @@ use super::{
 };
 use crate::crd::{Api, Conversion, Deprecation, Scope, Version};
 
-/// Parts of the whole definition.
+/// Compares the parts of the CRD that concern all versions.
 pub fn definition(before: &Api, after: &Api) -> Vec<Difference> {
     let mut differences = Differences::default();
     let (was, is) = (&before.names, &after.names);
@@ -88,7 +88,7 @@ pub fn definition(before: &Api, after: &Api) -> Vec<Difference> {
     differences.0
 }
 
-/// A version of either definition.
+/// A version, in the old or the new CRD.
 #[derive(Clone, Copy)]
 pub enum Step<'a> {
     Added(&'a Version),
@@ -96,7 +96,7 @@ pub enum Step<'a> {
     Kept(&'a Version, &'a Version),
 }
 
-/// All versions in the order of the new definition, then those that are gone.
+/// All versions in the order of the new CRD, then the removed ones.
 pub fn versions<'a>(before: &'a Api, after: &'a Api) -> Vec<Step<'a>> {
     let steps = after
         .versions
@@ -111,7 +111,7 @@ pub fn versions<'a>(before: &'a Api, after: &'a Api) -> Vec<Step<'a>> {
 }
 
 impl Step<'_> {
-    /// The differences outside of the schema.
+    /// Compares everything but the schema.
     pub fn parts(self) -> Vec<Difference> {
         let mut differences = Differences::default();
         let pointer = |version: &Version| format!("/spec/versions/{}", version.index);

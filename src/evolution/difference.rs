@@ -1,4 +1,4 @@
-//! A difference between two CRDs, and whom it breaks.
+//! A difference between two CRDs, and its impact.
 
 use std::sync::Arc;
 
@@ -11,23 +11,23 @@ use crate::crd::Version;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
     pub change: Change,
-    /// The version's name; none for what is of the whole definition.
+    /// The name of the version; `None` if the difference concerns the whole CRD.
     pub version: Option<String>,
-    /// JSON pointer into the definition of `side`.
+    /// The JSON pointer into the CRD of `side`.
     pub pointer: String,
     pub side: Side,
-    /// The steps from the root of the version's schema to what differs. Empty for the root and for what is not in a schema.
+    /// The steps from the root of the version's schema to the difference. Empty for the root, and for a difference outside of the schema.
     pub path: Vec<Segment>,
-    /// The schemas at the end of the path; absent where the side has none there, and for what is not in a schema.
+    /// The schemas at the end of the path; `None` if a side has no schema there, and for a difference outside of the schema.
     pub before: Option<Arc<Schema>>,
     pub after: Option<Arc<Schema>>,
-    /// Lowercase, with the old and the new value.
+    /// The message in lowercase, with the old and the new value.
     pub message: String,
-    /// That of the change, or less where the version is not served.
+    /// The impact of the change, reduced if the version is not served.
     pub impact: Impact,
 }
 
-/// A step from a schema to one of those inside it.
+/// A step from a schema to a schema inside it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Segment {
     /// `properties`, by the name of the field.
@@ -38,7 +38,7 @@ pub enum Segment {
     Values,
 }
 
-/// Which of the two definitions a pointer leads into: the new one, but for what is gone.
+/// The CRD that a pointer leads into: the new one, unless the difference is a removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Side {
     Before,
@@ -46,7 +46,7 @@ pub enum Side {
 }
 
 impl Difference {
-    /// The path as `kubectl explain` writes it: `spec.template.metadata`.
+    /// Formats the path as `kubectl explain` does: `spec.template.metadata`.
     pub fn field_path(&self) -> String {
         let fields = self.path.iter().filter_map(|segment| match segment {
             Segment::Field(name) => Some(name.as_str()),
@@ -59,12 +59,12 @@ impl Difference {
         self.change.kind()
     }
 
-    /// Whether there is somebody whom it breaks.
+    /// Whether the difference breaks any party.
     pub fn is_breaking(&self) -> bool {
         self.broken().next().is_some()
     }
 
-    /// Whom it breaks.
+    /// The parties that the difference breaks.
     pub fn broken(&self) -> impl Iterator<Item = Party> {
         Party::ALL
             .into_iter()
@@ -72,7 +72,7 @@ impl Difference {
     }
 }
 
-/// The impact in a version: clients of a version that is not served are not affected, but objects may be stored in it.
+/// The impact in a version. If the version is not served, clients are not affected, but objects may be stored in it.
 pub fn impact_in_version(impact: Impact, before: &Version, after: &Version) -> Impact {
     if before.served && after.served {
         return impact;
@@ -88,7 +88,7 @@ pub fn impact_in_version(impact: Impact, before: &Version, after: &Version) -> I
     }
 }
 
-/// A value in a message, cut where it is long.
+/// Formats a value for a message, and shortens it if it is long.
 pub fn shown(text: &str) -> String {
     const MOST: usize = 80;
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");

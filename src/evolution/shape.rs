@@ -2,7 +2,7 @@
 
 use operator_schema::{Schema, SchemaOrBool};
 
-/// The type of JSON that the API server accepts; empty where it accepts all.
+/// The JSON type that the API server accepts; empty if it accepts all types.
 pub fn json(schema: &Schema) -> &str {
     match schema.type_.as_deref() {
         _ if schema.int_or_string => INT_OR_STRING,
@@ -14,7 +14,7 @@ pub fn json(schema: &Schema) -> &str {
 
 const INT_OR_STRING: &str = "int-or-string";
 
-/// Whether all of one type of JSON is of another.
+/// Whether all values of one JSON type are also values of another.
 pub fn is_wider(before: &str, after: &str) -> bool {
     matches!(
         (before, after),
@@ -22,8 +22,8 @@ pub fn is_wider(before: &str, after: &str) -> bool {
     )
 }
 
-/// The Rust type that `types` makes of a node, as far as the node alone decides it. An enum is a string here: its values have their own
-/// differences.
+/// The Rust type that `types` generates for a node, as far as it depends only on this node. An enum counts as a string, because its values
+/// have their own differences.
 pub fn rust(schema: &Schema) -> &'static str {
     let is_either = schema.int_or_string && schema.type_.is_none();
     if is_either || is_int_or_string_union(schema) {
@@ -48,7 +48,7 @@ pub fn rust(schema: &Schema) -> &'static str {
     }
 }
 
-/// Part of the pattern that controller-gen gives to a `resource.Quantity`.
+/// A part of the pattern that controller-gen generates for a `resource.Quantity`.
 const QUANTITY: &str = "([KMGTPE]i)|[numkMGTPE]";
 
 fn keeps_unknown(schema: &Schema) -> bool {
@@ -68,7 +68,7 @@ fn is_int_or_string_union(schema: &Schema) -> bool {
         )
 }
 
-/// Whether the `anyOf` says no more than the type does: `anyOf: [{type: integer}, {type: string}]`.
+/// Whether the `anyOf` adds nothing to the type: `anyOf: [{type: integer}, {type: string}]`.
 pub fn is_only_int_or_string(schema: &Schema) -> bool {
     let is_only_type = |part: &Schema| {
         let only = Schema {

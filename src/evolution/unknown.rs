@@ -12,7 +12,7 @@ pub enum Unknown<'a> {
     Refused,
     /// `additionalProperties` with a schema.
     Described(&'a Schema),
-    /// `additionalProperties: true`: kept, but objects lose their fields.
+    /// `additionalProperties: true`: unknown fields are kept, but if such a field is an object, its own fields are pruned.
     Emptied,
     /// `x-kubernetes-preserve-unknown-fields`
     Preserved,
@@ -29,7 +29,7 @@ impl<'a> Unknown<'a> {
         }
     }
 
-    /// Whether an object can have such fields.
+    /// Whether an object can have fields that `properties` does not name.
     pub fn is_kept(self) -> bool {
         !matches!(self, Self::Pruned | Self::Refused)
     }

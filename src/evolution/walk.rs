@@ -34,21 +34,21 @@ pub fn schema(before: &Version, after: &Version) -> Vec<Difference> {
     walk.differences
 }
 
-/// Where a node stands.
+/// The context of a node.
 #[derive(Clone, Copy, Default)]
 pub struct NodeContext {
     pub level: Level,
     pub was_required: bool,
-    /// Whether each update changes it: the root, and all below it where it is atomic.
+    /// Whether each update changes the value: the root, and everything below it if the root is atomic.
     pub is_renewed: bool,
-    /// Whether something around it counts the fields of objects or compares them as a whole.
+    /// Whether an enclosing schema counts the fields of objects, or compares whole objects.
     pub is_counted: bool,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub enum Level {
     Root,
-    /// In the `apiVersion`, `kind` or `metadata` of a resource, which has them whatever its schema says.
+    /// Whether the node is `apiVersion`, `kind` or `metadata` of a resource, which exist regardless of the schema.
     Envelope,
     #[default]
     Field,
@@ -57,10 +57,10 @@ pub enum Level {
 pub struct Walk<'a> {
     before: &'a Version,
     after: &'a Version,
-    /// From the schemas' roots.
+    /// The path from the roots of the schemas.
     pointer: String,
     path: Vec<Segment>,
-    /// Those at the end of the path, before and after.
+    /// The schemas at the end of the path, before and after.
     schemas: [Option<&'a Schema>; 2],
     differences: Vec<Difference>,
 }
@@ -193,7 +193,7 @@ impl<'a> Walk<'a> {
         self.undescribed(before, after, below);
     }
 
-    /// Whether a field that is described on both sides has to be there.
+    /// Compares whether a field that both schemas describe is required.
     fn required(
         &mut self,
         before: &Schema,
@@ -233,7 +233,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Fields that are required and have no schema; those that are added or removed with their schema are already reported.
+    /// Compares required fields without a schema. Required fields that are added or removed with their schema are already reported.
     fn undescribed(&mut self, before: &'a Schema, after: &'a Schema, context: NodeContext) {
         for (schema, other, change, side, message) in [
             (
@@ -272,7 +272,7 @@ impl<'a> Walk<'a> {
         self.pointer.truncate(length);
     }
 
-    /// `step` leads from the node to what differs.
+    /// Reports a change; `step` leads from the node to the difference.
     pub fn report(
         &mut self,
         change: Change,
@@ -310,7 +310,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The properties of both in the new order; what was removed comes after what it stood behind.
+/// The properties of both schemas in the order of the new one. A removed property comes after its former predecessor.
 fn merged<'a>(before: &'a Schema, after: &'a Schema) -> Vec<&'a String> {
     let mut gone: HashMap<Option<&String>, Vec<&'a String>> = HashMap::new();
     let mut last = None;
@@ -328,7 +328,7 @@ fn merged<'a>(before: &'a Schema, after: &'a Schema) -> Vec<&'a String> {
     names
 }
 
-/// A field that was not described, and what became of it then.
+/// The change for a field that had no schema before.
 fn added(
     after: &Schema,
     name: &str,
@@ -359,7 +359,7 @@ fn added(
     }
 }
 
-/// Whether a schema says of the `apiVersion`, `kind` or `metadata` of a resource what holds anyway.
+/// Whether a schema of `apiVersion`, `kind` or `metadata` of a resource restricts nothing.
 fn is_plain(schema: &Schema) -> bool {
     let plain = Schema {
         type_: schema.type_.clone(),
@@ -369,7 +369,7 @@ fn is_plain(schema: &Schema) -> bool {
     *schema == plain
 }
 
-/// Whether a value of one more field can be another to this schema.
+/// Whether an additional field in a value can change the result of this schema.
 fn compares(schema: &Schema) -> bool {
     let has_union = !schema.all_of.is_empty()
         || !schema.any_of.is_empty()
@@ -381,7 +381,7 @@ fn compares(schema: &Schema) -> bool {
         || schema.list_type.as_deref() == Some("set")
 }
 
-/// The API server cannot tell a default of `null` from none.
+/// The default. The API server does not distinguish `default: null` from no default.
 pub fn default(schema: &Schema) -> Option<&serde_json::Value> {
     schema.default.as_ref().filter(|value| !value.is_null())
 }

@@ -18,11 +18,11 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::{Namespaces, Object, Operator, Role, Setting};
 
-/// Health and metrics share a port, by the name that probes, Service and NetworkPolicy use.
+/// Health and metrics share a port. Probes, Service and NetworkPolicy use its name.
 pub(super) const PORT_NAME: &str = "metrics";
 pub(super) const PORT: i32 = 8080;
 
-/// Distroless' user `nonroot`, the one that the Dockerfile names.
+/// The user `nonroot` of Distroless, which the Dockerfile sets.
 const USER: i64 = 65532;
 
 /// Where client libraries look for the token.
@@ -30,7 +30,7 @@ const TOKEN_FOLDER: &str = "/var/run/secrets/kubernetes.io/serviceaccount";
 const TOKEN_SECONDS: i64 = 3600;
 const TOKEN_VOLUME: &str = "service-account";
 
-/// None without an image, as nothing could run.
+/// `None` without an image, because nothing could run.
 pub(super) fn deployment(operator: &Operator) -> Option<Object> {
     let image = operator.image.clone()?;
     let deployment = Deployment {
@@ -130,7 +130,7 @@ fn container(operator: &Operator, image: String) -> Container {
     }
 }
 
-/// The settings that the operator reads from its environment; without any it watches everything.
+/// The settings that the operator reads from its environment; without settings, it watches everything.
 fn environment(operator: &Operator) -> Option<Vec<EnvVar>> {
     let (value, value_from) = match &operator.namespaces {
         Namespaces::All => return None,
@@ -178,7 +178,7 @@ fn field(path: &str) -> ObjectFieldSelector {
     }
 }
 
-/// What the kubelet would mount by itself, but in this pod only.
+/// The token volume that the kubelet would mount by itself, but only in this pod.
 fn token() -> Volume {
     let token = VolumeProjection {
         service_account_token: Some(ServiceAccountTokenProjection {

@@ -17,13 +17,13 @@ pub(super) enum Place {
     Namespace(String),
 }
 
-/// Events about an object without a namespace are written to this one.
+/// The namespace to which events about cluster-scoped objects are written.
 const NAMESPACE_OF_CLUSTER_EVENTS: &str = "default";
 
-/// By metadata alone; `reads` has what else is read.
+/// The verbs of watches, which transfer only metadata; `reads` declares other reads.
 pub const WATCHED: &[&str] = &["list", "watch"];
 
-/// The permissions of all controllers in normal form. Places without any are absent.
+/// The permissions of all controllers, normalized. Scopes without permissions are omitted.
 pub(super) fn grants(operator: &Operator) -> BTreeMap<Place, Vec<PolicyRule>> {
     let mut grants: BTreeMap<Place, Vec<PolicyRule>> = BTreeMap::new();
     for kind in operator.controlled() {
@@ -120,8 +120,7 @@ fn places_of(resource: &ResourceType, namespaced: &[Place]) -> Vec<Place> {
     }
 }
 
-/// Whether a rule on one resource is about a built-in kind without a namespace, so that a Role
-/// could not give it.
+/// Whether a rule for one resource is about a cluster-scoped built-in kind, which a Role could not permit.
 fn is_about_the_cluster(rule: &PolicyRule) -> bool {
     let group = rule.api_groups.iter().flatten().next();
     let resource = rule.resources.iter().flatten().next();

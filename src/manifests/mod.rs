@@ -26,7 +26,7 @@ pub use crate::{
     project::{Namespaces, ResourceType},
 };
 
-/// Where the operator's own objects live is named after it, and so is everything else it has.
+/// An operator. Its namespace and all its objects have its name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Operator {
     pub name: String,
@@ -36,38 +36,38 @@ pub struct Operator {
     pub kinds: Vec<Kind>,
 }
 
-/// A kind of the project, with what its controller needs.
+/// A kind of the project, with the declarations of its controller.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Kind {
     pub group: String,
     pub kind: String,
     pub plural: String,
     pub scope: Scope,
-    /// Its CRD's path from the project's root, inside `crds/`.
+    /// The path of its CRD from the project's root, in `crds/`.
     pub crd_path: String,
     /// Whether the manifests install its CRD.
     pub installed: bool,
     /// Whether it has a controller, and therefore permissions.
     pub controlled: bool,
-    /// Whether its objects carry our finalizer, or may still carry an earlier version's.
+    /// Whether its objects have a finalizer of the operator, or may still have that of an earlier version.
     pub finalizer: bool,
     /// Whether the controller writes its status subresource.
     pub has_status: bool,
-    /// With the verbs of each.
+    /// The owned kinds, with their verbs.
     pub owns: Vec<(ResourceType, Vec<&'static str>)>,
     pub watches: Vec<ResourceType>,
-    /// With the verbs of each.
+    /// The kinds that are read, with their verbs.
     pub reads: Vec<(ResourceType, Vec<&'static str>)>,
-    /// Rights beyond those that follow from the lists above.
+    /// The permissions besides those that follow from the lists above.
     pub rules: Vec<PolicyRule>,
-    /// An object that is valid by the schema.
+    /// A sample that the schema accepts.
     pub sample: Option<Value>,
 }
 
 /// The objects of an operator.
 pub struct Manifests {
-    /// What runs the operator (its namespace, permissions, Deployment and network policies), then an object of each kind that has a
-    /// controller.
+    /// The objects that run the operator (its namespace, permissions, Deployment and network policies), then an object of each kind that
+    /// has a controller.
     pub objects: Vec<Object>,
     /// The paths of the CRDs that the operator needs, from the project's root.
     pub crds: Vec<String>,
@@ -103,7 +103,7 @@ impl Operator {
         BTreeMap::from([("app.kubernetes.io/name".to_owned(), self.name.clone())])
     }
 
-    /// Metadata of an object that lies beside the operator.
+    /// The metadata of an object in the operator's namespace.
     fn metadata(&self, name: impl Into<String>) -> ObjectMeta {
         ObjectMeta {
             name: Some(name.into()),
@@ -113,7 +113,7 @@ impl Operator {
         }
     }
 
-    /// Metadata of an object that belongs to the whole cluster.
+    /// The metadata of a cluster-scoped object.
     fn cluster_metadata(&self) -> ObjectMeta {
         ObjectMeta {
             namespace: None,

@@ -11,11 +11,10 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use super::deployment::{PORT, PORT_NAME};
 use super::{Object, Operator, Role};
 
-/// The API server's ports, as the `kubernetes` Service and its endpoints usually have them. Its
-/// address is the cluster's own affair.
+/// The usual ports of the API server, for the `kubernetes` Service and its endpoints. Its address depends on the cluster.
 const API_SERVER_PORTS: [i32; 2] = [443, 6443];
 
-/// In: the metrics port, from pods. Out: names, and the API server.
+/// Allows ingress to the metrics port from pods, and egress to DNS and to the API server.
 pub(super) fn policy(operator: &Operator) -> Object {
     let any_pod = NetworkPolicyPeer {
         namespace_selector: Some(LabelSelector::default()),

@@ -9,12 +9,12 @@ use serde_json::Value;
 pub struct Object {
     pub role: Role,
     pub value: Value,
-    /// Where the values are that a user may choose when the operator is installed, as JSON pointers
-    /// ([RFC 6901](https://www.rfc-editor.org/rfc/rfc6901)) into `value`.
+    /// JSON pointers ([RFC 6901](https://www.rfc-editor.org/rfc/rfc6901)) into `value`, to the fields that a user may choose at
+    /// installation.
     pub settings: Vec<(Setting, &'static str)>,
 }
 
-/// What an object is for.
+/// The purpose of an object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
     /// The namespace that the operator runs in.
@@ -34,13 +34,13 @@ pub enum Role {
     Sample(String),
 }
 
-/// What a user may choose when the operator is installed.
+/// A value that a user may choose at installation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Setting {
     Image,
     Replicas,
     Resources,
-    /// The namespaces to watch, separated by commas; absent where it is the operator's own.
+    /// The namespaces to watch, separated by commas; absent if the operator watches its own namespace.
     WatchNamespaces,
 }
 

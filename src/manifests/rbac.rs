@@ -38,7 +38,7 @@ fn service_account(operator: &Operator) -> ServiceAccount {
     }
 }
 
-/// The one lease, named after the operator. A right to create cannot be limited to a name.
+/// The permissions for the operator's lease, which has its name. RBAC cannot limit `create` to a name:
 /// <https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources>
 fn leader_election(operator: &Operator) -> [Object; 2] {
     let group = "coordination.k8s.io";

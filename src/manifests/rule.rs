@@ -1,6 +1,6 @@
-//! Normalizes RBAC rules: without duplicates and rules that another covers, sorted.
+//! Normalizes RBAC rules: sorts them, and removes duplicates and rules that another one covers.
 //!
-//! Wildcards are kept; a rule absorbs only equal and obviously narrower ones.
+//! Wildcards are kept; a rule covers only equal and obviously narrower ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use k8s_openapi::api::rbac::v1::PolicyRule;
 
 type Names = BTreeSet<String>;
 
-/// A right of a few verbs on a few resources of one API group.
+/// A permission: verbs on resources of one API group.
 pub(super) fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> PolicyRule {
     PolicyRule {
         api_groups: Some(vec![group.to_owned()]),
@@ -18,7 +18,7 @@ pub(super) fn rule(group: &str, resources: &[&str], verbs: &[&str]) -> PolicyRul
     }
 }
 
-/// The same rights in the fewest rules that differ in group, names or verbs.
+/// The same permissions in as few rules as possible, each with a different group, names or verbs.
 pub(super) fn normalise(rules: impl IntoIterator<Item = PolicyRule>) -> Vec<PolicyRule> {
     let mut verbs_of: BTreeMap<(String, String, Names), BTreeSet<String>> = BTreeMap::new();
     let mut verbs_of_url: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -81,7 +81,7 @@ pub(super) fn normalise(rules: impl IntoIterator<Item = PolicyRule>) -> Vec<Poli
     merged
 }
 
-/// One rule for each group and resource, or URL, of the given one.
+/// Splits a rule into one rule for each group and resource, or URL.
 pub(super) fn split(rule: PolicyRule) -> Vec<PolicyRule> {
     let urls = rule
         .non_resource_urls
@@ -103,7 +103,7 @@ pub(super) fn split(rule: PolicyRule) -> Vec<PolicyRule> {
     urls.chain(resources).collect()
 }
 
-/// `*` is every verb.
+/// Whether the verbs include `*`, which means every verb.
 fn narrow(verbs: BTreeSet<String>) -> Vec<String> {
     if verbs.contains("*") {
         vec!["*".to_owned()]

@@ -12,7 +12,7 @@ pub struct Error {
     source: serde_saphyr::ser::Error,
 }
 
-/// The text of a file: a comment, and the documents.
+/// The text of a file: a comment and the documents.
 pub fn text(path: &str, comment: &str, documents: &[Value]) -> Result<String, Error> {
     let mut text = format!("# {comment}\n");
     for (index, document) in documents.iter().enumerate() {

@@ -5,12 +5,12 @@ use serde::Serialize;
 use super::tree::Ours;
 use crate::project::Owner;
 
-/// All that an invocation would do to a project.
+/// All changes that an invocation would make to a project.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// In order of their paths; the bookkeeping of `operator.lock` and `.operator/` comes last.
+    /// The changes in the order of their paths, followed by `operator.lock` and the files in `.operator/`.
     pub changes: Vec<Change>,
-    /// While there is one, nothing is written.
+    /// The conflicts. While there is one, nothing is written.
     pub conflicts: Vec<Conflict>,
     pub notes: Vec<Note>,
 }
@@ -19,31 +19,31 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     pub path: String,
-    pub act: Act,
-    /// As it is on disk.
+    pub action: Action,
+    /// The current content; `None` if the file does not exist.
     pub before: Option<String>,
-    /// As it would be; `None` where it goes.
+    /// The new content; `None` if the file is removed.
     pub after: Option<String>,
-    /// Absent for the state, the lock and the bases.
+    /// The owner; `None` for the state, the lock and the bases.
     pub owner: Option<Owner>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Act {
+pub enum Action {
     Create,
     Update,
-    /// Both sides changed, in different places.
+    /// Both sides changed the file, in different places.
     Merge,
     Remove,
 }
 
-/// A file that would have to change and can't without a word of its owner.
+/// A file that must change, but cannot without a decision of its owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Conflict {
     pub path: String,
     pub cause: Cause,
-    /// What would become of the user's text, as a unified diff.
+    /// The changes to the user's text, as a unified diff.
     pub diff: String,
 }
 
@@ -52,30 +52,30 @@ pub struct Conflict {
 pub enum Cause {
     /// The user edited a file of the tool.
     Edited,
-    /// So it is, and it is not generated any more.
+    /// The user edited a file of the tool that is no longer generated.
     Unneeded,
     /// The user and the template changed the same place of a merged file.
     Both,
-    /// It differs from its template, and what was generated last is not known.
+    /// The file differs from its template, and the last generated version is unknown.
     Baseless,
-    /// The conflict markers of an earlier merge still stand in it.
+    /// The file still has the conflict markers of an earlier merge.
     Unresolved,
 }
 
-/// Something that was decided for a file and that its owner may want to know.
+/// A decision about a file that its owner may want to know.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Note {
-    /// The file is not generated any more and stays, as it is the user's.
+    /// The file is no longer generated, but stays because the user owns it.
     Orphan(String),
-    /// The user deleted a file of the tool, and it stays so.
+    /// The user deleted a file of the tool, and it is not restored.
     Removed(String),
-    /// The file is the user's from now on.
+    /// The user owns the file from now on.
     Adopted(String),
-    /// What is generated for a file that the user adopted has changed.
-    Behind(String),
-    /// The file has standard conflict markers, for the user to choose.
+    /// The generated version of an adopted file has changed.
+    GeneratedChanged(String),
+    /// The file now has conflict markers for the user to resolve.
     Marked(String),
-    /// The user had a file there before the tool made one, and keeps it.
+    /// The file existed before the tool generated it, and is kept.
     Present(String),
 }
 
@@ -85,7 +85,7 @@ impl Note {
             Self::Orphan(path)
             | Self::Removed(path)
             | Self::Adopted(path)
-            | Self::Behind(path)
+            | Self::GeneratedChanged(path)
             | Self::Marked(path)
             | Self::Present(path) => path,
         }
@@ -93,27 +93,27 @@ impl Note {
 }
 
 impl Plan {
-    /// Whether the project is as it should be.
+    /// Whether the project is up to date.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty() && self.conflicts.is_empty()
     }
 
-    /// The files that become other ones and have something of the user's in them.
+    /// The changed files that contain edits of the user.
     pub fn edited(&self) -> impl Iterator<Item = &str> {
         let is_shared = |change: &&Change| match change.owner {
-            Some(_) => change.act == Act::Merge,
+            Some(_) => change.action == Action::Merge,
             None => !change.is_bookkeeping() && change.before.is_some(),
         };
         let changes = self.changes.iter().filter(is_shared);
         changes.map(|change| change.path.as_str())
     }
 
-    /// Adds the files that people and commands both edit, the state and the specs: `(path, text)`, and the paths of those that go.
+    /// Adds the files that both users and commands edit, the state and the specs, as `(path, text)`, and the paths of those to remove.
     pub fn add_sources(&mut self, ours: &Ours, sources: Vec<(String, String)>, gone: &[String]) {
         let gone = gone.iter().filter_map(|path| {
             Some(Change {
                 path: path.clone(),
-                act: Act::Remove,
+                action: Action::Remove,
                 before: Some(ours.get(path)?.to_owned()),
                 after: None,
                 owner: None,
@@ -129,10 +129,10 @@ impl Plan {
             };
             if before != Some(&text) {
                 self.changes.push(Change {
-                    act: if before.is_some() {
-                        Act::Update
+                    action: if before.is_some() {
+                        Action::Update
                     } else {
-                        Act::Create
+                        Action::Create
                     },
                     before: before.map(str::to_owned),
                     after: Some(text),
@@ -146,7 +146,7 @@ impl Plan {
     }
 }
 
-/// The text with the line endings and the byte order mark of another.
+/// Converts the text to the line endings and the byte order mark of another.
 pub fn like(other: &str, text: String) -> String {
     let text = if other.contains("\r\n") && !text.contains('\r') {
         text.replace('\n', "\r\n")
@@ -160,7 +160,7 @@ pub fn like(other: &str, text: String) -> String {
 }
 
 impl Change {
-    /// Whether the file is for people; the lock and the bases are not.
+    /// Whether users read the file; they do not read the lock and the bases.
     pub fn is_bookkeeping(&self) -> bool {
         self.path == super::LOCK || self.path.starts_with(".operator/")
     }
@@ -171,7 +171,7 @@ impl Change {
     }
 }
 
-/// A unified diff of a file, `None` where it is not.
+/// A unified diff of a file; `None` for a missing file.
 pub fn diff(path: &str, before: Option<&str>, after: Option<&str>) -> String {
     let name = |side: &str, text: Option<&str>| match text {
         Some(_) => format!("{side}/{path}"),

@@ -1,11 +1,11 @@
-//! Merges `Cargo.toml` key by key: a key that we own and the user has not changed follows our text; everything else is the user's.
+//! Merges `Cargo.toml` key by key: a key that the tool wrote and the user has not changed gets the new value; everything else is kept.
 
 use std::collections::BTreeSet;
 
 use toml_edit::{DocumentMut, Item, TableLike};
 
-/// Carries into `ours` what changed from `base` to `theirs`, wherever `ours` still has what `base` had. Where both changed a key, the text
-/// has conflict markers around it, and is an error.
+/// Applies the changes from `base` to `theirs` to `ours`, for all keys in which `ours` still equals `base`. If both changed a key, the
+/// result is an error, with conflict markers around the key.
 pub fn merge(base: &str, ours: &str, theirs: &str) -> Result<String, String> {
     let lines = || diffy::merge(base, ours, theirs);
     let parse = |text: &str| text.parse::<DocumentMut>();
@@ -27,7 +27,7 @@ pub fn merge(base: &str, ours: &str, theirs: &str) -> Result<String, String> {
     }
 }
 
-/// Whose value a key has that both changed.
+/// Whose value is kept for a key that both changed.
 #[derive(Clone, Copy)]
 enum Side {
     Base,
@@ -35,7 +35,7 @@ enum Side {
     Theirs,
 }
 
-/// Whether all changes of ours could be carried over.
+/// Whether all changes could be applied.
 fn tables(
     base: &dyn TableLike,
     ours: &mut dyn TableLike,
@@ -108,7 +108,7 @@ fn tables(
     clean
 }
 
-/// The comments inside of a value, as an array of several lines can have them.
+/// The comments inside a value, for example in an array of several lines.
 fn comments_within(item: &Item) -> BTreeSet<String> {
     let mut inner = item.clone();
     if let Some(value) = inner.as_value_mut() {
@@ -125,7 +125,7 @@ fn found_comments(text: &str) -> BTreeSet<String> {
     text.lines().filter_map(comment).collect()
 }
 
-/// The lines with a comment that belong to a key: before it, within its value and behind it.
+/// The lines with comments that belong to a key: before it, within its value and after it.
 fn comments(table: &dyn TableLike, key: &str) -> BTreeSet<String> {
     let before = table.key(key).map(|key| key.leaf_decor().clone());
     let before = before.and_then(|decor| Some(decor.prefix()?.as_str()?.to_owned()));
@@ -148,7 +148,7 @@ fn comments(table: &dyn TableLike, key: &str) -> BTreeSet<String> {
     found_comments(&text)
 }
 
-/// Sets a value and keeps the comments around it.
+/// Sets a value and keeps its comments.
 fn replace(present: &mut Item, new: &Item) {
     match (present.as_value_mut(), new.as_value()) {
         (Some(present), Some(new)) => {
@@ -160,7 +160,7 @@ fn replace(present: &mut Item, new: &Item) {
     }
 }
 
-/// Equal in what they say, whatever their layout and comments.
+/// Whether two values are equal, regardless of their layout and comments.
 fn equal(a: &Item, b: &Item) -> bool {
     match (a.as_table_like(), b.as_table_like()) {
         (Some(a), Some(b)) => {
@@ -176,7 +176,7 @@ fn equal(a: &Item, b: &Item) -> bool {
     }
 }
 
-/// A value's text without its decor.
+/// The text of a value without its decor.
 fn plain(value: &toml_edit::Value) -> String {
     match value {
         toml_edit::Value::Array(array) => array.iter().map(|item| plain(item) + ",").collect(),

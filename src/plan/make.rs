@@ -1,16 +1,16 @@
-//! Decides for each file, by its owner, what to do.
+//! Decides the action for each file, by its owner.
 
 use super::{
-    change::{Act, Cause, Change, Conflict, Note, Plan, diff, like},
+    change::{Action, Cause, Change, Conflict, Note, Plan, diff, like},
     merge::{Merge, same},
     resolve::Resolution,
     tree::{BASE, LOCK, Ours, Tree},
 };
 use crate::project::{Entry, Lock, Owner, is_marked};
 
-/// Compares what was generated last (`lock` and the bases among `ours`), what is on disk and what is generated now.
+/// Compares the last generated files (`lock`, and the bases among `ours`), the files on disk, and the newly generated files.
 ///
-/// With `only`, files for which it is false stay as they are, and so do their entries in the lock.
+/// With `only`, files for which it returns false stay as they are, as do their entries in the lock.
 pub fn plan(
     lock: &Lock,
     ours: &Ours,
@@ -37,10 +37,10 @@ pub fn plan(
     planner.finish()
 }
 
-/// Where the tool keeps what it needs to know, which is nobody's to adopt.
+/// The tool's own records, which cannot be adopted.
 const MEMORY: &str = ".operator/";
 
-/// The runtime's crates, which a project needs whole.
+/// The vendored crates of the runtime, of which a project needs every file.
 const VENDORED: &str = "crates/";
 
 struct Planner<'a> {
@@ -85,8 +85,8 @@ impl Planner<'_> {
     fn reset(&mut self, path: &str, owner: Owner, theirs: String) {
         match self.ours.get(path) {
             Some(ours) if same(ours, &theirs) => {}
-            Some(_) => self.write(path, Act::Update, theirs.clone(), owner),
-            None => self.write(path, Act::Create, theirs.clone(), owner),
+            Some(_) => self.write(path, Action::Update, theirs.clone(), owner),
+            None => self.write(path, Action::Create, theirs.clone(), owner),
         }
         self.record(path, owner, &theirs);
         if let Owner::Merged | Owner::Keys = owner {
@@ -106,7 +106,7 @@ impl Planner<'_> {
         self.plan.notes.push(Note::Adopted(path.into()));
     }
 
-    /// A file that the user took over, and that the project may need to be otherwise now.
+    /// Checks an adopted file, whose generated version may have changed.
     fn adopted(&mut self, path: &str, theirs: &str) {
         if self.ours.get(path).is_none() {
             return;
@@ -115,24 +115,24 @@ impl Planner<'_> {
         let declined = before.and_then(|entry| entry.declined.as_ref());
         let entry = Entry::adopted(Some(theirs));
         if declined.is_some() && declined != entry.declined.as_ref() {
-            self.plan.notes.push(Note::Behind(path.into()));
+            self.plan.notes.push(Note::GeneratedChanged(path.into()));
         }
         self.new_lock.files.insert(path.into(), entry);
     }
 
     fn tool(&mut self, path: &str, theirs: String) {
-        let act = match self.ours.get(path) {
+        let action = match self.ours.get(path) {
             Some(ours) if same(ours, &theirs) => None,
-            Some(ours) if self.lock.is_pristine(path, ours) => Some(Act::Update),
+            Some(ours) if self.lock.is_pristine(path, ours) => Some(Action::Update),
             Some(ours) if is_marked(ours) => {
                 return self.conflict(path, Cause::Unresolved, Some(&theirs));
             }
             Some(_) => return self.conflict(path, Cause::Edited, Some(&theirs)),
             None => match self.lock.files.get(path) {
-                None => Some(Act::Create),
+                None => Some(Action::Create),
                 // what the tool remembers is no file of the user's, and without all of a vendored crate nothing builds
                 Some(_) if path.starts_with(MEMORY) || path.starts_with(VENDORED) => {
-                    Some(Act::Create)
+                    Some(Action::Create)
                 }
                 Some(entry) => {
                     if !entry.removed {
@@ -148,8 +148,8 @@ impl Planner<'_> {
             },
         };
         self.record(path, Owner::Tool, &theirs);
-        if let Some(act) = act {
-            self.write(path, act, theirs, Owner::Tool);
+        if let Some(action) = action {
+            self.write(path, action, theirs, Owner::Tool);
         }
     }
 
@@ -169,14 +169,14 @@ impl Planner<'_> {
             // Invariant: a file that the user removed stays away.
             (None, Some(_)) => {}
             (None, None) if is_known => {}
-            (None, None) => self.write(path, Act::Create, theirs.clone(), owner),
+            (None, None) => self.write(path, Action::Create, theirs.clone(), owner),
             (Some(_), Some(base)) if same(base, &theirs) => {}
             (Some(ours), Some(base)) if same(ours, base) => {
-                self.write(path, Act::Update, theirs.clone(), owner)
+                self.write(path, Action::Update, theirs.clone(), owner)
             }
             (Some(ours), base) => match merge.merge(base.unwrap_or_default(), ours, &theirs) {
                 Ok(text) if text == ours => {}
-                Ok(text) => self.write(path, Act::Merge, text, owner),
+                Ok(text) => self.write(path, Action::Merge, text, owner),
                 // The first version of the tool that generates this file meets one that the user wrote.
                 Err(_) if base.is_none() && !is_known && !self.lock.files.is_empty() => {
                     let entry = Entry::adopted(Some(&theirs));
@@ -186,7 +186,7 @@ impl Planner<'_> {
                 }
                 Err(marked) if self.resolution.write_conflicts => {
                     self.plan.notes.push(Note::Marked(path.into()));
-                    self.write(path, Act::Merge, marked, owner);
+                    self.write(path, Action::Merge, marked, owner);
                 }
                 Err(marked) => {
                     let cause = base.map_or(Cause::Baseless, |_| Cause::Both);
@@ -206,7 +206,7 @@ impl Planner<'_> {
             (_, Some(entry)) if entry.owner == Owner::User => {}
             (None, None) => {
                 self.record(path, Owner::User, &theirs);
-                self.write(path, Act::Create, theirs, Owner::User);
+                self.write(path, Action::Create, theirs, Owner::User);
             }
             _ => {
                 let entry = Entry::adopted(None);
@@ -216,7 +216,7 @@ impl Planner<'_> {
         }
     }
 
-    /// A file that is not generated any more.
+    /// Handles a file that is no longer generated.
     fn no_longer_generated(&mut self, path: &str, entry: &Entry) {
         let is_pristine = |ours: &str| match entry.owner {
             Owner::Merged | Owner::Keys => {
@@ -229,7 +229,7 @@ impl Planner<'_> {
             if is_pristine(ours) || is_reset {
                 self.plan.changes.push(Change {
                     path: path.into(),
-                    act: Act::Remove,
+                    action: Action::Remove,
                     before: Some(ours.into()),
                     after: None,
                     owner: Some(entry.owner),
@@ -252,12 +252,12 @@ impl Planner<'_> {
         });
     }
 
-    /// With the line endings that the file has.
-    fn write(&mut self, path: &str, act: Act, text: String, owner: Owner) {
+    /// Writes a file with its current line endings.
+    fn write(&mut self, path: &str, action: Action, text: String, owner: Owner) {
         let before = self.ours.get(path);
         self.plan.changes.push(Change {
             path: path.into(),
-            act,
+            action,
             before: before.map(str::to_owned),
             after: Some(laid_out(before, text)),
             owner: Some(owner),
@@ -270,7 +270,7 @@ impl Planner<'_> {
             .insert(path.into(), Entry::new(owner, theirs));
     }
 
-    /// Keeps the text that the next merge begins from, or none.
+    /// Records the base for the next merge, or removes it.
     fn base(&mut self, path: &str, theirs: Option<String>) {
         let path = format!("{BASE}{path}");
         let base = self.ours.get(&path);
@@ -282,10 +282,10 @@ impl Planner<'_> {
             return;
         }
         self.bases.push(Change {
-            act: match (base, &theirs) {
-                (_, None) => Act::Remove,
-                (Some(_), _) => Act::Update,
-                (None, _) => Act::Create,
+            action: match (base, &theirs) {
+                (_, None) => Action::Remove,
+                (Some(_), _) => Action::Update,
+                (None, _) => Action::Create,
             },
             before: base.map(str::to_owned),
             after: theirs.map(|theirs| laid_out(base, theirs)),
@@ -302,10 +302,10 @@ impl Planner<'_> {
         if before.is_none_or(|before| !same(before, &after)) {
             self.plan.changes.push(Change {
                 path: LOCK.into(),
-                act: if before.is_some() {
-                    Act::Update
+                action: if before.is_some() {
+                    Action::Update
                 } else {
-                    Act::Create
+                    Action::Create
                 },
                 before: before.map(str::to_owned),
                 after: Some(laid_out(before, after)),
@@ -316,7 +316,7 @@ impl Planner<'_> {
     }
 }
 
-/// A text with the line endings of the one that it replaces.
+/// Converts a text to the line endings of the text that it replaces.
 fn laid_out(before: Option<&str>, text: String) -> String {
     match before {
         Some(before) => like(before, text),

@@ -7,7 +7,7 @@ use crate::project::Owner;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merge {
     Lines,
-    /// The keys of TOML.
+    /// By the keys of TOML.
     Keys,
 }
 
@@ -19,8 +19,8 @@ impl Merge {
         }
     }
 
-    /// Carries into `ours` what changed from `base` to `theirs`, with the line endings of `ours`. Where both changed the same place, the
-    /// text has conflict markers there, and is an error.
+    /// Applies the changes from `base` to `theirs` to `ours`, with the line endings of `ours`. If both changed the same place, the result
+    /// is an error, with conflict markers at that place.
     pub fn merge(self, base: &str, ours: &str, theirs: &str) -> Result<String, String> {
         let [base, plain, theirs] = [base, ours, theirs].map(|text| text.replace("\r\n", "\n"));
         let merged = match self {
@@ -34,7 +34,7 @@ impl Merge {
     }
 }
 
-/// Equal but for line endings, which git may have changed.
+/// Whether two texts are equal except for line endings, which git may have changed.
 pub fn same(a: &str, b: &str) -> bool {
     a == b
         || (a.contains('\r') || b.contains('\r'))

@@ -10,7 +10,7 @@ mod merge;
 mod resolve;
 mod tree;
 
-pub use change::{Act, Cause, Change, Conflict, Note, Plan};
+pub use change::{Action, Cause, Change, Conflict, Note, Plan};
 pub use make::plan;
 pub use resolve::{Resolution, ResolutionError};
 pub use tree::{BASE, File, LOCK, Ours, Tree, paths};

@@ -1,22 +1,22 @@
-//! The user's decisions about files that can't be changed without one.
+//! The user's decisions about conflicts.
 
 use super::tree::Ours;
 use crate::project::{Lock, Owner};
 
 use super::Tree;
 
-/// Decisions of one invocation, by path; a folder stands for all files in it.
+/// The decisions of one invocation, by path; a folder stands for all files in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Resolution {
-    /// Files that are the user's from now on.
+    /// Files that the user takes over.
     pub adopt: Vec<String>,
-    /// Files that become what is generated, whatever they are now.
+    /// Files to replace with their generated version.
     pub reset: Vec<String>,
-    /// Whether a merge that fails is written with conflict markers.
+    /// Whether failed merges are written with conflict markers.
     pub write_conflicts: bool,
 }
 
-/// Why a path can't be decided about.
+/// The reason why a path cannot be adopted or reset.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResolutionError {
     #[error("`{0}` is not a generated file of this project")]
@@ -48,12 +48,12 @@ impl Resolution {
         self.reset.iter().any(|chosen| covers(chosen, path))
     }
 
-    /// Whether the path itself is to be reset, and not a folder above it.
+    /// Whether the path itself is reset, not only a folder above it.
     pub fn resets_itself(&self, path: &str) -> bool {
         self.reset.iter().any(|chosen| chosen == path)
     }
 
-    /// Refuses paths that mean nothing, and those of files that no template may take.
+    /// Rejects paths that match no file, and files that cannot be adopted or reset.
     pub fn check(&self, lock: &Lock, ours: &Ours, theirs: &Tree) -> Result<(), ResolutionError> {
         let known = || theirs.0.keys().chain(lock.files.keys());
         let chosen = self.adopt.iter().chain(&self.reset);
@@ -80,7 +80,7 @@ impl Resolution {
     }
 }
 
-/// Whether a path as a person writes it is that of the file or of a folder above it.
+/// Whether a path as the user writes it is that of the file, or of a folder above it.
 fn covers(chosen: &str, path: &str) -> bool {
     let below = || path.strip_prefix(chosen)?.strip_prefix('/');
     chosen == "." || chosen == path || below().is_some()

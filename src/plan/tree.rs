@@ -1,4 +1,4 @@
-//! The trees from which a plan is made.
+//! The trees that a plan compares.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ pub const LOCK: &str = "operator.lock";
 /// The folder of the bases of merged files.
 pub const BASE: &str = ".operator/base/";
 
-/// What is generated now: by path from the project's folder, with `/` everywhere.
+/// The newly generated files, by path from the project's folder, always with `/`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tree(pub BTreeMap<String, File>);
 
@@ -26,7 +26,7 @@ impl Tree {
         self.extend(Self([(path.into(), File { owner, text })].into()));
     }
 
-    /// Adds files that have other paths.
+    /// Adds files, whose paths must be new.
     pub fn extend(&mut self, files: Self) {
         for (path, file) in files.0 {
             let before = self.0.insert(path, file);
@@ -35,7 +35,7 @@ impl Tree {
     }
 }
 
-/// What is on disk now, of the files that a plan may touch.
+/// The current files on disk, as far as a plan may change them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ours(pub BTreeMap<String, String>);
 
@@ -44,13 +44,13 @@ impl Ours {
         self.0.get(path).map(String::as_str)
     }
 
-    /// The text that was generated last for a merged file.
+    /// The last generated text of a merged file.
     pub fn base(&self, path: &str) -> Option<&str> {
         self.get(&format!("{BASE}{path}"))
     }
 }
 
-/// The paths of all that a plan may touch.
+/// The paths of all files that a plan may change.
 pub fn paths<'a>(tree: &'a Tree, lock: &'a Lock) -> impl Iterator<Item = String> + 'a {
     let both = tree.0.keys().chain(lock.files.keys());
     both.flat_map(|path| [path.clone(), format!("{BASE}{path}")])

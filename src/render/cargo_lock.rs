@@ -3,7 +3,7 @@
 
 use crate::template::plain;
 
-/// The tested lock for a project of another name; Cargo wants the packages in the order of their names.
+/// The tested lock file for a project with another name. Cargo requires the packages to be sorted by name.
 pub fn lock(name: &str) -> String {
     let mut parts = plain("Cargo.lock").split("[[package]]\n");
     let head = parts.next().unwrap_or_default();
@@ -23,7 +23,7 @@ pub fn lock(name: &str) -> String {
     )
 }
 
-/// Name and version.
+/// The name and version of a package.
 fn key(package: &str) -> (&str, &str) {
     let line = |index| package.lines().nth(index).unwrap_or_default();
     (line(0), line(1))

@@ -15,38 +15,38 @@ use crate::{
 #[derive(Serialize)]
 struct Context<'a> {
     name: &'a str,
-    /// Those that the operator reconciles, as a statement.
+    /// The kinds that the operator reconciles, as a statement.
     kinds: String,
-    /// Those of them whose controllers delete children that are not desired, as a statement; empty where there are none.
+    /// The kinds whose controllers delete undesired children, as a statement; empty if there are none.
     pruned: String,
-    /// Whether it watches some and not all.
+    /// Whether the operator watches only some namespaces.
     namespaces: bool,
     tests: Vec<Test>,
-    /// What `operator.toml` declares, as a statement.
+    /// The declarations in `operator.toml`, as a statement.
     declared: String,
-    /// The statement that has the rights that nothing need use: the rules of `operator.toml`, and statuses that no example writes.
+    /// The statement that defines the permissions that may be unused: the rules of `operator.toml`, and statuses that no example writes.
     rules: String,
 }
 
 #[derive(Serialize)]
 struct Test {
-    /// Of the kind.
+    /// The snake case name of the kind.
     name: String,
-    /// The statements that have the sample, and the error with which it fails if it does.
+    /// The statements that define the sample, and its expected error if there is one.
     sample: String,
-    /// Above each of its functions that rustfmt passes over.
+    /// The attribute for each function that rustfmt must skip.
     skip_faults: &'static str,
     skip_conforms: &'static str,
-    /// The statements that have the resources of which objects may remain, and those of children that are not updated.
+    /// The statements that define the resources whose objects may remain, and those of children that are not updated.
     kept: String,
     waiting: String,
     /// The trial with the sample and these resources, as an expression.
     followed: String,
-    /// The call that adds it to a trial.
+    /// The call that adds the sample to a trial.
     add: &'static str,
 }
 
-/// `None` where no kind has a sample.
+/// `None` if no kind has a sample.
 pub fn text<'a>(
     project: &Project,
     typed: impl Iterator<Item = &'a Typed>,
@@ -119,7 +119,7 @@ pub fn text<'a>(
     Ok((!context.tests.is_empty()).then(|| fill("tests/faults.rs.j2", &context)))
 }
 
-/// Calls on a trial, as the value of a variable.
+/// The calls on a trial, as the value of a variable.
 fn chain<'a>(calls: impl Iterator<Item = &'a str>) -> String {
     let calls: Vec<String> = calls.map(|call| format!(".{call}")).collect();
     let inline = format!("trial(){}", calls.concat());
@@ -129,7 +129,7 @@ fn chain<'a>(calls: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-/// The statement that has some names; empty where there are none.
+/// The statement that defines some names; empty if there are none.
 fn list(variable: &str, names: &[String]) -> String {
     let names: Vec<String> = names.iter().map(|name| literal(name)).collect();
     match names.is_empty() {
@@ -138,7 +138,7 @@ fn list(variable: &str, names: &[String]) -> String {
     }
 }
 
-/// The namespaces that are watched, as a statement of the tests' support; empty where all are.
+/// The watched namespaces, as a statement of the test support; empty if all are watched.
 pub fn watched_namespaces(namespaces: &Namespaces) -> String {
     let names = match namespaces {
         Namespaces::All => return String::new(),
@@ -149,7 +149,7 @@ pub fn watched_namespaces(namespaces: &Namespaces) -> String {
     bracketed(0, &head, ['[', ']'], &names, ";")
 }
 
-/// Each entry of `owns`, `watches` and `reads`, as a literal of JSON.
+/// Each entry of `owns`, `watches` and `reads`, as a JSON literal.
 fn declared(project: &Project) -> Result<Vec<String>, ResourceError> {
     let mut declared = vec![];
     for (kind, _) in project.kinds().filter(|(kind, _)| kind.has_controller()) {

@@ -17,34 +17,34 @@ struct Context {
 
 #[derive(Serialize)]
 struct Test {
-    /// Of the function.
+    /// The name of the function.
     name: String,
     module: String,
     version: String,
-    /// The root type, by another name if its own is too long for a call.
+    /// The root type, under another name if its own is too long for a call.
     import: String,
     statements: String,
-    /// Above a function that rustfmt passes over.
+    /// The attribute for a function that rustfmt must skip.
     skip: &'static str,
 }
 
-/// A root type of a longer name is called `Kind`.
+/// A root type with a longer name is imported as `Kind`.
 const LONG_NAME: usize = 40;
 
-/// One kind's version, as the test sees it.
+/// A version of a kind, for the test.
 pub struct Typed {
     pub module: String,
     pub version: String,
     pub root: String,
     pub spec: String,
     pub sample: Option<String>,
-    /// What its reconciliation fails with.
+    /// The expected error of its reconciliation.
     pub fails: Option<String>,
-    /// Resources of which objects may remain after its deletion, as `configmaps` or `certificates.cert-manager.io`.
+    /// The resources whose objects may remain after its deletion, for example `configmaps` or `certificates.cert-manager.io`.
     pub keeps: Vec<String>,
-    /// Those of children that are not updated, by the same names.
+    /// The resources of children that are not updated, in the same form.
     pub waiting: Vec<String>,
-    /// The right to a status that the example does not write, as it knows none of its fields.
+    /// The permission for a status that the example does not write, because it does not know its fields.
     pub unused: Option<PolicyRule>,
 }
 

@@ -28,24 +28,25 @@ use crate::{
     types,
 };
 
-/// The folder of what type each field has.
+/// The folder with the records of the types of fields.
 pub const RECORD: &str = ".operator/types/";
 
-/// The folder of the specs from which the project was generated last, to which changed ones are compared.
+/// The folder with the specs from which the project was last generated, with which changed specs are compared.
 pub const SPECS: &str = ".operator/specs/";
 
-/// The folders of kinds whose controllers were seeded by another scaffold than the first, one for each scaffold, with what each kind owns.
+/// For each scaffold but the first, a folder with a file for each kind whose controller was generated from it; the file lists what the kind
+/// owns.
 pub const STYLES: &str = ".operator/scaffolds/";
 
-/// A project's files, and what is to be said of them.
+/// The files of a project, and their diagnostics.
 #[derive(Clone, Debug, Default)]
 pub struct Rendered {
     pub tree: Tree,
-    /// By the kind (`KIND.GROUP`), or the project's name, that each is about.
+    /// The diagnostics, by the kind (`KIND.GROUP`) or the project's name.
     pub diagnostics: Vec<(String, Diagnostic)>,
 }
 
-/// What the templates of the whole project place.
+/// The values for the templates of the whole project.
 #[derive(Serialize)]
 struct Whole<'a> {
     name: &'a str,
@@ -57,16 +58,16 @@ struct Whole<'a> {
     kind_names: String,
     controllers: Vec<String>,
     has_controllers: bool,
-    /// The methods with which the controllers begin, and what is to be known of each.
+    /// The methods that controllers of each scaffold have, with a rule for AGENTS.md.
     methods: String,
     rules: Vec<&'static str>,
     registry: Registry,
     tool: &'a str,
     installs_tool: bool,
-    /// Arguments for `cargo install` that get this tool.
+    /// The arguments for `cargo install` that install this tool.
     tool_install: String,
     vendored: bool,
-    /// Whether the tests have flags of the user's.
+    /// Whether the tests need flags from the user.
     flags: bool,
     watched_namespaces: String,
 }
@@ -80,11 +81,11 @@ struct KindNames {
 #[derive(Serialize)]
 struct VersionName {
     module: String,
-    /// Whether rustfmt passes over the module.
+    /// Whether rustfmt must skip the module.
     is_skipped: bool,
 }
 
-/// Makes all files of a project.
+/// Generates all files of a project.
 pub fn render(project: &Project) -> Result<Rendered, RenderError> {
     let state = &project.state;
     let mut rendered = Rendered::default();
@@ -200,7 +201,7 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
     Ok(rendered)
 }
 
-/// `A`, `A and B`, or `A, B and C`.
+/// Joins texts: `A`, `A and B`, or `A, B and C`.
 fn enumeration<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.collect();
     match names.as_slice() {
@@ -209,7 +210,7 @@ fn enumeration<'a>(names: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-/// The scaffolds of a project's kinds, or the one that its first kind would have.
+/// The scaffolds of a project's kinds, or the default scaffold if it has no kinds.
 fn scaffolds(state: &State) -> Vec<&'static Scaffold> {
     let has = |scaffold: &&Scaffold| {
         state
@@ -345,11 +346,11 @@ fn kind_files(
     Ok(made)
 }
 
-/// What the files of the whole project need of a kind.
+/// The properties of a kind that files of the whole project need.
 #[derive(Default)]
 struct Made {
     typed: Vec<Typed>,
-    /// The modules of versions that rustfmt passes over.
+    /// The modules of versions that rustfmt must skip.
     wide: Vec<String>,
     sample: Option<Value>,
     has_status: bool,
@@ -392,7 +393,7 @@ fn operator(project: &Project, made: &[Made]) -> Result<manifests::Operator, Ren
     })
 }
 
-/// A rule as it stands in a role.
+/// Formats a rule as in a role.
 pub(super) fn policy_rule(rule: &Rule) -> PolicyRule {
     let some = |list: &[String]| (!list.is_empty()).then(|| list.to_vec());
     PolicyRule {

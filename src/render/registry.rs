@@ -1,4 +1,4 @@
-//! `src/controllers/mod.rs`: what each controller watches, according to `operator.toml`.
+//! `src/controllers/mod.rs`: the kinds that each controller watches, according to `operator.toml`.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -12,14 +12,14 @@ use crate::{
     rustfmt::{CALL_WIDTH, bracketed, import, literal, skip, width},
 };
 
-/// The kinds that a controller has to do with.
+/// The kinds that a controller declares.
 pub struct Watched {
-    /// With the verbs of each.
+    /// The owned kinds, with their verbs.
     pub owns: Vec<(ResourceType, Vec<&'static str>)>,
     pub watches: Vec<ResourceType>,
-    /// With the verbs of each.
+    /// The kinds that are read, with their verbs.
     pub reads: Vec<(ResourceType, Vec<&'static str>)>,
-    /// Those that may remain after a deletion.
+    /// The kinds whose objects may remain after a deletion.
     pub keeps: Vec<ResourceType>,
 }
 
@@ -52,19 +52,19 @@ impl Watched {
     }
 }
 
-/// What the registry consists of.
+/// The parts of the registry.
 #[derive(Serialize)]
 pub struct Registry {
-    /// Of the types of k8s-openapi.
+    /// The imports from k8s-openapi.
     foreign_imports: String,
     runtime_import: String,
-    /// Of the project's own types, below a blank line.
+    /// The imports of the project's own types, after a blank line.
     own_imports: String,
     /// The function with all controllers.
     all: String,
 }
 
-/// The registry of a project, whose types are `typed`:
+/// The registry of a project; `typed` are the project's types:
 ///
 /// ```text
 /// pub fn all() -> Controllers {
@@ -140,7 +140,7 @@ impl Call {
     }
 }
 
-/// `Controllers::new()` with a call for each controller, as the only expression of a function. A chain of one call is not broken.
+/// `Controllers::new()` with a call for each controller, as the only expression of a function. A chain of one call stays on one line.
 fn chain(controllers: &[(&str, String, Vec<Call>)]) -> String {
     let add = |indent| {
         let adds = controllers.iter();
@@ -193,7 +193,7 @@ fn add(indent: usize, method: &str, module: &str, calls: &[Call]) -> String {
     }
 }
 
-/// Whether the arguments of the last call of a chain go on lines of their own, and the rest of the chain on the line above them.
+/// Whether the arguments of the last call of a chain are placed on separate lines, and the rest of the chain on the line above them.
 fn is_overflowing(indent: usize, earlier: &[Call], last: &Call) -> bool {
     let before: String = earlier.iter().map(Call::inline).collect();
     let before = "watches".len() + before.len();
@@ -206,14 +206,14 @@ fn is_short(call: &Call) -> bool {
     call.arguments.join(", ").len() <= CALL_WIDTH
 }
 
-/// What the registry imports of the runtime.
+/// The imports from the runtime.
 const RESERVED: [&str; 2] = ["Controllers", "UpdateStrategy"];
 
-/// The types that the registry names.
+/// The types that the registry uses.
 struct Types {
-    /// The paths of the project's types by group, version, kind and plural.
+    /// The paths of the project's types, by group, version, kind and plural.
     own: HashMap<[String; 4], String>,
-    /// The paths that are imported, by their last names.
+    /// The imported paths, by their last segments.
     imported: BTreeMap<String, String>,
 }
 
@@ -237,8 +237,8 @@ impl Types {
         }
     }
 
-    /// `owns::<Deployment>`, with an import of its own, or with a path where the name is in use; `owns_named` with the names of a kind that
-    /// has no type.
+    /// `owns::<Deployment>` with an import, or with a path if the name is already in use; `owns_named` with the names of a kind without a
+    /// type.
     fn call(&mut self, method: &str, resource: &ResourceType) -> Call {
         let ResourceType {
             group,
@@ -279,7 +279,7 @@ impl Types {
         }
     }
 
-    /// Of k8s-openapi, and of the project.
+    /// The imports from k8s-openapi, and those of the project's types.
     fn imports(&self) -> [String; 2] {
         let mut modules: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for path in self.imported.values() {

@@ -8,7 +8,7 @@ use crate::{
     diagnostic::{Code, Diagnostic, Severity},
 };
 
-/// A sample of the kind that its schema accepts; without a namespace, so that it goes where it is applied.
+/// A sample of the kind that its schema accepts, without a namespace, so that it is created in the namespace in which it is applied.
 pub fn sample(api: &Api, version: &Version) -> Result<Value, Diagnostic> {
     let made = operator_schema::sample(&scaled(version));
     let root = match made {
@@ -65,7 +65,7 @@ pub fn objects(api: &Api, version: &Version, seed: u64, count: usize) -> Vec<Val
     numbered.collect()
 }
 
-/// The version's schema with what the API server asks of the fields that the scale subresource reads: whole numbers from 0 to 2³¹ - 1.
+/// The version's schema, with the API server's requirements for the fields that the scale subresource reads: integers from 0 to 2³¹ - 1.
 fn scaled(version: &Version) -> Schema {
     let mut schema = version.schema.clone();
     let paths = version.scale.iter();
@@ -85,7 +85,7 @@ fn scaled(version: &Version) -> Schema {
     schema
 }
 
-/// An object of the kind with these fields; its own name goes before `name`.
+/// An object of the kind with these fields; `name` is used only if the fields contain none.
 fn whole(api: &Api, version: &Version, name: &str, root: Map<String, Value>) -> Value {
     let mut object = json!({
         "apiVersion": format!("{}/{}", api.group, version.name),

@@ -10,7 +10,7 @@ use crate::{
     project::{Owner, Runtime},
 };
 
-/// By path from the folder `crates/`.
+/// The sources, by path from the folder `crates/`.
 static CRATES: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
     serde_json::from_str(include_str!("crates.json")).expect("a test reads the file")
 });

@@ -4,7 +4,7 @@
 
 use std::cmp::Ordering;
 
-/// How two identifiers in small letters compare.
+/// Compares two identifiers in lower case.
 pub fn version_order(a: &str, b: &str) -> Ordering {
     chunks(a).cmp(chunks(b)).then_with(|| a.cmp(b))
 }
@@ -12,7 +12,7 @@ pub fn version_order(a: &str, b: &str) -> Ordering {
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Chunk<'a> {
     Underscore,
-    /// The count of digits without zeros before them, and these digits.
+    /// The number of digits without leading zeros, and these digits.
     Number(usize, &'a str),
     Letters(&'a str),
 }

@@ -2,7 +2,7 @@
 
 use super::WIDTH;
 
-/// The attribute above an item or a module whose text is [wide](is_wide), with a line feed; nothing above others.
+/// The attribute for an item or a module whose text is [wide](is_wide), with a line feed; empty for others.
 pub fn skip(text: &str) -> &'static str {
     match is_wide(text) {
         true => "#[rustfmt::skip]\n",
@@ -10,8 +10,8 @@ pub fn skip(text: &str) -> &'static str {
     }
 }
 
-/// Whether a line has more columns than rustfmt allows, without its comment and the contents of its string literals, which rustfmt does not
-/// break. The path of a `use` is not broken either.
+/// Whether a line has more columns than rustfmt allows, not counting its comment and the contents of string literals, which rustfmt does
+/// not break, nor the path of a `use`.
 pub fn is_wide(text: &str) -> bool {
     let mut columns = 0;
     let mut is_import = false;
@@ -42,7 +42,7 @@ pub fn is_wide(text: &str) -> bool {
     false
 }
 
-/// The length of the literal that a text begins with.
+/// The length of the literal at the start of a text.
 fn quoted(text: &str) -> usize {
     let mut is_escaped = true;
     let end = text.find(|char| {
@@ -53,7 +53,7 @@ fn quoted(text: &str) -> usize {
     end.map_or(text.len(), |end| end + 1)
 }
 
-/// The length of the raw literal that a text begins with, if it is one.
+/// The length of the raw literal at the start of a text, if there is one.
 fn raw(text: &str) -> Option<usize> {
     let hashes = text[1..].bytes().take_while(|byte| *byte == b'#').count();
     let inside = text[1 + hashes..].strip_prefix('"')?;

@@ -6,7 +6,7 @@ use super::{
     example::{self, Style},
     templates,
 };
-use crate::uses::Wanted;
+use crate::user_code::Wanted;
 
 pub(super) const DECLARATIVE: Scaffold = Scaffold {
     name: "declarative",

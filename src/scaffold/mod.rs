@@ -14,7 +14,7 @@ use serde_json::Value;
 use crate::{
     crd::{Api, Scope},
     types::KindFacts,
-    uses::Wanted,
+    user_code::Wanted,
 };
 
 /// All scaffolds; the first one is the default.

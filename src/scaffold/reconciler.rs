@@ -5,7 +5,7 @@ use super::{
     example::{self, Style},
     templates,
 };
-use crate::uses::Wanted;
+use crate::user_code::Wanted;
 
 pub(super) const RECONCILER: Scaffold = Scaffold {
     name: "reconciler",

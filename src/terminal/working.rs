@@ -9,17 +9,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// How the line is written.
+/// How the line is printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Style {
-    /// One line with the seconds so far, which is cleared at the end.
+    /// One line with the elapsed seconds, which is cleared at the end.
     Terminal,
-    /// A new line every half minute, for logs.
+    /// A new line every 30 seconds, for logs.
     Log,
 }
 
 impl Style {
-    /// How long the work takes before it is reported, and between two reports.
+    /// How long an operation takes before it is reported, and the time between two reports.
     fn pauses(self) -> (Duration, Duration) {
         match self {
             Self::Terminal => (Duration::from_secs(1), Duration::from_secs(1)),
@@ -28,7 +28,7 @@ impl Style {
     }
 }
 
-/// Something long that is running; it ends when this is dropped.
+/// A long operation that is running; it ends when this is dropped.
 pub struct Working {
     end: Option<Sender<()>>,
     clock: Option<JoinHandle<()>>,

@@ -17,13 +17,13 @@ use super::{
 };
 use crate::rustfmt::{impl_head, indent, literal, width};
 
-/// A chain of calls longer than this is broken (rustfmt's `chain_width`).
+/// The maximum width of a chain of calls on one line (rustfmt's `chain_width`).
 const CHAIN_WIDTH: usize = 60;
-/// The width of a line inside of a module, so that the same accessors are there wherever the type stands.
+/// The width of a line inside of a module, so that a type has the same accessors at any nesting.
 const NARROW: usize = 96;
-/// A default whose text is longer than this has no accessor.
+/// A default with a longer text has no accessor.
 const LONG: usize = 60;
-/// Names of derived and blanket traits, which a method of the type itself would hide, and of methods that clippy wants for something else.
+/// Names of derived and blanket traits, which an inherent method would hide, and of methods that clippy reserves for a trait.
 const RESERVED: [&str; 25] = [
     "as_mut",
     "as_ref",
@@ -52,7 +52,7 @@ const RESERVED: [&str; 25] = [
     "type_id",
 ];
 
-/// The inherent impl of a struct, with a blank line before it; nothing where no field has an accessor.
+/// The inherent impl of a struct, with a blank line before it; empty if no field has an accessor.
 pub fn accessors(graph: &TypeGraph, definition: &Definition, shape: &Struct) -> String {
     let accessors: Vec<String> = shape
         .fields
@@ -110,7 +110,7 @@ fn accessor(graph: &TypeGraph, field: &Field) -> Option<String> {
     Some(doc + skip + &head + &body + "    }\n")
 }
 
-/// The head of a method that does not fit on a line. To decide where the brace goes, rustfmt counts the indent of the method twice.
+/// The signature of a method that does not fit on a line. To place the brace, rustfmt counts the indent of the method twice.
 fn broken_head(name: &str, type_: &str) -> String {
     let last = format!("    ) -> {type_}");
     let brace = match last.len() + " {".len() + indent() + 4 > width() {
@@ -120,7 +120,7 @@ fn broken_head(name: &str, type_: &str) -> String {
     format!("    pub fn {name}(\n        &self,\n{last}{brace}\n")
 }
 
-/// `self.ident.calls`, as the last expression of a method. None where rustfmt may give up.
+/// `self.ident.calls`, as the last expression of a method. `None` if rustfmt may give up on it.
 fn chain(ident: &str, calls: &[(&str, Option<String>)]) -> Option<String> {
     let call = |(name, argument): &(&str, Option<String>)| {
         format!(".{name}({})", argument.as_deref().unwrap_or_default())
@@ -161,7 +161,7 @@ fn chain(ident: &str, calls: &[(&str, Option<String>)]) -> Option<String> {
         .then_some(text)
 }
 
-/// A line for each call.
+/// Puts each call on its own line.
 fn vertical(ident: &str, calls: &[(&str, Option<String>)]) -> String {
     let lines: String = calls
         .iter()
@@ -173,14 +173,14 @@ fn vertical(ident: &str, calls: &[(&str, Option<String>)]) -> String {
     format!("        self.{ident}\n{lines}")
 }
 
-/// The type of an accessor, and what it calls on its field.
+/// The return type of an accessor, and the calls on its field.
 struct Reading {
     type_: String,
     calls: Vec<(&'static str, Option<String>)>,
 }
 
 impl Reading {
-    /// None where `null` is a value of its own, and where no literal says the default.
+    /// `None` if `null` differs from absent, or if no literal can express the default.
     fn of(graph: &TypeGraph, field: &Field) -> Option<Self> {
         let default = field.default.as_ref()?;
         if !field.optional || field.nullable || default.to_string().len() > LONG {

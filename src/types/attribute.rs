@@ -11,26 +11,26 @@ use crate::rustfmt::{Meta, deep_attribute, literal, width};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Argument {
-    /// The schema is that of another type.
+    /// Uses the schema of another type.
     With(Type),
-    /// The schema is not that of the `Option`, and the field is a required one.
+    /// Uses the schema without the `Option`, for a required field.
     Required,
     Description(String),
     Range(Bounds),
     Length(Bounds),
     Pattern(String),
-    /// Of the items.
+    /// The arguments for the items.
     Inner(Vec<Argument>),
-    /// The schema is without the variant of other values.
+    /// Removes the variant for unknown values from the schema.
     Closed,
-    /// Keywords as they are; `null` takes one away, as a definition that is read knows no `null`.
+    /// Sets keywords. `null` removes one, which is unambiguous because reading a CRD drops `null`.
     Extend(Vec<(String, Extension)>),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Extension {
     Json(Value),
-    /// What a function of the module returns.
+    /// Uses the return value of a function in the module.
     Call(String),
 }
 
@@ -40,7 +40,7 @@ pub struct Bounds {
     pub max: Option<Number>,
 }
 
-/// The attribute at an indent, with a line feed behind it; nothing where there are no arguments.
+/// Formats the attribute at an indent, with a line feed after it; empty without arguments.
 pub fn schemars(indent: usize, arguments: &[Argument], write: &impl Fn(&Type) -> String) -> String {
     let meta = |argument: &Argument| argument.meta(indent + 4, write);
     match arguments {
@@ -117,7 +117,7 @@ fn extend(indent: usize, pairs: &[(String, Extension)], before: usize) -> String
     format!("extend(\n{}\n{})", lines.join(",\n"), " ".repeat(indent))
 }
 
-/// As the macro `json!` reads it, behind `before` columns of a line at an indent.
+/// Formats a value as the macro `json!` reads it, after `before` columns of a line at an indent.
 pub fn json(value: &Value, indent: usize, before: usize) -> String {
     let most = width().saturating_sub(before);
     let mut inline = String::new();
@@ -150,7 +150,7 @@ pub fn json(value: &Value, indent: usize, before: usize) -> String {
     }
 }
 
-/// Puts a value behind `text`, on one line. What comes to more than `most` bytes is broken instead, so the rest of it is left out.
+/// Appends a value to `text` on one line. Stops after `most` bytes, because a longer value is broken into lines instead.
 fn put_inline(text: &mut String, value: &Value, most: usize) {
     match value {
         Value::Null => *text += "null",
@@ -184,7 +184,7 @@ fn put_inline(text: &mut String, value: &Value, most: usize) {
     }
 }
 
-/// A literal of a type that holds it.
+/// A literal of a type that can hold the value.
 fn number(number: &Number) -> String {
     match (number.as_i64(), number.as_u64(), number.as_f64()) {
         (Some(value), _, _) if i32::try_from(value).is_ok() => value.to_string(),
@@ -195,7 +195,7 @@ fn number(number: &Number) -> String {
     }
 }
 
-/// How often `json!` calls itself for a value; the compiler allows it 128 times.
+/// The depth of the recursion of `json!` for a value; the compiler allows 128.
 pub fn depth(value: &Value) -> usize {
     let is_simple = |value: &Value| matches!(value, Value::String(_) | Value::Number(_));
     match value {

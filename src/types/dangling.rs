@@ -39,7 +39,7 @@ pub fn diagnostics(version: &Version) -> impl Iterator<Item = Diagnostic> {
     })
 }
 
-/// Whether a JSON path can find something. What this does not understand of a path is taken to.
+/// Whether a JSON path can find a field. If the syntax of the path is unsupported, this is assumed.
 fn resolves(schema: &Schema, path: &str) -> bool {
     let Some(steps) = steps(path) else {
         return true;

@@ -5,12 +5,12 @@ use serde_json::{Map, Value, json};
 
 use super::graph::{Definition, Shape, Struct, Type, TypeGraph};
 
-/// A text of k8s-openapi's, which no attribute leaves as it is.
+/// A description in k8s-openapi, which attributes cannot keep.
 const FOREIGN: &str = "of k8s-openapi";
-/// `Option` wraps a schema with one of these, and others are given a second type.
+/// `Option` wraps a schema that contains one of these keywords; to other schemas, it adds a second type.
 const UNIONS: [&str; 3] = ["allOf", "anyOf", "oneOf"];
 
-/// Of a type expression. An `Option` adds nothing, as `crd()` takes its null away.
+/// The schema of a type expression. An `Option` adds nothing, because `crd()` removes its null.
 pub fn node(type_: &Type) -> Value {
     match type_ {
         Type::String => json!({"type": "string"}),
@@ -36,7 +36,7 @@ pub fn node(type_: &Type) -> Value {
     }
 }
 
-/// Of a struct or enum, without its description.
+/// The schema of a struct or enum, without its description.
 pub fn shape(shape: &Shape) -> Map<String, Value> {
     match shape {
         Shape::Struct(Struct { fields, .. }) => {
@@ -57,7 +57,7 @@ pub fn shape(shape: &Shape) -> Map<String, Value> {
     }
 }
 
-/// Of a struct with these fields that must be there.
+/// The schema of a struct with these required fields.
 pub fn object(required: Vec<&str>) -> Map<String, Value> {
     let mut map = Map::from_iter([("type".into(), "object".into())]);
     if !required.is_empty() {
@@ -66,7 +66,7 @@ pub fn object(required: Vec<&str>) -> Map<String, Value> {
     map
 }
 
-/// What the definition says of the node of a type expression.
+/// The CRD's schema for the node of a type expression.
 pub fn wanted(type_: &Type, node: &Value) -> Value {
     let with = |keyword: &str, inner: &Type| {
         let entries = node.as_object().into_iter().flatten();
@@ -85,7 +85,7 @@ pub fn wanted(type_: &Type, node: &Value) -> Value {
     }
 }
 
-/// The keywords of a definition's node that are not its fields'.
+/// The keywords of a node in the CRD, without those that belong to its fields.
 pub fn own(node: &Value) -> Map<String, Value> {
     let entries = node.as_object().into_iter().flatten();
     let entries = entries.filter(|(keyword, _)| *keyword != "properties");
@@ -99,7 +99,7 @@ pub fn is_bent_by_option(node: &Value) -> bool {
     UNIONS.iter().any(|union| node.get(union).is_some()) || has_null_value(node)
 }
 
-/// Whether `null` is in its `enum`.
+/// Whether the `enum` contains `null`.
 pub fn has_null_value(node: &Value) -> bool {
     let values = node["enum"].as_array();
     values.is_some_and(|values| values.contains(&Value::Null))

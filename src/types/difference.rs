@@ -42,7 +42,7 @@ impl NodeAttributes {
     }
 }
 
-/// The keywords to set, and with `null` those to remove.
+/// The keywords to set; the value `null` removes a keyword.
 pub fn differences(
     derived: &Map<String, Value>,
     wanted: &Map<String, Value>,
@@ -68,7 +68,7 @@ fn names(value: &Value) -> HashSet<&str> {
     names.filter_map(Value::as_str).collect()
 }
 
-/// Adds the differences of lists and maps between a field and the type of their items.
+/// Adds the differences of lists and maps that are between a field and the type of their items.
 pub fn add_nested_differences(
     pointer: String,
     derived: &Value,

@@ -5,10 +5,10 @@
 
 use std::{borrow::Cow, cell::OnceCell};
 
-/// The column that a line of a doc comment keeps to.
+/// The maximum width of a line of a doc comment.
 const WIDTH: usize = 100;
 
-/// A description and the lines of its comment, which are laid out when they are first asked for.
+/// A description, and the lines of its comment, which are computed on first use.
 #[derive(Clone, Debug)]
 pub struct Doc {
     pub description: String,
@@ -17,7 +17,7 @@ pub struct Doc {
 }
 
 impl Doc {
-    /// For a comment at an indent.
+    /// Creates the comment for an indent.
     pub fn new(indent: usize, description: impl Into<String>) -> Self {
         Self {
             description: description.into(),
@@ -26,7 +26,7 @@ impl Doc {
         }
     }
 
-    /// `/// description`, with a line feed behind each line.
+    /// `/// description`, with a line feed after each line.
     pub fn comment(&self) -> String {
         let pad = " ".repeat(self.indent);
         let mut comment = String::new();
@@ -44,7 +44,7 @@ impl Doc {
         comment
     }
 
-    /// Whether the comment holds the whole description.
+    /// Whether the comment contains the whole description.
     pub fn readable(&self) -> Readable {
         if self.is_comment() {
             return Readable::AsIs;
@@ -75,7 +75,7 @@ impl Doc {
     }
 }
 
-/// The function that reads a description back, as it stands in a module too.
+/// The source of the function that reads a description back, which generated modules contain too.
 pub const UNWRAPPED: &str = include_str!("unwrapped.rs");
 
 include!("unwrapped.rs");
@@ -83,19 +83,19 @@ include!("unwrapped.rs");
 /// How a description is read back from its doc comment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Readable {
-    /// It is what schemars makes of the comment.
+    /// By schemars alone.
     AsIs,
-    /// It takes [`unwrapped`].
+    /// With [`unwrapped`].
     Unwrapped,
     No,
 }
 
-/// Whether text stays what it is where comments are unwrapped.
+/// Whether unwrapping does not change a text.
 pub fn is_plain(description: &str) -> bool {
     unwrapped(description) == description
 }
 
-/// Whether the lines of a description are those of its comment: letters and signs that are no markup, and short enough.
+/// Whether each line of a description is a line of its comment: it is short, and has only letters and punctuation without markup.
 fn is_comment(description: &str, width: usize) -> bool {
     let is_text = |byte: u8| {
         (b' '..=b'~').contains(&byte)
@@ -118,13 +118,13 @@ fn is_comment(description: &str, width: usize) -> bool {
         && description.split('\n').all(is_line)
 }
 
-/// The lines without `/// `, at most `width` wide where words allow.
+/// The lines without `/// `, wrapped at word boundaries to `width`.
 fn lines(description: &str, width: usize) -> Vec<String> {
     let kept = kept(description, width);
     kept.unwrap_or_else(|| laid_out(description, width))
 }
 
-/// A line for a line, where none belongs to a list or a block. What does not fit goes on in a line that begins with a space.
+/// Keeps the lines of a description that has no lists and blocks. A line that is too long continues on lines that begin with a space.
 fn kept(description: &str, width: usize) -> Option<Vec<String>> {
     let description = description.trim();
     if description.is_empty() {
@@ -148,7 +148,7 @@ fn kept(description: &str, width: usize) -> Option<Vec<String>> {
     (unwrapped(&lines.join("\n")) == description).then_some(lines)
 }
 
-/// Paragraphs, lists and blocks, without regard to the line feeds in them.
+/// Splits a description into paragraphs, lists and blocks, regardless of the line feeds in them.
 fn laid_out(description: &str, width: usize) -> Vec<String> {
     let source: Vec<String> = description.lines().map(plain).collect();
     let mut lines = Vec::new();
@@ -194,19 +194,19 @@ fn laid_out(description: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// What is unprintable becomes spaces.
+/// Replaces unprintable characters with spaces.
 fn plain(line: &str) -> String {
     line.replace(is_unprintable, " ")
 }
 
-/// Tabs, other control characters and those that turn the direction of text.
+/// Tabs, other control characters, and characters that change the writing direction.
 fn is_unprintable(c: char) -> bool {
     let turns =
         matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     turns || c.is_control()
 }
 
-/// How many lines a fenced block takes that begins here and is closed.
+/// The number of lines of a closed fenced block that begins here.
 fn fenced(source: &[String]) -> Option<usize> {
     let is_fence = |line: &str| line.trim_start().starts_with("```");
     let first = source.first()?;
@@ -221,7 +221,7 @@ fn fenced(source: &[String]) -> Option<usize> {
     Some(length + 2)
 }
 
-/// The marker of a list's item, with its space.
+/// The marker of a list item, with its space.
 fn marker(line: &str) -> Option<usize> {
     let (head, rest) = line.split_once(' ')?;
     let number = head.strip_suffix(['.', ')']).is_some_and(|digits| {
@@ -231,7 +231,7 @@ fn marker(line: &str) -> Option<usize> {
     is_marker.then_some(head.len() + 1)
 }
 
-/// One paragraph or list item. The item's later lines are indented, so that they belong to it.
+/// A paragraph or list item. Further lines of an item are indented, so that they belong to it.
 fn wrap(text: &str, width: usize, lines: &mut Vec<String>) {
     let indent = marker(text).unwrap_or(0);
     let (mark, text) = text.split_at(indent);
@@ -271,7 +271,7 @@ fn is_item(line: &str) -> bool {
     marker(line).is_some() || line.starts_with("  ")
 }
 
-/// Words, where a balanced code span or a link is one word, and more spaces than one are part of it.
+/// Splits a text into words. A balanced code span or a link is one word, and keeps its spaces.
 fn tokens(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
     let balanced = text.matches('`').count().is_multiple_of(2) && !text.contains("``");
     let mut in_code = false;
@@ -297,7 +297,7 @@ fn tokens(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
         })
 }
 
-/// Brackets and angle brackets outside of code spans are text; an address becomes a link.
+/// Escapes brackets and angle brackets outside of code spans; an address becomes a link.
 fn escaped(token: &str) -> Cow<'_, str> {
     let is_special = |byte: u8| byte == b':' || is_markup(byte.into());
     if !token.bytes().any(is_special) {
@@ -339,7 +339,7 @@ fn is_markup(c: char) -> bool {
     matches!(c, '[' | ']' | '<' | '>' | '\\' | '*' | '|' | '~')
 }
 
-/// The length of the address at the start, without the punctuation of the sentence around it.
+/// The length of the address at the start of the text, without trailing punctuation.
 fn address(text: &str) -> usize {
     let end = text
         .find(|c: char| c.is_whitespace() || "<>[]()`\"'{}|\\^*".contains(c) || !c.is_ascii())
@@ -349,7 +349,7 @@ fn address(text: &str) -> usize {
         .len()
 }
 
-/// A word at the start of a line that would begin a heading, a list, a quote or a rule.
+/// Escapes a word at the start of a line that would begin a heading, a list, a quote or a rule.
 fn unmarked(token: &str) -> Cow<'_, str> {
     let is_number = token.strip_suffix(['.', ')']).is_some_and(|digits| {
         !digits.is_empty() && digits.len() < 10 && digits.bytes().all(|b| b.is_ascii_digit())

@@ -3,18 +3,17 @@
 use serde_json::{Map, Value};
 
 use super::{
-    accessor,
+    accessor, field_types,
     graph::{Field, Shape, Type, TypeGraph},
-    record,
 };
 use crate::crd::Version;
 
 #[derive(Clone, Debug)]
 pub struct KindFacts {
-    /// The root's Rust name.
+    /// The Rust name of the root.
     pub root: String,
     pub has_spec: bool,
-    /// Of a status that has a struct and a subresource.
+    /// The status, if it has a struct and a subresource.
     pub status: Option<StatusFacts>,
     graph: TypeGraph,
 }
@@ -22,10 +21,9 @@ pub struct KindFacts {
 #[derive(Clone, Debug, PartialEq)]
 pub struct StatusFacts {
     pub wrapped: Wrapped,
-    /// What the default of its struct writes, without nulls; `None` where it has no default.
+    /// The JSON of the struct's default, without nulls; `None` if it has no default.
     pub zero: Option<Value>,
-    /// A list of objects that have at least `type` and `status`, and no other required field than those of metav1.Condition and
-    /// `lastUpdateTime`.
+    /// A list of objects with `type` and `status`, whose other required fields are fields of metav1.Condition, or `lastUpdateTime`.
     pub conditions: Option<ConditionsFacts>,
 }
 
@@ -33,16 +31,16 @@ pub struct StatusFacts {
 pub struct ConditionsFacts {
     pub ident: String,
     pub wrapped: Wrapped,
-    /// The fields of a condition that its type has.
+    /// The fields that the type of the conditions has.
     pub fields: Vec<String>,
 }
 
-/// How often the Rust type of a field is an `Option`.
+/// How many times `Option` wraps the Rust type of a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wrapped {
     Bare,
     Option,
-    /// Where null and absent are two values.
+    /// `null` and absent are different values.
     Nested,
 }
 
@@ -56,16 +54,16 @@ impl Wrapped {
     }
 }
 
-/// A path of fields from the root, as Rust sees it.
+/// A path of fields from the root, in Rust.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Access {
     steps: Vec<(String, Wrapped)>,
-    /// Of the value at the end, without the `Option`.
+    /// The type of the value at the end, without `Option`.
     pub rust_type: String,
     is_copy: bool,
-    /// The schema's default for it.
+    /// The default in the schema.
     pub default: Option<Value>,
-    /// The method that knows the default.
+    /// The accessor that returns the default.
     accessor: Option<String>,
 }
 
@@ -100,12 +98,12 @@ impl KindFacts {
         }
     }
 
-    /// The Rust type of each field; what [`retyped`](super::retyped) compares.
+    /// The record of the Rust types of all fields, which [`retyped`](super::retyped) compares.
     pub fn record(&self) -> String {
-        record::record(&self.graph)
+        field_types::record(&self.graph)
     }
 
-    /// Follows wire names from the root; `None` where one of them is no field of a struct.
+    /// Follows wire names from the root. Returns `None` if one of them is not a field of a struct.
     pub fn access(&self, path: &[&str]) -> Option<Access> {
         let mut fields = &self.graph.root;
         let mut steps = vec![];
@@ -141,7 +139,7 @@ impl Access {
         steps.any(|(_, wrapped)| *wrapped != Wrapped::Bare)
     }
 
-    /// An owned value or `Option` of the value of the object in the variable `var`.
+    /// An expression for the owned value, or for an `Option` of it, in the object in the variable `var`.
     pub fn read(&self, var: &str) -> String {
         let mut text = var.to_owned();
         let mut optional = false;
@@ -172,7 +170,7 @@ impl Access {
         text
     }
 
-    /// The value with its default by the accessor of the field, where the object leads to it with no `Option` between.
+    /// An expression for the value with its default, by the accessor of the field, if no `Option` precedes the field.
     pub fn read_defaulted(&self, var: &str) -> Option<String> {
         let accessor = self.accessor.as_ref()?;
         let (_, before) = self.steps.split_last()?;
@@ -188,12 +186,12 @@ impl Access {
         Some(format!("{var}{path}.{accessor}(){owned}"))
     }
 
-    /// Whether it is a field of the spec or status itself.
+    /// Whether the field belongs directly to the spec or status.
     pub fn is_shallow(&self) -> bool {
         self.steps.len() == 2
     }
 
-    /// Of the last field.
+    /// The last field.
     pub fn ident(&self) -> &str {
         self.steps
             .last()
@@ -201,7 +199,7 @@ impl Access {
             .unwrap_or_default()
     }
 
-    /// How often the last field is an `Option`.
+    /// How many times `Option` wraps the last field.
     pub fn last(&self) -> Wrapped {
         self.steps
             .last()
@@ -209,7 +207,7 @@ impl Access {
     }
 }
 
-/// What the default of a struct with these fields writes, without nulls, as the runtime sends none.
+/// The JSON of the default of a struct with these fields, without nulls, because the runtime sends none.
 fn zero(graph: &TypeGraph, fields: &[Field]) -> Value {
     let is_written = |field: &&Field| !field.optional && !field.nullable;
     let entries = fields.iter().filter(is_written).map(|field| {
@@ -229,7 +227,7 @@ fn zero(graph: &TypeGraph, fields: &[Field]) -> Value {
     Value::Object(entries.collect())
 }
 
-/// The wire names of metav1.Condition that an item of the list has.
+/// The wire names of metav1.Condition that the items of the list have.
 fn condition_fields(graph: &TypeGraph, type_: &Type) -> Vec<String> {
     let item = match type_ {
         Type::Vec(item) => graph.as_struct(item),

@@ -1,4 +1,4 @@
-//! The diagnostics of a schema: one for each sort of problem, with its count, not one for each place.
+//! The diagnostics of a schema. Each kind of problem is reported once, with the number of places.
 
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ pub fn diagnostics(
     diagnostics
 }
 
-/// The number of places, if there are more than the one that is shown.
+/// The number of places, if there are several.
 fn count_suffix(count: usize) -> String {
     match count {
         1 => String::new(),
@@ -66,7 +66,7 @@ fn describe(reason: Reason) -> &'static str {
     }
 }
 
-/// Where the schema does not say what a value is.
+/// Places where the schema does not define a type.
 fn untyped(graph: &TypeGraph) -> Vec<Diagnostic> {
     let mut diagnostics = vec![];
     if let Some(first) = graph.untyped.first() {
@@ -147,7 +147,7 @@ fn unreadable(version: &Version) -> impl Iterator<Item = Diagnostic> {
     })
 }
 
-/// Calls `visit` for a schema and all below it that have a place in the structure.
+/// Calls `visit` for a schema and all schemas below it, except under logical junctors.
 pub fn walk(schema: &Schema, visit: &mut impl FnMut(&Schema)) {
     visit(schema);
     for property in schema.properties.values() {

@@ -11,7 +11,7 @@ use super::{
     unique_name,
 };
 
-/// Functions that modules have of their own.
+/// The names of functions that modules define themselves.
 const OWN: [&str; 6] = [
     "as_defined",
     "closed",
@@ -21,7 +21,7 @@ const OWN: [&str; 6] = [
     "unwrapped",
 ];
 
-/// Of all fields whose types have no attributes of ours, by their paths.
+/// The functions for all fields whose types have no attributes of their own, by the paths of the fields.
 pub fn names(graph: &TypeGraph) -> HashMap<Vec<String>, String> {
     let structs = graph.definitions.iter().filter_map(|definition| {
         let fields = match &definition.shape {
@@ -42,10 +42,10 @@ pub fn names(graph: &TypeGraph) -> HashMap<Vec<String>, String> {
     paths.into_iter().zip(names).collect()
 }
 
-/// The keyword of a node in which descriptions are those of the definition already. `crd()` takes it away.
+/// A keyword that marks a node whose descriptions are already those of the CRD. `crd()` removes it.
 const VERBATIM: &str = "x-verbatim";
 
-/// Marks the nodes whose functions return descriptions that unwrapping would change; returns whether there are any.
+/// Marks the nodes whose functions return descriptions that unwrapping would change. Returns whether there are any.
 pub fn mark<'a>(
     arguments: impl Iterator<Item = &'a mut Argument>,
     functions: &[(String, Value)],

@@ -10,23 +10,23 @@ pub struct TypeId(pub usize);
 
 #[derive(Clone, Debug, Default)]
 pub struct TypeGraph {
-    /// In the order in which the schema comes to them, parents first.
+    /// The definitions in the order of the schema, parents first.
     pub definitions: Vec<Definition>,
-    /// The fields of the root beside `apiVersion`, `kind` and `metadata`.
+    /// The fields of the root, besides `apiVersion`, `kind` and `metadata`.
     pub root: Vec<Field>,
     /// Whether the API server keeps fields of the root that the schema does not name.
     pub root_keeps_unknown: bool,
-    /// Of the root in `derive` mode.
+    /// The attributes of the root in `derive` mode.
     pub root_schemars: Vec<Argument>,
-    /// The root's Rust name.
+    /// The Rust name of the root.
     pub root_name: String,
     /// The Rust names of the kind and of all its types.
     pub names: HashSet<String>,
-    /// Where the schema does not say what a value is.
+    /// The places where the schema does not define a type.
     pub untyped: Vec<String>,
 }
 
-/// A type that a path of the schema names.
+/// A type at a path of the schema.
 #[derive(Clone, Debug)]
 pub struct Definition {
     pub name: String,
@@ -34,25 +34,25 @@ pub struct Definition {
     pub path: Vec<String>,
     pub doc: Option<Doc>,
     pub shape: Shape,
-    /// What its schema has beside what its shape derives, in `derive` mode.
+    /// The attributes that express the rest of its schema in `derive` mode.
     pub schemars: Vec<Argument>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Shape {
     Struct(Struct),
-    /// Strings that the schema names. Others are kept too, as those of a later version of the schema.
+    /// An enum of strings. Its last variant keeps unknown strings, such as those of a later version of the schema.
     Enum(Vec<Variant>),
-    /// Of the same shape as an earlier definition.
+    /// An alias of an earlier definition with the same shape.
     Alias(TypeId),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Struct {
     pub fields: Vec<Field>,
-    /// Fields that the schema does not name are kept.
+    /// Whether unknown fields are kept.
     pub keeps_unknown: bool,
-    /// Whether the zero value is valid by the schema.
+    /// Whether the schema accepts the zero value.
     pub has_default: bool,
 }
 
@@ -61,19 +61,19 @@ pub struct Field {
     pub wire: String,
     pub ident: String,
     pub type_: Type,
-    /// Whether the schema lets it be absent; the Rust field is then an `Option`.
+    /// Whether the field may be absent, so that the Rust field is an `Option`.
     pub optional: bool,
-    /// Whether `null` is a value of it.
+    /// Whether the field may be `null`.
     pub nullable: bool,
-    /// Whether it is a `Box`, as values of the kind are large.
+    /// Whether the field is a `Box`, because values of the kind are large.
     pub boxed: bool,
     pub doc: Option<Doc>,
     pub default: Option<serde_json::Value>,
-    /// What its schema has beside what its type derives, in `derive` mode.
+    /// The attributes that express the rest of its schema in `derive` mode.
     pub schemars: Vec<Argument>,
 }
 
-/// Equal but for their own descriptions. A default is part of a struct, as that has an accessor for it.
+/// Equality except for descriptions. The default counts, because the struct has an accessor for it.
 impl PartialEq for Field {
     fn eq(&self, other: &Self) -> bool {
         (
@@ -119,22 +119,22 @@ pub enum Type {
     Number,
     /// A value of any type.
     Any,
-    /// k8s-openapi's.
+    /// k8s-openapi's `IntOrString`.
     IntOrString,
     /// k8s-openapi's `resource.Quantity`.
     Quantity,
-    /// Another one of k8s-openapi's.
+    /// Any other type of k8s-openapi.
     Kubernetes(Kubernetes),
     Vec(Box<Type>),
-    /// From strings.
+    /// A map with string keys.
     Map(Box<Type>),
-    /// An item or a value that may be `null`.
+    /// An item or value that may be `null`.
     Nullable(Box<Type>),
     Named(TypeId),
 }
 
 impl Field {
-    /// Whether absent and `null` are two values of it. Where either may be missing one `Option` says all.
+    /// Whether `null` and absent are different values of the field. Otherwise one `Option` is enough.
     pub fn tells_null_from_absent(&self) -> bool {
         self.optional && self.nullable && self.type_ != Type::Any
     }
@@ -164,18 +164,18 @@ impl TypeGraph {
             })
     }
 
-    /// Those of the root too.
+    /// All fields, including those of the root.
     pub fn fields(&self) -> impl Iterator<Item = &Field> {
         let fields = self.structs().flat_map(|shape| &shape.fields);
         fields.chain(&self.root)
     }
 
-    /// Of all fields.
+    /// The types of all fields.
     pub fn types(&self) -> impl Iterator<Item = &Type> {
         self.fields().map(|field| &field.type_)
     }
 
-    /// The one of which it is an alias, or itself.
+    /// The definition that an alias refers to, or the definition itself.
     pub fn first(&self, id: TypeId) -> TypeId {
         match self.get(id).shape {
             Shape::Alias(first) => first,
@@ -183,12 +183,12 @@ impl TypeGraph {
         }
     }
 
-    /// The definition behind aliases.
+    /// The definition after resolving aliases.
     pub fn resolve(&self, id: TypeId) -> &Definition {
         self.get(self.first(id))
     }
 
-    /// The struct behind a type, if it is one.
+    /// The struct of a type, if it is one.
     pub fn as_struct(&self, type_: &Type) -> Option<&Struct> {
         match type_ {
             Type::Named(id) => match &self.resolve(*id).shape {
@@ -201,7 +201,7 @@ impl TypeGraph {
 }
 
 impl Type {
-    /// The same where no item or value is `null`.
+    /// The type without nullable items or values.
     pub fn without_nullable(&self) -> Self {
         match self {
             Self::Vec(inner) => Self::Vec(Box::new(inner.without_nullable())),
@@ -211,7 +211,7 @@ impl Type {
         }
     }
 
-    /// Of the items or values, where it has any.
+    /// The type of the items or values, if there are any.
     pub fn innermost(&self) -> &Self {
         match self {
             Self::Vec(inner) | Self::Map(inner) | Self::Nullable(inner) => inner.innermost(),
@@ -219,7 +219,7 @@ impl Type {
         }
     }
 
-    /// Whether a predicate holds for a part of the expression.
+    /// Whether a predicate holds for any part of the expression.
     pub fn any(&self, holds: &impl Fn(&Self) -> bool) -> bool {
         holds(self)
             || match self {

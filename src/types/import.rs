@@ -13,7 +13,7 @@ use crate::{
     types::SchemaMode,
 };
 
-/// Only what the module uses.
+/// The imports that the module uses.
 pub fn imports(graph: &TypeGraph, root: &Root, mode: SchemaMode) -> String {
     let maps = graph
         .types()
@@ -39,7 +39,7 @@ pub fn imports(graph: &TypeGraph, root: &Root, mode: SchemaMode) -> String {
     }
 }
 
-/// The types of k8s-openapi, a line for each of its modules. One whose name the kind's own types have is written with its path instead.
+/// The imports of k8s-openapi, one line for each of its modules. A type whose name a type of the kind has is written with its path instead.
 fn foreign(graph: &TypeGraph, root: &Root) -> String {
     let mut paths = BTreeSet::new();
     for type_ in graph.types() {
@@ -67,7 +67,7 @@ fn foreign(graph: &TypeGraph, root: &Root) -> String {
     modules.into_iter().map(line).collect()
 }
 
-/// What attributes and impls refer to, where any does.
+/// The items that attributes and impls refer to.
 pub fn support(
     graph: &TypeGraph,
     root: &Root,

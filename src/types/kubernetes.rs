@@ -23,16 +23,16 @@ use super::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Kubernetes(usize);
 
-/// What k8s-openapi reads and writes for a type.
+/// The form in which k8s-openapi reads and writes a type.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 struct Known {
     fields: IndexMap<String, Expression>,
-    /// Fields that are no `Option`: they are written even where they were not read.
+    /// Fields that are not `Option`s: they are written even if they were absent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     required: Vec<String>,
 }
 
-/// The type of a field, without the `Option`.
+/// The type of a field, without `Option`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum Expression {
@@ -42,17 +42,17 @@ enum Expression {
     I64,
     Quantity,
     IntOrString,
-    /// One that does not write what it read, such as a time.
+    /// A type that does not write exactly what it read, such as a time.
     Lossy,
     List(Box<Expression>),
     Map(Box<Expression>),
-    /// By its path in k8s-openapi.
+    /// Another type, by its path in k8s-openapi.
     Type(String),
 }
 
-/// The release of which the table of fields begins; what is older is taken for as old.
+/// The first release in the table of fields; older fields count as this old.
 const EARLIEST: u8 = 16;
-/// From this many fields on, those of its parts included, an object is recognized by its fields alone.
+/// An object with at least this many fields, including those of its parts, is recognized by its fields alone.
 const TELLING: usize = 5;
 
 struct Table {
@@ -60,7 +60,7 @@ struct Table {
     since: HashMap<String, HashMap<String, u8>>,
     /// Types by the names of their fields.
     with_field: HashMap<String, Vec<usize>>,
-    /// The field names under which Kubernetes has each type, and the type's own, with a capital.
+    /// The field names under which Kubernetes has each type, and the capitalized name of the type.
     names: Vec<BTreeSet<String>>,
 }
 
@@ -90,12 +90,12 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
     }
 });
 
-/// The type for an object, if there is one; `wire` is the name of the property that has it, itself or as items or values.
+/// Finds the type for an object. `wire` is the name of the property that contains the object, directly or as items or values.
 ///
-/// A type stands for the object where it loses nothing, and where the object has the fields that the type had in some release of
-/// Kubernetes: a copy of any age is one, a selection of fields is not. As small objects such as `{key, name}` are often alike by
-/// chance, these must have a name that Kubernetes itself gives to fields of the type, and one field alone is no copy of a type with more.
-/// Of two types that remain the older one is meant.
+/// A type must lose nothing, and the object must have exactly the fields that the type had in some release of Kubernetes: a copy of any age
+/// is recognized, a selection of fields is not. Small objects such as `{key, name}` are often alike by chance. So they must also have a
+/// name that Kubernetes gives to fields of the type, and an object with one field is not a copy of a larger type. If two types remain, the
+/// older one is chosen.
 pub fn find(wire: &str, schema: &Schema) -> Option<Kubernetes> {
     if is_condition(schema) {
         return TABLE.types.get_index_of(CONDITION).map(Kubernetes);
@@ -125,7 +125,7 @@ pub fn find(wire: &str, schema: &Schema) -> Option<Kubernetes> {
 }
 
 impl Kubernetes {
-    /// From the root of k8s-openapi.
+    /// The path of the type from the root of k8s-openapi.
     pub fn path(self) -> &'static str {
         self.entry().0
     }
@@ -138,17 +138,17 @@ impl Kubernetes {
         self.path() == CONDITION
     }
 
-    /// Whether it has fields that are no `Option`.
+    /// Whether the type has fields that are not `Option`s.
     pub fn has_required(self) -> bool {
         !self.entry().1.required.is_empty()
     }
 
-    /// How many bytes a value takes.
+    /// The size of a value in bytes.
     pub fn size(self) -> usize {
         Self::size_of(self.path())
     }
 
-    /// The same, of the type at a path.
+    /// The size of the type at a path.
     pub fn size_of(path: &str) -> usize {
         let Some(known) = TABLE.types.get(path) else {
             return VALUE;
@@ -171,7 +171,7 @@ impl Kubernetes {
         known.fields.iter().map(of_field).sum()
     }
 
-    /// What its `Default` writes; `None` where that is not known.
+    /// The JSON of its `Default`; `None` if it is not known.
     pub fn zero(self) -> Option<Value> {
         zero(self.path())
     }
@@ -185,7 +185,7 @@ impl Kubernetes {
 }
 
 impl Table {
-    /// Whether all that the schema allows is written as it was read, and the type is not wider than the object.
+    /// Whether everything that the schema allows is written as it was read, and the type has no fields that the object lacks.
     fn is_lossless(&self, at: usize, schema: &Schema) -> bool {
         let (path, known) = self
             .types
@@ -256,7 +256,7 @@ impl Table {
         }
     }
 
-    /// Whether what the object lacks is newer than all that it has.
+    /// Whether all missing fields are newer than all existing ones.
     fn is_of_a_release(&self, path: &str, known: &Known, schema: &Schema) -> bool {
         let (has, lacks): (Vec<&String>, Vec<&String>) = known
             .fields
@@ -267,7 +267,7 @@ impl Table {
         oldest.is_none_or(|oldest| newest.is_some_and(|newest| oldest > newest))
     }
 
-    /// The release that first had a field, or the type itself under an empty name.
+    /// The release that introduced a field, or the type itself for an empty name.
     fn since(&self, path: &str, wire: &str) -> u8 {
         let fields = self.since.get(path);
         let of = |wire: &str| {
@@ -279,7 +279,7 @@ impl Table {
         of(wire).max(of(""))
     }
 
-    /// `None` where two are of the same age.
+    /// The older type; `None` if both have the same age.
     fn oldest(&self, types: &[usize]) -> Option<usize> {
         let since = |at: usize| {
             let (path, _) = self.types.get_index(at).expect("it is an index");
@@ -292,7 +292,7 @@ impl Table {
 }
 
 impl Expression {
-    /// The type at the bottom of lists and maps.
+    /// The innermost type of lists and maps.
     fn named(&self) -> Option<&str> {
         match self {
             Self::List(inner) | Self::Map(inner) => inner.named(),
@@ -320,7 +320,7 @@ fn zero(path: &str) -> Option<Value> {
     Some(object.into())
 }
 
-/// The properties of an object and of all below it.
+/// The properties of an object and of all objects below it.
 fn fields(schema: &Schema) -> usize {
     let mut count = 0;
     super::feature::walk(schema, &mut |schema| {
@@ -335,7 +335,7 @@ fn last(path: &str) -> &str {
 
 const CONDITION: &str = "apimachinery::pkg::apis::meta::v1::Condition";
 
-/// Whether it is metav1.Condition itself, in which only descriptions may differ. That its time loses fractions of a second is forgiven.
+/// Whether the type is metav1.Condition, in which only descriptions may differ. That its time loses fractions of a second is accepted.
 fn is_condition(schema: &Schema) -> bool {
     const FIELDS: [(&str, &str, Option<&str>); 6] = [
         ("lastTransitionTime", "string", Some("date-time")),

@@ -1,4 +1,4 @@
-//! Lowers a schema to the graph of its types. Total: what has no Rust type is a `serde_json::Value`.
+//! Lowers a schema to the graph of its types. This always succeeds: a value without a Rust type becomes a `serde_json::Value`.
 
 use std::collections::HashSet;
 
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::crd::{Api, Version};
 
-/// Fields of the root that are the API server's, not the schema's.
+/// Fields of the root that the API server defines.
 pub const ENVELOPE: [&str; 3] = ["apiVersion", "kind", "metadata"];
 
 pub fn lower(api: &Api, version: &Version) -> TypeGraph {
@@ -35,7 +35,7 @@ pub fn lower(api: &Api, version: &Version) -> TypeGraph {
     lowering.graph
 }
 
-/// Names need all paths, so that who gets a contested one does not depend on the order of the schema.
+/// Assigns names after all paths are known, so that a contested name does not depend on the order of the schema.
 fn name_all(graph: &mut TypeGraph, root: String) {
     let mut reserved: HashSet<String> = name::imported().map(str::to_owned).collect();
     reserved.insert(root.clone());
@@ -51,12 +51,12 @@ fn name_all(graph: &mut TypeGraph, root: String) {
     }
 }
 
-/// The path in the schema. Few paths are reported, so only their texts are built.
+/// The path in the schema, built only as text because few paths are reported.
 #[derive(Clone, Copy)]
 enum Path<'a> {
     Root(&'a str),
     Property(&'a Path<'a>, &'a str),
-    /// Items and values are named as the list or map is.
+    /// The names of items and values are those of their list or map.
     Inner(&'a Path<'a>, &'a str),
 }
 
@@ -83,7 +83,7 @@ impl<'a> Path<'a> {
         }
     }
 
-    /// The wire name of the last property, and whether it is one of the root's.
+    /// The wire name of the last property, and whether it is a property of the root.
     fn last(&self) -> Option<(&'a str, bool)> {
         match self {
             Self::Root(_) => None,
@@ -234,7 +234,7 @@ impl Lowering {
         id
     }
 
-    /// Whether the Rust default of a required field is a value that the schema allows.
+    /// Whether the schema allows the Rust default of a required field.
     fn is_zero_valid(&self, field: &Field, schema: &Schema) -> bool {
         let zero = match &field.type_ {
             _ if field.nullable => Value::Null,
@@ -263,7 +263,7 @@ fn doc(indent: usize, schema: &Schema) -> Option<Doc> {
     Some(Doc::new(indent, description))
 }
 
-/// Whether fields are kept that the schema does not name. An embedded resource has at least `apiVersion`, `kind` and `metadata`.
+/// Whether the object keeps unknown fields. An embedded resource has at least `apiVersion`, `kind` and `metadata`.
 pub fn keeps_unknown(schema: &Schema) -> bool {
     let more = schema.additional_properties.as_ref();
     schema.preserve_unknown_fields == Some(true)
@@ -272,18 +272,19 @@ pub fn keeps_unknown(schema: &Schema) -> bool {
             && !schema.properties.is_empty())
 }
 
-/// The pattern that controller-gen gives to a `resource.Quantity`, in which whole numbers beyond 32 bits are usual.
+/// The pattern that controller-gen generates for a `resource.Quantity`, whose integers often exceed 32 bits.
 pub fn is_quantity(schema: &Schema) -> bool {
     let pattern = schema.pattern.as_deref();
     pattern.is_some_and(|pattern| pattern.contains("([KMGTPE]i)|[numkMGTPE]"))
 }
 
-/// A whole number or a string, by the extension or by a union. One that has a type all the same is of that type, as the API server sees it.
+/// Whether the value is an integer or a string, by the extension or by a union. If it also has a `type`, that decides, as in the API
+/// server.
 pub fn is_int_or_string(schema: &Schema) -> bool {
     schema.int_or_string && schema.type_.is_none() || is_int_or_string_union(schema)
 }
 
-/// `anyOf: [{type: integer}, {type: string}]`, which some write without the Kubernetes extension.
+/// `anyOf: [{type: integer}, {type: string}]`, which some CRDs have without the Kubernetes extension.
 fn is_int_or_string_union(schema: &Schema) -> bool {
     let types: Vec<_> = schema
         .any_of

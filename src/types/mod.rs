@@ -1,6 +1,6 @@
 //! Generates the Rust module with the types of a version from its schema: lower, share, render.
 //!
-//! Lowering is total: an unusual schema gives types and diagnostics. No I/O.
+//! Lowering always succeeds: an unusual schema gives types and diagnostics. No I/O.
 
 mod accessor;
 mod attribute;
@@ -10,6 +10,7 @@ mod difference;
 mod doc;
 mod facts;
 mod feature;
+mod field_types;
 mod function;
 mod graph;
 mod import;
@@ -18,7 +19,6 @@ mod lower;
 mod mode;
 mod name;
 mod plain;
-mod record;
 mod render;
 mod root;
 mod schema;
@@ -29,8 +29,8 @@ mod unique_name;
 mod validation;
 
 pub use facts::{Access, ConditionsFacts, KindFacts, StatusFacts, Wrapped};
+pub use field_types::{Retype, retyped};
 pub use mode::{SchemaMode, mode};
-pub use record::{Retype, retyped};
 use schema_attributes::Supplement;
 
 use crate::{
@@ -41,15 +41,15 @@ use crate::{
 /// The types of one version of a kind.
 #[derive(Clone, Debug)]
 pub struct Module {
-    /// Rust, as rustfmt lays it out.
+    /// The Rust code, laid out as rustfmt does.
     pub text: String,
     pub facts: KindFacts,
     pub diagnostics: Vec<Diagnostic>,
-    /// JSON pointers into the schema, of what no attribute carries in `derive` mode.
+    /// JSON pointers to the parts of the schema that no attribute expresses in `derive` mode.
     pub parts: Vec<String>,
 }
 
-/// Makes the module of a version. In `derive` mode `crd()` comes from attributes, in `embed` mode from the schema inside the module.
+/// Generates the module of a version. In `derive` mode, attributes define the schema of `crd()`; in `embed` mode, the module contains it.
 pub fn module(api: &Api, version: &Version, mode: SchemaMode) -> Module {
     let mut graph = lower::lower(api, version);
     let schema =

@@ -17,11 +17,11 @@ pub enum SchemaMode {
     Embed,
 }
 
-/// Where the types of that many schema nodes derive `JsonSchema`, each `cargo check` takes a second of CPU more than where they embed
-/// it; docs/operator-toml.md has the measurements.
+/// With this number of schema nodes, `cargo check` takes about a second of CPU longer in `derive` mode than in `embed` mode;
+/// docs/operator-toml.md has the measurements.
 const MANY: usize = 1000;
 
-/// The mode for types of these versions. It is for a project to keep: a schema that grows changes it for nobody.
+/// The default mode for the types of these versions. A project records the mode, so it does not change when the schema grows.
 pub fn mode<'a>(versions: impl IntoIterator<Item = &'a Version>) -> SchemaMode {
     let mut nodes = 0;
     for version in versions {

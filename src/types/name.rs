@@ -2,7 +2,7 @@
 
 use crate::rust::is_keyword;
 
-/// The words of a wire name: `podCIDRs` is `pod`, `CIDRs`; `x-forwarded_for` is `x`, `forwarded`, `for`.
+/// Splits a wire name into words: `podCIDRs` into `pod` and `CIDRs`; `x-forwarded_for` into `x`, `forwarded` and `for`.
 fn words(name: &str) -> Vec<&str> {
     let mut words = vec![];
     for part in name
@@ -30,7 +30,7 @@ fn words(name: &str) -> Vec<&str> {
     words
 }
 
-/// `podCIDRs` is `PodCIDRs`: capitals inside a word stay.
+/// Converts a wire name to CamelCase: `podCIDRs` to `PodCIDRs`. Capitals inside a word are kept.
 pub fn pascal(name: &str) -> String {
     let mut pascal = String::with_capacity(name.len());
     for word in words(name) {
@@ -48,7 +48,7 @@ pub fn pascal(name: &str) -> String {
     signs.collect()
 }
 
-/// The field of a wire name; keywords get a `_` behind them.
+/// The field of a wire name; a keyword gets a trailing `_`.
 pub fn field(name: &str) -> String {
     let ident = words(name).join("_").to_lowercase();
     let ident = if ident.is_empty() {
@@ -98,7 +98,7 @@ pub fn variant(value: &str) -> String {
     if is_keyword(&name) { name + "_" } else { name }
 }
 
-/// `FROM_PORT` as `from_port`: capitals that only shout tell no words apart. A single word such as `GET` stays.
+/// Converts `FROM_PORT` to `from_port`, because its capitals do not separate words. A single word such as `GET` is kept.
 fn quiet(value: &str) -> String {
     let shouts =
         value.contains(['_', '-', ' ', '.']) && !value.contains(|c: char| c.is_lowercase());
@@ -109,7 +109,7 @@ fn quiet(value: &str) -> String {
     }
 }
 
-/// Words for signs.
+/// The words for punctuation characters.
 fn symbols(name: &str) -> String {
     name.chars()
         .map(|c| match c {
@@ -135,7 +135,7 @@ fn symbols(name: &str) -> String {
         .collect()
 }
 
-/// What is outside ASCII is written as its code point, so that no lint on idents can apply.
+/// Writes non-ASCII characters as their code points, so that no lint about identifiers applies.
 fn ascii(name: String) -> String {
     if name.is_ascii() {
         return name;
@@ -151,7 +151,7 @@ fn ascii(name: String) -> String {
         .collect()
 }
 
-/// A wire name with every capital and every sign a word of its own, for a name whose plain form is taken.
+/// Spells out a wire name, with each capital and punctuation character as a word, for a name whose plain form is already in use.
 pub fn spelled(name: &str) -> Vec<String> {
     let mut words: Vec<String> = vec![];
     if name.starts_with(char::is_uppercase) {
@@ -173,12 +173,12 @@ pub fn spelled(name: &str) -> Vec<String> {
     words
 }
 
-/// The same as a part of a type's name.
+/// As `spelled`, as part of a type's name.
 pub fn pascal_spelled(name: &str) -> String {
     spelled(name).iter().map(|word| pascal(word)).collect()
 }
 
-/// Names of the prelude and of what a module, a controller or a test imports; a kind of such a name gets another type name.
+/// Names of the prelude, and names that a module, a controller or a test imports. A kind with such a name gets a different type name.
 const IMPORTED: [&str; 58] = [
     "Action",
     "Api",
@@ -240,7 +240,7 @@ const IMPORTED: [&str; 58] = [
     "Vec",
 ];
 
-/// Those names.
+/// The reserved names.
 pub fn imported() -> impl Iterator<Item = &'static str> {
     IMPORTED.into_iter()
 }
@@ -255,7 +255,7 @@ pub fn root(kind: &str) -> String {
     }
 }
 
-/// serde's `rename_all = "camelCase"` of a field.
+/// The name that serde's `rename_all = "camelCase"` gives to a field.
 pub fn camel(ident: &str) -> String {
     let mut camel = String::new();
     let mut capital = false;

@@ -12,8 +12,8 @@ use crate::{
     types::SchemaMode,
 };
 
-/// Puts the root behind `text`, as a plain struct with the impls that kube-derive would have written. Its definition may be most of the
-/// module, and is copied to its place at once.
+/// Appends the root to `text`, as a plain struct with the impls that kube-derive would generate. Its definition may be most of the module,
+/// so it is copied to its place directly.
 pub fn plain_root(
     text: &mut String,
     graph: &TypeGraph,
@@ -200,7 +200,7 @@ fn custom_resource(
     )
 }
 
-/// The accessors that generic code wants.
+/// The accessors that generic code requires.
 fn has(graph: &TypeGraph) -> String {
     let mut text = String::new();
     let writer = Writer {

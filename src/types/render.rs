@@ -146,14 +146,14 @@ impl Writer<'_> {
         text + &self.schemars(4, &field.schemars) + &self.written(field).field(&field.ident)
     }
 
-    /// What the derived schema lacks.
+    /// The attributes for the parts that the derived schema lacks.
     pub fn schemars(&self, indent: usize, arguments: &[Argument]) -> String {
         schemars(indent, arguments, &|type_| {
             write(self.graph, type_).inline()
         })
     }
 
-    /// Of a field or variant that is none of the schema's.
+    /// The comment of a field or variant that is not in the schema.
     pub fn skip(&self) -> &'static str {
         match self.mode {
             SchemaMode::Derive => "    #[schemars(skip)]\n",
@@ -165,7 +165,7 @@ impl Writer<'_> {
         self.wrapped(field, value(self.graph, field))
     }
 
-    /// `Option` where the value may be absent or null, twice if these are distinguished. A `Value` has its own null.
+    /// Wraps the type in an `Option` if the value may be absent or null, and twice if these are distinguished. A `Value` has its own null.
     fn wrapped(&self, field: &Field, written: Written) -> Written {
         let option = |written| Written::Generic("Option", vec![written]);
         if field.tells_null_from_absent() {
@@ -203,19 +203,19 @@ impl Writer<'_> {
     }
 }
 
-/// Above what the description is of; nothing where there is none.
+/// The doc comment of a description; empty if there is none.
 pub fn comment(doc: Option<&Doc>) -> String {
     doc.map(Doc::comment).unwrap_or_default()
 }
 
-/// Whether `rename_all = "camelCase"` spares a field its own `rename`.
+/// Whether `rename_all = "camelCase"` gives a field its wire name, so that it needs no `rename`.
 pub fn renames_all(fields: &[Field]) -> bool {
     fields
         .iter()
         .any(|field| field.ident != field.wire && camel(&field.ident) == field.wire)
 }
 
-/// The name of the map of unknown fields. No wire name gives it by chance, so a field that is added to the schema does not rename it.
+/// The name of the map of unknown fields. No wire name results in it, so a new field in the schema does not rename it.
 pub fn unknown_ident(fields: &[Field]) -> String {
     let mut ident = "unknown_fields".to_owned();
     while fields.iter().any(|field| field.ident == ident) {
@@ -224,7 +224,7 @@ pub fn unknown_ident(fields: &[Field]) -> String {
     ident
 }
 
-/// The text of what a field holds, without its `Option`s.
+/// The type in a field, without its `Option`s.
 pub fn value(graph: &TypeGraph, field: &Field) -> Written {
     let type_ = write(graph, &field.type_);
     match field.boxed {
@@ -233,7 +233,7 @@ pub fn value(graph: &TypeGraph, field: &Field) -> Written {
     }
 }
 
-/// The text of a type.
+/// Formats a type.
 pub fn write(graph: &TypeGraph, type_: &Type) -> Written {
     let leaf = |name: &str| Written::Leaf(name.to_owned());
     match type_ {

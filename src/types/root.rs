@@ -1,4 +1,4 @@
-//! The root type of a kind: whether kube-derive can express it, and the parts of its CRD beside the schema.
+//! The root type of a kind: whether kube-derive can express it, and the parts of its CRD besides the schema.
 
 use operator_schema::SchemaOrBool;
 use serde_json::{Map, Value, json};
@@ -18,25 +18,25 @@ use crate::{
     types::SchemaMode,
 };
 
-/// How the root is written.
+/// The form of the root.
 pub enum Root {
     /// `#[derive(CustomResource)]` on the struct of the spec.
     Derived(Derived),
-    /// A plain struct with our own impls.
+    /// A plain struct with handwritten impls.
     Plain(Plain),
 }
 
 /// The arguments of `#[kube(..)]`.
 pub struct Derived {
-    /// Of `#[kube(...)]`.
+    /// The arguments, each as text.
     pub arguments: Vec<String>,
-    /// The root's schema, but for its properties.
+    /// The schema of the root, without its properties.
     pub schema: Map<String, Value>,
     /// The wire names of its properties, and their types.
     pub properties: Vec<(&'static str, String)>,
 }
 
-/// What the impls of a plain root say.
+/// The values for the impls of a plain root.
 pub struct Plain {
     pub group: String,
     pub version: String,
@@ -45,7 +45,7 @@ pub struct Plain {
     pub namespaced: bool,
     pub short_names: Vec<String>,
     pub doc: Option<Doc>,
-    /// The definition as JSON, with the schema in `embed` mode and without it in `derive` mode.
+    /// The CRD as JSON, with the schema in `embed` mode and without it in `derive` mode.
     pub definition: String,
 }
 
@@ -92,7 +92,7 @@ impl Root {
     }
 }
 
-/// kube-derive wants a required spec that is a struct of its own, nothing beside spec and status, and a status with its subresource.
+/// kube-derive requires a spec that is its own struct, no fields besides spec and status, and a status with its subresource.
 fn is_derivable(api: &Api, version: &Version, graph: &TypeGraph) -> bool {
     let own_struct = |type_: &Type| matches!(type_, Type::Named(id) if matches!(graph.get(*id).shape, Shape::Struct(_)));
     let spec_is_struct = graph.root.iter().any(|field| {
@@ -119,8 +119,8 @@ fn is_derivable(api: &Api, version: &Version, graph: &TypeGraph) -> bool {
         && !graph.root_keeps_unknown
 }
 
-/// kube's transforms leave the schema as it is only where no union and no bound on unknown fields is in it, and the fields of the root
-/// have no attributes.
+/// Whether kube's transforms keep the schema: it must have no unions and no limits on unknown fields, and the fields of the root must have
+/// no attributes.
 fn is_schema_derivable(
     version: &Version,
     own: &Map<String, Value>,
@@ -257,7 +257,7 @@ fn arguments(api: &Api, version: &Version, graph: &TypeGraph) -> Vec<String> {
     arguments
 }
 
-/// The CustomResourceDefinition of this version alone.
+/// The CRD with only this version.
 fn definition(api: &Api, version: &Version, schema: Option<Value>) -> Value {
     let mut names = json!({
         "kind": api.names.kind, "listKind": api.names.list_kind, "plural": api.names.plural, "singular": api.names.singular,

@@ -1,5 +1,5 @@
-//! Generates the code that builds the schema of `crd()` from the derived one: the function that reverts changes of derives, the functions
-//! that attributes call, and the parts that no attribute expresses.
+//! Generates the code that builds the schema of `crd()` from the derived schema: the function that reverts changes of the derives, the
+//! functions that attributes call, and the parts that no attribute can express.
 
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use super::{
 };
 use crate::rustfmt::{impl_head, into, literal, put_json, width};
 
-/// The expression of the whole schema in `crd()` of a plain root, as statements.
+/// The statements in `crd()` of a plain root that create the whole schema.
 pub fn generate(graph: &TypeGraph, supplement: &Supplement) -> String {
     let transform = match differs(graph, supplement) {
         true => "            .with_transform(as_defined)\n",
@@ -35,7 +35,7 @@ pub fn generate(graph: &TypeGraph, supplement: &Supplement) -> String {
     )
 }
 
-/// The schema of a root that has kube-derive's `CustomResource`, which cannot say all of it.
+/// The schema of a root with kube-derive's `CustomResource`, which cannot express all of it.
 pub fn derived_schema(graph: &TypeGraph, root: &Derived, supplement: &Supplement) -> String {
     let name = &graph.root_name;
     let pad = " ".repeat(12);
@@ -91,7 +91,7 @@ pub fn derived_schema(graph: &TypeGraph, root: &Derived, supplement: &Supplement
     )
 }
 
-/// Whether derives say more than attributes can take back.
+/// Whether the derives add something that attributes cannot remove.
 fn differs(graph: &TypeGraph, supplement: &Supplement) -> bool {
     supplement.unwraps || graph.fields().any(|field| field.optional)
 }
@@ -162,7 +162,7 @@ fn parts(supplement: &Supplement) -> String {
     format!("\nconst PARTS: &str = {};\n", raw(&parts))
 }
 
-/// A value as the literal of its JSON.
+/// Formats a value as a literal of its JSON.
 fn raw(value: &Value) -> String {
     let json = serde_json::to_string_pretty(value).expect("a value can be written");
     let mut text = String::new();

@@ -1,5 +1,5 @@
 //! Compares the CRD's schema with the schema that schemars derives from the types, and expresses each difference as an attribute of a type
-//! or field. What no attribute can express becomes a part: JSON of the CRD that `crd()` puts into the derived schema.
+//! or field. If no attribute can express a difference, it becomes a part: JSON of the CRD that `crd()` inserts into the derived schema.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -18,7 +18,7 @@ use super::{
     validation,
 };
 
-/// What a module needs beside attributes to express the whole schema.
+/// The items that a module needs besides attributes to express the whole schema.
 #[derive(Clone, Debug, Default)]
 pub struct Supplement {
     /// The parts by their JSON pointers into the schema.
@@ -38,10 +38,10 @@ pub struct SchemaPart {
     pub reason: Reason,
 }
 
-/// Why no attribute expresses a part.
+/// The reason why no attribute can express a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Reason {
-    /// A description with line feeds and markup that no doc comment can hold.
+    /// A description with line feeds and markup that a doc comment cannot contain.
     Text,
     /// A value that the macro `json!` cannot read.
     Long,
@@ -51,8 +51,8 @@ pub enum Reason {
     Envelope,
 }
 
-/// Sets the attributes of the types and fields of a graph. `nodes` are the schemas of its definitions; attributes of the types in `whole`
-/// express the whole schema, including what is otherwise an attribute of the field.
+/// Sets the attributes of the types and fields of a graph. `nodes` are the schemas of its definitions. Attributes of the types in `whole`
+/// express the whole schema, including keywords that are otherwise attributes of the field.
 pub fn set_schema_attributes(
     graph: &mut TypeGraph,
     schema: &Value,
@@ -120,7 +120,7 @@ fn assign(fields: &mut [Field], arguments: Vec<Vec<Argument>>) {
     }
 }
 
-/// Collects the parts of a type at each of its places in the schema.
+/// Collects the parts of a type for each of its places in the schema.
 fn collect_parts(
     graph: &TypeGraph,
     type_: &Type,

@@ -14,11 +14,12 @@ use super::{
     graph::{Shape, Type, TypeGraph, TypeId},
 };
 
-/// Keywords that the field of a struct carries in place of its type.
+/// Keywords that are attributes of a struct's field, not of its type.
 pub const OF_FIELD: [&str; 3] = ["description", "default", "nullable"];
 
-/// Makes aliases of all but the first definition of each schema, `nodes`: attributes of a type carry its whole schema, but for what the
-/// field of a struct says. Items, values and fields of the root have no such field: the types in the answer carry the whole of their node.
+/// Turns all definitions but the first of each schema in `nodes` into aliases. The attributes of a type express its whole schema, except
+/// for the keywords that a field of a struct expresses. Items, values and fields of the root have no such field, so the returned types
+/// express their whole node.
 pub fn share<'a>(graph: &mut TypeGraph, nodes: &mut [&'a Value]) -> HashSet<TypeId> {
     let of_fields: HashSet<TypeId> = graph
         .structs()
@@ -54,7 +55,7 @@ pub fn share<'a>(graph: &mut TypeGraph, nodes: &mut [&'a Value]) -> HashSet<Type
     whole
 }
 
-/// The keywords of a node that its type carries, in the order of their names.
+/// The keywords of a node that its type expresses, in the order of their names.
 struct Key<'a> {
     hash: u64,
     keywords: Vec<(&'a String, &'a Value)>,
@@ -81,7 +82,7 @@ impl PartialEq for Key<'_> {
 
 impl Eq for Key<'_> {}
 
-/// As `==`, which looks up each member by a hash of its name. The members of copies are in one order.
+/// Compares like `==`, but without looking up each member by hash, because the members of copies have the same order.
 fn is_equal(left: &Value, right: &Value) -> bool {
     match (left, right) {
         (Value::Object(left), Value::Object(right)) if left.keys().eq(right.keys()) => {
@@ -98,7 +99,7 @@ impl Hash for Key<'_> {
     }
 }
 
-/// The hashes of the objects of a schema, by their addresses: hashing all nodes below again at every level would take most of the time.
+/// The hashes of the objects of a schema, by address. Hashing all nodes below again at every level would take most of the time.
 #[derive(Default)]
 struct Hashes(HashMap<*const Value, u64>);
 
@@ -124,7 +125,7 @@ impl Hashes {
         }
     }
 
-    /// The same in any order, as members are equal in any order. Descriptions are long, and seldom differ alone.
+    /// A hash that does not depend on the order of members. Descriptions are skipped, because they are long and seldom differ alone.
     fn of_members<'a>(
         &mut self,
         members: impl IntoIterator<Item = (&'a String, &'a Value)>,

@@ -10,9 +10,9 @@
 
 use super::graph::{Field, Shape, Type, TypeGraph, TypeId};
 
-/// The largest value that is not boxed. The generated test of a kind takes 50 to 80 times as much of the stack.
+/// The largest value that is not boxed. The generated test of a kind uses 50 to 80 times this size on the stack.
 const LARGEST: usize = 24 << 10;
-/// A type of k8s-openapi from this size on is boxed; smaller ones are references, selectors and the like.
+/// A type of k8s-openapi of at least this size is boxed; smaller ones are references, selectors and the like.
 const BULKY: usize = 256;
 
 /// A `String`, `Vec`, `BTreeMap`, `Quantity` or `IntOrString`, also inside of an `Option`.
@@ -22,7 +22,8 @@ pub const VALUE: usize = 72;
 /// An `ObjectMeta`.
 const METADATA: usize = 360;
 
-/// Boxes the structs of a kind whose values are too large. `spec` and `status` of the root stay, as kube's traits hand out references to them.
+/// Boxes the structs of a kind whose values are too large. `spec` and `status` of the root are not boxed, because kube's traits return
+/// references to them.
 pub fn box_large(graph: &mut TypeGraph) {
     if size(graph) <= LARGEST {
         return;
@@ -49,7 +50,7 @@ fn is_boxed(graph: &TypeGraph, field: &Field) -> bool {
     }
 }
 
-/// Of a value of the kind without boxes.
+/// The size of a value of the kind without boxes.
 fn size(graph: &TypeGraph) -> usize {
     let mut sizes = Sizes {
         graph,
@@ -58,7 +59,7 @@ fn size(graph: &TypeGraph) -> usize {
     METADATA + sizes.of_fields(&graph.root)
 }
 
-/// The sizes of definitions, each of which is counted once.
+/// The sizes of definitions; each is computed once.
 struct Sizes<'a> {
     graph: &'a TypeGraph,
     known: Vec<Option<usize>>,

@@ -7,7 +7,7 @@ use std::collections::{HashMap, HashSet};
 
 use super::name::{camel, field, pascal, pascal_spelled, spelled, variant};
 
-/// The variant of values that the schema does not name.
+/// The variant for values that the schema does not list.
 pub const UNRECOGNIZED: &str = "Unrecognized";
 
 /// The identifiers of a struct's fields, in the order of `wires`.
@@ -22,7 +22,7 @@ pub fn fields(wires: &[&str]) -> Vec<String> {
     )
 }
 
-/// The variants of an enum, in the order of `values`; none is [`UNRECOGNIZED`]. None depends on the values behind it.
+/// The variants of an enum, in the order of `values`; none is [`UNRECOGNIZED`]. No variant depends on later values.
 pub fn variants(values: &[&str]) -> Vec<String> {
     let mut taken = HashSet::from([UNRECOGNIZED.to_owned()]);
     let unique = |value: &&str| {
@@ -45,8 +45,8 @@ pub fn variants(values: &[&str]) -> Vec<String> {
 
 /// The names of the types below `root`, in the order of `paths`; none is in `reserved`.
 ///
-/// `["spec", "alerting", "alertmanagers"]` below `Prometheus` gives `PrometheusSpecAlertingAlertmanagers`. Of two paths that give one
-/// name the shorter, plainer one keeps it; the other's odd parts are spelled out, and where there are none its dots:
+/// `["spec", "alerting", "alertmanagers"]` below `Prometheus` gives `PrometheusSpecAlertingAlertmanagers`. If two paths give the same name,
+/// the shorter and plainer one keeps it. In the other one, unusual characters are spelled out, or the dots if there are none:
 /// `KindDotSpecDotFooDotBar` beside `KindSpecFooBar`.
 pub fn types(root: &str, paths: &[&[String]], reserved: &HashSet<String>) -> Vec<String> {
     let is_odd = |wire: &str| camel(&field(wire)) != wire;
@@ -72,7 +72,7 @@ pub fn types(root: &str, paths: &[&[String]], reserved: &HashSet<String>) -> Vec
     )
 }
 
-/// The functions that belong to fields below `root`, in the order of their paths; none is in `reserved`.
+/// The names of functions for fields below `root`, in the order of their paths; none is in `reserved`.
 pub fn functions(root: &str, paths: &[&[String]], reserved: &HashSet<String>) -> Vec<String> {
     let snake = |words: String| field(&format!("{root} {words}"));
     distinct(
@@ -133,7 +133,7 @@ where
     names
 }
 
-/// Every byte of the wire name: the last resort, distinct by construction.
+/// Spells out every byte of the wire name, as a last resort that is always unique.
 fn hex(wire: &str) -> String {
     wire.bytes().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -4,7 +4,7 @@ use serde_json::{Number, Value};
 
 use super::attribute::{Argument, Bounds};
 
-/// Takes out of the keywords of a node what such an argument says of its type.
+/// Removes the keywords from a node that such an argument expresses for its type.
 pub fn take(type_: &str, keywords: &mut Vec<(String, Value)>) -> Vec<Argument> {
     let mut arguments = vec![];
     let mut bounds = |min: &str, max: &str, argument: fn(Bounds) -> Argument| {
@@ -40,7 +40,7 @@ fn number(keywords: &mut Vec<(String, Value)>, keyword: &str) -> Option<Number> 
     }
 }
 
-/// The arguments of `inner`, if they say all that is wanted of items beside what is derived.
+/// The arguments of `inner`, if they express all differences of the items.
 pub fn inner(keyword: &str, derived: &Value, wanted: &Value) -> Option<Vec<Argument>> {
     let (derived, wanted) = (derived.as_object()?, wanted.as_object()?);
     let is_kept = derived

@@ -13,7 +13,7 @@ pub enum Truth {
     True,
     /// The condition does not hold.
     False,
-    /// Whether the condition holds is not known.
+    /// It is not known whether the condition holds.
     Unknown,
 }
 
@@ -72,9 +72,9 @@ impl Condition {
     /// Replaces the condition of the same type in `conditions`, or appends it.
     ///
     /// `lastTransitionTime` changes only with `status`, so that setting the same condition again changes nothing. If `C` requires a
-    /// `lastUpdateTime`, as the conditions of Deployments do, that changes with any field. `generation` is the `metadata.generation` that
-    /// the condition was observed for; it becomes `observedGeneration`. Fields that `C` does not have are omitted, and fields that only `C`
-    /// has keep their values. Fails if the condition does not fit `C`.
+    /// `lastUpdateTime`, as the conditions of Deployments do, this field changes with any other field. `generation` is the
+    /// `metadata.generation` for which the condition was observed; it becomes `observedGeneration`. Fields that `C` does not have are
+    /// omitted, and fields that only `C` has keep their values. Fails if the condition does not fit `C`.
     pub fn set_in<C: Serialize + DeserializeOwned>(
         self,
         conditions: &mut Vec<C>,

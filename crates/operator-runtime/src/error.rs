@@ -75,12 +75,12 @@ pub enum Error {
         name: String,
         /// Kind, group and name of the object that controls it, for example `Memcached.cache.example.com a`, if there is one.
         holder: Option<String>,
-        /// What the user can do.
+        /// How the user can fix it.
         help: &'static str,
     },
 
-    /// This owner cannot own the child; see
-    /// [owners and dependents](https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/).
+    /// The owner cannot own the child; see [owners and
+    /// dependents](https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/).
     #[error(
         "{kind} {name} cannot be owned by {owner}: an owner in a namespace owns only objects of that namespace"
     )]
@@ -93,7 +93,7 @@ pub enum Error {
         owner: String,
     },
 
-    /// Two children of this kind and name are desired for one object.
+    /// The controller desires two children of the same kind and name.
     #[error(
         "two children {kind} {name} are desired\nhelp: give them different names, or leave one out"
     )]
@@ -113,7 +113,7 @@ pub enum Error {
         kind: String,
     },
 
-    /// The API server stores a child in such a way that the next reconciliation would write it again.
+    /// The API server stores a child in a form that differs from the desired one, so that the next reconciliation would write it again.
     #[error(
         "{kind} {name} was written, but is not stored as it was sent\nhelp: compare the object with what the controller desires: a webhook may change it, or the API server may drop a field. The update strategy `apply` tolerates that"
     )]
@@ -146,7 +146,7 @@ pub enum Error {
     Other(#[from] anyhow::Error),
 }
 
-/// A longer delay counts as this one: not every clock can add any duration.
+/// The maximum delay; longer ones are shortened, because not every clock can add any duration.
 pub(crate) const LONGEST_DELAY: Duration = Duration::from_secs(366 * 24 * 60 * 60);
 
 /// The result of the runtime's functions and of reconcilers.
@@ -167,7 +167,7 @@ impl Error {
         }
     }
 
-    /// That the controller of `owner`, which owns other kinds, does not own `kind`.
+    /// Creates the error for a child of a `kind` that the controller of `owner` does not own.
     pub(crate) fn undeclared<'a>(
         kind: &'a Kind,
         owner: &GroupKind,
@@ -249,12 +249,12 @@ pub enum Fatal {
     /// The log filter is invalid.
     #[error("the log filter {filter:?} is not valid: {reason}")]
     LogFilter {
-        /// The filter as it was given.
+        /// The given filter.
         filter: String,
         /// What is wrong with it.
         reason: String,
     },
-    /// The lease duration must be longer than the renew deadline, and that longer than the retry period.
+    /// The lease duration must be longer than the renew deadline, which must be longer than the retry period.
     #[error(
         "the lease's duration ({duration:?}) must be longer than the renew deadline ({deadline:?}), and that longer than the retry period ({period:?})"
     )]
@@ -299,7 +299,7 @@ pub enum Fatal {
     Interrupted,
 }
 
-/// Whether the API server has refused a request with one of these codes.
+/// Whether the API server rejected a request with one of these codes.
 pub(crate) fn has_code(error: &kube::Error, codes: &[u16]) -> bool {
     matches!(error, kube::Error::Api(refused) if codes.contains(&refused.code))
 }

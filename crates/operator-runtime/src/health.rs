@@ -61,7 +61,7 @@ impl Health {
         }
     }
 
-    /// Sets the role; a replica that is stopping keeps that role.
+    /// Sets the role. A replica that is stopping keeps its role.
     pub fn set_role(&self, role: Role) {
         let mut state = self.lock();
         if state.role != Role::Stopping {

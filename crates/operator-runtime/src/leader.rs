@@ -134,7 +134,7 @@ impl Election {
         }
     }
 
-    /// Renews the lease until `done`, then releases it. Fails if it is lost before.
+    /// Renews the lease until `done`, then releases it. Fails if the lease is lost first.
     pub async fn keep(mut self, mut held: HeldLease, done: CancellationToken) -> Result<(), Fatal> {
         let mut trouble = "no time".to_owned();
         loop {

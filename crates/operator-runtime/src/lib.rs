@@ -1,4 +1,4 @@
-//! What every operator needs beyond [kube](https://docs.rs/kube), as plain Rust on top of kube-runtime.
+//! The parts that every operator needs besides [kube](https://docs.rs/kube), as plain Rust on top of kube-runtime.
 //!
 //! An [`Operator`] runs controllers. Each consists of a [`Reconciler`] and the kinds that it watches. Without any user code, an operator
 //! has leader election, finalizers, events, an exponential backoff for each object, health and readiness endpoints, metrics, logs and a

@@ -18,7 +18,7 @@ use crate::{error::Fatal, health::Health, metrics::Metrics};
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const TEXT: &str = "text/plain; charset=utf-8";
 
-/// A connection is closed if the header of the next request is not complete by then.
+/// How long the header of the next request may take before the connection is closed.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(120);
 
 type Answer = (StatusCode, &'static str, String);

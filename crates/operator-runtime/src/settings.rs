@@ -97,7 +97,7 @@ pub struct Settings {
     #[arg(long, env = "ERROR_EVENTS", action = clap::ArgAction::Set, default_value_t = true, value_name = "BOOL")]
     pub error_events: bool,
 
-    /// How long a watch lasts before it is renewed; /healthz fails if one is silent for more than twice that
+    /// How long a watch lasts before it is renewed; /healthz fails if a watch is silent for more than twice that time
     #[arg(long, env = "WATCH_TIMEOUT", value_parser = duration, default_value = "290s", value_name = "TIME")]
     pub watch_timeout: Duration,
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 use serde_json::Value;
 
-use crate::record::Request;
+use crate::request_log::Request;
 use crate::server::Server;
 
 impl Server {
@@ -36,9 +36,9 @@ impl Server {
     ///
     /// # Panics
     ///
-    /// If an operator of [`run`](Self::run) has ended, with its error. If the time is up, with the description, the last error of each
-    /// object if the operator reports to [`outcomes`](Self::outcomes), the last rejected requests, the conditions of objects whose status
-    /// was written, and the Warning events of the cluster.
+    /// If an operator of [`run`](Self::run) has ended, panics with its error. After the timeout, panics with the description, the last
+    /// error of each object (if the operator reports to [`outcomes`](Self::outcomes)), the last rejected requests, the conditions of
+    /// objects whose status was written, and the Warning events of the cluster.
     pub async fn eventually<T, F, A>(&self, description: &str, mut probe: F) -> T
     where
         F: FnMut() -> A,
@@ -68,7 +68,7 @@ impl Server {
         }
     }
 
-    /// What may explain a timeout. Boxed, so that it is compiled in this crate and not in each test.
+    /// Describes possible causes of a timeout. Boxed, so that it is compiled in this crate and not in each test.
     fn findings(&self) -> BoxFuture<'_, String> {
         Box::pin(self.collect_findings())
     }

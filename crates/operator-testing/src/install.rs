@@ -15,13 +15,14 @@ const MANAGER: &str = "fieldManager=operator-testing&force=true";
 
 impl Server {
     /// Applies all documents of a YAML text, CRDs and namespaces first. Objects without a namespace are created in
-    /// [`namespace`](Self::namespace). CRDs are established when this returns. Fails for invalid YAML, and if the server rejects an object.
+    /// [`namespace`](Self::namespace). When this returns, all CRDs are established. Fails if the YAML is invalid, or if the server rejects
+    /// an object.
     pub async fn install(&self, yaml: &str) -> Result<()> {
         self.apply_all(documents(yaml)?).await
     }
 
-    /// Applies the files and kustomizations that a kustomization lists under `resources`, in the namespace of its key `namespace`. The keys
-    /// `labels`, `images` and `commonAnnotations` are ignored, because they do not affect tests. Fails for other keys.
+    /// Applies the files and kustomizations that a kustomization lists under `resources`, in the namespace that its key `namespace` sets.
+    /// The keys `labels`, `images` and `commonAnnotations` are ignored, because they do not affect tests. Fails for other keys.
     pub async fn install_kustomization(&self, path: impl AsRef<Path>) -> Result<()> {
         let documents = kustomization(path)?;
         let objects = documents.into_iter().map(|(_, object)| object);

@@ -1,8 +1,8 @@
 //! A Kubernetes API server inside the test process, behind an ordinary [`kube::Client`].
 //!
 //! In: the requests of the operator under test. Out: the responses of a real API server, and a record of all requests. The same test runs
-//! on a real server if `OPERATOR_TEST_SERVER` selects it; see [`Server`]. Unsupported requests are answered with `501` and the name of what
-//! is missing. With the feature `http`, other programs such as kubectl can use the server over TLS; see `http::Serving`.
+//! on a real server if `OPERATOR_TEST_SERVER` selects it; see [`Server`]. Unsupported requests are answered with `501` and the name of the
+//! missing feature. With the feature `http`, other programs such as kubectl can use the server over TLS; see `http::Serving`.
 //!
 //! ```
 //! # tokio::runtime::Runtime::new().unwrap().block_on(async {
@@ -17,15 +17,16 @@
 //!
 //! # What differs from a real server
 //!
-//! The cases of `tests/cases/` are answered as by kube-apiserver 1.36.3, except for those in `differences.yaml` there.
+//! The server answers the requests in `tests/cases/` as kube-apiserver 1.36.3 does, except for the differences that
+//! `tests/cases/differences.yaml` lists.
 //!
 //! - The only controllers are garbage collection, the deletion of namespaces and CRDs, and the initial objects of namespaces; they act
-//!   before the response to the request that caused them. Deployments and other workloads create pods only with the feature `workloads`;
-//!   see `ApiServer::with_workloads`. The pods run nothing.
-//! - Built-in kinds are checked for types and unknown fields. Defaults are those of workloads, Pods, Services, Secrets, Namespaces, Nodes,
-//!   volumes and their claims, PriorityClasses, NetworkPolicies and role bindings; the most common validation rules are implemented, for
-//!   workloads, Pods, Services, ConfigMaps, Secrets, Leases, Events, PriorityClasses, Roles and their bindings. The addresses of a Service
-//!   are not checked against each other.
+//!   before the server answers the request that triggered them. Deployments and other workloads create pods only with the feature
+//!   `workloads`; see `ApiServer::with_workloads`. The pods run no containers.
+//! - Objects of built-in kinds are checked for types and unknown fields. Defaults are set for workloads, Pods, Services, Secrets,
+//!   Namespaces, Nodes, volumes and their claims, PriorityClasses, NetworkPolicies and role bindings. The most common validation rules are
+//!   implemented for workloads, Pods, Services, ConfigMaps, Secrets, Leases, Events, PriorityClasses, Roles and their bindings. The server
+//!   does not check that Services have different addresses.
 //! - Pod Security admits Pods, without exemptions, and their ServiceAccount, PriorityClass and RuntimeClass must exist, as on a real
 //!   server. The token of the account is not mounted into a Pod. A TokenRequest returns a token with the real claims, which does not
 //!   authenticate anybody.
@@ -33,14 +34,14 @@
 //! - CEL rules are evaluated only with the feature `cel`; [`schema`] evaluates them without a server. They are parsed when the CRD is
 //!   created, but their types are not checked.
 //! - Admission webhooks are called if a test registers their host; see [`Server::answer_webhooks`]. Requests that need another webhook, an
-//!   admission policy or a conversion webhook are answered with `501`; so are those of the built-in controllers that need a webhook.
+//!   admission policy or a conversion webhook are answered with `501`; so are requests of the built-in controllers that need a webhook.
 //!   Warnings are returned only for webhooks, unknown and duplicate fields, finalizers, Pod Security, and the deletion of jobs.
-//! - What only other programs request is available only with the feature `http`; without it, tables are answered with `406`, OpenAPI with
-//!   `404` and protobuf with `415`.
+//! - Tables, OpenAPI documents and protobuf bodies, which only other programs request, need the feature `http`; without it, such requests
+//!   get `406`, `404` and `415`.
 //! - Tables have the real columns for custom kinds, workloads and pods, ConfigMap, Secret, Service, ServiceAccount, Namespace, Event,
 //!   Lease, Node, PersistentVolume, PersistentVolumeClaim, PodDisruptionBudget, PriorityClass, Ingress, NetworkPolicy, webhooks, roles and
 //!   bindings; other kinds have name and age.
-//! - The last 20,000 changes are kept, up to 64 MiB: a watch that starts before them is answered with `410`.
+//! - The server keeps the last 20,000 changes, up to 64 MiB; a watch from an older resource version gets `410`.
 //! - OpenAPI documents have no descriptions for built-in kinds, and only the parameters that clients use; `/openapi/v2` is empty.
 //! - Responses are JSON. Request bodies may be protobuf, for the kinds of Go's `client-go`.
 //! - `exec`, `log`, `binding`, `ephemeralcontainers` and reviews of tokens are answered with `501`.
@@ -62,7 +63,7 @@ mod outcome;
 mod permission;
 mod project;
 mod real;
-mod record;
+mod request_log;
 mod server;
 mod trial;
 mod watchdog;
@@ -77,6 +78,6 @@ pub use outcome::Outcomes;
 pub use project::{
     assert_is_spec, assert_is_valid, assert_sample_is_valid, condition, sample, schema,
 };
-pub use record::Request;
+pub use request_log::Request;
 pub use server::Server;
 pub use trial::{Start, Trial};

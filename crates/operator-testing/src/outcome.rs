@@ -36,7 +36,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcomes {
-    /// Reports the result of a reconciliation or cleanup of an object. `group` is empty for the core group, `namespace` is `None` for a
+    /// Records the result of a reconciliation or cleanup of an object. `group` is empty for the core group; `namespace` is `None` for a
     /// cluster-scoped kind.
     pub fn report(
         &self,

@@ -12,8 +12,8 @@ use crate::Result;
 use crate::difference::{of_version, spec_differences};
 use crate::fixture::sample_text;
 
-/// Reads an object from YAML, for example a sample of `manifests/samples/`. Fails if the text does not have exactly one object, or that is
-/// not a `K`.
+/// Reads an object from YAML, for example a sample in `manifests/samples/`. Fails if the text does not contain exactly one object, or if
+/// the object is not a `K`.
 ///
 /// ```
 /// use k8s_openapi::api::core::v1::ConfigMap;
@@ -56,7 +56,7 @@ pub fn condition<K: Serialize>(object: &K, type_: &str) -> Option<String> {
 ///
 /// # Panics
 ///
-/// If they differ, with all differences.
+/// Panics with all differences, if there are any.
 pub fn assert_is_spec<K: CustomResourceExt + Resource<DynamicType = ()>>(spec: &str) {
     let definition = definition(spec, &K::kind(&()));
     let crd = serde_json::to_value(K::crd()).expect("a definition is JSON");
@@ -69,9 +69,9 @@ pub fn assert_is_spec<K: CustomResourceExt + Resource<DynamicType = ()>>(spec: &
 
 /// Returns the schema in `crd()` of a kind's version, to test whether the API server would accept an object.
 ///
-/// With the feature `cel`, its methods `validate` and `validate_update` also evaluate CEL rules, including transition rules; without it,
-/// [`operator_schema::violations`] returns all other violations. [`operator_schema::apply_defaults`] and [`operator_schema::prune`] are the
-/// steps of the API server before validation.
+/// With the feature `cel`, its methods `validate` and `validate_update` also evaluate CEL rules, including transition rules. Without the
+/// feature, [`operator_schema::violations`] returns all other violations. Before validation, the API server calls the equivalents of
+/// [`operator_schema::prune`] and [`operator_schema::apply_defaults`].
 ///
 /// ```
 /// use kube::CustomResource;
@@ -101,11 +101,12 @@ pub fn schema<K: CustomResourceExt + Resource<DynamicType = ()>>() -> Schema {
         .expect("the version has a schema")
 }
 
-/// Checks that a sample is valid by the schema of its version in the CRD `spec`, and that the type `K` reads and writes it without loss.
+/// Checks that a sample is valid according to the schema of its version in the CRD `spec`, and that the type `K` reads and writes it
+/// without loss.
 ///
 /// # Panics
 ///
-/// If it is invalid, has unknown fields, or is changed by the type; with all problems.
+/// Panics with all problems, if the sample is invalid, has unknown fields, or is not the same after the type has read and written it.
 pub fn assert_is_valid<K>(spec: &str, sample: &str)
 where
     K: Resource<DynamicType = ()> + Serialize + DeserializeOwned,
@@ -122,7 +123,7 @@ where
 ///
 /// # Panics
 ///
-/// Also if the file cannot be read, or does not have exactly one object; with its path.
+/// Also panics, with the path, if the file cannot be read or does not contain exactly one object.
 pub fn assert_sample_is_valid<K>(spec: &str, path: impl AsRef<Path>)
 where
     K: Resource<DynamicType = ()> + Serialize + DeserializeOwned,

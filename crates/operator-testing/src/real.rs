@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::assets::Own;
 use crate::error::{Error, Result};
-use crate::record::RecordLayer;
+use crate::request_log::RecordLayer;
 
 /// A real server, and what the test created on it.
 pub(crate) struct Real {

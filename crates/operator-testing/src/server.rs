@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::fault::Faults;
 use crate::outcome::Outcomes;
 use crate::real::Real;
-use crate::record::{Record, Request};
+use crate::request_log::{Record, Request};
 use crate::watchdog;
 
 /// A Kubernetes API server for one test.
@@ -199,13 +199,13 @@ impl Server {
         }
     }
 
-    /// A client of the administrator, with all permissions.
+    /// Returns a client for the administrator, who has all permissions.
     pub fn client(&self) -> Client {
         self.client_as("")
     }
 
-    /// A client with the permissions of a user, for example `system:serviceaccount:NAMESPACE:NAME`, by [impersonation]. The default
-    /// namespace of a service account's client is that of the account, as in its pods.
+    /// Returns a client with the permissions of a user, for example `system:serviceaccount:NAMESPACE:NAME`, by [impersonation]. For a
+    /// service account, the default namespace of the client is that of the account, as in its pods.
     ///
     /// [impersonation]: https://kubernetes.io/docs/reference/access-authn-authz/user-impersonation/
     pub fn client_as(&self, user: &str) -> Client {
@@ -244,8 +244,9 @@ impl Server {
         }
     }
 
-    /// Runs an operator in the background, until the end of the test's runtime. If it ends before, [`eventually`](Self::eventually) fails
-    /// immediately with its error. If it blocks the thread of the runtime for 30 seconds, the process is terminated.
+    /// Runs an operator in the background until the test's runtime ends. If the operator ends earlier, [`eventually`](Self::eventually)
+    /// immediately fails with the operator's error. If the operator blocks the thread of the runtime for 30 seconds, the process is
+    /// terminated.
     pub fn run<E: Display + Send + 'static>(
         &self,
         operator: impl Future<Output = std::result::Result<(), E>> + Send + 'static,
@@ -291,17 +292,18 @@ impl Server {
         &self.inner.namespace
     }
 
-    /// The requests of this server's clients so far, in the order of the responses; without those of [`install`](Self::install).
+    /// Returns the requests of this server's clients so far, in the order of their responses, without the requests of
+    /// [`install`](Self::install).
     pub fn requests(&self) -> Vec<Request> {
         self.inner.record.requests()
     }
 
-    /// Whether this is a real server, which is slower and runs controllers.
+    /// Whether the server is a real one, which is slower and runs controllers.
     pub fn is_real(&self) -> bool {
         matches!(self.inner.backend, Backend::Real(_))
     }
 
-    /// The server in memory, to serve it to other programs or to disturb its watches; `None` for a real server.
+    /// Returns the server in memory, for example to serve it to other programs or to end its watches; `None` for a real server.
     pub fn service(&self) -> Option<ApiServer> {
         match &self.inner.backend {
             Backend::Memory(server) => Some(server.clone()),

@@ -206,8 +206,8 @@ fn elected(name: &str) -> Trial {
 }
 
 #[test]
-fn an_operator_that_yields_its_lease_passes() {
-    elected("yields").assert_yields(|client| leader(client, |leads| leads));
+fn an_operator_that_stops_when_it_loses_its_lease_passes() {
+    elected("yields").assert_stops_when_lease_is_lost(|client| leader(client, |leads| leads));
 }
 
 #[test]
@@ -215,13 +215,13 @@ fn an_operator_that_yields_its_lease_passes() {
     expected = "it makes a change while another replica holds the lease: patch configmaps default/a"
 )]
 fn one_that_goes_on_without_its_lease_is_found() {
-    elected("goes-on").assert_yields(|client| leader(client, |_| true));
+    elected("goes-on").assert_stops_when_lease_is_lost(|client| leader(client, |_| true));
 }
 
 #[test]
 #[should_panic(expected = "without a fault: it does not request a lease")]
 fn an_operator_without_a_lease_fails_the_trial_of_leases() {
-    trial("no-lease").assert_yields(async |client: Client| {
+    trial("no-lease").assert_stops_when_lease_is_lost(async |client: Client| {
         retried(&client, "a").await;
         std::future::pending::<Result<(), String>>().await
     });

@@ -141,7 +141,7 @@ fn the_trial_of_permissions_deletes_no_fixtures() {
     // who makes an object its own must be able to delete it
     let written =
         json!({"apiGroups": [""], "resources": ["configmaps"], "verbs": ["delete"]}).to_string();
-    trial.assert_rights_are_needed(&[&written], async |client: Client| {
+    trial.assert_permissions_are_needed(&[&written], async |client: Client| {
         let config_maps: Api<ConfigMap> = Api::namespaced(client, "default");
         let sample = loop {
             tokio::time::sleep(Duration::from_secs(1)).await;

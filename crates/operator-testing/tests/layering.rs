@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// From the words of the API to its surface.
+/// From the lowest to the highest.
 const LAYERS: [&str; 16] = [
     "model",
     "go",
@@ -20,10 +20,10 @@ const LAYERS: [&str; 16] = [
     "access",
     "admission",
     "write",
-    "follow",
+    "finalize",
     "serve",
     "workload",
-    "surface",
+    "transport",
 ];
 
 /// The types that upper folders add methods to, with the names that their values have everywhere.

@@ -189,7 +189,7 @@ fn the_test_of_permissions_reports_an_operator_that_fails() {
     std::fs::write(folder.join("kustomization.yaml"), resources).unwrap();
     Trial::new(folder, "trial")
         .sample(SAMPLE)
-        .assert_rights_are_needed(&[], failing);
+        .assert_permissions_are_needed(&[], failing);
 }
 
 #[test]

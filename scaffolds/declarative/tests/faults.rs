@@ -137,7 +137,7 @@ fn ticker_conforms() {
 fn another_replica_can_take_the_lease() {
     let sample = "manifests/samples/bundles.programs.example.com.yaml";
     let trial = trial().sample_file(sample);
-    trial.assert_yields(with_lease);
+    trial.assert_stops_when_lease_is_lost(with_lease);
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn every_permission_is_needed() {
         r#"{"apiGroups":["programs.example.com"],"resources":["tickers/status"],"verbs":["patch"]}"#,
     ];
     let trial = trial.declares(&declared);
-    trial.assert_rights_are_needed(&unchecked, with_lease);
+    trial.assert_permissions_are_needed(&unchecked, with_lease);
 }
 
 fn trial() -> Trial {

@@ -51,7 +51,7 @@ fn cache_policy_conforms() {
 fn another_replica_can_take_the_lease() {
     let sample = "manifests/samples/memcacheds.cache.example.com.yaml";
     let trial = trial().sample_file(sample);
-    trial.assert_yields(with_lease);
+    trial.assert_stops_when_lease_is_lost(with_lease);
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn every_permission_is_needed() {
     ];
     let unchecked = [];
     let trial = trial.declares(&declared);
-    trial.assert_rights_are_needed(&unchecked, with_lease);
+    trial.assert_permissions_are_needed(&unchecked, with_lease);
 }
 
 fn trial() -> Trial {

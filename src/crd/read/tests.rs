@@ -202,7 +202,7 @@ fn rejections_outside_of_schemas_have_a_position_and_a_help() {
         )
     };
     assert!(read("x.yaml", &annotated("example.com/c: d")).is_ok());
-    for (text, line, pointer, cure) in [
+    for (text, line, pointer, help) in [
         (
             annotated("example.com/: d"),
             7,
@@ -238,7 +238,7 @@ fn rejections_outside_of_schemas_have_a_position_and_a_help() {
         let error = errors.into_iter().next().unwrap();
         assert_eq!(error.location.line, line, "{error}");
         assert_eq!(error.location.pointer, pointer, "{error}");
-        assert_eq!(error.problem.help(), cure, "{error}");
+        assert_eq!(error.problem.help(), help, "{error}");
     }
 }
 

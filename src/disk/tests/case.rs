@@ -15,7 +15,7 @@ use crate::{
         recover::{Recovery, recover_on},
         tests::faulty::{Fault, Faulty},
     },
-    plan::{Act, Change, Plan},
+    plan::{Action, Change, Plan},
 };
 
 /// A file with its old and its new text.
@@ -38,10 +38,10 @@ impl Case {
     pub fn plan(&self) -> Plan {
         let change = |&(path, before, after): &Row| Change {
             path: path.into(),
-            act: match (before, after) {
-                (None, _) => Act::Create,
-                (_, None) => Act::Remove,
-                _ => Act::Update,
+            action: match (before, after) {
+                (None, _) => Action::Create,
+                (_, None) => Action::Remove,
+                _ => Action::Update,
             },
             before: before.map(str::to_owned),
             after: after.map(str::to_owned),

@@ -129,8 +129,8 @@ fn other_line_endings_are_not_an_edit() {
     assert_eq!(made(&disk, tree(Owner::Tool, "a\nb\n")), Plan::default());
     let plan = made(&disk, tree(Owner::Tool, "c\n"));
     assert_eq!(
-        (plan.conflicts.len(), plan.changes[0].act),
-        (0, Act::Update)
+        (plan.conflicts.len(), plan.changes[0].action),
+        (0, Action::Update)
     );
 }
 
@@ -172,7 +172,7 @@ fn an_adopted_file_belongs_to_the_user_until_reset() {
         assert_eq!(made(&disk, tree(owner, "a = 3\n")), Plan::default());
         // what is generated becomes another text: it is told, and once
         let behind = made(&disk, tree(owner, "a = 4\n"));
-        assert_eq!(behind.notes, [Note::Behind(PATH.into())]);
+        assert_eq!(behind.notes, [Note::GeneratedChanged(PATH.into())]);
         let disk = applied(disk, &behind);
         assert_eq!(disk.get(PATH), Some("a = 2\n"));
         assert_eq!(made(&disk, tree(owner, "a = 4\n")), Plan::default());

@@ -48,7 +48,7 @@ fn site_conforms() {
 fn another_replica_can_take_the_lease() {
     let sample = "manifests/samples/pages.web.example.com.yaml";
     let trial = trial().sample_file(sample);
-    trial.assert_yields(with_lease);
+    trial.assert_stops_when_lease_is_lost(with_lease);
 }
 
 #[test]
@@ -69,7 +69,7 @@ fn every_permission_is_needed() {
         r#"{"apiGroups":[""],"resources":["configmaps"],"verbs":["create","delete"]}"#,
     ];
     let trial = trial.declares(&declared);
-    trial.assert_rights_are_needed(&unchecked, with_lease);
+    trial.assert_permissions_are_needed(&unchecked, with_lease);
 }
 
 fn trial() -> Trial {

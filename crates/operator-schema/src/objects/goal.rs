@@ -22,7 +22,7 @@ pub struct Unreached {
     pub pointer: String,
     /// The edge case of the node at `pointer` that was not covered; `None` for the part itself.
     pub edge: Option<Edge>,
-    /// The violations of the best attempt; empty if there was no attempt, or no attempt had the part.
+    /// The violations of the best attempt; empty if no attempt contained the part.
     pub violations: Vec<Violation>,
 }
 

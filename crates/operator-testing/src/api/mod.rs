@@ -1,6 +1,6 @@
-//! The API server in memory: a tower service over one locked state. Requests are answered one at a time, and what follows from a
-//! write (garbage collection, the end of a namespace) is done before its answer. Only while webhooks are asked about a request
-//! (`admission`) others go on.
+//! The API server in memory: a tower service over one locked state. Requests are answered one at a time. The consequences of a write, such
+//! as garbage collection and the deletion of namespaces, are complete before the server answers it. Other requests are answered only while
+//! a request waits for its webhooks (`admission`).
 //!
 //! A folder imports only those that are declared before it in `tests/layering.rs`.
 
@@ -8,7 +8,7 @@ mod access;
 mod admission;
 mod apply;
 mod decode;
-mod follow;
+mod finalize;
 mod go;
 mod model;
 mod patch;
@@ -17,15 +17,15 @@ mod request;
 mod resource;
 mod serve;
 mod store;
-mod surface;
+mod transport;
 #[cfg(feature = "workloads")]
 mod workload;
 mod write;
 
 pub(crate) use self::request::call::target;
-pub use self::surface::refusal::{Refusal, refusals};
+pub use self::transport::refusal::{Refusal, refusals};
 #[cfg(feature = "http")]
-pub(crate) use self::surface::service::unauthorized;
-pub use self::surface::service::{ApiServer, Body};
+pub(crate) use self::transport::service::unauthorized;
+pub use self::transport::service::{ApiServer, Body};
 #[cfg(feature = "workloads")]
 pub use self::workload::Workloads;

@@ -1,4 +1,4 @@
-//! Answers that the server did not give, and copies of requests that it gets twice.
+//! Responses that replace or change those of the server, and copies of requests that it gets twice.
 
 use std::time::Duration;
 
@@ -13,18 +13,18 @@ use serde_json::json;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
-/// How many parts of an answer may be on their way.
+/// The number of parts of a response that may be buffered.
 const LATE_PARTS: usize = 1_000;
 
 pub(super) type BoxError = Box<dyn std::error::Error + Send + Sync>;
 pub(super) type Answer = Response<UnsyncBoxBody<Bytes, BoxError>>;
 
-/// Lets the server end its answer, so that what it does is done.
+/// Lets the server finish its response, so that the effects of the request are complete.
 pub(super) async fn drain(answer: Answer) -> Result<(), BoxError> {
     answer.into_body().collect().await.map(drop)
 }
 
-/// A refusal, and what the server says in it.
+/// A rejection, with the status that the server would return.
 pub(super) async fn with_message(answer: Answer) -> Result<(Answer, String), BoxError> {
     let (parts, body) = answer.into_parts();
     let bytes = body.collect().await?.to_bytes();
@@ -34,7 +34,7 @@ pub(super) async fn with_message(answer: Answer) -> Result<(Answer, String), Box
     Ok((Response::from_parts(parts, body), message))
 }
 
-/// A request and its copy; its body is bytes, as all are that a client of kube sends with no stream.
+/// Copies a request. Its body is in memory, as for all requests of a kube client without a stream.
 pub(super) fn duplicate(
     request: http::Request<Body>,
 ) -> (http::Request<Body>, http::Request<Body>) {
@@ -74,7 +74,7 @@ pub(super) fn refusal(code: u16, reason: &str, message: &str) -> Answer {
     answer
 }
 
-/// A body that ends like its connection when that is cut.
+/// A body that ends with an error, like the body of a connection that is reset.
 pub(super) fn until_cut(
     body: UnsyncBoxBody<Bytes, BoxError>,
     cut: watch::Receiver<u32>,
@@ -90,7 +90,7 @@ pub(super) fn until_cut(
     StreamBody::new(frames).boxed_unsync()
 }
 
-/// A body each part of which arrives so much later.
+/// A body whose parts arrive late by this duration.
 pub(super) fn late(
     body: UnsyncBoxBody<Bytes, BoxError>,
     by: Duration,
@@ -105,8 +105,8 @@ pub(super) fn late(
     StreamBody::new(frames.buffered(LATE_PARTS)).boxed_unsync()
 }
 
-/// The events of a watch with nothing in their objects as it was meant; what is no line of an event is left alone.
-pub(super) fn garbled(lines: Bytes) -> Bytes {
+/// Changes the values in the objects of watch events, so that they do not match the schema. Lines that are not events are kept.
+pub(super) fn undecodable(lines: Bytes) -> Bytes {
     let text = String::from_utf8_lossy(&lines);
     let lines = text.split_inclusive('\n').map(|line| {
         let Ok(mut event) = serde_json::from_str::<serde_json::Value>(line) else {

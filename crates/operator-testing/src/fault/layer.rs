@@ -18,11 +18,11 @@ use tokio::time::{Instant, sleep};
 use tower::{Layer, Service};
 
 use super::answer::{
-    Answer, BoxError, drain, duplicate, error, garbled, late, refusal, reset, status, until_cut,
-    watched, with_message,
+    Answer, BoxError, drain, duplicate, error, late, refusal, reset, status, undecodable,
+    until_cut, watched, with_message,
 };
 use super::{Fault, Schedule};
-use crate::record::Request;
+use crate::request_log::Request;
 use crate::server::Server;
 
 /// How long the server refuses connections while it restarts.
@@ -115,7 +115,7 @@ impl Faults {
         self.lock().last_fault
     }
 
-    /// Until when the loss of the lease can have an effect.
+    /// The time until which the loss of the lease can have an effect.
     pub fn lease_loss_until(&self) -> Option<Instant> {
         let lease_lost = self.lock().lease_lost;
         lease_lost.map(|lease_lost| lease_lost + 3 * LEASE)
@@ -366,7 +366,7 @@ where
             faults.compact();
             Err(reset())
         }
-        Fault::Usurp => {
+        Fault::LoseLease => {
             faults.take_lease().await?;
             ask(server, request).await
         }
@@ -384,21 +384,21 @@ where
             ask(server, second).await
         }
         Fault::Cut => Ok(watched(vec![])),
-        Fault::Torn => Ok(watched(vec![Err(reset())])),
+        Fault::ResetWatch => Ok(watched(vec![Err(reset())])),
         Fault::Stall => {
             let silence = stream::pending::<Result<Frame<Bytes>, BoxError>>();
             Ok(Response::new(StreamBody::new(silence).boxed_unsync()))
         }
-        Fault::Hush => {
+        Fault::StallAfterFirst => {
             let (parts, body) = ask(server, request).await?.into_parts();
             let first = BodyStream::new(body).take(1);
             let body = StreamBody::new(first.chain(stream::pending()));
             Ok(Response::from_parts(parts, body.boxed_unsync()))
         }
         Fault::Late => Ok(ask(server, request).await?.map(|body| late(body, LATE))),
-        Fault::Garble => {
+        Fault::Undecodable => {
             let (parts, body) = ask(server, request).await?.into_parts();
-            let frames = BodyStream::new(body).map(|frame| Ok(frame?.map_data(garbled)));
+            let frames = BodyStream::new(body).map(|frame| Ok(frame?.map_data(undecodable)));
             Ok(Response::from_parts(
                 parts,
                 StreamBody::new(frames).boxed_unsync(),

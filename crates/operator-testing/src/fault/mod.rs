@@ -9,7 +9,7 @@ use std::str::FromStr;
 
 pub(crate) use self::layer::{Faults, LEASE, lease};
 pub(crate) use self::schedule::{Schedule, bounded, sampled, schedules, seed};
-use crate::record::Request;
+use crate::request_log::Request;
 
 /// A fault that is injected into one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -33,11 +33,11 @@ pub(crate) enum Fault {
     /// The watch ends before its first event, as when a server shuts down gracefully.
     Cut,
     /// The connection of the watch is reset before its first event.
-    Torn,
+    ResetWatch,
     /// The watch stays open without any event.
     Stall,
     /// The watch stays open without any event after the first.
-    Hush,
+    StallAfterFirst,
     /// Each part of the response to a list or watch arrives 30 seconds late, so that it may be older than a write that was answered before.
     Late,
     /// The watch reports that its version has expired (`410 Gone`).
@@ -49,9 +49,9 @@ pub(crate) enum Fault {
     /// As `Restart`, and the server has compacted all versions but the newest.
     Compact,
     /// Another replica takes the lease just before the request, and never renews it; for an operator with leader election.
-    Usurp,
+    LoseLease,
     /// The watch delivers objects that do not match the schema, as after a change of the CRD. Objects that cannot be decoded need not converge.
-    Garble,
+    Undecodable,
 }
 
 const ALL: [(Fault, &str); 19] = [
@@ -64,22 +64,30 @@ const ALL: [(Fault, &str); 19] = [
     (Fault::Delay, "delay"),
     (Fault::Duplicate, "duplicate"),
     (Fault::Cut, "cut"),
-    (Fault::Torn, "torn"),
+    (Fault::ResetWatch, "reset-watch"),
     (Fault::Stall, "stall"),
-    (Fault::Hush, "hush"),
+    (Fault::StallAfterFirst, "stall-after-first"),
     (Fault::Late, "late"),
     (Fault::Expire, "410"),
     (Fault::Outage, "outage"),
     (Fault::Restart, "restart"),
     (Fault::Compact, "compact"),
-    (Fault::Usurp, "usurp"),
-    (Fault::Garble, "garble"),
+    (Fault::LoseLease, "lose-lease"),
+    (Fault::Undecodable, "undecodable"),
+];
+
+/// Former names, which a recorded schedule may still contain.
+const FORMER: [(Fault, &str); 4] = [
+    (Fault::ResetWatch, "torn"),
+    (Fault::StallAfterFirst, "hush"),
+    (Fault::LoseLease, "usurp"),
+    (Fault::Undecodable, "garble"),
 ];
 
 impl Fault {
     /// Whether the client notices only by a timeout that nothing arrives any more.
     pub fn is_silence(self) -> bool {
-        matches!(self, Self::Stall | Self::Hush)
+        matches!(self, Self::Stall | Self::StallAfterFirst)
     }
 
     /// Whether the client continues only after a long time.
@@ -90,8 +98,8 @@ impl Fault {
     /// Whether the fault can be injected into a request.
     pub fn applies_to(self, request: &Request) -> bool {
         match self {
-            Self::Usurp => true,
-            Self::Garble => request.verb == "watch",
+            Self::LoseLease => true,
+            Self::Undecodable => request.verb == "watch",
             _ => Self::of(request).contains(&self),
         }
     }
@@ -105,9 +113,9 @@ impl Fault {
                 Self::ResetBefore,
                 Self::Delay,
                 Self::Cut,
-                Self::Torn,
+                Self::ResetWatch,
                 Self::Stall,
-                Self::Hush,
+                Self::StallAfterFirst,
                 Self::Late,
                 Self::Expire,
                 Self::Restart,
@@ -157,9 +165,32 @@ impl FromStr for Fault {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let entry = ALL.iter().find(|(_, name)| *name == text);
+        let mut names = ALL.iter().chain(&FORMER);
+        let entry = names.find(|(_, name)| *name == text);
         entry
             .map(|(fault, _)| *fault)
             .ok_or_else(|| format!("`{text}` is not a fault"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn former_names_of_faults_are_read_as_the_new_ones() {
+        let read = ["torn", "hush", "usurp", "garble", "stall"].map(|name| {
+            let fault: Fault = name.parse().unwrap();
+            fault.to_string()
+        });
+        let names = [
+            "reset-watch",
+            "stall-after-first",
+            "lose-lease",
+            "undecodable",
+            "stall",
+        ];
+        assert_eq!(read, names);
+        assert!("frozen".parse::<Fault>().is_err());
     }
 }

@@ -1,21 +1,21 @@
-//! Which requests get which fault, and which of all such schedules are tried.
+//! Generates the schedules of faults: which requests get which fault.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
 use super::Fault;
-use crate::record::Request;
+use crate::request_log::Request;
 
-/// How many pairs of faults are tried.
+/// The number of pairs of faults to try.
 const PAIRS: usize = 24;
 
-/// How many single faults are tried. One kind of a starter has some 250; an operator of many kinds makes more requests with each.
+/// The maximum number of single faults to try. One kind of a new project has about 250; an operator with many kinds makes more requests.
 const MAX_SCHEDULES: usize = 600;
 
 /// The faults of a client's requests, by the number of the request, from 0.
 ///
-/// As text, `12:504 17:cut`.
+/// The text form is `12:504 17:cut`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Schedule(pub BTreeMap<usize, Fault>);
 
@@ -49,13 +49,13 @@ impl FromStr for Schedule {
     }
 }
 
-/// Each fault of each request, and some pairs; of too many, or of more than `FAULT_COUNT` says, some. Silence befalls what is asked in a
-/// longer time.
+/// All single faults of each request, and some pairs. If there are too many, or more than `FAULT_COUNT`, a selection. Faults that stall a
+/// watch are injected only into requests of a longer run.
 pub(crate) fn schedules(requests: &[Request], for_long: &[Request], seed: u64) -> Vec<Schedule> {
     bounded(every(requests, for_long, seed), seed)
 }
 
-/// As many as `FAULT_COUNT` says, or all.
+/// Selects at most `FAULT_COUNT` schedules, if it is set.
 pub(crate) fn bounded(mut all: Vec<Schedule>, seed: u64) -> Vec<Schedule> {
     if let Some(count) = count() {
         choose(&mut all, count, seed);
@@ -67,7 +67,7 @@ fn count() -> Option<usize> {
     number("FAULT_COUNT").and_then(|count| count.try_into().ok())
 }
 
-/// The whole number that a variable of the environment has, if it is set.
+/// The integer value of an environment variable, if it is set.
 fn number(variable: &str) -> Option<u64> {
     let text = std::env::var(variable).ok()?;
     if text.trim().is_empty() {
@@ -113,7 +113,7 @@ fn every(requests: &[Request], for_long: &[Request], seed: u64) -> Vec<Schedule>
     single.chain(pairs).collect()
 }
 
-/// Numbers below a bound, the same everywhere: xorshift.
+/// Pseudo-random numbers below a bound, by xorshift: the same for each seed.
 fn random(mut state: u64) -> impl FnMut(usize) -> usize {
     move |bound| {
         state ^= state << 13;
@@ -123,8 +123,9 @@ fn random(mut state: u64) -> impl FnMut(usize) -> usize {
     }
 }
 
-/// Some single faults for a real server, where each run takes its time: three, or as many as `FAULT_COUNT` says. It omits silence, which
-/// takes minutes to be detected, answers that arrive after the end of the run, and faults that only the server in memory supports.
+/// Some single faults for a real server, on which each run takes real time: three, or `FAULT_COUNT`. Excluded are faults that stall a
+/// watch, which take minutes to be detected, responses that arrive after the end of the run, and faults that only the server in memory
+/// supports.
 pub(crate) fn sampled(requests: &[Request], seed: u64) -> Vec<Schedule> {
     let mut all = every(requests, &[], seed);
     all.retain(|schedule| {

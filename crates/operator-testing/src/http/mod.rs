@@ -28,7 +28,7 @@ use std::path::PathBuf;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
-    /// The address is already in use, or not an address of this host.
+    /// The address is already in use, or does not belong to this host.
     #[error("cannot listen on {address}: {source}")]
     Bind {
         /// The requested address.

@@ -4,7 +4,7 @@ use super::run::Scenario;
 use super::stage::Stage;
 use super::{Operator, Start, Trial};
 use crate::fault::{Fault, Schedule, bounded, seed};
-use crate::record::Request;
+use crate::request_log::Request;
 
 /// How many similar requests get a fault, because the lease is renewed forever.
 const LIKE: usize = 2;
@@ -12,18 +12,19 @@ const LIKE: usize = 2;
 impl Trial {
     /// Runs an operator that elects a leader, by the lease with the name and the namespace of its account.
     ///
-    /// At each of its requests, another replica takes the lease for 30 seconds, and dies. The operator must notice that within half of this
-    /// time, must not write anything until the lease has expired, and must work again afterwards. An operator that ends is restarted, as a
-    /// Deployment does. Each fault is also injected into the requests for the lease. All runs are in memory.
+    /// At each of the operator's requests, another replica takes the lease for 30 seconds, and never renews it. The operator must notice
+    /// the loss within 15 seconds, must not write anything until the lease has expired, and must work again afterwards. If the operator
+    /// exits, it is restarted, as by a Deployment. Each fault is also injected into the requests for the lease. All runs are in memory.
     ///
     /// # Panics
     ///
-    /// As [`assert_converges`](Self::assert_converges); and if the operator writes while another replica holds the lease, or requests none.
-    pub fn assert_yields<A>(&self, operator: impl Start<A>) {
-        Operator::with(operator, |operator| self.yields(operator));
+    /// As [`assert_converges`](Self::assert_converges). Also if the operator writes while another replica holds the lease, or never
+    /// requests a lease.
+    pub fn assert_stops_when_lease_is_lost<A>(&self, operator: impl Start<A>) {
+        Operator::with(operator, |operator| self.stop_when_lease_is_lost(operator));
     }
 
-    fn yields(&self, operator: &Operator<'_>) {
+    fn stop_when_lease_is_lost(&self, operator: &Operator<'_>) {
         let stage = Stage::in_memory(self);
         for sample in &self.samples {
             let baseline = self.baseline(&stage, operator, sample, Scenario::Plain);
@@ -59,7 +60,7 @@ fn losses(requests: &[Request]) -> Vec<Schedule> {
         if is_election(request) {
             losses.extend(Fault::of(request).iter().map(|fault| (number, *fault)));
         }
-        losses.push((number, Fault::Usurp));
+        losses.push((number, Fault::LoseLease));
     }
     let losses = losses.into_iter();
     losses.map(|loss| Schedule([loss].into())).collect()

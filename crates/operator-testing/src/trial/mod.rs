@@ -37,36 +37,38 @@ const LONG: [Duration; 2] = [Duration::from_secs(320), Duration::from_secs(900)]
 
 /// Tests an operator under faults, on the API server in memory, with a simulated clock.
 ///
-/// The operator starts, a sample is created, and once the operator has settled, the sample is deleted. That is done once without a fault,
-/// then again for each fault that can be injected into each request (600 of them, if there are more), and for some pairs. Each time the
-/// cluster must reach the state that it has without faults, and the operator must stop writing. If it reports its reconciliations
+/// In each run, the operator starts, a sample is created, and once the operator has settled, the sample is deleted. The first run has no
+/// fault. Then there is a run for each fault that can be injected into each request (at most 600), and for some pairs of faults. Each run
+/// must reach the same cluster state as the run without faults, and the operator must stop writing. If it reports its reconciliations
 /// ([`Start`]), the last one of each object must have succeeded.
 ///
-/// The test's clock jumps ahead while nothing runs: when an operator waits for something outside of the test, its timeouts expire at once.
+/// The simulated clock jumps ahead when all tasks wait. So if an operator waits for something outside of the test, its timeouts expire at
+/// once.
 ///
-/// Faults are injected into the requests that the operator makes until it settles, silence also into watches that it renews later. Values
-/// that differ between two runs without faults, such as generated passwords, are not compared.
+/// Faults are injected into the requests that the operator makes until it settles; `stall` and `stall-after-first` also into watches that
+/// it renews later. Values that differ between two runs without faults, such as generated passwords, are not compared.
 ///
-/// `FAULTS="12:504 17:cut"` runs one schedule, as a failing test prints it. Each fault has the number of a request, from 0; it is injected into
-/// that request, or into the next one that it applies to:
+/// `FAULTS="12:504 17:cut"` runs only this schedule; a failing test prints its schedule in this form. The number before each fault counts
+/// requests from 0. The fault is injected into that request, or into the first later one to which it applies:
 ///
 /// | fault | what happens |
 /// |---|---|
-/// | `429`, `409`, `500` | the API server does not see the request, and this is the answer |
-/// | `504` | the API server executes the request, and this is the answer |
-/// | `reset-before`, `reset-after` | the connection is closed before the request is executed, or before its answer |
-/// | `delay` | the request arrives five seconds later |
+/// | `429`, `409`, `500` | the request gets this status code, and does not reach the API server |
+/// | `504` | the API server executes the request, but the response has this status code |
+/// | `reset-before`, `reset-after` | the connection is reset before the request is executed, or before its response |
+/// | `delay` | the request reaches the API server five seconds late |
 /// | `duplicate` | the API server gets the request twice |
-/// | `outage` | the request, and all like it, fail for five seconds |
-/// | `restart`, `compact` | all connections are closed, and none is accepted for three seconds; after `compact`, old versions are gone too |
-/// | `cut`, `torn` | the watch ends regularly, or with an error |
-/// | `stall`, `hush` | the watch reports nothing, or nothing after its first event |
-/// | `late` | what a watch or a list answers arrives 30 seconds later |
-/// | `410` | the watch has expired |
-/// | `usurp` | another replica takes the lease |
+/// | `outage` | the request and all similar ones fail for five seconds |
+/// | `restart`, `compact` | all connections are closed, and new ones refused for three seconds; `compact` also discards old versions |
+/// | `cut`, `reset-watch` | the watch ends normally, or its connection is reset |
+/// | `stall`, `stall-after-first` | the watch reports no events, or none after the first |
+/// | `late` | the response to a watch or a list arrives 30 seconds late |
+/// | `410` | the watch reports that its resource version has expired |
+/// | `lose-lease` | another replica takes the lease |
 ///
-/// `FAULT_SEED` selects other pairs, and others of too many. If `OPERATOR_TEST_SERVER` is `assets`, all runs use one real API server, in real
-/// time, with three single faults or `FAULT_COUNT` of them. `FAULT_COUNT` limits the number of schedules in memory too.
+/// `FAULT_SEED` selects different pairs, and different single faults if there are more than 600. `FAULT_COUNT` limits the number of
+/// schedules. If `OPERATOR_TEST_SERVER` is `assets`, all runs use one real API server, in real time, with three single faults unless
+/// `FAULT_COUNT` is set.
 ///
 /// ```no_run
 /// # async fn my_operator(client: kube::Client) -> Result<(), kube::Error> { std::future::pending().await }
@@ -97,7 +99,7 @@ pub struct Trial {
 }
 
 impl Trial {
-    /// Creates a trial of an operator that the kustomization in the folder `manifests` installs, and that makes its requests as `user`.
+    /// Creates a trial of an operator that makes its requests as `user`. The kustomization in the folder `manifests` installs the operator.
     pub fn new(manifests: impl Into<PathBuf>, user: &str) -> Self {
         Self {
             manifests: manifests.into(),
@@ -114,7 +116,7 @@ impl Trial {
         }
     }
 
-    /// Adds a sample in YAML, which is one object. Each sample is tested separately.
+    /// Adds a sample: exactly one object, in YAML. Each sample is tested separately.
     ///
     /// # Panics
     ///
@@ -144,7 +146,7 @@ impl Trial {
         self.and_sample(text_of(path.as_ref()), Some(error))
     }
 
-    /// Adds a sample whose reconciliation fails, because it needs something that the test does not provide. The last error must contain
+    /// Adds a sample whose reconciliation must fail, because it needs something that the test does not provide. The last error must contain
     /// `error`.
     #[must_use]
     pub fn sample_that_fails(self, sample: &str, error: &str) -> Self {
@@ -158,8 +160,8 @@ impl Trial {
         self
     }
 
-    /// Applies the objects in this folder, to which samples refer, before the operator starts; see [`Server::install_fixtures`]. Objects
-    /// without a namespace are created in that of the samples. They are not deleted.
+    /// Sets the folder with the objects to which samples refer. They are applied before the operator starts, and are not deleted; see
+    /// [`Server::install_fixtures`]. An object without a namespace is created in the namespace of the samples.
     ///
     /// [`Server::install_fixtures`]: crate::Server::install_fixtures
     #[must_use]
@@ -169,7 +171,7 @@ impl Trial {
     }
 
     /// Sets the declarations of a project, as JSON: the `entry` of the list `key` under `kind` in operator.toml, and its `group` and
-    /// `resource`. [`assert_rights_are_needed`](Self::assert_rights_are_needed) then names the entries to change.
+    /// `resource`. [`assert_permissions_are_needed`](Self::assert_permissions_are_needed) then names the entries to change.
     ///
     /// # Panics
     ///
@@ -192,7 +194,8 @@ impl Trial {
         self
     }
 
-    /// Creates these namespaces, which the operator watches, and the samples in the first of them instead of `default`.
+    /// Sets the namespaces that the operator watches. They are created, and the samples are created in the first of them instead of
+    /// `default`.
     #[must_use]
     pub fn in_namespaces(self, namespaces: &[&str]) -> Self {
         let namespaces = namespaces.iter().map(|&name| name.to_owned()).collect();
@@ -214,9 +217,9 @@ impl Trial {
     ///
     /// # Panics
     ///
-    /// If the operator does not reach the state that it reaches without faults, or does not settle, with the schedule of faults; if it
-    /// makes no requests, or fewer than `FAULTS` needs; and if it reports that the last reconciliation of an object failed, or no
-    /// reconciliation of an object.
+    /// Panics with the schedule of faults, if the operator does not settle or does not reach the state that it reaches without faults; if
+    /// the operator makes no requests, or fewer than `FAULTS` needs; if the last reconciliation of an object failed; or if an object was
+    /// never reconciled.
     pub fn assert_converges<A>(&self, operator: impl Start<A>) {
         Operator::with(operator, |operator| self.converge(operator));
     }

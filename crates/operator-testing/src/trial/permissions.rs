@@ -11,32 +11,36 @@ use crate::declared::{Declared, edits};
 use crate::fault::{Fault, Schedule};
 use crate::install::{documents, kustomization};
 use crate::permission::{Permission, UnusedPermissions};
-use crate::record::Request;
+use crate::request_log::Request;
 
-/// What exercises the remaining permissions: an object that cannot be decoded is reported in events, a write that fails is repeated, and
-/// after a write to a deleted object, the operator checks whether it exists.
+/// Runs that use the remaining permissions: the operator reports an object that cannot be decoded in an event, repeats a failed write, and
+/// checks whether an object exists after a write to a deleted object.
 const EXTRA_RUNS: [(Fault, Scenario); 3] = [
-    (Fault::Garble, Scenario::UpdateEarly),
+    (Fault::Undecodable, Scenario::UpdateEarly),
     (Fault::Outage, Scenario::Plain),
     (Fault::Delay, Scenario::DeleteEarly),
 ];
 
 impl Trial {
-    /// Runs the operator, and checks for each permission that the manifests grant to its user whether a request needed it. Roles of
-    /// one name in several namespaces count as one.
+    /// Runs the operator, and checks that its requests need each permission that the manifests grant to its user. Roles with the same name
+    /// in several namespaces count as one.
     ///
-    /// The operator reconciles each sample, with the finalizer that an earlier version of the operator may have set (the group of the kind and
-    /// the name of the account). Its children are deleted, and then lose their owner; before, they lose their labels if some are not updated
-    /// by apply ([`declares`](Self::declares)). If the operator [`prunes`](Self::prunes), children that the sample should not have are created.
-    /// While permissions remain that no request needed, the sample cannot be decoded, writes fail for some seconds, and the sample is deleted during a request. Give the operator the settings of
-    /// a cluster: it should elect a leader.
+    /// The operator reconciles each sample. To trigger as many kinds of requests as possible, the test
     ///
-    /// `written` are the user's own rules, as JSON; the permissions that they grant may be unused.
+    /// - sets the finalizer that an earlier version of the operator may have set (the group of the kind and the name of the account);
+    /// - removes labels of the children, if some of them are not updated by apply ([`declares`](Self::declares));
+    /// - deletes the children, and later removes their owner references;
+    /// - creates children that the sample should not have, if the operator [`prunes`](Self::prunes).
+    ///
+    /// If some permissions are still unused, further runs make the sample undecodable, let writes fail for some seconds, and delete the sample
+    /// during a request. Start the operator with the settings that it has on a cluster, including leader election.
+    ///
+    /// `written` contains the `rules` of `operator.toml` as JSON; the permissions that they grant may be unused.
     ///
     /// # Panics
     ///
-    /// With the unused permissions; and like [`assert_converges`](Self::assert_converges) without faults.
-    pub fn assert_rights_are_needed<A>(&self, written: &[&str], operator: impl Start<A>) {
+    /// Panics with the unused permissions; also as [`assert_converges`](Self::assert_converges) without faults.
+    pub fn assert_permissions_are_needed<A>(&self, written: &[&str], operator: impl Start<A>) {
         Operator::with(operator, |operator| {
             self.check_permissions(written, operator)
         });

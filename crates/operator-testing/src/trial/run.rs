@@ -14,16 +14,16 @@ use super::{Operator, Sample, Trial};
 use crate::declared::Declared;
 use crate::fault::{Faults, LEASE, Schedule, lease};
 use crate::install::documents;
-use crate::record::Request;
+use crate::request_log::Request;
 use crate::server::Server;
 
-/// How often the operator may become active again before it must have settled.
+/// How often the operator may resume its requests before it counts as not settling.
 const MAX_ATTEMPTS: usize = 8;
 
-/// How long success is awaited on a real server after a fault.
+/// How long to wait for success on a real server after a fault.
 const REAL_TIMEOUT: Duration = Duration::from_secs(60);
 
-/// What is done in a run, besides creating and deleting the sample.
+/// The changes that a run makes, besides creating and deleting the sample.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Scenario {
     Plain,
@@ -31,11 +31,11 @@ pub(super) enum Scenario {
     /// not updated by apply. Then its children are deleted; then their owner references are removed and the sample is changed, so that the
     /// operator finds objects that are not its own, until they are deleted.
     DeleteChildren,
-    /// The sample is changed a second after its creation.
+    /// Changes the sample a second after its creation.
     UpdateEarly,
-    /// The sample is deleted a second after its creation.
+    /// Deletes the sample a second after its creation.
     DeleteEarly,
-    /// As `Plain`, but another replica takes the lease, during which nothing may be written; an operator that exits is restarted.
+    /// As `Plain`, but another replica takes the lease. The operator must not write until that lease expires, and is restarted if it exits.
     LoseLease,
 }
 
@@ -216,7 +216,7 @@ impl Trial {
             states.push(settled_state(server, faults, &before).await);
             Ok(())
         };
-        let usurped = async {
+        let lease_lost = async {
             match options.scenario {
                 Scenario::LoseLease => write_without_lease(server, faults, &before).await,
                 _ => std::future::pending().await,
@@ -224,7 +224,7 @@ impl Trial {
         };
         let ended: Result<(), String> = tokio::select! {
             ended = life => ended,
-            acted = usurped => Err(acted),
+            acted = lease_lost => Err(acted),
         };
         (states, requests_before_deletion, ended.err())
     }
@@ -346,8 +346,10 @@ pub(super) async fn settle(
     let end = || {
         let last = faults.last_write().max(faults.last_fault());
         let last = last.map_or(begun, |last| last.max(begun));
-        let usurped = faults.lease_loss_until().unwrap_or(begun);
-        (last + options.rest).max(begun + min_duration).max(usurped)
+        let lease_loss_end = faults.lease_loss_until().unwrap_or(begun);
+        (last + options.rest)
+            .max(begun + min_duration)
+            .max(lease_loss_end)
     };
     for _ in 0..MAX_ATTEMPTS {
         let expected = end();

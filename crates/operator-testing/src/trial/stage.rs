@@ -1,4 +1,4 @@
-//! Where runs take place: each on a copy of a server in memory, or all of them on a real one.
+//! The servers of a trial: each run has its own copy of a server in memory, or all runs share a real server.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,17 +13,17 @@ use crate::fixture::one_object;
 use crate::real::Real;
 use crate::server::Server;
 
-/// A server on which everything is but samples.
+/// A server with the manifests and namespaces of a trial, but without its samples.
 pub(super) enum Stage {
     Memory(ApiServer),
     Real(Arc<Real>),
 }
 
-/// Whose owners only those may give who have the right to.
+/// The additional admission plugin of a real server; the server in memory enables it by a method.
 const PLUGINS: &str = "OwnerReferencesPermissionEnforcement";
 
 impl Stage {
-    /// In memory, or on a server of its own where `OPERATOR_TEST_SERVER` is `assets`.
+    /// Creates the server in memory, or starts a real one if `OPERATOR_TEST_SERVER` is `assets`.
     pub fn new(trial: &Trial) -> Self {
         let stage = match std::env::var("OPERATOR_TEST_SERVER").as_deref() {
             Ok("assets") => {
@@ -46,7 +46,7 @@ impl Stage {
         Self::Memory(server)
     }
 
-    /// With namespaces and manifests.
+    /// Installs namespaces and manifests.
     fn prepared(self, trial: &Trial) -> Self {
         let stage = self;
         stage.runtime().block_on(async {
@@ -68,7 +68,7 @@ impl Stage {
         stage
     }
 
-    /// The server of one run.
+    /// Returns the server for one run.
     pub fn server(&self, trial: &Trial) -> Server {
         match self {
             Self::Memory(server) => Server::of(server.fork(), trial.namespace()),
@@ -80,7 +80,7 @@ impl Stage {
         matches!(self, Self::Real(_))
     }
 
-    /// Where a run takes place. In memory its clock leaps when nothing is to be done.
+    /// Creates the tokio runtime of a run. In memory, its clock is paused and jumps ahead when all tasks wait.
     pub fn runtime(&self) -> Runtime {
         match self {
             Self::Real(_) => Self::real_runtime(),
@@ -98,7 +98,8 @@ impl Stage {
         runtime.expect("a runtime starts")
     }
 
-    /// How long nothing may be written: what was asked for, but on a real server, whose time is ours.
+    /// How long the operator must not write to count as settled: the configured time, or a shorter one on a real server, which runs in real
+    /// time.
     pub fn rest(&self, rest: Duration) -> Duration {
         match self {
             Self::Memory(_) => rest,
@@ -108,7 +109,7 @@ impl Stage {
 }
 
 impl Trial {
-    /// Applies the fixtures; those without a namespace to each that samples go to.
+    /// Applies the fixtures. Those without a namespace are created in each namespace of the samples.
     async fn install_fixtures(&self, server: &Server) -> crate::Result<()> {
         let Some(folder) = &self.fixtures else {
             return Ok(());
@@ -126,11 +127,11 @@ impl Trial {
     }
 }
 
-/// Longer than an operator with `Settings::for_tests` waits to try again.
+/// Longer than the retry delay of an operator with `Settings::for_tests`.
 const REAL_REST: Duration = Duration::from_secs(2);
 
 impl Server {
-    /// All objects by `GROUP/PLURAL/NAMESPACE/NAME`; of a real server, those of resources that can be listed.
+    /// Returns all objects by `GROUP/PLURAL/NAMESPACE/NAME`; for a real server, the objects of all resources that can be listed.
     pub(super) async fn objects(&self) -> BTreeMap<String, Arc<Value>> {
         match self.service() {
             Some(server) => server.objects(),

@@ -9,14 +9,14 @@ use kube::Client;
 
 use crate::outcome::Outcomes;
 
-/// What starts an operator: a function of a [`Client`] and of the [`Outcomes`] to which the operator reports, or of a client alone.
+/// A function that starts an operator. It takes a [`Client`] and the [`Outcomes`] to which the operator reports, or only a client.
 ///
 /// If the operator does not report, a trial cannot check whether its reconciliations succeed.
 pub trait Start<Arguments>: Sync {
     /// Whether the operator reports its reconciliations.
     const REPORTS: bool;
 
-    /// Starts the operator; the future ends with it.
+    /// Starts the operator. The future completes when the operator ends.
     fn start(&self, client: Client, outcomes: Outcomes) -> BoxFuture<'static, Result<(), String>>;
 }
 
@@ -46,7 +46,7 @@ where
     }
 }
 
-/// The operator of a trial; not generic, so that a run is compiled in this crate and not in each test.
+/// The operator of a trial. It is not generic, so that runs are compiled in this crate and not in each test.
 pub(super) struct Operator<'a> {
     start: &'a Starting<'a>,
     pub reports: bool,
@@ -55,7 +55,7 @@ pub(super) struct Operator<'a> {
 type Starting<'a> = dyn Fn(Client, Outcomes) -> BoxFuture<'static, Result<(), String>> + Sync + 'a;
 
 impl Operator<'_> {
-    /// Calls `act` with an operator that `start` starts.
+    /// Calls `act` with the operator that `start` starts.
     pub fn with<A>(start: impl Start<A>, act: impl FnOnce(&Operator<'_>)) {
         act(&Operator {
             reports: reports(&start),

@@ -1,4 +1,4 @@
-//! What a run leaves in the cluster, and where two of them differ.
+//! The final state of the cluster after a run, and the differences between two such states.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,14 +9,14 @@ use serde_json::{Map, Value};
 
 use super::run::Run;
 use crate::fault::Faults;
-use crate::record::{MESSAGES, Request};
+use crate::request_log::{MESSAGES, Request};
 use crate::server::Server;
 
 /// By `GROUP/PLURAL/NAMESPACE/NAME`.
 pub(super) type Objects = BTreeMap<String, Arc<Value>>;
 
-/// The objects that are not as they were before, without what is another in each run, and without messages. On a real server, where
-/// controllers act as well, those of the resources that the operator writes.
+/// The objects that were created or changed since `before`, without events and leases, and without values that differ in each run. On a
+/// real server, whose controllers also write, only objects of the resources that the operator writes.
 pub(super) async fn settled_state(server: &Server, faults: &Faults, before: &Objects) -> Value {
     let objects = server.objects().await;
     let written = written(faults);
@@ -49,12 +49,12 @@ pub(super) async fn settled_state(server: &Server, faults: &Faults, before: &Obj
     Value::Object(settled_state)
 }
 
-/// What the name begins with that the server made up.
+/// The prefix of a name that the server generated.
 fn prefix(object: &Value) -> Option<&str> {
     object["metadata"]["generateName"].as_str()
 }
 
-/// The path of an object whose name is made up: another in each run, but there are as many.
+/// The path of an object with a generated name. The name differs in each run, but the number of such objects does not.
 fn numbered(others: &Map<String, Value>, path: &str, prefix: &str) -> String {
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     let mut numbers = 1..;
@@ -63,7 +63,7 @@ fn numbered(others: &Map<String, Value>, path: &str, prefix: &str) -> String {
     free.unwrap_or_else(|| path.to_owned())
 }
 
-/// The new objects that the operator made and that another object controls.
+/// The new objects that the operator created and that another object controls.
 pub(super) async fn created_children(
     server: &Server,
     faults: &Faults,
@@ -87,7 +87,7 @@ pub(super) async fn created_children(
     made.map(|(_, object)| object).collect()
 }
 
-/// Whether the object was there before, changed or not.
+/// Whether the object already existed, changed or not.
 fn is_same(before: &Objects, path: &str, object: &Value) -> bool {
     let uid = |object: &Value| object["metadata"]["uid"].clone();
     before.get(path).is_some_and(|old| uid(old) == uid(object))
@@ -99,7 +99,7 @@ fn is_new(before: &Objects, path: &str, object: &Arc<Value>) -> bool {
     old.is_none_or(|old| !Arc::ptr_eq(old, object) && version(old) != version(object))
 }
 
-/// Group and plural of all that the operator wrote, but for messages.
+/// Group and plural of all objects that the operator wrote, except for events and leases.
 fn written(faults: &Faults) -> BTreeSet<(String, String)> {
     let requests = faults.requests();
     let written = requests.into_iter().filter(Request::is_work);
@@ -190,7 +190,7 @@ fn mask_times_and_uids(value: &mut Value) {
     }
 }
 
-/// The key, or with a number behind it if there is one of the name.
+/// The key, with a number appended if the key is already in use.
 fn free(others: &Map<String, Value>, key: String) -> String {
     let numbered = (2..).map(|number| format!("{key} ({number})"));
     let mut keys = std::iter::once(key.clone()).chain(numbered);
@@ -223,7 +223,7 @@ fn is_uuid(text: &str) -> bool {
     })
 }
 
-/// The places where two runs came to another state, each with what is there.
+/// The paths at which the final states of two runs differ, each with both values.
 pub(super) fn differences(baseline: &Run, run: &Run) -> BTreeMap<String, String> {
     let mut differences = BTreeMap::new();
     let names = ["with the sample", "when it is gone"];

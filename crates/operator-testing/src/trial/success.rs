@@ -1,4 +1,5 @@
-//! Whether the operator succeeded: at rest, no object's last reconciliation may have failed, and none be missing.
+//! Whether the operator succeeded: once it has settled, each object must have been reconciled, and its last reconciliation must have
+//! succeeded.
 
 use std::collections::BTreeSet;
 
@@ -20,7 +21,7 @@ pub(super) enum Phase {
 }
 
 impl Trial {
-    /// Why the operator has not succeeded with the objects of its kinds: those that are there, and the sample.
+    /// Why the operator has not succeeded with the objects of its kinds: the existing ones, and the sample.
     pub(super) async fn succeeded(
         &self,
         server: &Server,
@@ -98,7 +99,7 @@ fn key_of(object: &Value) -> ObjectKey {
     }
 }
 
-/// What is wrong with the results for an object, of which a failure may be expected.
+/// The problem with the results for an object, whose failure may be expected.
 fn problem(outcome: Option<Outcome>, expected: Option<&str>) -> Option<String> {
     let outcome = outcome.unwrap_or_default();
     match (&outcome.failing, expected) {
@@ -121,12 +122,12 @@ fn problem(outcome: Option<Outcome>, expected: Option<&str>) -> Option<String> {
     }
 }
 
-/// The failure below the line that names its run.
+/// Formats a failure below the line that names its run.
 fn indented(outcome: &Outcome) -> String {
     outcome.failure().replace('\n', "\n      ")
 }
 
-/// The objects that fail, for a run that ends in some other way.
+/// The failing objects, for the message of a run that fails for another reason.
 pub(super) fn failures(outcomes: &Outcomes) -> String {
     let failing = outcomes.failing().into_iter();
     failing

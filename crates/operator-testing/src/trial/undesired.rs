@@ -1,4 +1,4 @@
-//! Children that an object should not have: an operator that prunes deletes them.
+//! Creates children that an object should not have, and checks that an operator that prunes deletes them.
 
 use std::sync::Arc;
 
@@ -7,20 +7,20 @@ use serde_json::{Value, json};
 use super::Trial;
 use crate::server::Server;
 
-/// What the names of the copies end with.
+/// The suffix of the names of the copies.
 const SUFFIX: &str = "-undesired";
 
 impl Trial {
-    /// Names kinds (as `Memcached.cache.example.com`) whose controllers delete children that are not desired any more, as those of the style
-    /// `Declarative` do. The tests then create copies of the children under other names.
+    /// Sets the kinds (for example `Memcached.cache.example.com`) whose controllers delete children that are no longer desired, as
+    /// controllers of the scaffold `declarative` do. The tests then create copies of the children under other names.
     #[must_use]
     pub fn prunes(mut self, kinds: &[&str]) -> Self {
         self.pruned.extend(kinds.iter().map(|name| parsed(name)));
         self
     }
 
-    /// Creates copies of the children that an object of a pruned kind controls, as if it had desired them before. A child that cannot be
-    /// copied is skipped, with a message.
+    /// Creates copies of the children that an object of a pruned kind controls, as if the controller had desired them before. A child that
+    /// cannot be copied is skipped, with a message.
     pub(super) async fn place_undesired(
         &self,
         server: &Server,
@@ -86,7 +86,7 @@ fn controller(object: &Value) -> Option<(&str, &str)> {
     Some((group, owner["kind"].as_str()?))
 }
 
-/// The object under another name, without what the API server has set.
+/// A copy of the object under another name, without the fields that the API server has set.
 fn copy(child: &Value) -> Value {
     let mut copy = child.clone();
     if let Some(copy) = copy.as_object_mut() {
@@ -107,7 +107,7 @@ fn copy(child: &Value) -> Value {
     copy
 }
 
-/// Addresses and ports belong to one Service.
+/// Removes addresses and ports, which only one Service can have.
 fn forget_addresses(spec: &mut Value) {
     let Some(fields) = spec.as_object_mut() else {
         return;

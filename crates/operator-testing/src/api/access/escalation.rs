@@ -1,5 +1,5 @@
-//! Nobody gives [permissions that they lack]: a role says no more than its author may do, unless they may `escalate`, and a binding gives no
-//! more, unless its author may `bind`.
+//! Prevents users from granting [permissions that they lack]: a role may not permit more than its author may do, unless the author may
+//! `escalate`; a binding may not grant more, unless its author may `bind`.
 //!
 //! [permissions that they lack]: https://kubernetes.io/docs/reference/access-authn-authz/rbac/#privilege-escalation-prevention-and-bootstrapping
 

@@ -1,4 +1,4 @@
-//! Who may do what.
+//! Authorization.
 
 mod escalation;
 mod owner;

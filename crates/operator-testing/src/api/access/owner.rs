@@ -1,5 +1,6 @@
-//! The admission plugin [OwnerReferencesPermissionEnforcement], which some clusters switch on, such as OpenShift: who changes the owners of
-//! an object may delete it, and who lets an object hold up its owner's deletion may change the owner's finalizers.
+//! The admission plugin [OwnerReferencesPermissionEnforcement], which some clusters enable, such as OpenShift. To change the owners of an
+//! object, the user must be permitted to delete the object. To set `blockOwnerDeletion`, the user must be permitted to update the
+//! finalizers of the owner.
 //!
 //! [OwnerReferencesPermissionEnforcement]: https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#ownerreferencespermissionenforcement
 

@@ -1,4 +1,4 @@
-//! Objects of a custom kind are not made while its CRD is being deleted.
+//! Rejects new objects of a custom kind while its CRD is being deleted.
 
 use crate::api::model::failure::Failure;
 use crate::api::model::key::Key;

@@ -1,5 +1,5 @@
-//! Admission: what of the rest of the cluster has a say in the creation or change of an object. The plugins of the API server are
-//! functions of the state; webhooks are other programs.
+//! Admission: checks and changes of an object that depend on other objects of the cluster. The plugins of the API server are functions of
+//! the state; webhooks are other programs.
 
 mod crd;
 mod namespace;

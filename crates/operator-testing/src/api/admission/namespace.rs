@@ -1,4 +1,4 @@
-//! Objects are made in a namespace that is there and stays.
+//! Rejects objects in a namespace that does not exist or is being deleted.
 
 use crate::api::model::failure::{Cause, Failure, Result};
 use crate::api::model::key::Key;

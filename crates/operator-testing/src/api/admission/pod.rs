@@ -1,7 +1,8 @@
-//! What a new pod names must be there: its [ServiceAccount], its [PriorityClass] and its [RuntimeClass], each of which adds to it.
+//! Checks that the objects to which a new pod refers exist: its [ServiceAccount], its [PriorityClass] and its [RuntimeClass]. Each of them
+//! sets fields of the pod.
 //!
-//! In: a pod with its defaults. Out: the pod as the admission plugins ServiceAccount, Priority, DefaultTolerationSeconds and
-//! RuntimeClass leave it, or a refusal in their words. The token of the account is not mounted.
+//! In: a pod with its defaults. Out: the pod after the admission plugins ServiceAccount, Priority, DefaultTolerationSeconds and
+//! RuntimeClass, or a rejection with their messages. The token of the account is not mounted.
 //!
 //! [ServiceAccount]: https://kubernetes.io/docs/reference/access-authn-authz/service-accounts-admin/#serviceaccount-admission-controller
 //! [PriorityClass]: https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/#priorityclass

@@ -1,4 +1,4 @@
-//! The [priority classes] of pods: the default one, of which there is one at most.
+//! The [priority classes] of pods, of which at most one is the default.
 //!
 //! [priority classes]: https://kubernetes.io/docs/concepts/scheduling-eviction/pod-priority-preemption/#priorityclass
 

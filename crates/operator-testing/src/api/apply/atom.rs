@@ -1,4 +1,4 @@
-//! The values that name items of lists: those of their keys, or the items of sets themselves.
+//! The values that identify list items: their keys, or the items of sets themselves.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! What a write changes, field by field.
+//! Compares an object before and after a write, field by field.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::discriminant;

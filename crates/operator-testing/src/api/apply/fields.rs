@@ -1,4 +1,4 @@
-//! The set of fields that a value has.
+//! The set of fields in a value.
 
 use std::collections::BTreeSet;
 use std::fmt::{self, Display};

@@ -1,4 +1,4 @@
-//! The schema by which the fields of a kind are owned.
+//! The schema of a kind for field ownership.
 
 use super::Node;
 use crate::api::model::builtin::builtin;

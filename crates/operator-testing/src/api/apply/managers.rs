@@ -1,4 +1,4 @@
-//! Who owns which fields of an object: [`metadata.managedFields`] read into sets and written back.
+//! The owners of an object's fields: reads [`metadata.managedFields`] into sets, and writes the sets back.
 //!
 //! [`metadata.managedFields`]: https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management
 

@@ -1,4 +1,4 @@
-//! Merging an applied object into the live one.
+//! Merges an applied object into the live one.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,7 @@
-//! Field ownership: [server-side apply] and the tracking of updates, after structured-merge-diff.
+//! Field ownership: [server-side apply] and the tracking of updates, modeled on structured-merge-diff.
 //!
-//! In: the live object, the new or applied one, the kind's schema. Out: the object to store and who owns what in it. Nothing here knows requests.
+//! In: the live object, the new or applied one, and the kind's schema. Out: the object to store, and the owners of its fields. This folder
+//! knows no requests.
 //!
 //! [server-side apply]: https://kubernetes.io/docs/reference/using-api/server-side-apply/
 

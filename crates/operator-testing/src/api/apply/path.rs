@@ -1,4 +1,4 @@
-//! One step of the path to a field, in the three notations that the API server has for it: `fieldsV1`'s keys, messages, and JSON.
+//! One step of a field path, in the three notations of the API server: keys of `fieldsV1`, messages, and JSON.
 
 use std::collections::BTreeMap;
 use std::fmt;

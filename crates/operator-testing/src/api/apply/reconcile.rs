@@ -1,6 +1,6 @@
-//! Field sets brought up to date with a schema that changed since they were written: what became atomic is owned as a whole.
+//! Updates field sets after a change of the schema: if a value became atomic, its owners own the whole value.
 //!
-//! What became granular stays as it is; who owned all of it owns none of its parts.
+//! If a value became granular, its field sets do not change: the owner of the whole value owns none of its parts.
 
 use super::path::Step;
 use super::set::FieldSet;

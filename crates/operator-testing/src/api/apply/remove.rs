@@ -1,4 +1,4 @@
-//! Removing a set of fields from a value.
+//! Removes a set of fields from a value.
 
 use serde_json::{Map, Value};
 

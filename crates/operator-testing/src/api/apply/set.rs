@@ -1,4 +1,4 @@
-//! Sets of field paths, as trees, with the operations of structured-merge-diff and the form `fieldsV1`.
+//! Sets of field paths, as trees, with the operations of structured-merge-diff and the format `fieldsV1`.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,7 @@
-//! How server-side apply sees a value: as one leaf, as fields, or as a list whose items have identities.
+//! How server-side apply treats a value: as one leaf, as fields, or as a list whose items have identities.
 //!
-//! Built-in types come from the recorded data, custom ones from their schema; what no schema describes is deduced from the value.
+//! The shapes of built-in types are in the recorded data, those of custom types follow from their schema. Without a schema, the shape is
+//! deduced from the value.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! The versions of a kind that managers of an object may have written it in.
+//! The versions of a kind in which field managers may have written an object.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! Bodies as JSON or YAML, refused in the words of Go's decoder.
+//! Parses bodies as JSON or YAML, with the errors of Go's decoder.
 
 use serde_json::{Map, Value};
 

@@ -1,4 +1,4 @@
-//! Objects of built-in kinds are Go structs: what becomes of a value in a field of one.
+//! Decodes objects of built-in kinds as Go does, whose types are structs.
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;

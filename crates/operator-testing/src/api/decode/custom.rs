@@ -1,4 +1,4 @@
-//! What the decoder of custom objects does besides pruning and defaults.
+//! The steps of decoding custom objects besides pruning and defaults.
 
 use operator_schema::{Schema, SchemaOrBool};
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Fields that a JSON body has twice: the last one counts, and the client is warned.
+//! Duplicate fields in a JSON body: the last one counts, and the client gets a warning.
 
 use std::cell::RefCell;
 use std::collections::HashSet;

@@ -1,4 +1,4 @@
-//! Whether a body is of the kind that its path says.
+//! Checks that a body is of the kind in the request's path.
 
 use serde_json::Value;
 

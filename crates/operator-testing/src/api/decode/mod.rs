@@ -1,4 +1,4 @@
-//! From a request's body to an object of its kind: type checks, pruning and defaults, as the API server's decoder does them.
+//! Decodes a request's body into an object of its kind: type checks, pruning and defaults, as in the API server's decoder.
 
 pub(crate) mod body;
 mod builtin;

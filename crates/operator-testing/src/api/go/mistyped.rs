@@ -1,4 +1,4 @@
-//! A value that is not of its Go type, in the words of Go's decoders, and the names that Go has for types.
+//! The errors of Go's decoders for values of the wrong type, with Go's names of types.
 
 use operator_schema::{Schema, SchemaOrBool};
 use serde_json::Value;

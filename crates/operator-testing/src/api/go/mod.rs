@@ -1,5 +1,4 @@
-//! What Go's types make of JSON: which zero values they leave out, in what words they refuse a value of another type, and how they
-//! print what they have.
+//! How Go encodes and decodes JSON: omitted zero values, errors for values of the wrong type, and the text form of values.
 
 mod mistyped;
 mod number;

@@ -1,4 +1,4 @@
-//! Numbers in texts, as Go parses them.
+//! Parses numbers in strings as Go does.
 
 use super::text::quoted;
 

@@ -1,4 +1,4 @@
-//! [Quantities] in the one form that the API server gives them: `1000m` is `1`.
+//! [Quantities] in the canonical form of the API server: `1000m` is `1`.
 //!
 //! [Quantities]: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/quantity/
 

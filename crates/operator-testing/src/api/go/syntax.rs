@@ -1,4 +1,4 @@
-//! JSON that cannot be read, in the words of Go's decoder.
+//! The errors of Go's decoder for invalid JSON.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Values and texts as Go prints them.
+//! Formats values and strings as Go does.
 
 use serde_json::Value;
 

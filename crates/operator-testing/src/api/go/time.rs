@@ -1,4 +1,4 @@
-//! [Times] of built-in types: read as Go reads them, and written in the one form that the API server gives them.
+//! [Times] of built-in types: parsed as in Go, and written in the canonical form of the API server.
 //!
 //! [Times]: https://pkg.go.dev/time#Parse
 

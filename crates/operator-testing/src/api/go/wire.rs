@@ -1,4 +1,4 @@
-//! The fields of Go's types, which are data: `data/wire.json`, that `tests/control-plane/wire` takes from Kubernetes' own types.
+//! The fields of Go's types, from `data/wire.json`, which `tests/control-plane/wire` generates from Kubernetes' own types.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::OnceLock;

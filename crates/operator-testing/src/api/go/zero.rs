@@ -1,4 +1,4 @@
-//! What Go's zero values leave in the JSON of a built-in kind: structs are always there, required fields never absent.
+//! The zero values in the JSON of a built-in kind: Go always writes structs and required fields.
 
 use operator_schema::Schema;
 use serde_json::{Map, Value, json};

@@ -1,4 +1,4 @@
-//! The built-in kinds and their types, as `examples/record.rs` took them from a real API server.
+//! The built-in kinds and their types, which `examples/record.rs` recorded from a real API server.
 
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};

@@ -1,4 +1,4 @@
-//! The time that the server knows: that of tokio's clock, so that a test which pauses the clock also moves the server's.
+//! The server's clock. It is tokio's, so that a test that pauses the clock controls the server's time.
 
 #[cfg(feature = "workloads")]
 use std::cell::Cell;

@@ -1,4 +1,4 @@
-//! Where an object is stored.
+//! The key under which an object is stored.
 
 use std::cmp::Ordering;
 

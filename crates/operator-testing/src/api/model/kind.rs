@@ -1,4 +1,4 @@
-//! A kind as the server knows it: its names, scope and verbs, and the schema that shapes its objects.
+//! A kind of the server: its names, scope and verbs, and the schema of its objects.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

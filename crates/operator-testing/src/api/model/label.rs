@@ -1,4 +1,4 @@
-//! [Label selectors] as text, read as the API server reads them and refused in its words.
+//! Parses [label selectors] as the API server does, with its error messages.
 //!
 //! [Label selectors]: https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors
 

@@ -1,4 +1,4 @@
-//! `metadata`: reading it, the fields that the server itself writes, and what is told of it.
+//! `metadata`: accessors, the fields that the server sets, and messages about it.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

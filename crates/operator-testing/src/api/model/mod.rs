@@ -1,4 +1,4 @@
-//! Kinds, keys, failures and metadata: the words that everything else is said in.
+//! Kinds, keys, failures and metadata, which all other folders use.
 
 pub(crate) mod builtin;
 pub(crate) mod clock;

@@ -1,4 +1,4 @@
-//! The rules for [names], labels and finalizers, in the words of the API server.
+//! The rules for [names], labels and finalizers, with the messages of the API server.
 //!
 //! [names]: https://kubernetes.io/docs/concepts/overview/working-with-objects/names/
 

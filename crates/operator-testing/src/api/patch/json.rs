@@ -1,4 +1,4 @@
-//! [JSON patches](https://www.rfc-editor.org/rfc/rfc6902), as the library of the API server carries them out.
+//! [JSON patches](https://www.rfc-editor.org/rfc/rfc6902), applied as in the API server's library.
 
 use std::borrow::Cow;
 

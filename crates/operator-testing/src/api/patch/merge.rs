@@ -1,4 +1,4 @@
-//! [Merge patches](https://www.rfc-editor.org/rfc/rfc7386), as the library of the API server carries them out.
+//! [Merge patches](https://www.rfc-editor.org/rfc/rfc7386), applied as in the API server's library.
 
 use serde_json::Value;
 

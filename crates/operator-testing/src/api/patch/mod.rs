@@ -1,4 +1,4 @@
-//! `PATCH` in its four forms: [JSON patch, merge patch, strategic merge patch and apply].
+//! The four formats of `PATCH`: [JSON patch, merge patch, strategic merge patch and apply].
 //!
 //! [JSON patch, merge patch, strategic merge patch and apply]: https://kubernetes.io/docs/reference/using-api/api-concepts/#patch-and-apply
 

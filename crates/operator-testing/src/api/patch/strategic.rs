@@ -1,4 +1,4 @@
-//! [Strategic merge patch] of built-in kinds, with the keys that were recorded from the real server.
+//! [Strategic merge patch] of built-in kinds, with the merge keys that were recorded from the real server.
 //!
 //! [Strategic merge patch]: https://kubernetes.io/docs/tasks/manage-kubernetes-objects/update-api-object-kubectl-patch/
 

@@ -1,4 +1,4 @@
-//! A list as an answer: items that are shown as they are stored are written without a copy.
+//! The response to a list request. Items whose stored form is returned are written without a copy.
 
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What a call is answered with.
+//! The reply to a call.
 
 use serde_json::Value;
 

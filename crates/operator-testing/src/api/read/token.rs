@@ -1,4 +1,4 @@
-//! The `continue` token of a [list in pages], in the form that the API server gives it.
+//! The `continue` token of a [list in pages], in the format of the API server.
 //!
 //! [list in pages]: https://kubernetes.io/docs/reference/using-api/api-concepts/#retrieving-large-results-sets-in-chunks
 

@@ -1,4 +1,4 @@
-//! The header [`Accept`], as the API server reads it.
+//! Parses the header [`Accept`] as the API server does.
 //!
 //! [`Accept`]: https://www.rfc-editor.org/rfc/rfc9110#name-accept
 

@@ -1,4 +1,4 @@
-//! A request taken apart: what its path, query, headers and body say.
+//! A parsed request: its path, query, headers and body.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! A request taken apart, before anything of the state is known.
+//! Parses requests, without using the state.
 
 mod accept;
 pub(crate) mod call;

@@ -1,4 +1,4 @@
-//! The options in the query of a request: what of them is refused before anything else is looked at.
+//! The options in the query of a request. Invalid options are rejected before any other check.
 
 use super::call::Call;
 use crate::api::go;

@@ -1,4 +1,4 @@
-//! A call to a resource of a known kind.
+//! A parsed request for a resource of a known kind.
 
 use super::call::{Call, ResourcePath};
 use crate::api::model::key::Key;

@@ -1,6 +1,6 @@
 //! The defaults of built-in kinds, after the API server's own [`defaults.go`] of each group.
 //!
-//! What the OpenAPI document says of defaults is the least of it, so they are written down here, for the kinds that operators make.
+//! The OpenAPI document has only few of the defaults, so they are written down here, for the kinds that operators create.
 //!
 //! [`defaults.go`]: https://github.com/kubernetes/kubernetes/blob/master/pkg/apis/core/v1/defaults.go
 

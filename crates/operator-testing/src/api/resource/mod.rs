@@ -1,8 +1,8 @@
-//! The strategy of each kind: its defaults, its rules, what an update keeps. All of it is said of objects alone: nothing here knows
-//! requests or the state of the server.
+//! The strategy of each kind: its defaults, its validation, and the fields that an update keeps. All functions work on objects alone: they
+//! know neither requests nor the state of the server.
 //!
-//! A kind has a file or a folder. `defaults`, `prepare` and `validate` pick the function of a kind; `strategy` has what are no more than
-//! lists of kinds; `rule` and `value` are what kinds share.
+//! Each kind has a file or a folder. `defaults`, `prepare` and `validate` select the function for a kind; `strategy` contains strategies
+//! that are only lists of kinds; kinds share `rule` and `value`.
 
 pub(crate) mod claim;
 mod config;

@@ -1,4 +1,4 @@
-//! Namespaces: what every cluster has, what each is furnished with, and how one ends.
+//! Namespaces: the initial ones of every cluster, the initial objects of each, and their deletion.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What the strategies of built-in kinds do with an object before it is stored.
+//! Selects how the strategy of a built-in kind prepares an object for storage.
 
 use serde_json::Value;
 

@@ -1,4 +1,5 @@
-//! What differs from kind to kind in writing: what a path may change, what counts as a change, which updates need a version or create.
+//! How writes differ between kinds: the fields that a path may change, the changes that increase the generation, and which updates need a
+//! version or can create an object.
 
 use serde_json::Value;
 

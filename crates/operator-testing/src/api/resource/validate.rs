@@ -1,5 +1,5 @@
-//! The rules of built-in kinds that clients meet, in the words and the order of the API server's [validation]: after what it says of
-//! the metadata, and of an update after what it compares in them. Rules of fields that are met rarely are missing.
+//! Validates built-in kinds as far as clients need, with the messages and in the order of the API server's [validation]: first the
+//! metadata, then for an update the immutable fields. Rarely used fields are not validated.
 //!
 //! [validation]: https://github.com/kubernetes/kubernetes/blob/master/pkg/apis/core/validation/validation.go
 

@@ -1,4 +1,4 @@
-//! Setting and dropping the fields of an object.
+//! Sets and removes the fields of an object.
 
 use serde_json::{Value, json};
 

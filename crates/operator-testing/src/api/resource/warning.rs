@@ -1,4 +1,4 @@
-//! What the client is warned of when an object is written.
+//! The warnings that the client gets when an object is written.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! [Tokens of service accounts]: their claims are true, their signature is nobody's, and nobody is let in by them.
+//! [Tokens of service accounts]. Their claims are correct, but they are not signed, and they authenticate nobody.
 //!
 //! [Tokens of service accounts]: https://kubernetes.io/docs/reference/kubernetes-api/authentication-resources/token-request-v1/
 

@@ -1,4 +1,4 @@
-//! What the server says of itself: [discovery], its version, its health.
+//! The [discovery] documents, the version and the health of the server.
 //!
 //! [discovery]: https://kubernetes.io/docs/concepts/overview/kubernetes-api/#discovery-api
 

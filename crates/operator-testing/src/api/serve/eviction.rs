@@ -1,4 +1,4 @@
-//! [Eviction] of a pod: its deletion, if the budget of disruptions that selects it allows one more.
+//! [Eviction] of a pod: deletes the pod, if the PodDisruptionBudget that selects it allows one more disruption.
 //!
 //! [Eviction]: https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/
 

@@ -1,4 +1,4 @@
-//! Whether a kind has the method of a request.
+//! Whether a kind supports the method of a request.
 
 use crate::api::model::failure::{Failure, Result};
 use crate::api::model::kind::Kind;

@@ -1,4 +1,4 @@
-//! From a call to its answer, under the lock of the server.
+//! Answers a call while the server holds its lock.
 
 mod account_token;
 mod discovery;

@@ -1,8 +1,8 @@
-//! [OpenAPI documents]: `/openapi/v3`, which is an index, and a document for each group and version, by which `kubectl explain` explains and
-//! `kubectl apply` knows how lists are merged.
+//! [OpenAPI documents]: the index `/openapi/v3`, and a document for each group and version. `kubectl explain` prints them, and `kubectl
+//! apply` finds the merge keys of lists in them.
 //!
-//! Custom kinds have the schemas of their CRDs, as the real server publishes them. The types of built-in kinds are as they were
-//! recorded, without descriptions. Operations have what clients look for: their kind, their parameters and what they answer with.
+//! Custom kinds have the schemas of their CRDs, in the form that the real server publishes. The types of built-in kinds are recorded,
+//! without descriptions. Operations contain only what clients use: their kind, their parameters and the media types of their responses.
 //!
 //! [OpenAPI documents]: https://kubernetes.io/docs/concepts/overview/kubernetes-api/#openapi-v3
 

@@ -1,4 +1,4 @@
-//! The kinds that are questions rather than objects: [access reviews], answered from the stored roles.
+//! Kinds that are not stored, but answered: [access reviews], which are evaluated by the stored roles.
 //!
 //! [access reviews]: https://kubernetes.io/docs/reference/access-authn-authz/authorization/#checking-api-access
 

@@ -1,4 +1,4 @@
-//! From a call to its answer, under the lock of the server.
+//! Routes a call to its handler.
 
 use super::review;
 use crate::api::admission::webhook::Admission;

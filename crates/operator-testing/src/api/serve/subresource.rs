@@ -1,4 +1,4 @@
-//! The subresources of built-in and custom kinds, and the bodies of those that are objects of another kind.
+//! The subresources of built-in and custom kinds, and the bodies of those that have a kind of their own.
 
 use serde_json::Value;
 

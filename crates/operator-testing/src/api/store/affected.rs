@@ -1,4 +1,4 @@
-//! At which objects the collector of garbage is to look after a change.
+//! Determines the objects that the garbage collector must check after a change.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Where webhooks are reached: the services that a test has registered, by their hosts.
+//! The services that a test has registered for webhook calls, by host.
 
 use std::fmt::Display;
 

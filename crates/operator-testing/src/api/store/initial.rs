@@ -1,4 +1,4 @@
-//! What every cluster has from its start, and every namespace: it is put back when it is deleted.
+//! The initial objects of every cluster and of every namespace. They are recreated when they are deleted.
 
 use serde_json::{Value, json};
 

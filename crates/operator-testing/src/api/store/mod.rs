@@ -1,4 +1,4 @@
-//! The state of the server: the objects and their versions, the kinds that are served, and what follows at once from a change.
+//! The state of the server: the objects and their versions, the served kinds, and the immediate effects of a change.
 
 mod affected;
 pub(crate) mod endpoint;

@@ -1,4 +1,4 @@
-//! The objects, their versions, and the log of changes that watches and old lists are answered from.
+//! The objects, their versions, and the log of changes for watches and for lists of old versions.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! The kinds that are served: the built-in ones, and those that CustomResourceDefinitions registered.
+//! The served kinds: the built-in ones, and those that CustomResourceDefinitions register.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

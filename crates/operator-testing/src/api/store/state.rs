@@ -1,4 +1,4 @@
-//! Everything that the server knows, and what follows at once when an object is stored or removed.
+//! The state of the server, and the immediate effects of storing or removing an object.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -13,32 +13,32 @@ use super::registry::Registry;
 use crate::api::model::key::Key;
 use crate::api::resource::crd;
 
-/// The objects that a change of an object concerns.
+/// Returns the keys of the objects to reconcile after a change of an object.
 pub(crate) type Observer = fn(&State, &Key, &Value) -> BTreeSet<Key>;
 
-/// Everything that the server knows.
+/// The state of the server.
 #[derive(Clone)]
 pub(crate) struct State {
     pub registry: Registry,
     pub store: Store,
-    /// Whether owners or namespaces may have something to be cleaned up after.
+    /// Whether garbage collection or the deletion of a namespace may have work to do.
     pub unsettled: bool,
-    /// The objects at which the collector of garbage is to look.
+    /// The objects that the garbage collector must check.
     pub affected: BTreeSet<Key>,
-    /// Whether names of CRDs may be free or taken that were not.
+    /// Whether the names that CRDs use may have changed.
     pub renamed: bool,
-    /// Whether owners are only given by those who may.
+    /// Whether the admission plugin OwnerReferencesPermissionEnforcement is enabled.
     pub enforces_owner_references: bool,
-    /// The objects whose stored form has what nobody reads: see `decode::Lost`.
+    /// The objects whose stored form contains fields that reading drops; see `decode::Lost`.
     pub untidy: BTreeSet<Key>,
-    /// Where webhooks are reached.
+    /// The registered services that answer webhook calls.
     pub endpoints: Endpoints,
-    /// How many addresses and ports Services were given.
+    /// The number of addresses and ports that were allocated to Services.
     pub allocated: u32,
-    /// Who is asked about each change whom it concerns, if anybody follows the changes.
+    /// Returns the keys to add to `queue` after each change; set if workload controllers run.
     observer: Option<Observer>,
-    /// Whom changes concern, as the observer has it.
-    pub concerned: BTreeSet<Key>,
+    /// The keys that workload controllers must reconcile.
+    pub queue: BTreeSet<Key>,
 }
 
 impl State {
@@ -54,7 +54,7 @@ impl State {
             endpoints: Endpoints::default(),
             allocated: 0,
             observer: None,
-            concerned: BTreeSet::new(),
+            queue: BTreeSet::new(),
         };
         state.create_namespaces();
         state.create_service();
@@ -64,7 +64,7 @@ impl State {
         state
     }
 
-    /// Stores an object, and does what follows at once.
+    /// Stores an object, with the immediate effects of this.
     pub fn put(&mut self, key: Key, object: Value) -> Arc<Value> {
         let before = self.store.find(&key);
         self.untidy.remove(&key);
@@ -78,7 +78,7 @@ impl State {
         stored
     }
 
-    /// Removes an object, and does what follows at once.
+    /// Removes an object, with the immediate effects of this.
     pub fn remove(&mut self, key: &Key) -> Option<Arc<Value>> {
         let last = self.store.remove(key)?;
         self.untidy.remove(key);
@@ -89,18 +89,18 @@ impl State {
         Some(last)
     }
 
-    /// Has an observer asked about each change from now on, and all that is there looked at once.
+    /// Calls `observer` after each change from now on, and adds all existing objects to the queue.
     #[cfg(feature = "workloads")]
     pub fn observe(&mut self, observer: Observer) {
         self.observer = Some(observer);
-        self.concerned = self.store.all().map(|(key, _)| key.clone()).collect();
+        self.queue = self.store.all().map(|(key, _)| key.clone()).collect();
     }
 
-    /// Asks the observer whom an object concerns that was stored or removed.
+    /// Adds the keys to reconcile to the queue, after an object was stored or removed.
     fn notice(&mut self, key: &Key, object: &Value) {
         if let Some(observer) = self.observer {
-            let mut concerned = observer(self, key, object);
-            self.concerned.append(&mut concerned);
+            let mut keys = observer(self, key, object);
+            self.queue.append(&mut keys);
         }
     }
 

@@ -1,4 +1,4 @@
-//! What is stored of an object, and how a version of its kind shows it.
+//! The stored form of an object, and its conversion to a version of its kind.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! How many bytes of memory a value takes, near enough to bound what is kept of the past.
+//! The approximate memory that a value takes, in bytes, to limit the log of changes.
 
 use serde_json::{Map, Value};
 

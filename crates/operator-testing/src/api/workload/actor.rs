@@ -1,4 +1,4 @@
-//! The parts of a cluster that write about workloads. Each writes as any client does, under its own name.
+//! The components of a cluster that write workloads. Each writes like any client, with its own user agent.
 
 use http::Method;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! The status of PodDisruptionBudgets: how many of the pods that they select are healthy, and how many of these may go.
+//! The status of PodDisruptionBudgets: how many of the selected pods are healthy, and how many may be evicted.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::actor::CONTROLLERS;
-use super::concern::workload_of;
+use super::enqueue::workload_of;
 use super::field::{self, condition, controller, is_ready, number, seconds};
 use super::{Controllers, deployment};
 use crate::api::model::key::Key;

@@ -1,4 +1,4 @@
-//! Which objects a workload controls, and whom a change of an object concerns.
+//! Which objects a workload controls.
 
 use std::sync::Arc;
 

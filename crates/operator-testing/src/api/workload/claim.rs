@@ -1,4 +1,4 @@
-//! Claims of volumes: each gets a volume when a pod wants it, and goes when no pod has it any more.
+//! PersistentVolumeClaims: each is bound to a volume when a pod uses it, and can be deleted once no pod uses it.
 
 use serde_json::{Value, json};
 

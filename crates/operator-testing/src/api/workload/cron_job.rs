@@ -1,4 +1,4 @@
-//! CronJobs: a Job at each of their times, as many at once as they allow, and some that are over are kept.
+//! CronJobs: create a Job at each scheduled time, respect the concurrency policy, and keep some finished Jobs.
 
 use std::time::Duration;
 

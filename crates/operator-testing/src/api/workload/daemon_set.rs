@@ -1,4 +1,4 @@
-//! DaemonSets: a pod on each node that fits, which is one where the test has made no others.
+//! DaemonSets: a pod on each matching node. There is one node, unless the test created others.
 
 use serde_json::{Value, json};
 

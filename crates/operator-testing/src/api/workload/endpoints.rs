@@ -1,4 +1,4 @@
-//! Where Services lead: an EndpointSlice and the older Endpoints, of the pods that a Service selects.
+//! The EndpointSlice and the older Endpoints of a Service, with the pods that it selects.
 
 use serde_json::{Map, Value, json};
 

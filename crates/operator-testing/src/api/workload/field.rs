@@ -1,4 +1,4 @@
-//! What controllers read of objects, and the parts that they make of them.
+//! Reads and creates the fields of objects that several controllers use.
 
 use std::borrow::Borrow;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! The templates that a StatefulSet or DaemonSet had, each a ControllerRevision.
+//! The former templates of a StatefulSet or DaemonSet, each in a ControllerRevision.
 
 use serde_json::{Value, json};
 

@@ -1,19 +1,19 @@
-//! The controllers of workloads, and the node that their pods run on: Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs and
-//! CronJobs come to what they ask for.
+//! The workload controllers (Deployments, ReplicaSets, StatefulSets, DaemonSets, Jobs and CronJobs), and the node that their pods run on.
 //!
-//! In: every object that is stored or removed, and tokio's clock. Out: what kube-controller-manager, the scheduler and a kubelet write,
-//! under their names and through the same paths as any client. What they do at once is done before the answer to the request that
-//! caused it; what takes time is done by the first request or watch after that time, so there is no task that could outlive the server.
+//! In: every object that is stored or removed, and tokio's clock. Out: the writes of kube-controller-manager, the scheduler and a kubelet,
+//! with their user agents and through the same code as the writes of any client. Immediate work is done before the server answers the
+//! request that triggered it. Delayed work is done by the first request or watch after the delay, so there is no task that could outlive
+//! the server.
 
 mod actor;
 mod budget;
 mod child;
 mod claim;
-mod concern;
 mod cron_job;
 mod daemon_set;
 mod deployment;
 mod endpoints;
+mod enqueue;
 mod field;
 mod history;
 mod job;
@@ -33,7 +33,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use self::concern::concerned;
+use self::enqueue::keys_to_reconcile;
 use self::pod::Step;
 use self::timer::Timers;
 use crate::api::model::clock;
@@ -83,7 +83,7 @@ pub(crate) struct Controllers<'a> {
 impl Controllers<'_> {
     /// Begins with all that is there.
     pub fn begin(&mut self) {
-        self.state.observe(concerned);
+        self.state.observe(keys_to_reconcile);
         if self.memory.settings.has_node {
             self.create_node();
         }
@@ -131,7 +131,7 @@ impl Controllers<'_> {
     /// Does what follows from what was stored or removed, until nothing does.
     pub(crate) fn work(&mut self) {
         loop {
-            match self.state.concerned.pop_first() {
+            match self.state.queue.pop_first() {
                 Some(key) => self.reconcile(&key, false),
                 None if self.state.unsettled => self.state.settle_dependents(),
                 None => return,

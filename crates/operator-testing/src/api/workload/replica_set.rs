@@ -1,4 +1,4 @@
-//! ReplicaSets: as many pods as they ask for, made at once and replaced when they are gone.
+//! ReplicaSets: create and replace pods to match their replicas.
 
 use std::sync::Arc;
 

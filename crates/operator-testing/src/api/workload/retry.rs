@@ -1,9 +1,9 @@
-//! What a workload could not make is tried again: after the delay of pods, then after twice that, and so on.
+//! Retries failed creations of pods: after the delay of pods, then after twice that, and so on.
 
 use serde_json::Value;
 
 use super::Controllers;
-use super::concern::workload_of;
+use super::enqueue::workload_of;
 use super::field::reference;
 use super::pod::backoff;
 use crate::api::model::metadata::text;

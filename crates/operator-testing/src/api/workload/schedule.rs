@@ -1,4 +1,4 @@
-//! Schedules of CronJobs: five fields of minutes, hours, days, months and weekdays, or a word for them.
+//! Schedules of CronJobs: five fields (minutes, hours, days, months and weekdays), or a macro such as `@daily`.
 
 use std::collections::BTreeSet;
 

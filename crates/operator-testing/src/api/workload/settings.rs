@@ -1,19 +1,19 @@
-//! What a test decides about workloads.
+//! The settings of the workload controllers.
 
 use std::time::Duration;
 
-/// How workloads fare on a server in memory; see [`ApiServer::with_workloads`](crate::ApiServer::with_workloads).
+/// The settings of the workload controllers of a server in memory; see [`ApiServer::with_workloads`](crate::ApiServer::with_workloads).
 ///
-/// Pods become ready after a delay, and those of Jobs succeed after another. An object can say otherwise: the annotation
-/// `operator-testing/outcome` of a pod (so, of the template of its workload) or else of its namespace is one of
+/// Pods become ready after a delay; pods of Jobs succeed after another delay. The annotation `operator-testing/outcome` of a pod changes
+/// this. Set it in the pod template of a workload, or on the namespace for all pods without the annotation. It has one of these values:
 ///
-/// - `ready`: it runs and is ready, even where it would be over after a time;
-/// - `not-ready`: it runs, and never becomes ready;
-/// - `fails`: its containers end with code 1, and start again where the pod's `restartPolicy` says so;
-/// - `unschedulable`: there is no node for it.
+/// - `ready`: the pod runs and stays ready, even if it belongs to a Job;
+/// - `not-ready`: the pod runs, but never becomes ready;
+/// - `fails`: the containers exit with code 1, and are restarted according to the pod's `restartPolicy`;
+/// - `unschedulable`: no node accepts the pod.
 ///
-/// `operator-testing/delay`, such as `500ms`, `5s` or `2m`, is the delay of a pod. An image from a host under `.invalid` cannot be pulled,
-/// here as anywhere. All these may be changed while pods are there.
+/// The annotation `operator-testing/delay` sets the delay of a pod, for example `500ms`, `5s` or `2m`. An image from a host under
+/// `.invalid` cannot be pulled. Both annotations and the image can be changed while the pods exist.
 #[derive(Clone, Debug)]
 pub struct Workloads {
     pub(super) delay: Duration,
@@ -30,16 +30,16 @@ impl Default for Workloads {
 }
 
 impl Workloads {
-    /// How long a pod needs to become ready, to be done with what it has to do, and to stop: 100 milliseconds of tokio's clock, if
-    /// this is not called. What fails is tried again after this time, then after twice that, and so on, to five minutes.
+    /// Sets how long a pod takes to become ready, to complete (if it belongs to a Job), and to stop, on tokio's clock. The default is 100
+    /// milliseconds. Failed work is retried after this delay, then after twice the delay, and so on, up to five minutes.
     ///
-    /// Without a delay, pods are ready at the next request or watch.
+    /// With a delay of zero, pods become ready at the next request or watch.
     #[must_use]
     pub fn delay(self, delay: Duration) -> Self {
         Self { delay, ..self }
     }
 
-    /// Without the node that pods run on: they stay `Pending` until the test writes their status.
+    /// Creates no node: pods stay `Pending` until the test writes their status.
     #[must_use]
     pub fn without_node(self) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! From the template of a workload to a pod, and to the name by which templates are told apart.
+//! Creates a pod from the template of a workload, and computes the hash that identifies the template.
 
 use serde_json::{Map, Value, json};
 

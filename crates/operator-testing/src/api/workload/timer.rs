@@ -1,4 +1,4 @@
-//! When objects are to be looked at again: one time for each, the earliest that was asked for.
+//! When to reconcile objects again: one time for each object, the earliest that was requested.
 
 use std::collections::{BTreeMap, BTreeSet};
 

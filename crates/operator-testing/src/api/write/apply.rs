@@ -1,4 +1,4 @@
-//! [Server-side apply] as a request: what is applied is an object of the path's kind and name.
+//! [Server-side apply] as a request: checks that the applied object has the kind and name of the path.
 //!
 //! [Server-side apply]: https://kubernetes.io/docs/reference/using-api/server-side-apply/
 

@@ -1,4 +1,4 @@
-//! The third stage of a write: what the server itself sets in an object, and what must hold of it, before it is stored.
+//! The third stage of a write: sets the server's fields in an object, and validates it before it is stored.
 
 use std::borrow::Cow;
 

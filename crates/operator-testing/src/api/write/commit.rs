@@ -1,4 +1,4 @@
-//! The last stage of a write: the object is stored, unless it is there already, or need not be.
+//! The last stage of a write: stores the object, unless it exists already, or nothing has changed.
 
 use std::sync::Arc;
 

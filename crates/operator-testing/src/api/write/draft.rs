@@ -1,4 +1,4 @@
-//! The first stage of a write: what a `POST` or `PUT` makes of the live object, and who owns which of its fields.
+//! The first stage of a write: computes the new object of a `POST` or `PUT` from the live one, and the owners of its fields.
 
 use serde_json::Value;
 

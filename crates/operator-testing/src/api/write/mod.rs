@@ -1,13 +1,13 @@
 //! Creating, updating and patching, in the stages of the real server's [handlers] and [registry]:
 //!
-//! 1. [`draft`](mod@draft): from the request and the live object to what is to be stored, and who owns which of its fields;
+//! 1. [`draft`](mod@draft): computes the object to store from the request and the live object, and the owners of its fields;
 //! 2. mutating admission webhooks change it (`admission`);
-//! 3. [`check`](mod@check): what the kind itself sets and demands;
-//! 4. validating admission webhooks refuse it or not (`admission`);
-//! 5. [`commit`](mod@commit): it is stored.
+//! 3. [`check`](mod@check): sets fields and validates the object, depending on its kind;
+//! 4. validating admission webhooks accept or deny it (`admission`);
+//! 5. [`commit`](mod@commit): stores the object.
 //!
-//! Each of 1, 3 and 5 is a function that runs under the server's lock. Where no webhook is concerned, one follows the other under the
-//! same lock. Webhooks are asked while no lock is held, so that the object may have changed before the commit, which notices it.
+//! Stages 1, 3 and 5 are functions that hold the server's lock. If no webhook applies, they run one after another under the same lock. The
+//! lock is not held while webhooks are called, so the object may have changed before the commit, which detects this.
 //!
 //! [handlers]: https://github.com/kubernetes/apiserver/blob/master/pkg/endpoints/handlers/update.go
 //! [registry]: https://github.com/kubernetes/apiserver/blob/master/pkg/registry/generic/registry/store.go

@@ -1,4 +1,4 @@
-//! A decoded body in the form that is stored, or the refusal of what cannot be, in the words of the decoder that each method has.
+//! Converts a decoded body to its stored form, or rejects it with the message of the method's decoder.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! The first stage of a `PATCH`: what it makes of the live object.
+//! The first stage of a `PATCH`: computes the new object from the live one.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What the strategy of a kind does with an object before it is stored, and what admission plugins add to it.
+//! Prepares an object for storage: the strategy of its kind, and the fields that admission plugins set.
 
 use serde_json::Value;
 

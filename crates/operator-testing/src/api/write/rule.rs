@@ -1,4 +1,4 @@
-//! What must hold of an object before it is stored, whatever its kind.
+//! The validation of objects of all kinds before they are stored.
 
 use serde_json::Value;
 

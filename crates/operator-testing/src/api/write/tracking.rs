@@ -1,4 +1,4 @@
-//! Who writes an object, and what field ownership needs to know of its kind.
+//! The field manager of a write, and the properties of its kind that field ownership needs.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Changes of the spec: what comes of them must not depend on what the spec was before, nor on when it was changed.
+//! Changes of the spec: the result must not depend on the previous spec, nor on the time of the change.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use super::super::{Operator, Sample, Trial};
 use super::scene::{Scene, differences, version};
 use super::{resource, yaml};
 use crate::install::documents;
-use crate::record::Request;
+use crate::request_log::Request;
 
 /// The times of conditions have whole seconds.
 const A_SECOND: Duration = Duration::from_millis(1_100);
 
-/// How many of the operator's writes of its object an edit comes just before.
+/// How many of the operator's writes of its object are tested with an edit just before the write.
 const EDITS: usize = 4;
 
 impl Trial {
@@ -118,7 +118,7 @@ impl Trial {
 }
 
 impl Trial {
-    /// Deletes the children that the operator does not update, so that it creates them again. Out: whether there are any.
+    /// Deletes the children that the operator does not update, so that it creates them again. Returns whether there are any.
     async fn delete_waiting(&self, scene: &Scene<'_>) -> Result<bool, String> {
         if self.waiting.is_empty() {
             return Ok(false);
@@ -143,7 +143,7 @@ impl Trial {
     }
 }
 
-/// What the operator wrote of the sample itself, but for its status.
+/// The fields of the sample that the operator wrote, except for its status.
 async fn own_writes(scene: &Scene<'_>) -> Vec<Request> {
     let Some(object) = scene.object().await else {
         return vec![];
@@ -167,7 +167,7 @@ fn group(object: &Value) -> &str {
     api_version.split_once('/').map_or("", |(group, _)| group)
 }
 
-/// A change of nothing but a label moves no time of a condition.
+/// Checks that a change of a label does not change the `lastTransitionTime` of a condition.
 async fn check_transition_times(scene: &Scene<'_>) -> Result<(), String> {
     scene.install(scene.sample()).await;
     scene.rest("the sample was created").await?;
@@ -205,7 +205,7 @@ async fn conditions(scene: &Scene<'_>) -> BTreeMap<String, Value> {
     named.collect()
 }
 
-/// A status that claims the current generation was written after the children, or does not claim that all is well.
+/// Checks that a status with the current generation was written after the children, or does not report success.
 async fn check_observed_generation(
     scene: &Scene<'_>,
     kinds: &[(String, String)],
@@ -256,7 +256,7 @@ enum Leaves {
     NotText,
 }
 
-/// The sample with other values in its spec, as far as the server admits them after those of the sample.
+/// The sample with different values in its spec, as far as the server accepts the change.
 async fn changed(server: &crate::Server, sample: &str, leaves: Leaves) -> Option<String> {
     let mut objects = documents(sample).ok()?;
     server.install(sample).await.ok()?;

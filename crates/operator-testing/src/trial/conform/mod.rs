@@ -21,19 +21,20 @@ impl Trial {
     /// Runs an operator without faults, in memory, with each sample that is expected to succeed, and checks that
     ///
     /// - a second object of the kind is reconciled as well, and its deletion does not affect the first;
-    /// - if it prunes ([`prunes`](Self::prunes)), it deletes a child that the object controls but should not have;
-    /// - unrelated objects of the watched kinds may be created and deleted;
-    /// - objects that have the names of its children, but another controller, are not changed;
-    /// - when the object is deleted, nothing of what the operator created remains, unless [`keeps`](Self::keeps) names its resource;
+    /// - if the operator prunes ([`prunes`](Self::prunes)), it deletes a child that the object controls but should not have;
+    /// - the operator tolerates the creation and deletion of unrelated objects of the watched kinds;
+    /// - the operator does not change objects that have the names of its children, but a different controller;
+    /// - after the object is deleted, no object that the operator created remains, except for resources in [`keeps`](Self::keeps);
     /// - after a change of the spec, the result is the same as if the object had been created with that spec. Fields that the schema makes
     ///   immutable, for example by the CEL rule `self == oldSelf`, are not changed;
     /// - an edit of the spec just before the operator writes the object is not lost;
-    /// - `status.observedGeneration` names a generation only when its work is done, or while a condition is not `True`;
+    /// - the operator writes a generation to `status.observedGeneration` only after it has finished the work for it, or while a condition
+    ///   is not `True`;
     /// - the `lastTransitionTime` of a condition changes only with its `status`.
     ///
     /// # Panics
     ///
-    /// With all violations.
+    /// Panics with all violations, if there are any.
     pub fn assert_conforms<A>(&self, operator: impl Start<A>) {
         Operator::with(operator, |operator| self.conform(operator));
     }
@@ -46,8 +47,9 @@ impl Trial {
         self
     }
 
-    /// Names resources, as in [`keeps`](Self::keeps), whose objects the operator creates and does not update, as with the update strategies
-    /// `on-delete` and `create-only`. After a change of the spec, the test deletes them, so that the operator creates them again.
+    /// Sets the resources whose objects the operator creates but does not update, as with the update strategies `on-delete` and
+    /// `create-only`. They have the form of [`keeps`](Self::keeps). After a change of the spec, the test deletes these objects, so that the
+    /// operator creates them again.
     #[must_use]
     pub fn waits_for_deletion(mut self, resources: &[&str]) -> Self {
         let resources = resources.iter().map(|&it| it.to_owned());

@@ -1,14 +1,14 @@
-//! Panics of the operator, which its runtime contains: where they were, as the panic's hook is told.
+//! Detects panics of the operator, which its runtime catches, by a panic hook that records their locations.
 
 use std::cell::RefCell;
 use std::sync::Once;
 
 thread_local! {
-    /// The first panic on this thread, on which the runtime of a run and so the operator is.
+    /// The first panic on this thread, which runs the operator.
     static FIRST: RefCell<Option<String>> = const { RefCell::new(None) };
 }
 
-/// Forgets earlier panics of this thread, and notes the next, besides what is printed of it.
+/// Discards earlier panics of this thread, and records the next one, which is still printed.
 pub(super) fn watch() {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {

@@ -1,4 +1,4 @@
-//! One server with one operator, on which a test acts step by step.
+//! One server with one operator, for a test with several steps.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use super::super::state::{self, Objects, differ, settled_state};
 use super::super::{Operator, Sample, Trial};
 use super::panics;
 use crate::fault::{Faults, Schedule};
-use crate::record::{MESSAGES, Request};
+use crate::request_log::{MESSAGES, Request};
 use crate::server::Server;
 
 pub(super) struct Scene<'a> {
@@ -27,7 +27,7 @@ impl<'a> Scene<'a> {
         trial.options(stage, sample, Scenario::Plain, Schedule::default())
     }
 
-    /// With the operator running.
+    /// Starts the operator.
     pub async fn start(
         trial: &Trial,
         stage: &Stage,
@@ -69,7 +69,7 @@ impl<'a> Scene<'a> {
         deleted.unwrap_or_else(|error| panic!("the sample: {error}"));
     }
 
-    /// Waits until the operator writes nothing any more.
+    /// Waits until the operator stops writing.
     pub async fn rest(&self, since: &str) -> Result<(), String> {
         let known = self.faults.requests().len();
         let rested = settle(
@@ -84,7 +84,7 @@ impl<'a> Scene<'a> {
         why.map_err(|why| format!("after {since}: {why}"))
     }
 
-    /// As [`rest`](Self::rest), of an operator that may well fail, and try again for ever.
+    /// Like [`rest`](Self::rest), for an operator that may fail and retry forever.
     pub async fn rest_or_retry(&self, since: &str) -> Result<(), String> {
         let retries = settle(
             &self.server,
@@ -105,7 +105,7 @@ impl<'a> Scene<'a> {
         }
     }
 
-    /// What there is besides what was before.
+    /// The objects that were created or changed since the start.
     pub async fn state(&self) -> Value {
         settled_state(&self.server, &self.faults, &self.before).await
     }
@@ -114,7 +114,7 @@ impl<'a> Scene<'a> {
         state::created_children(&self.server, &self.faults, &self.before).await
     }
 
-    /// The object that the first document of the sample describes, as it is now.
+    /// The sample object in its current state.
     pub async fn object(&self) -> Option<Arc<Value>> {
         let sample = crate::install::documents(self.sample()).ok()?;
         let sample = sample.into_iter().next()?;
@@ -125,7 +125,8 @@ impl<'a> Scene<'a> {
         objects.values().find(is_it).cloned()
     }
 
-    /// Creates an object of each kind that the operator watches, as long as it needs nothing but a name. Out: those that were made, as YAML.
+    /// Creates an object of each kind that the operator watches, if an object of the kind needs only a name. Returns the created objects as
+    /// YAML.
     pub async fn unrelated_objects(&self) -> String {
         let requests = self.faults.requests();
         let watched: BTreeSet<(String, String)> = requests
@@ -172,10 +173,10 @@ impl<'a> Scene<'a> {
     }
 }
 
-/// More writes of one object than an operator needs until nothing changes any more.
+/// More writes of one object than an operator needs until it settles.
 const WRITES: usize = 50;
 
-/// An operator that writes another value each time rests when it hits upon the same one by chance.
+/// An operator that writes a different value each time can settle by chance, if it writes the same value twice.
 fn repeated(requests: &[Request]) -> Result<(), String> {
     let mut writes: BTreeMap<String, usize> = BTreeMap::new();
     for request in requests.iter().filter(|request| request.is_work()) {
@@ -195,7 +196,7 @@ pub(super) fn version(object: &Value) -> u64 {
     text.and_then(|text| text.parse().ok()).unwrap_or_default()
 }
 
-/// Where two states differ, but for what tells how an object came to be so.
+/// The paths at which two states differ, ignoring fields that only record the history of an object.
 pub(super) fn differences(expected: &Value, actual: &Value) -> BTreeMap<String, String> {
     let mut differences = BTreeMap::new();
     let [expected, actual] = [expected, actual].map(|state| {

@@ -1,4 +1,4 @@
-//! The checks of the level `baseline`, each named after what it forbids. The second argument is the minor version of a release.
+//! The checks of the level `baseline`, each named after what it forbids. The second argument is the minor version of the policy.
 
 use std::collections::BTreeSet;
 

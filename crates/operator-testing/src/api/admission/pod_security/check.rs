@@ -1,4 +1,4 @@
-//! The checks of the levels, in the order in which a refusal lists them, and the words that they share.
+//! The checks of the levels, in the order in which a rejection lists them, and their shared messages.
 
 use serde_json::Value;
 

@@ -1,7 +1,7 @@
-//! [Pod Security]: pods are refused, and workloads warned of, by the labels of their namespace. Nobody and nothing is exempt.
+//! [Pod Security]: rejects pods, and warns about workloads, according to the labels of their namespace. There are no exemptions.
 //!
-//! In: an object that is about to be stored. Out: nothing, warnings, or a refusal in the words of k8s.io/pod-security-admission, whose
-//! checks are in [`baseline`] and [`restricted`].
+//! In: an object to be stored. Out: nothing, warnings, or a rejection with the message of k8s.io/pod-security-admission. The checks are in
+//! [`baseline`] and [`restricted`].
 //!
 //! [Pod Security]: https://kubernetes.io/docs/concepts/security/pod-security-admission/
 

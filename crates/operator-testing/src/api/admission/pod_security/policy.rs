@@ -1,4 +1,4 @@
-//! The [labels of a namespace] that say which pods it admits.
+//! The [labels of a namespace] that determine which pods it admits.
 //!
 //! [labels of a namespace]: https://kubernetes.io/docs/concepts/security/pod-security-admission/#pod-security-admission-labels-for-namespaces
 

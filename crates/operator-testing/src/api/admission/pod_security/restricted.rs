@@ -1,4 +1,4 @@
-//! The checks that the level `restricted` adds. The second argument is the minor version of a release.
+//! The additional checks of the level `restricted`. The second argument is the minor version of the policy.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! One call of a webhook: an HTTP request to its endpoint, within its time.
+//! One call of a webhook: an HTTP request to its endpoint, with its timeout.
 
 use bytes::Bytes;
 use http::{Method, Request, header};

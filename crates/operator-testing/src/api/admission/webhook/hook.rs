@@ -1,4 +1,4 @@
-//! One webhook of a stored [configuration], as far as calling it goes.
+//! One webhook of a stored [configuration], with the fields that its calls need.
 //!
 //! [configuration]: https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#webhook-configuration
 

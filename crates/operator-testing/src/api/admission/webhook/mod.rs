@@ -1,15 +1,15 @@
-//! [Admission webhooks]: which of them are about a request, what they are asked, and what they answer.
+//! [Admission webhooks]: finds those that apply to a request, creates their reviews, and evaluates their responses.
 //!
-//! Whether one is asked is found out under the server's lock; it is asked without it, by `surface`.
+//! The server holds its lock while it determines whether to call a webhook; `transport` calls the webhook without the lock.
 //!
-//! Policies and webhooks that convert are not asked: `concern` refuses such requests, with `501`. So are those with a webhook that
-//! nobody has registered an endpoint for.
+//! Policies and conversion webhooks are not supported: `matching` rejects such requests with `501`, as it does for a webhook without a
+//! registered endpoint.
 //!
 //! [Admission webhooks]: https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/
 
 mod call;
-mod concern;
 mod hook;
+mod matching;
 pub(crate) mod mutate;
 pub(crate) mod question;
 pub(crate) mod review;

@@ -1,4 +1,4 @@
-//! The webhooks that change an object, [one after another].
+//! Calls the mutating webhooks, [one after another].
 //!
 //! [one after another]: https://github.com/kubernetes/apiserver/blob/master/pkg/admission/plugin/webhook/mutating/dispatcher.go
 

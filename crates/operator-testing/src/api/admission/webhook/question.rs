@@ -1,9 +1,9 @@
-//! Whom to ask about a request, and what they are told: gathered under the lock, asked without it.
+//! The webhooks to call for a request, and their inputs, collected while the server holds its lock.
 
 use serde_json::Value;
 
-use super::concern::{MUTATING, VALIDATING};
 use super::hook::Hook;
+use super::matching::{MUTATING, VALIDATING};
 use super::mutate::{Mutated, admit_deletion, mutate};
 use super::review::{Attributes, Subject};
 use super::validate::validate;

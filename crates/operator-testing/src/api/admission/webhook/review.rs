@@ -1,4 +1,4 @@
-//! The question to a webhook and its answer, as [AdmissionReview] objects.
+//! The request to a webhook and its response, as [AdmissionReview] objects.
 //!
 //! [AdmissionReview]: https://github.com/kubernetes/apiserver/blob/master/pkg/admission/plugin/webhook/request/admissionreview.go
 

@@ -1,4 +1,4 @@
-//! The [rules] of webhooks and policies: which requests they are about.
+//! The [rules] of webhooks and policies, which select requests.
 //!
 //! [rules]: https://github.com/kubernetes/apiserver/blob/master/pkg/admission/plugin/webhook/predicates/rules/rules.go
 

@@ -1,4 +1,4 @@
-//! The webhooks that refuse an object or not, [all at once].
+//! Calls the validating webhooks, [all at once].
 //!
 //! [all at once]: https://github.com/kubernetes/apiserver/blob/master/pkg/admission/plugin/webhook/validating/dispatcher.go
 

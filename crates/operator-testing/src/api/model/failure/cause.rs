@@ -1,4 +1,4 @@
-//! What is wrong with one field of an object.
+//! The problem with one field of an object.
 
 /// One entry of `details.causes`.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,4 +1,4 @@
-//! The object is not what the request expects it to be.
+//! Failures because the object is not in the state that the request expects.
 
 use super::{Cause, Failure};
 use crate::api::model::kind::Kind;

@@ -1,4 +1,4 @@
-//! Someone may not do it: the caller is unknown or lacks permission, or a webhook denied the request.
+//! Failures because the caller is unknown or lacks a permission, or because a webhook denied the request.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! The object, or the options of the request, break a rule.
+//! Failures because the object, or the options of the request, violate a rule.
 
 use super::{Cause, Failure};
 use crate::api::model::kind::Kind;

@@ -1,4 +1,4 @@
-//! What a path names is not there, or does not take the method.
+//! Failures because the path leads to nothing, or does not support the method.
 
 use super::Failure;
 use crate::api::model::kind::Kind;

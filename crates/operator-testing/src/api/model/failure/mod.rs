@@ -1,4 +1,4 @@
-//! The failures that the API server answers with, as [`Status`] objects in its own words.
+//! The failures of the API server, as [`Status`] objects with its messages.
 //!
 //! [`Status`]: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/status/
 

@@ -1,4 +1,4 @@
-//! The request itself is wrong: its body, its size, or the media type that it has or accepts.
+//! Failures because of the request itself: its body, its size, or its media types.
 
 use super::Failure;
 

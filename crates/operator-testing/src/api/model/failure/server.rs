@@ -1,4 +1,4 @@
-//! The server cannot answer: not now, not yet, or not at all.
+//! Failures because the server cannot answer now, or does not support the request.
 
 use super::Failure;
 

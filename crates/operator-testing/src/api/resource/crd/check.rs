@@ -1,4 +1,4 @@
-//! What is wrong with a CustomResourceDefinition.
+//! Validates CustomResourceDefinitions.
 
 use operator_schema::{Effect, Schema, pointer};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What the server makes of a CRD: what it fills in, and what it notes when the CRD is changed and deleted.
+//! The fields that the server sets in a CRD when it is created, changed and deleted.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! [CustomResourceDefinitions]: what the server makes of one, what is wrong with it, and the kinds that it registers.
+//! [CustomResourceDefinitions]: their defaults and validation, and the kinds that they register.
 //!
 //! [CustomResourceDefinitions]: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/
 

@@ -1,4 +1,4 @@
-//! Which names of a CRD are accepted: those that no other CRD of its group has. A kind is served once all are.
+//! Which names of a CRD are accepted: those that no other CRD of its group uses. A kind is served once all its names are accepted.
 //!
 //! See [`NamesAccepted`](https://kubernetes.io/docs/reference/kubernetes-api/extend-resources/custom-resource-definition-v1/).
 

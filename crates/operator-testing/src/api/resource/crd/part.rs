@@ -1,5 +1,5 @@
-//! What is wrong with the parts of a CRD beside its names and schemas: columns, scales, selectable fields, deprecations, conversion
-//! and the approval of its group.
+//! Validates the parts of a CRD besides its names and schemas: columns, scale, selectable fields, deprecation, conversion, and the approval
+//! of its group.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! The kinds that a CRD registers: one a served version.
+//! The kinds that a CRD registers: one for each served version.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

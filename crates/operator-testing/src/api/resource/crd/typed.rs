@@ -1,4 +1,4 @@
-//! The schema of a version as field ownership sees it.
+//! The schema of a version for field ownership.
 
 use operator_schema::{Schema, SchemaOrBool};
 

@@ -1,4 +1,4 @@
-//! Custom objects: what in them breaks the schema of their CustomResourceDefinition, its rules, or the paths of its scale.
+//! Validates custom objects by their schema, its rules, and the paths of the scale subresource.
 
 mod scale;
 

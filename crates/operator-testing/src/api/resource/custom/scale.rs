@@ -1,4 +1,4 @@
-//! What is wrong with what the paths of a scale point at, in a custom object.
+//! Validates the values at the paths of the scale subresource in a custom object.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Events, in both of their forms.
+//! Validates Events, in both versions.
 
 use serde_json::Value;
 

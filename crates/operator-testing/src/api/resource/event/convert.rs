@@ -1,4 +1,4 @@
-//! Events have one store and two forms: `v1` and `events.k8s.io/v1`. They are stored as `v1`.
+//! Converts Events between `v1` and `events.k8s.io/v1`. They are stored as `v1`.
 //!
 //! See the [Event](https://kubernetes.io/docs/reference/kubernetes-api/cluster-resources/event-v1/) of `events.k8s.io`.
 

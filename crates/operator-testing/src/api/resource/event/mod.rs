@@ -1,4 +1,4 @@
-//! Events, which have two forms.
+//! Events, which have two versions with different fields.
 
 mod check;
 mod convert;

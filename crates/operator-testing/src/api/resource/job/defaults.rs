@@ -1,4 +1,4 @@
-//! The defaults of Jobs, and what the server adds to one.
+//! The defaults of Jobs, and the fields that the server sets.
 
 use serde_json::{Value, json};
 

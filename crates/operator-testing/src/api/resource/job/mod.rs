@@ -1,4 +1,4 @@
-//! Jobs, and the CronJobs that make them.
+//! Jobs, and the CronJobs that create them.
 
 mod check;
 pub(crate) mod cron_job;

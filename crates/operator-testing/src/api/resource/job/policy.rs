@@ -1,4 +1,4 @@
-//! The [policies] of Jobs for pods that fail and indexes that succeed, and who runs them.
+//! Validates the [policies] of Jobs for failed pods and succeeded indexes, and `managedBy`.
 //!
 //! [policies]: https://kubernetes.io/docs/concepts/workloads/controllers/job/#handling-pod-and-container-failures
 

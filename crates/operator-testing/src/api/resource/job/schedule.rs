@@ -1,4 +1,4 @@
-//! What is wrong with a schedule, in the words of [cron].
+//! Validates schedules, with the messages of [cron].
 //!
 //! [cron]: https://pkg.go.dev/github.com/robfig/cron/v3#ParseStandard
 

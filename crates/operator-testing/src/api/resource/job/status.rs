@@ -1,4 +1,4 @@
-//! The status of a job: what it says of the end of the job holds together, and stays. Indexes are not looked at.
+//! Validates the status of a Job: the end of the Job is consistent, and does not change. Indexes are not checked.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! What an update of a pod may not change.
+//! The changes of a pod that an update must not make.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! How a container is probed, and what is done when it starts and stops.
+//! The probes and lifecycle hooks of a container.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! The rules that fields of many kinds share, in the words of the API server.
+//! The validation of fields that many kinds share, with the messages of the API server.
 
 use std::fmt::Display;
 

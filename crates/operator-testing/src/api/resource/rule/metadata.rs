@@ -1,4 +1,4 @@
-//! `metadata`, in the [layers] in which the API server looks at it: what it minds in an update it says as often as a layer finds it.
+//! Validates `metadata` in the [layers] of the API server. An update repeats the message of each layer that finds a problem.
 //!
 //! [layers]: https://github.com/kubernetes/kubernetes/blob/master/staging/src/k8s.io/apiserver/pkg/registry/rest/update.go
 

@@ -1,4 +1,4 @@
-//! The rules that many kinds share: of fields, of the metadata, of selectors and of the counts in a status.
+//! The validation that many kinds share: of fields, metadata, selectors, and counts in a status.
 
 pub(crate) mod address;
 pub(crate) mod field;

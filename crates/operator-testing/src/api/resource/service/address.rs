@@ -1,4 +1,4 @@
-//! The addresses and node ports that a Service is given when it is made.
+//! The addresses and node ports that are allocated to a new Service.
 
 use serde_json::{Value, json};
 

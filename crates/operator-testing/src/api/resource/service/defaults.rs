@@ -1,4 +1,4 @@
-//! Services. Their addresses are handed out when one is made, not here.
+//! The defaults of Services. Addresses are allocated elsewhere, when a Service is created.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! Services: their defaults, their rules, and the addresses and node ports that they are given.
+//! Services: their defaults, their validation, and their addresses and node ports.
 
 mod address;
 mod check;

@@ -1,4 +1,4 @@
-//! How many pods a rollout may take away or add at once: a number, or a share.
+//! How many pods a rollout may remove or add at once: a number or a percentage.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! The managers of an object that is scaled: its scale has managers of its own, made of these and given back to them.
+//! The field managers of a scaled object: converts them to managers of its scale, and back.
 
 use std::collections::BTreeMap;
 

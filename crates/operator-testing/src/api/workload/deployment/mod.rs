@@ -1,7 +1,6 @@
-//! Deployments: a ReplicaSet for each template, of which the newest takes over from the others, as [the real controller] does it.
+//! Deployments: a ReplicaSet for each template, of which the newest replaces the others, as in [the real controller].
 //!
-//! Each step is one pass of that controller. What it writes brings the Deployment back into the queue, so passes follow until nothing
-//! is to be done.
+//! Each step is one pass of that controller. Its writes enqueue the Deployment again, until there is nothing more to do.
 //!
 //! [the real controller]: https://github.com/kubernetes/kubernetes/tree/master/pkg/controller/deployment
 

@@ -1,4 +1,4 @@
-//! The two strategies: one ReplicaSet takes over from the others step by step, or when all their pods are gone.
+//! The two strategies: the new ReplicaSet replaces the others step by step, or after all their pods are deleted.
 
 use serde_json::{Value, json};
 

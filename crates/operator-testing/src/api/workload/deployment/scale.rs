@@ -1,4 +1,4 @@
-//! A Deployment that asks for another number, or is paused: its ReplicaSets are scaled, and none takes over from another.
+//! Scales the ReplicaSets of a Deployment whose replicas changed, or that is paused, without a rollout.
 
 use serde_json::Value;
 

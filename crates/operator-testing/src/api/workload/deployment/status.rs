@@ -1,4 +1,4 @@
-//! What a Deployment says of itself: counts, and the conditions `Available` and `Progressing`, which `kubectl rollout status` reads.
+//! The status of a Deployment: counts, and the conditions `Available` and `Progressing`, which `kubectl rollout status` reads.
 
 use std::time::Duration;
 

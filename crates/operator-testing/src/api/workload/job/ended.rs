@@ -1,4 +1,4 @@
-//! What has ended is counted: pods, and then the Job itself.
+//! Counts finished pods, and finishes the Job.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! The indexes of a Job whose pods are numbered.
+//! The indexes of an indexed Job.
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Jobs: pods until enough of them have succeeded, or too many have failed. Each pod is held by a finalizer until it is counted.
+//! Jobs: create pods until enough have succeeded or too many have failed. A finalizer keeps each pod until it is counted.
 
 mod ended;
 mod index;

@@ -1,4 +1,4 @@
-//! As many pods at once as a Job allows, and no more than it still needs.
+//! Creates the pods of a Job: at most as many as may run at once and are still needed.
 
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
-//! Pods on their node: a scheduler and a kubelet that run nothing. A pod is placed at once; then it starts, ends and stops, each after
-//! its delay, unless an object says that it fares otherwise.
+//! Pods on their node: a scheduler and a kubelet without containers. A pod is scheduled at once; then it becomes ready, completes and
+//! stops, each after its delay, unless an annotation sets another outcome.
 
 mod condition;
 mod need;

@@ -1,5 +1,5 @@
-//! The ConfigMaps, Secrets and claims without which a pod does not start, and what a kubelet or the scheduler says of one that is
-//! missing. Those that are optional do not matter.
+//! The ConfigMaps, Secrets and claims that a pod needs to start, and the message of the kubelet or the scheduler about a missing one.
+//! Optional references are ignored.
 
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! The node: one is made where there is none, and a pod goes to the first that has the labels which it asks for.
+//! The node: created if there is none. A pod is assigned to the first node with the labels that it selects.
 
 use serde_json::{Value, json};
 

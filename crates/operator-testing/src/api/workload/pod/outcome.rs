@@ -1,4 +1,4 @@
-//! How a pod fares, as objects say it; see [`Workloads`](crate::api::workload::Workloads).
+//! The outcome of a pod, from annotations; see [`Workloads`](crate::api::workload::Workloads).
 
 use std::time::Duration;
 

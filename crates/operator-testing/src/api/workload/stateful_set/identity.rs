@@ -1,4 +1,4 @@
-//! The name, the labels and the claims of a pod of a StatefulSet.
+//! The name, the labels and the claims of a StatefulSet's pod.
 
 use serde_json::{Value, json};
 

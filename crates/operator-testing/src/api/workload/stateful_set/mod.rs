@@ -1,4 +1,4 @@
-//! StatefulSets: pods with numbers, made one after the other unless all may be made at once, each with its claims.
+//! StatefulSets: numbered pods with their claims, created one after another unless the policy is `Parallel`.
 
 mod identity;
 

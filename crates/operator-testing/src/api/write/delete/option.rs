@@ -1,4 +1,4 @@
-//! What is said of a deletion beside what is to go.
+//! The options of a deletion.
 
 use serde_json::{Value, json};
 

@@ -1,4 +1,4 @@
-//! What a deletion may expect of an object, which is refused if it is not so.
+//! The preconditions of a deletion, and the failures if they do not hold.
 
 use serde_json::Value;
 

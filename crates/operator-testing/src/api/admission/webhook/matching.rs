@@ -1,0 +1,117 @@
+//! Finds the webhooks and policies that apply to a request.
+
+use serde_json::Value;
+
+use super::hook::Hook;
+use super::list;
+use super::rule::fits;
+use crate::api::model::failure::{Failure, Result};
+use crate::api::model::label::selects;
+use crate::api::model::metadata::name;
+use crate::api::request::resource::Request;
+use crate::api::store::state::State;
+
+const GROUP: &str = "admissionregistration.k8s.io";
+pub(crate) const MUTATING: &str = "mutatingwebhookconfigurations";
+pub(crate) const VALIDATING: &str = "validatingwebhookconfigurations";
+
+impl State {
+    /// The name of the first webhook whose rules are about a request. Refuses what would be converted, or asked of policies.
+    pub(crate) fn webhook_for(&self, request: &Request<'_>, verb: &str) -> Result<Option<String>> {
+        let operations: &[&str] = match verb {
+            "create" => &["CREATE"],
+            "update" => &["UPDATE"],
+            // An apply may do either.
+            "patch" => &["CREATE", "UPDATE"],
+            "delete" | "deletecollection" => &["DELETE"],
+            _ => &[],
+        };
+        if let Some(custom) = &request.kind.custom
+            && custom.is_converted
+        {
+            let what = format!("the conversion webhook of {}", request.kind.qualified());
+            return Err(Failure::not_implemented(what));
+        }
+        if operations.is_empty() || request.kind.group == GROUP {
+            return Ok(None);
+        }
+        self.refuse_policies(request, operations)?;
+        for plural in [MUTATING, VALIDATING] {
+            let configurations = self.store.of_kind(GROUP, plural, "");
+            let mut webhooks = configurations.flat_map(|(_, found)| list(found, "webhooks"));
+            let matching = webhooks.find(|it| self.matches(it, "rules", request, operations));
+            if let Some(webhook) = matching {
+                return Ok(webhook["name"].as_str().map(str::to_owned));
+            }
+        }
+        Ok(None)
+    }
+
+    fn refuse_policies(&self, request: &Request<'_>, operations: &[&str]) -> Result<()> {
+        let bindings = self
+            .store
+            .of_kind(GROUP, "validatingadmissionpolicybindings", "");
+        for (_, binding) in bindings {
+            let policies = self.store.of_kind(GROUP, "validatingadmissionpolicies", "");
+            let mut bound = policies.filter(|(key, _)| binding["spec"]["policyName"] == *key.name);
+            let matching = bound.find(|(_, policy)| {
+                let constraints = &policy["spec"]["matchConstraints"];
+                self.matches(constraints, "resourceRules", request, operations)
+            });
+            if let Some((_, policy)) = matching {
+                let what = format!("the validating admission policy {}", name(policy));
+                return Err(Failure::not_implemented(what));
+            }
+        }
+        Ok(())
+    }
+
+    /// The webhooks of one sort that are about an operation, in the order in which they are called: by the names of their configurations.
+    pub(crate) fn hooks(&self, request: &Request<'_>, plural: &str, operation: &str) -> Vec<Hook> {
+        let mut hooks = Vec::new();
+        for (key, configuration) in self.store.of_kind(GROUP, plural, "") {
+            for webhook in list(configuration, "webhooks") {
+                if self.matches(webhook, "rules", request, &[operation]) {
+                    let is_direct = list(webhook, "rules")
+                        .iter()
+                        .any(|rule| fits(rule, request, request.kind, &[operation]));
+                    hooks.push(Hook::new(&key.name, webhook, is_direct, &self.endpoints));
+                }
+            }
+        }
+        hooks
+    }
+
+    /// Whether rules name the request. Selectors of objects and conditions are taken to hold.
+    fn matches(
+        &self,
+        matcher: &Value,
+        rules: &str,
+        request: &Request<'_>,
+        operations: &[&str],
+    ) -> bool {
+        let labels = self.namespace_labels(request);
+        if labels.is_some_and(|labels| !selects(&matcher["namespaceSelector"], &labels)) {
+            return false;
+        }
+        let kind = request.kind;
+        let is_exact = matcher["matchPolicy"] == "Exact";
+        // By default, the rules of other versions of a kind count, too.
+        let of_other_version = |rule: &Value| {
+            let mut others = self.registry.all();
+            !is_exact
+                && others.any(|other| {
+                    other.is(&kind.group, &kind.plural) && fits(rule, request, other, operations)
+                })
+        };
+        let mut rules = list(matcher, rules).iter();
+        rules.any(|rule| fits(rule, request, kind, operations) || of_other_version(rule))
+    }
+
+    /// The labels of the namespace that a request is in; `None` outside of all.
+    pub(crate) fn namespace_labels(&self, request: &Request<'_>) -> Option<Value> {
+        let mut namespaces = self.store.of_kind("", "namespaces", "");
+        let own = namespaces.find(|(key, _)| key.name == request.path.namespace);
+        own.map(|(_, namespace)| namespace["metadata"]["labels"].clone())
+    }
+}

@@ -1,0 +1,204 @@
+//! [Garbage collection] by owner references. Also starts the deletion of namespaces and custom kinds, so that everything is done before the
+//! server answers.
+//!
+//! [Garbage collection]: https://kubernetes.io/docs/concepts/architecture/garbage-collection/
+
+use serde_json::Value;
+
+use crate::api::apply::{Managers, Operation, without_managers};
+use crate::api::model::key::Key;
+use crate::api::model::metadata::{
+    self, finalizers, is_deleting, is_out_of_time, owners, remove_finalizer, text,
+};
+use crate::api::store::state::State;
+use crate::api::write::delete::{FOREGROUND, ORPHAN, Options, Propagation};
+use crate::api::write::tracking::writer;
+
+/// A part of the real cluster that changes objects.
+#[derive(Clone, Copy)]
+pub(crate) enum Actor {
+    Controllers,
+    /// It writes the status of CRDs.
+    ApiServer,
+}
+
+impl Actor {
+    /// The field manager's name, and the subresource that it writes.
+    pub fn names(self) -> (&'static str, Option<&'static str>) {
+        match self {
+            Self::Controllers => ("kube-controller-manager", None),
+            Self::ApiServer => ("kube-apiserver", Some("status")),
+        }
+    }
+}
+
+/// How an object's owner fares.
+#[derive(Clone, Copy, PartialEq)]
+enum Owner {
+    Alive,
+    Gone,
+    /// It is being deleted in the foreground, and waits for what it owns.
+    Waiting,
+}
+
+impl State {
+    /// Repeats until nothing changes.
+    pub(crate) fn settle_dependents(&mut self) {
+        self.unsettled = false;
+        loop {
+            let before = self.store.version();
+            self.collect();
+            self.sweep_namespaces();
+            self.sweep_crds();
+            if self.store.version() == before && self.affected.is_empty() {
+                break;
+            }
+        }
+        self.unsettled = false;
+    }
+
+    fn collect(&mut self) {
+        let affected = std::mem::take(&mut self.affected);
+        for key in &affected {
+            if let Some(object) = self.store.find(key)
+                && !owners(&object).is_empty()
+            {
+                self.follow_owners(key, &object);
+            }
+        }
+        for key in &affected {
+            if let Some(object) = self.store.find(key)
+                && is_deleting(&object)
+            {
+                self.release(key, &object);
+                self.unprotect(key);
+            }
+        }
+    }
+
+    /// Lets go of an object that is being deleted and waits for what it owns, if it need not wait any more.
+    fn release(&mut self, key: &Key, object: &Value) {
+        let has = |name: &str| finalizers(object).contains(&name);
+        if !has(ORPHAN) && !has(FOREGROUND) {
+            return;
+        }
+        let dependents = self.store.owned_by(text(object, "uid"));
+        if has(ORPHAN) {
+            for dependent in dependents {
+                self.edit(&dependent, Actor::Controllers, |other| {
+                    disown(other, |owner| owner["uid"] == object["metadata"]["uid"]);
+                });
+            }
+            self.edit(key, Actor::Controllers, |object| {
+                remove_finalizer(object, ORPHAN)
+            });
+        } else if !dependents.iter().any(|it| self.blocks(it, object)) {
+            self.edit(key, Actor::Controllers, |object| {
+                remove_finalizer(object, FOREGROUND)
+            });
+        }
+    }
+
+    /// Deletes an object whose owners are all gone or waiting for it, and drops references to gone ones.
+    fn follow_owners(&mut self, key: &Key, object: &Value) {
+        let fates: Vec<Owner> = owners(object)
+            .iter()
+            .map(|owner| self.fate(key, owner))
+            .collect();
+        if fates.contains(&Owner::Alive) {
+            if fates.iter().any(|fate| *fate != Owner::Alive) {
+                let mut fates = fates.into_iter();
+                self.edit(key, Actor::Controllers, |object| {
+                    disown(object, |_| fates.next() != Some(Owner::Alive))
+                });
+            }
+            return;
+        }
+        if is_deleting(object) {
+            return;
+        }
+        let owns_nothing = || self.store.owned_by(text(object, "uid")).is_empty();
+        let propagation = match fates.contains(&Owner::Waiting) && !owns_nothing() {
+            true => Propagation::Foreground,
+            false => Propagation::Background,
+        };
+        let held = finalizers(object)
+            .iter()
+            .any(|name| [ORPHAN, FOREGROUND].contains(name));
+        let options = Options {
+            propagation: (!held).then_some(propagation),
+            ..Options::default()
+        };
+        if let Some(kind) = self.registry.by_key(key) {
+            // A vanished object is what was wanted.
+            let _gone = self.delete_one(&kind, key, &options);
+        }
+    }
+
+    fn fate(&self, key: &Key, owner: &Value) -> Owner {
+        let Some(place) = self.owner_key(key, owner) else {
+            return Owner::Alive;
+        };
+        let found = self.store.find(&place);
+        match found.filter(|found| found["metadata"]["uid"] == owner["uid"]) {
+            None => Owner::Gone,
+            Some(owner) if is_deleting(&owner) && finalizers(&owner).contains(&FOREGROUND) => {
+                Owner::Waiting
+            }
+            Some(_) => Owner::Alive,
+        }
+    }
+
+    fn blocks(&self, dependent: &Key, owner: &Value) -> bool {
+        self.store.find(dependent).is_some_and(|dependent| {
+            owners(&dependent).iter().any(|reference| {
+                reference["uid"] == owner["metadata"]["uid"]
+                    && reference["blockOwnerDeletion"] == true
+            })
+        })
+    }
+
+    /// Changes an object in place, and removes it when that was all that held it.
+    pub(crate) fn edit(&mut self, key: &Key, actor: Actor, change: impl FnOnce(&mut Value)) {
+        let Some(live) = self.store.find(key) else {
+            return;
+        };
+        let Some(kind) = self.registry.by_key(key) else {
+            return;
+        };
+        if kind.check_stored(&live).is_err() {
+            return;
+        }
+        let live = kind.present(&live);
+        let mut object = live.clone();
+        change(&mut object);
+        let is_held = self.holds(&kind, &object);
+        let before = Managers::read(&live["metadata"]["managedFields"]).unwrap_or_default();
+        if !before.0.is_empty() {
+            let (manager, subresource) = actor.names();
+            let writer = writer(&kind, manager.to_owned(), Operation::Update, subresource);
+            let (old, new) = (without_managers(&live), without_managers(&object));
+            let managers = writer.update(&old, &new, &before).unwrap_or_default();
+            metadata::set(&mut object, "managedFields", managers.write_or_null());
+        }
+        if is_out_of_time(&object) && finalizers(&object).is_empty() && !is_held {
+            self.remove(key);
+        } else if object != live {
+            self.put(key.clone(), kind.to_storage(object));
+        }
+    }
+}
+
+fn disown(object: &mut Value, mut gone: impl FnMut(&Value) -> bool) {
+    let kept: Vec<Value> = owners(object)
+        .iter()
+        .filter(|owner| !gone(owner))
+        .cloned()
+        .collect();
+    let value = if kept.is_empty() {
+        Value::Null
+    } else {
+        kept.into()
+    };
+    metadata::set(object, "ownerReferences", value);
+}

@@ -1,0 +1,108 @@
+//! Deletions that call webhooks; those of a collection are made one after another.
+
+use serde_json::Value;
+
+use super::{ATTEMPTS, overtaken};
+use crate::api::admission::webhook::review::Subject;
+use crate::api::model::failure::Result;
+use crate::api::model::key::Key;
+use crate::api::model::metadata::{name, text};
+use crate::api::read::reply::Reply;
+use crate::api::request::call::{Call, ResourcePath};
+use crate::api::transport::service::ApiServer;
+use crate::api::write::delete::Options;
+
+/// What a deletion is asked for with.
+struct Wanted {
+    options: Options,
+    /// As they were sent.
+    sent: Value,
+    /// The name that webhooks are told, which is none for a collection.
+    name: String,
+}
+
+impl ApiServer {
+    pub(super) async fn admit_delete(&self, call: &mut Call, path: &ResourcePath) -> Result<Reply> {
+        let (wanted, key) = self.locked(call, path, |_, request| {
+            let (options, sent) = Options::read(request)?;
+            let name = path.name.clone();
+            let key = request.key(&name);
+            let wanted = Wanted {
+                options,
+                sent,
+                name,
+            };
+            Ok((wanted, key))
+        })?;
+        self.admit_deletion(call, path, &key, &wanted).await
+    }
+
+    pub(super) async fn admit_delete_collection(
+        &self,
+        call: &mut Call,
+        path: &ResourcePath,
+    ) -> Result<Reply> {
+        let (wanted, page, keys, kind) = self.locked(call, path, |state, request| {
+            let (options, sent) = Options::read(request)?;
+            let page = state.collection(request)?;
+            let keys = page.items.iter();
+            let keys: Vec<Key> = keys.map(|item| request.key(name(item.object()))).collect();
+            let wanted = Wanted {
+                options,
+                sent,
+                name: String::new(),
+            };
+            Ok((wanted, page, keys, request.kind.clone()))
+        })?;
+        for key in keys {
+            match self.admit_deletion(call, path, &key, &wanted).await {
+                // Someone else deleted it meanwhile.
+                Err(failure) if failure.code == 404 => {}
+                other => drop(other?),
+            }
+        }
+        Ok(self.cluster().state.collection_reply(&kind, page))
+    }
+
+    /// Deletes one object, once webhooks agree. Preconditions are checked again where the object changed meanwhile.
+    async fn admit_deletion(
+        &self,
+        call: &mut Call,
+        path: &ResourcePath,
+        key: &Key,
+        wanted: &Wanted,
+    ) -> Result<Reply> {
+        let options = &wanted.options;
+        for _ in 0..ATTEMPTS {
+            let (version, question) = self.locked(call, path, |state, request| {
+                let live = state.deletable(request.kind, key, options)?;
+                let mut sent = wanted.sent.clone();
+                sent["kind"] = "DeleteOptions".into();
+                sent["apiVersion"] = "meta.k8s.io/v1".into();
+                let subject = Subject {
+                    operation: "DELETE",
+                    name: wanted.name.clone(),
+                    options: sent,
+                    old: Some(request.kind.present(&live)),
+                    is_dry_run: options.dry_run,
+                };
+                let version = text(&live, "resourceVersion").to_owned();
+                Ok((version, state.question(request, subject)))
+            })?;
+            question.admit_deletion(call).await?;
+            let reply = self.locked(call, path, |state, request| {
+                let stored = state.store.find(key);
+                let is_current = |live: &Value| text(live, "resourceVersion") == version;
+                if !stored.is_some_and(|live| is_current(&live)) {
+                    return Ok(None);
+                }
+                let deleted = state.delete_one(request.kind, key, options)?;
+                Ok(Some(request.deletion_reply(deleted, options)))
+            })?;
+            if let Some(reply) = reply {
+                return Ok(reply);
+            }
+        }
+        Err(overtaken())
+    }
+}

@@ -1,0 +1,62 @@
+//! Requests that call webhooks. Their stages hold the server's lock, as for any other request, but webhooks are called between the stages,
+//! without the lock. So a webhook can send requests itself, and another write may come first. Then the stages start again with the new
+//! object, as in the real server's [GuaranteedUpdate].
+//!
+//! [GuaranteedUpdate]: https://github.com/kubernetes/apiserver/blob/master/pkg/storage/etcd3/store.go
+
+mod delete;
+mod write;
+
+use super::service::ApiServer;
+use crate::api::admission::webhook::Admission;
+use crate::api::model::failure::{Failure, Result};
+use crate::api::read::reply::Reply;
+use crate::api::request::call::{Call, ResourcePath};
+use crate::api::request::resource::Request;
+use crate::api::store::state::State;
+
+/// So often a request is begun again that other writes overtake, before it is given up. The real server goes on for 34 seconds.
+const ATTEMPTS: usize = 100;
+
+impl ApiServer {
+    /// Carries out a request about which webhooks are asked.
+    pub(super) async fn admit(&self, call: &mut Call, admission: Admission) -> Result<Reply> {
+        let Admission { path, verb, .. } = admission;
+        match verb {
+            "delete" => self.admit_delete(call, &path).await,
+            "deletecollection" => self.admit_delete_collection(call, &path).await,
+            _ => self.admit_write(call, &path, verb).await,
+        }
+    }
+
+    /// Does a stage of a request under the lock, and what follows from it.
+    fn locked<T>(
+        &self,
+        call: &Call,
+        path: &ResourcePath,
+        stage: impl FnOnce(&mut State, &Request<'_>) -> Result<T>,
+    ) -> Result<T> {
+        let result = self.cluster().settled(|state| {
+            // Its CRD may be gone by now.
+            let kind = state
+                .registry
+                .kind(&path.group, &path.version, &path.plural);
+            let kind = kind.ok_or_else(Failure::no_such_path)?;
+            let request = Request {
+                call,
+                path,
+                kind: &kind,
+            };
+            stage(state, &request)
+        });
+        self.announce();
+        result
+    }
+}
+
+/// What is said of a request that other writes always overtake.
+fn overtaken() -> Failure {
+    let text =
+        "Timeout: request did not complete within requested timeout - context deadline exceeded";
+    Failure::timeout(text, 0)
+}

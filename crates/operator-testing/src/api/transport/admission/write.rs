@@ -1,0 +1,139 @@
+//! Writes that call webhooks, in the order of the real server's [update] and [create]. Webhooks get the object after its field managers
+//! were determined, so fields that they add belong to no manager.
+//!
+//! [update]: https://github.com/kubernetes/apiserver/blob/master/pkg/endpoints/handlers/update.go
+//! [create]: https://github.com/kubernetes/apiserver/blob/master/pkg/endpoints/handlers/create.go
+
+use serde_json::{Map, Value};
+
+use super::{ATTEMPTS, overtaken};
+use crate::api::admission::webhook::mutate::Mutated;
+use crate::api::admission::webhook::question::Question;
+use crate::api::admission::webhook::review::Subject;
+use crate::api::apply::Managers;
+use crate::api::model::failure::{Cause, Failure, Result};
+use crate::api::model::metadata::{self, name};
+use crate::api::read::reply::Reply;
+use crate::api::request::call::{Call, ResourcePath};
+use crate::api::request::resource::Request;
+use crate::api::store::state::State;
+use crate::api::transport::service::ApiServer;
+use crate::api::write::rule::check_place;
+use crate::api::write::{Base, Prepared};
+
+impl ApiServer {
+    pub(super) async fn admit_write(
+        &self,
+        call: &mut Call,
+        path: &ResourcePath,
+        verb: &str,
+    ) -> Result<Reply> {
+        for _ in 0..ATTEMPTS {
+            let (mut prepared, mut question) =
+                self.locked(call, path, |state, request| state.propose(request, verb))?;
+            let mutated = question.mutate(call, prepared.shown()).await?;
+            let checked = self.locked(call, path, |state, request| {
+                prepared.accept(request, mutated)?;
+                state.check_prepared(request, prepared)
+            })?;
+            question.validate(call, &checked.object).await?;
+            let reply = self.locked(call, path, |state, request| {
+                if !state.is_current(request, &checked) {
+                    return Ok(None);
+                }
+                if checked.base.live().is_none() {
+                    // Whoever empties it would not find what comes later.
+                    state.check_namespace(request.kind, &checked.key)?;
+                }
+                state.commit(request, checked).map(Some)
+            })?;
+            if let Some(reply) = reply {
+                return Ok(reply);
+            }
+        }
+        Err(overtaken())
+    }
+}
+
+impl State {
+    /// What a request makes of the live object, with what the server's own admission adds before webhooks see it.
+    fn propose(&mut self, request: &Request<'_>, verb: &str) -> Result<(Prepared, Question)> {
+        let mut prepared = self.prepare(request, verb)?;
+        let object = &mut prepared.draft.object;
+        let operation = match &prepared.base {
+            Base::Live(_) => "UPDATE",
+            Base::New | Base::Absent { .. } => {
+                self.check_namespace(request.kind, &request.key(name(object)))?;
+                self.admit_by_plugins(request, object)?;
+                "CREATE"
+            }
+        };
+        let subject = Subject {
+            operation,
+            name: match request.path.name.as_str() {
+                "" => name(object).to_owned(),
+                name => name.to_owned(),
+            },
+            options: options(request.call, operation),
+            old: prepared.base.live().cloned(),
+            is_dry_run: request.call.is_dry_run(),
+        };
+        let question = self.question(request, subject);
+        Ok((prepared, question))
+    }
+}
+
+impl Prepared {
+    /// The object as webhooks see it.
+    fn shown(&self) -> Value {
+        let mut object = self.draft.object.clone();
+        let managers = self.draft.managers.write_or_null();
+        metadata::set(&mut object, "managedFields", managers);
+        object
+    }
+
+    /// Takes over what webhooks made of the object.
+    fn accept(&mut self, request: &Request<'_>, mutated: Mutated) -> Result<()> {
+        let Mutated { mut object, lost } = mutated;
+        let Some(lost) = lost else {
+            return Ok(());
+        };
+        check_place(request, &mut object)?;
+        if let Some(live) = self.base.live()
+            && name(live) != name(&object)
+        {
+            let text = format!("Invalid value: {:?}: field is immutable", name(&object));
+            let cause = Cause::invalid("metadata.name", text);
+            return Err(Failure::invalid(request.kind, name(&object), vec![cause]));
+        }
+        match Managers::read(&object["metadata"]["managedFields"]) {
+            Some(managers) => self.draft.managers = managers,
+            None => request.call.warn(".metadata.managedFields was in an invalid state after admission; this could be caused by an outdated mutating admission controller; please fix your requests: the entries are not of the form that the server writes"),
+        }
+        self.draft.object = object;
+        self.draft.lost = lost;
+        self.is_mutated = true;
+        Ok(())
+    }
+}
+
+/// The options of a write, as its query gives them.
+fn options(call: &Call, operation: &str) -> Value {
+    let kind = match operation {
+        "CREATE" => "CreateOptions",
+        _ => "UpdateOptions",
+    };
+    let mut options = Map::new();
+    options.insert("kind".into(), kind.into());
+    options.insert("apiVersion".into(), "meta.k8s.io/v1".into());
+    if call.is_dry_run() {
+        options.insert("dryRun".into(), vec!["All"].into());
+    }
+    for field in ["fieldManager", "fieldValidation"] {
+        let given = call.param(field);
+        if !given.is_empty() {
+            options.insert(field.into(), given.into());
+        }
+    }
+    options.into()
+}

@@ -1,0 +1,175 @@
+//! Converts a response to the format that the client accepts.
+
+use serde_json::{Value, json};
+
+#[cfg(feature = "http")]
+use super::table::{self, Header, Rows};
+use crate::api::decode::go_package;
+use crate::api::model::builtin::builtin;
+use crate::api::model::failure::{Failure, Result};
+use crate::api::model::kind::group_version;
+use crate::api::model::metadata::text;
+use crate::api::request::call::Call;
+#[cfg(feature = "http")]
+use crate::api::request::call::Target;
+#[cfg(feature = "http")]
+use crate::api::request::format::SWAGGER_ANSWER;
+use crate::api::request::format::{Format, JSON, TEXT};
+use crate::api::store::state::State;
+
+/// A format, and what it needs to know of the objects.
+pub(crate) struct View {
+    format: Format,
+    /// What a table is of.
+    #[cfg(feature = "http")]
+    rows: Option<Rows>,
+    #[cfg(feature = "http")]
+    header: Header,
+}
+
+impl State {
+    /// The format of a call's answer.
+    #[cfg(feature = "http")]
+    pub(crate) fn view(&self, format: Format, call: &Call) -> View {
+        let rows = match (format, Target::read(&call.path)) {
+            (Format::Table(_), Target::Resource(path)) => match path.subresource.as_deref() {
+                Some("scale") => Some(Rows::Scales),
+                // Other subresources are the object itself.
+                _ => self
+                    .registry
+                    .kind(&path.group, &path.version, &path.plural)
+                    .map(Rows::Objects),
+            },
+            _ => None,
+        };
+        View {
+            format,
+            rows,
+            header: Header::Shown,
+        }
+    }
+
+    /// The format of a call's answer.
+    #[cfg(not(feature = "http"))]
+    pub(crate) fn view(&self, format: Format, _call: &Call) -> View {
+        View { format }
+    }
+}
+
+impl View {
+    /// An object, or a list of objects, in this format.
+    pub fn show(&self, object: Value) -> Result<Value> {
+        if object["kind"] == "Status" && object["apiVersion"] == "v1" {
+            return Ok(object);
+        }
+        #[cfg(feature = "http")]
+        if let (Format::Table(include), Some(rows)) = (self.format, &self.rows) {
+            return Ok(table::table(rows, &object, include, self.header));
+        }
+        let (version, wants_list) = match self.format {
+            Format::Metadata(version) => (version, false),
+            Format::MetadataList(version) => (version, true),
+            _ => return Ok(object),
+        };
+        Ok(match items(&object) {
+            Some(_) if !wants_list => {
+                let message = format!(
+                    "you requested PartialObjectMetadata, but the requested object is a list (*{})",
+                    go_type(&object)
+                );
+                return Err(Failure::wrong_format(message));
+            }
+            Some(items) => {
+                let mut metadata = object["metadata"].clone();
+                if let (true, Some(fields)) = (metadata["continue"] == "", metadata.as_object_mut())
+                {
+                    fields.shift_remove("continue");
+                }
+                json!({
+                    "kind": "PartialObjectMetadataList",
+                    "apiVersion": version,
+                    "metadata": metadata,
+                    "items": items.iter().map(|item| partial(item, version)).collect::<Vec<_>>(),
+                })
+            }
+            None if wants_list && is_built_in(&object) => {
+                let message = format!(
+                    "you requested PartialObjectMetadataList, but the requested object is not a list (*{})",
+                    go_type(&object)
+                );
+                return Err(Failure::wrong_format(message));
+            }
+            None if wants_list => return Err(Failure::internal("content is not a list")),
+            None => partial(&object, version),
+        })
+    }
+
+    /// Whether an answer is shown as it is.
+    pub fn is_whole(&self) -> bool {
+        self.format == Format::Whole
+    }
+
+    /// The media type of an answer.
+    pub fn media(&self, object: &Value) -> &'static str {
+        match self.format {
+            Format::Discovery if object["kind"] == "APIGroupDiscoveryList" => {
+                "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList"
+            }
+            _ => JSON,
+        }
+    }
+
+    /// The media type of an answer that is no object.
+    pub fn text_media(&self) -> &'static str {
+        match self.format {
+            #[cfg(feature = "http")]
+            Format::Swagger => SWAGGER_ANSWER,
+            _ => TEXT,
+        }
+    }
+
+    /// The next object of a watch: only the first table says what its columns are.
+    pub fn show_next(&mut self, object: Value) -> Value {
+        let shown = self
+            .show(object)
+            .unwrap_or_else(|failure| failure.to_json());
+        #[cfg(feature = "http")]
+        {
+            self.header = Header::Omitted;
+        }
+        shown
+    }
+}
+
+/// The Go type of an answer.
+fn go_type(answer: &Value) -> String {
+    let kind = answer["kind"].as_str().unwrap_or_default();
+    match (is_built_in(answer), kind.ends_with("List")) {
+        (true, _) => {
+            let (group, _) = group_version(answer["apiVersion"].as_str().unwrap_or_default());
+            format!("{}.{kind}", go_package(group))
+        }
+        (false, true) => "unstructured.UnstructuredList".to_owned(),
+        (false, false) => "unstructured.Unstructured".to_owned(),
+    }
+}
+
+fn is_built_in(answer: &Value) -> bool {
+    let (group, _) = group_version(answer["apiVersion"].as_str().unwrap_or_default());
+    builtin().kinds.iter().any(|kind| kind.group == group)
+}
+
+/// What is in a list. It has no name: an object of a custom kind, which does, may have `items` of its own.
+pub(crate) fn items(object: &Value) -> Option<&[Value]> {
+    let items = object["items"].as_array()?;
+    text(object, "name").is_empty().then_some(items)
+}
+
+/// An object's [metadata](https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches) alone.
+pub(crate) fn partial(object: &Value, version: &str) -> Value {
+    json!({
+        "kind": "PartialObjectMetadata",
+        "apiVersion": version,
+        "metadata": object["metadata"],
+    })
+}

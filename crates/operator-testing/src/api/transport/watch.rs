@@ -1,0 +1,131 @@
+//! The response to a watch: a stream of lines.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::{Stream, stream};
+use serde_json::Value;
+use tokio::sync::watch::Receiver;
+use tokio::time::{Instant, sleep_until};
+
+use super::service::ApiServer;
+use super::view::View;
+use crate::api::read::watch::Subscription;
+
+/// What watches wait for.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Tick {
+    /// The newest version of the store.
+    pub version: u64,
+    /// Rises when all watches are to end.
+    pub epoch: u64,
+}
+
+impl Subscription {
+    /// The stream; it ends after the timeout.
+    pub(crate) fn stream(
+        self: Box<Self>,
+        server: ApiServer,
+        view: View,
+    ) -> impl Stream<Item = Bytes> + Send + 'static {
+        let ticks = server.ticks();
+        let epoch = ticks.borrow().epoch;
+        let deadline = Instant::now() + self.timeout;
+        let watch = Watch {
+            is_over: self.is_refused,
+            bookmark: next_bookmark(deadline).filter(|_| self.bookmarks),
+            subscription: self,
+            server,
+            view,
+            ticks,
+            epoch,
+            deadline,
+        };
+        stream::unfold(watch, |mut watch| async move {
+            let lines = watch.next().await?;
+            Some((lines, watch))
+        })
+    }
+}
+
+/// A running watch.
+struct Watch {
+    subscription: Box<Subscription>,
+    server: ApiServer,
+    view: View,
+    ticks: Receiver<Tick>,
+    epoch: u64,
+    deadline: Instant,
+    /// When the next bookmark is due, if one is.
+    bookmark: Option<Instant>,
+    is_over: bool,
+}
+
+/// A bookmark is sent each minute, and two seconds before the end.
+fn next_bookmark(deadline: Instant) -> Option<Instant> {
+    let now = Instant::now();
+    let last = deadline
+        .checked_sub(Duration::from_secs(2))
+        .filter(|last| *last > now)?;
+    Some(last.min(now + Duration::from_secs(60)))
+}
+
+/// Waits for a time, or forever.
+async fn come(due: Option<Instant>) {
+    match due {
+        Some(due) => sleep_until(due).await,
+        None => std::future::pending().await,
+    }
+}
+
+impl Watch {
+    async fn next(&mut self) -> Option<Bytes> {
+        let first = std::mem::take(&mut self.subscription.first);
+        if !first.is_empty() {
+            return Some(self.write(first));
+        }
+        loop {
+            #[cfg(feature = "workloads")]
+            let due = self.server.advance();
+            #[cfg(not(feature = "workloads"))]
+            let due = None;
+            if self.is_over || self.ticks.borrow_and_update().epoch != self.epoch {
+                return None;
+            }
+            let lines = {
+                let cluster = self.server.cluster();
+                let (lines, may_go_on) = cluster.state.news(&self.subscription);
+                let newest = cluster.state.store.version();
+                self.subscription.version = self.subscription.version.max(newest);
+                self.is_over = !may_go_on;
+                lines
+            };
+            if !lines.is_empty() {
+                return Some(self.write(lines));
+            }
+            if self.is_over {
+                return None;
+            }
+            tokio::select! {
+                changed = self.ticks.changed() => changed.ok()?,
+                () = come(due) => {}
+                () = sleep_until(self.bookmark.unwrap_or(self.deadline)) => {
+                    self.bookmark?;
+                    self.bookmark = next_bookmark(self.deadline);
+                    let bookmark = self.subscription.bookmark(self.subscription.version, None);
+                    return Some(self.write(vec![bookmark]));
+                }
+            }
+        }
+    }
+
+    fn write(&mut self, lines: Vec<Value>) -> Bytes {
+        let mut text = String::new();
+        for mut line in lines {
+            let object = line["object"].take();
+            line["object"] = self.view.show_next(object);
+            text += &format!("{line}\n");
+        }
+        text.into()
+    }
+}

@@ -1,0 +1,370 @@
+//! A record of the Rust type of each field, as a text that a project keeps, so that changes of types are reported.
+//!
+//! ```text
+//! struct WidgetSpec /spec
+//!   affinity: Option<Affinity>
+//!   mode: Option<WidgetSpecMode>
+//! enum WidgetSpecMode /spec/mode
+//!   fast: Fast
+//! type WidgetSpecSecond = WidgetSpecFirst /spec/second
+//! ```
+//!
+//! Wire names are escaped as in JSON strings, paths are JSON pointers; that of the root is empty.
+
+use std::collections::{BTreeMap, HashMap};
+
+use operator_schema::pointer;
+use serde_json::Value;
+
+use super::{
+    graph::{Definition, Field, Shape, TypeGraph, Variant},
+    render::Writer,
+};
+use crate::types::SchemaMode;
+
+/// A field, or a value of an enum, whose Rust type or variant has changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Retype {
+    /// The wire names from the root.
+    pub path: Vec<String>,
+    /// The enum value, if the path leads to an enum.
+    pub value: Option<String>,
+    pub before: String,
+    pub after: String,
+}
+
+/// The types of a module, parents first.
+pub fn record(graph: &TypeGraph) -> String {
+    let mut text = HEADER.to_owned();
+    let writer = Writer {
+        graph,
+        mode: SchemaMode::Embed,
+    };
+    let fields = |fields: &[Field]| -> String {
+        let line = |field: &Field| {
+            let type_ = writer.written(field).inline();
+            format!("  {}: {type_}\n", escaped(&field.wire))
+        };
+        fields.iter().map(line).collect()
+    };
+    let variants = |variants: &[Variant]| -> String {
+        let line = |variant: &Variant| format!("  {}: {}\n", escaped(&variant.wire), variant.ident);
+        variants.iter().map(line).collect()
+    };
+    text += &format!("struct {}\n{}", graph.root_name, fields(&graph.root));
+    for Definition {
+        name, path, shape, ..
+    } in &graph.definitions
+    {
+        let path = pointer(path);
+        text += &match shape {
+            Shape::Struct(shape) => format!("struct {name} {path}\n{}", fields(&shape.fields)),
+            Shape::Enum(shape) => format!("enum {name} {path}\n{}", variants(shape)),
+            Shape::Alias(first) => format!("type {name} = {} {path}\n", graph.get(*first).name),
+        };
+    }
+    text
+}
+
+const HEADER: &str =
+    "# The types of all fields. `cargo operator` compares this record to report changed types.\n";
+
+/// The differences between an old and a new record. Fields that only one of them has are not reported.
+pub fn retyped(before: &str, after: &str) -> Vec<Retype> {
+    let (before, after) = (Record::read(before), Record::read(after));
+    let mut retypes = vec![];
+    for (path, old) in &before.types {
+        let Some(new) = after.types.get(path) else {
+            continue;
+        };
+        let mut tell = |path: Vec<String>, value, before: &str, after: &str| {
+            let (before, after) = (before.to_owned(), after.to_owned());
+            retypes.push(Retype {
+                path,
+                value,
+                before,
+                after,
+            });
+        };
+        if let Some(first) = old.alias.filter(|first| after.has(first)) {
+            if after.resolve(new.name) != after.resolve(first) {
+                tell(path.clone(), None, first, &after.resolve(new.name));
+            }
+            // else what is said of the first is said of it
+            if new.alias.is_some() {
+                continue;
+            }
+        }
+        let (old, new) = (before.first(old), after.first(new));
+        if let (Some(was), Some(is)) = (old.keyword, new.keyword)
+            && was != is
+        {
+            let (was, is) = (format!("{was} {}", old.name), format!("{is} {}", new.name));
+            tell(path.clone(), None, &was, &is);
+            continue;
+        }
+        for (wire, old) in &old.members {
+            let Some(member) = new.members.get(wire) else {
+                continue;
+            };
+            let is_same = |record: &Record| record.resolve(old) == record.resolve(member);
+            if is_same(&before) || is_same(&after) {
+                continue;
+            }
+            if new.keyword == Some(ENUM) {
+                tell(path.clone(), Some(wire.clone()), old, member);
+            } else {
+                let path = [path.as_slice(), std::slice::from_ref(wire)].concat();
+                tell(path, None, old, member);
+            }
+        }
+    }
+    retypes
+}
+
+const ENUM: &str = "enum";
+
+/// A record that was parsed.
+#[derive(Default)]
+struct Record<'a> {
+    /// The types, by their paths.
+    types: BTreeMap<Vec<String>, Entry<'a>>,
+    paths: HashMap<&'a str, Vec<String>>,
+}
+
+#[derive(Default)]
+struct Entry<'a> {
+    /// The keyword of the item; records of the first format lack it.
+    keyword: Option<&'a str>,
+    name: &'a str,
+    /// The target of a type alias.
+    alias: Option<&'a str>,
+    /// The types of fields, or the variants of values, by wire name.
+    members: BTreeMap<String, &'a str>,
+}
+
+impl<'a> Record<'a> {
+    /// Parses a record. Unknown lines are ignored.
+    fn read(text: &'a str) -> Self {
+        let mut record = Self::default();
+        let mut open = vec![];
+        for line in text.lines() {
+            if let Some(member) = line.strip_prefix("  ") {
+                let entry = record.types.get_mut(&open);
+                if let (Some(entry), Some((wire, type_))) = (entry, member.rsplit_once(": ")) {
+                    entry.members.insert(unescaped(wire), type_);
+                }
+            } else if let Some((entry, path)) = Entry::read(line) {
+                record.paths.insert(entry.name, path.clone());
+                record.types.insert(path.clone(), entry);
+                open = path;
+            }
+        }
+        record
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.paths.contains_key(name)
+    }
+
+    fn entry(&self, name: &str) -> Option<&Entry<'a>> {
+        self.types.get(self.paths.get(name)?)
+    }
+
+    /// The type that an alias refers to.
+    fn first<'e>(&'e self, entry: &'e Entry<'a>) -> &'e Entry<'a> {
+        let first = entry.alias.and_then(|first| self.entry(first));
+        first.unwrap_or(entry)
+    }
+
+    /// A type expression in which all aliases are resolved.
+    fn resolve(&self, expression: &str) -> String {
+        let mut resolved = String::new();
+        for part in expression.split_inclusive(|c: char| !c.is_alphanumeric() && c != '_') {
+            let name = part.trim_end_matches(|c: char| !c.is_alphanumeric() && c != '_');
+            let first = self.entry(name).and_then(|entry| entry.alias);
+            resolved += first.unwrap_or(name);
+            resolved += &part[name.len()..];
+        }
+        resolved
+    }
+}
+
+impl<'a> Entry<'a> {
+    /// Parses the line of a type, with its path.
+    fn read(line: &'a str) -> Option<(Self, Vec<String>)> {
+        let keyword = ["struct", ENUM, "type"]
+            .into_iter()
+            .find(|keyword| line.starts_with(&format!("{keyword} ")));
+        let line = keyword.map_or(line, |keyword| &line[keyword.len() + 1..]);
+        let (head, path) = match line.split_once(" /") {
+            Some((head, path)) => (head, Some(path)),
+            None => (line, None),
+        };
+        let path = match (keyword, path) {
+            (Some(_), None) => vec![],
+            // the root, as records without keywords have it
+            (None, Some("")) => vec![],
+            (_, Some(path)) => path.split('/').map(step).collect(),
+            (None, None) => return None,
+        };
+        let (name, alias) = match head.split_once(" = ") {
+            Some((name, first)) => (name, Some(first)),
+            None => (head, None),
+        };
+        let entry = Self {
+            keyword,
+            name,
+            alias,
+            members: BTreeMap::new(),
+        };
+        Some((entry, path))
+    }
+}
+
+fn pointer(path: &[String]) -> String {
+    let step = |wire: &String| "/".to_owned() + &escaped(&pointer::escape(wire));
+    path.iter().map(step).collect()
+}
+
+fn step(text: &str) -> String {
+    pointer::unescape(&unescaped(text)).into_owned()
+}
+
+/// Formats a wire name as part of a line.
+fn escaped(wire: &str) -> String {
+    let text = Value::from(wire).to_string();
+    text[1..text.len() - 1].to_owned()
+}
+
+/// Parses a wire name. A text that is not JSON stays as it is.
+fn unescaped(text: &str) -> String {
+    serde_json::from_str(&format!("\"{text}\"")).unwrap_or_else(|_| text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(before: &str, after: &str, expected: &[(&str, &str, &str)]) {
+        let retypes = retyped(before, after);
+        let retypes: Vec<_> = retypes
+            .iter()
+            .map(|retype| {
+                (
+                    retype.path.join("."),
+                    retype.before.as_str(),
+                    retype.after.as_str(),
+                )
+            })
+            .collect();
+        let expected: Vec<_> = expected
+            .iter()
+            .map(|(path, before, after)| ((*path).to_owned(), *before, *after))
+            .collect();
+        assert_eq!(retypes, expected);
+    }
+
+    #[test]
+    fn a_retyped_field_is_reported_and_a_new_one_is_not() {
+        check(
+            "KSpec /spec\n  a: Option<KSpecA>\n  b: String\nKSpecA /spec/a\n  c: i32\n",
+            "KSpec /spec\n  a: Option<Affinity>\n  b: String\n  c: i32\n",
+            &[("spec.a", "Option<KSpecA>", "Option<Affinity>")],
+        );
+    }
+
+    #[test]
+    fn an_alias_of_the_same_type_is_not_a_change() {
+        let before = "KSpec /spec\n  b: KSpecB\n  c: KSpecC\nKSpecB /spec/b\n  d: i32\nKSpecC = KSpecB /spec/c\n";
+        let after = "KSpec /spec\n  a: KSpecA\n  b: KSpecB\n  c: KSpecC\nKSpecA /spec/a\n  d: i32\nKSpecB = KSpecA /spec/b\nKSpecC = KSpecA /spec/c\n";
+        check(before, after, &[]);
+        check(after, before, &[]);
+    }
+
+    #[test]
+    fn aliases_that_become_two_types_are_reported() {
+        check(
+            "KSpecB /spec/b\n  d: i32\nKSpecC = KSpecB /spec/c\n",
+            "KSpecB /spec/b\n  d: i32\nKSpecC /spec/c\n  d: i32\n  e: i32\n",
+            &[("spec.c", "KSpecB", "KSpecC")],
+        );
+    }
+
+    #[test]
+    fn an_alias_of_a_removed_type_is_compared_itself() {
+        check(
+            "KSpecB /spec/b\n  d: String\nKSpecC = KSpecB /spec/c\n",
+            "KSpecA /spec/a\n  d: bool\nKSpecC = KSpecA /spec/c\n",
+            &[("spec.c.d", "String", "bool")],
+        );
+    }
+
+    #[test]
+    fn a_struct_that_becomes_an_enum_and_a_renamed_variant_are_reported() {
+        check(
+            "struct KSpecB /spec/b\n  d: String\n",
+            "enum KSpecB /spec/b\n  d: D\n",
+            &[("spec.b", "struct KSpecB", "enum KSpecB")],
+        );
+        let retypes = retyped(
+            "enum KSpecB /spec/b\n  http: Http\n",
+            "enum KSpecB /spec/b\n  http: LowerHttp\n  Http: Http\n",
+        );
+        assert_eq!(retypes.len(), 1);
+        assert_eq!(retypes[0].path, ["spec", "b"]);
+        assert_eq!(retypes[0].value.as_deref(), Some("http"));
+        assert_eq!(retypes[0].after, "LowerHttp");
+    }
+
+    #[test]
+    fn a_record_without_keywords_is_read() {
+        let before = "K /\n  spec: KSpec\nKSpec /spec\n  b: KSpecB\nKSpecB /spec/b\nKSpecC = KSpecB /spec/c\n";
+        let after = "struct K\n  spec: KSpec\nstruct KSpec /spec\n  b: KSpecB\nenum KSpecB /spec/b\n  x: X\ntype KSpecC = KSpecB /spec/c\n";
+        check(before, after, &[]);
+        let (before, after) = (before.replace(": KSpec\n", ": i32\n"), after);
+        check(&before, after, &[("spec", "i32", "KSpec")]);
+    }
+
+    #[test]
+    fn any_wire_name_is_read_back() {
+        let wires = [
+            "",
+            "f\"g",
+            "it's",
+            "a/b~c",
+            "~1",
+            "a: b /c",
+            "\\ \n\r\u{85}\u{2028}",
+            "größe",
+        ];
+        for wire in wires {
+            assert_eq!(unescaped(&escaped(wire)), wire);
+            let path = [wire.to_owned(), String::new()];
+            let record = |type_: &str| {
+                format!(
+                    "struct K\n  {0}: {type_}\nstruct A {1}\n  {0}: {type_}\n",
+                    escaped(wire),
+                    pointer(&path)
+                )
+            };
+            let retypes = retyped(&record("i32"), &record("i64"));
+            let retypes: Vec<&[String]> = retypes
+                .iter()
+                .map(|retype| retype.path.as_slice())
+                .collect();
+            let below = [wire, "", wire].map(str::to_owned);
+            assert_eq!(retypes, [&path[..1], &below[..]]);
+        }
+    }
+
+    #[test]
+    fn the_root_differs_from_a_field_with_an_empty_name() {
+        let before = "struct K\n  a: i32\nstruct KEmpty /\n  a: i32\n";
+        check(
+            before,
+            &before.replacen("i32", "i64", 1),
+            &[("a", "i32", "i64")],
+        );
+    }
+}

@@ -1,0 +1,193 @@
+//! Finds the optional parts of the trait in a controller's file: `FINALIZER`, the method for deleted objects, and `parents`.
+
+use std::ops::{Range, RangeInclusive};
+
+use syn::{Expr, ImplItem, ImplItemFn, Item, ItemImpl, Lit, spanned::Spanned};
+
+/// The `impl` block of the trait in a file. Positions are in bytes of the text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Controller {
+    /// The range from `impl` to the name of the type.
+    pub header: Range<usize>,
+    pub finalizer: Option<Finalizer>,
+    pub cleanup: Option<Part>,
+    pub parents: Option<Part>,
+    /// The types of the object and of the context, as written in the method that takes both.
+    pub arguments: [String; 2],
+}
+
+/// An item of the `impl` block.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    pub name: Range<usize>,
+    /// The range of its lines, from 1, with comments and attributes.
+    pub lines: RangeInclusive<usize>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finalizer {
+    pub part: Part,
+    /// The name of the finalizer, if it is a literal.
+    pub value: Option<String>,
+}
+
+/// A trait for controllers.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    pub interface: &'static str,
+    /// The method that takes an object and the context, and the types to use if the controller has no such method.
+    pub method: &'static str,
+    pub arguments: [&'static str; 2],
+    /// The method that is called when an object is being deleted.
+    pub cleanup: &'static str,
+}
+
+/// Finds the implementation of a trait. Returns `None` if the text is not Rust, or has no such block.
+pub fn controller(text: &str, wanted: &Wanted) -> Option<Controller> {
+    let file = syn::parse_file(text).ok()?;
+    let block = file.items.iter().find_map(|item| match item {
+        Item::Impl(block) if implements(block, wanted.interface) => Some(block),
+        _ => None,
+    })?;
+    let mut controller = Controller {
+        header: block.impl_token.span.byte_range().start..block.self_ty.span().byte_range().end,
+        finalizer: None,
+        cleanup: None,
+        parents: None,
+        arguments: wanted.arguments.map(str::to_owned),
+    };
+    for item in &block.items {
+        match item {
+            ImplItem::Const(item) if item.ident == "FINALIZER" && !is_none(&item.expr) => {
+                controller.finalizer = Some(Finalizer {
+                    part: part(item, item.ident.span()),
+                    value: literal(&item.expr),
+                });
+            }
+            ImplItem::Fn(item) if item.sig.ident == wanted.cleanup => {
+                controller.cleanup = Some(part(item, item.sig.ident.span()));
+            }
+            ImplItem::Fn(item) if item.sig.ident == "parents" => {
+                controller.parents = Some(part(item, item.sig.ident.span()));
+            }
+            ImplItem::Fn(item) if item.sig.ident == wanted.method => {
+                if let Some(types) = types(item, text) {
+                    controller.arguments = types;
+                }
+            }
+            _ => {}
+        }
+    }
+    Some(controller)
+}
+
+fn implements(block: &ItemImpl, interface: &str) -> bool {
+    let path = block.trait_.as_ref().map(|(_, path, _)| path);
+    let last = path.and_then(|path| path.segments.last());
+    last.is_some_and(|segment| segment.ident == interface)
+}
+
+fn part(item: &impl Spanned, name: proc_macro2::Span) -> Part {
+    let span = item.span();
+    Part {
+        name: name.byte_range(),
+        lines: span.start().line..=span.end().line,
+    }
+}
+
+fn is_none(value: &Expr) -> bool {
+    matches!(value, Expr::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "None"))
+}
+
+/// The text in `Some("...")`.
+fn literal(value: &Expr) -> Option<String> {
+    let Expr::Call(call) = value else { return None };
+    match call.args.first()? {
+        Expr::Lit(literal) => match &literal.lit {
+            Lit::Str(text) => Some(text.value()),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The types of the two arguments of a method, as they are written.
+fn types(method: &ImplItemFn, text: &str) -> Option<[String; 2]> {
+    let typed = method.sig.inputs.iter().filter_map(|input| match input {
+        syn::FnArg::Typed(typed) => text.get(typed.ty.span().byte_range()),
+        syn::FnArg::Receiver(_) => None,
+    });
+    let types: Vec<String> = typed.map(str::to_owned).collect();
+    types.try_into().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const WANTED: Wanted = Wanted {
+        interface: "Reconciler",
+        method: "reconcile",
+        arguments: ["Arc<Self::Resource>", "&Context"],
+        cleanup: "cleanup",
+    };
+
+    fn parse(text: &str) -> Option<Controller> {
+        controller(text, &WANTED)
+    }
+
+    const TEXT: &str = "use operator_runtime::Reconciler;
+
+struct Widgets;
+
+impl operator_runtime::Reconciler for Widgets {
+    type Resource = Widget;
+    /// Ours.
+    const FINALIZER: Option<&'static str> = Some(\"x.io/p\");
+
+    async fn reconcile(&self, it: Arc<Widget>, cx: &Context) -> Result<Action> {
+        todo(it, cx)
+    }
+
+    async fn cleanup(&self, it: Arc<Widget>, cx: &Context) -> Result<()> {
+        Ok(())
+    }
+}
+";
+
+    #[test]
+    fn the_optional_parts_of_a_controller_are_found_with_their_lines() {
+        let all = parse(TEXT).unwrap();
+        assert_eq!(
+            &TEXT[all.header.clone()],
+            "impl operator_runtime::Reconciler for Widgets"
+        );
+        let finalizer = all.finalizer.unwrap();
+        assert_eq!(&TEXT[finalizer.part.name], "FINALIZER");
+        assert_eq!(finalizer.part.lines, 7..=8);
+        assert_eq!(finalizer.value.as_deref(), Some("x.io/p"));
+        assert_eq!(all.cleanup.unwrap().lines, 14..=16);
+        assert_eq!(all.parents, None);
+        assert_eq!(all.arguments, ["Arc<Widget>", "&Context"]);
+
+        let none = TEXT.replace("Some(\"x.io/p\")", "None");
+        assert_eq!(parse(&none).unwrap().finalizer, None);
+        let named = TEXT.replace("\"x.io/p\"", "NAME");
+        let finalizer = parse(&named).unwrap().finalizer.unwrap();
+        assert_eq!(finalizer.value, None);
+        assert_eq!(parse("fn main() {}"), None);
+        assert_eq!(parse("fn main() {"), None);
+        let other = Wanted {
+            interface: "Handlers",
+            ..WANTED
+        };
+        assert_eq!(controller(TEXT, &other), None);
+        let finalizes = Wanted {
+            cleanup: "finalize",
+            ..WANTED
+        };
+        assert_eq!(controller(TEXT, &finalizes).unwrap().cleanup, None);
+        let renamed = TEXT.replace("cleanup", "finalize");
+        assert!(controller(&renamed, &finalizes).unwrap().cleanup.is_some());
+    }
+}

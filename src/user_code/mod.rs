@@ -1,0 +1,86 @@
+//! Finds the places in the user's code that a change of the generated types affects.
+//!
+//! rustc finds them most precisely. In a copy of the project, the old types get `#[deprecated]` on each item that is removed or retyped, so
+//! that `cargo check` warns of each use; then the copy gets the new types, and the errors of the compiler are collected. If cargo can't run,
+//! `parse` searches for names. Uses of removed modules, and wrong uses that compile, are found by path (`stale_path`, `scope`).
+
+mod controller;
+mod manifest;
+mod mark;
+mod message;
+mod module;
+mod parse;
+mod public_api;
+mod root;
+mod scope;
+mod stale_path;
+
+pub use controller::{Controller, Finalizer, Part, Wanted, controller};
+pub use manifest::standalone;
+pub use mark::{Marked, REMOVED, RETYPED, mark};
+pub use message::{CheckResult, DeprecatedUse, read_messages};
+pub use parse::{find_by_name, find_non_exhaustive};
+pub use scope::{Rescoped, find_wrong_scope};
+pub use stale_path::{StalePath, find_literals, find_stale_paths};
+
+use std::collections::BTreeSet;
+
+/// A place in the user's code that a change affects.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Use {
+    /// The path, relative to the project's folder.
+    pub path: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+    /// The length in bytes, from the column.
+    pub length: usize,
+    /// The message.
+    pub message: String,
+}
+
+impl Use {
+    fn at(path: &str, span: proc_macro2::Span, message: String) -> Self {
+        Self {
+            path: path.to_owned(),
+            line: span.start().line,
+            column: span.start().column + 1,
+            length: span.byte_range().len(),
+            message,
+        }
+    }
+}
+
+/// The changed items of a module, by their names, which are unique in the module.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChangedItems {
+    /// Fields and methods that are removed or retyped.
+    pub members: BTreeSet<String>,
+    /// The fields `spec` and `status` that are removed or retyped, with their kind, because many other types have fields of these names.
+    pub roots: BTreeSet<(String, String)>,
+    /// Types that are removed, and variants as `Type::Variant`.
+    pub items: BTreeSet<String>,
+    /// Structs that get a field: a literal or a pattern without `..` no longer compiles.
+    pub structs_with_new_fields: BTreeSet<String>,
+    /// Enums that get a variant: a `match` without a wildcard no longer compiles.
+    pub enums_with_new_variants: BTreeSet<String>,
+    /// Types that lose `Default`: `..Default::default()` in a literal no longer compiles.
+    pub lost_default: BTreeSet<String>,
+    /// Whether the public API differs at all; only rustc can tell whether that breaks a use.
+    pub public_api: bool,
+}
+
+impl ChangedItems {
+    pub fn extend(&mut self, other: Self) {
+        self.members.extend(other.members);
+        self.roots.extend(other.roots);
+        self.items.extend(other.items);
+        self.structs_with_new_fields
+            .extend(other.structs_with_new_fields);
+        self.enums_with_new_variants
+            .extend(other.enums_with_new_variants);
+        self.lost_default.extend(other.lost_default);
+        self.public_api |= other.public_api;
+    }
+}
