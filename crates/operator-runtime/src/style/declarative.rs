@@ -14,7 +14,7 @@ use serde_json::Value;
 
 use super::Reconciler;
 use crate::{
-    Controllers, Error, Result, Setup, Watches,
+    ControllerOptions, Controllers, Error, Result, Setup, Watches,
     context::{ChildKey, Context, OwnedKey, Uncontrolled, Wanted, child_labels},
     engine::{
         decode::forget_managers,
@@ -104,6 +104,11 @@ pub trait Declarative: Send + Sync + 'static {
     /// returns [`Finalized::Done`].
     fn finalize(&self, _parent: &Self::Resource, _observed: &Observed) -> Result<Finalized> {
         Ok(Finalized::Done)
+    }
+
+    /// The options of the controller; see [`Reconciler::options`].
+    fn options(&self) -> ControllerOptions<Self::Resource> {
+        ControllerOptions::default()
     }
 
     /// The parents to reconcile because an object of a kind in `watches` changed; see [`Reconciler::parents`].
@@ -367,6 +372,10 @@ impl<D: Declarative> Reconciler for Engine<D> {
                 Ok(())
             }
         }
+    }
+
+    fn options(&self) -> ControllerOptions<D::Resource> {
+        self.0.options()
     }
 
     fn parents(

@@ -1,0 +1,158 @@
+//! A reconciler of any kind that records its calls, and Pods for it.
+
+use std::{
+    collections::BTreeMap,
+    fmt::Debug,
+    sync::{Arc, Mutex},
+};
+
+use k8s_openapi::api::core::v1::{Container, Pod, PodSpec};
+use kube::{
+    Api, Resource, ResourceExt,
+    api::{DeleteParams, ObjectMeta, PostParams},
+};
+use operator_runtime::{
+    Action, Context, ControllerOptions, Controllers, Error, Reconciler, Result, Setup,
+};
+use operator_testing::Server;
+use serde::{Serialize, de::DeserializeOwned};
+
+/// The names of objects, with the number of calls for each.
+#[derive(Clone, Default)]
+pub struct Calls(Arc<Mutex<BTreeMap<String, usize>>>);
+
+impl Calls {
+    fn add(&self, name: String) -> usize {
+        let mut calls = self.0.lock().unwrap();
+        let count = calls.entry(name).or_default();
+        *count += 1;
+        *count
+    }
+
+    pub fn of(&self, name: &str) -> usize {
+        self.0
+            .lock()
+            .unwrap()
+            .get(name)
+            .copied()
+            .unwrap_or_default()
+    }
+
+    pub fn names(&self) -> Vec<String> {
+        self.0.lock().unwrap().keys().cloned().collect()
+    }
+}
+
+/// Calls a function for each object, and records the calls. A function returns an error to fail.
+pub struct Each<K> {
+    pub reconciled: Calls,
+    pub deleted: Calls,
+    pub options: ControllerOptions<K>,
+    pub on_reconcile: fn(&K) -> Result<Action>,
+    pub on_deleted: fn(&K) -> Result<()>,
+}
+
+impl<K> Default for Each<K> {
+    fn default() -> Self {
+        Self {
+            reconciled: Calls::default(),
+            deleted: Calls::default(),
+            options: ControllerOptions::default(),
+            on_reconcile: |_| Ok(Action::await_change()),
+            on_deleted: |_| Ok(()),
+        }
+    }
+}
+
+impl<K> Reconciler for Each<K>
+where
+    K: Resource<DynamicType = (), Scope: 'static>
+        + Clone
+        + Debug
+        + DeserializeOwned
+        + Serialize
+        + Send
+        + Sync
+        + 'static,
+{
+    type Resource = K;
+
+    async fn reconcile(&self, object: Arc<K>, _cx: &Context) -> Result<Action> {
+        self.reconciled.add(object.name_any());
+        (self.on_reconcile)(&object)
+    }
+
+    async fn deleted(&self, object: Arc<K>, _cx: &Context) -> Result<()> {
+        self.deleted.add(object.name_any());
+        (self.on_deleted)(&object)
+    }
+
+    fn options(&self) -> ControllerOptions<K> {
+        self.options.clone()
+    }
+}
+
+/// Adds a named controller without other kinds.
+pub fn add<R: Reconciler>(controllers: Controllers, name: &str, reconciler: R) -> Controllers {
+    controllers.add_named(
+        name,
+        async move |_: Setup| Ok(reconciler),
+        |watches| watches,
+    )
+}
+
+pub fn failure() -> Error {
+    anyhow::anyhow!("no luck").into()
+}
+
+pub fn pods(server: &Server) -> Api<Pod> {
+    Api::default_namespaced(server.client())
+}
+
+/// A Pod with a label `app`.
+pub fn pod(name: &str, app: &str) -> Pod {
+    Pod {
+        metadata: ObjectMeta {
+            name: Some(name.into()),
+            labels: Some([("app".to_owned(), app.to_owned())].into()),
+            ..ObjectMeta::default()
+        },
+        spec: Some(PodSpec {
+            containers: vec![Container {
+                name: "main".into(),
+                image: Some("example.com/main".into()),
+                ..Container::default()
+            }],
+            ..PodSpec::default()
+        }),
+        ..Pod::default()
+    }
+}
+
+pub async fn create(server: &Server, name: &str, app: &str) {
+    let created = pods(server)
+        .create(&PostParams::default(), &pod(name, app))
+        .await;
+    created.unwrap();
+}
+
+pub async fn delete(server: &Server, name: &str) {
+    let now = DeleteParams::default().grace_period(0);
+    pods(server).delete(name, &now).await.unwrap();
+}
+
+/// Waits until a condition holds.
+pub async fn until(server: &Server, what: &str, holds: impl Fn() -> bool) {
+    server
+        .eventually(what, async || holds().then_some(()))
+        .await;
+}
+
+/// The watches that were opened, as `pods?labelSelector=app=web`, in order.
+pub fn watches(server: &Server) -> Vec<String> {
+    let requests = server.requests();
+    let watches = requests.iter().filter(|request| request.verb == "watch");
+    let mut watches: Vec<_> = watches.map(|request| request.resource.clone()).collect();
+    watches.sort();
+    watches
+}

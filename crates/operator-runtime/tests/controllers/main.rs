@@ -1,0 +1,7 @@
+//! Controllers of any kind: their names, what they share, and their options.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod each;
+mod named;
