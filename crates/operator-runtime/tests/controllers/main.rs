@@ -3,5 +3,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod deleted;
 mod each;
 mod named;
+mod options;
