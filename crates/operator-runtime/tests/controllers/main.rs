@@ -3,7 +3,9 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod declared;
 mod deleted;
 mod each;
+mod metadata;
 mod named;
 mod options;
