@@ -15,7 +15,7 @@ pub use self::{
     desired::{Applied, Desired, Finalized, Status},
     observed::Observed,
 };
-use crate::{Controllers, Error, Result, Setup, Watches};
+use crate::{ControllerOptions, Controllers, Error, Result, Setup, Watches};
 
 /// Describes what should exist for each object of one kind.
 ///
@@ -98,6 +98,11 @@ pub trait Declarative: Send + Sync + 'static {
     /// returns [`Finalized::Done`].
     fn finalize(&self, _parent: &Self::Resource, _observed: &Observed) -> Result<Finalized> {
         Ok(Finalized::Done)
+    }
+
+    /// The options of the controller; see [`Reconciler::options`](crate::Reconciler::options).
+    fn options(&self) -> ControllerOptions<Self::Resource> {
+        ControllerOptions::default()
     }
 
     /// The parents to reconcile because an object of a kind in `watches` changed; see [`Reconciler::parents`](crate::Reconciler::parents).

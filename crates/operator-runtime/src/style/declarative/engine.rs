@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{Applied, Declarative, Finalized, Observed, desired::Choice};
 use crate::{
-    Error, Reconciler, Result,
+    ControllerOptions, Error, Reconciler, Result,
     context::{Context, Uncontrolled, is_being_deleted},
     error::LONGEST_DELAY,
 };
@@ -53,6 +53,10 @@ impl<D: Declarative> Reconciler for Engine<D> {
                 Ok(())
             }
         }
+    }
+
+    fn options(&self) -> ControllerOptions<D::Resource> {
+        self.0.options()
     }
 
     fn parents(
