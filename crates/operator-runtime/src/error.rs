@@ -219,15 +219,6 @@ impl Error {
             Self::Kube(kube::Error::HyperError(_) | kube::Error::Service(_))
         )
     }
-
-    /// The value of the metrics' label `result`.
-    pub(crate) fn label(&self) -> &'static str {
-        match self {
-            Self::Panicked(_) => "panic",
-            error if error.is_permanent() => "permanent_error",
-            _ => "error",
-        }
-    }
 }
 
 impl From<kube::Error> for Error {

@@ -43,6 +43,7 @@
 
 #![warn(missing_docs)]
 
+mod action;
 mod condition;
 mod context;
 mod engine;
@@ -58,6 +59,7 @@ mod settings;
 mod setup;
 mod style;
 
+pub use action::Action;
 pub use condition::{Condition, Truth};
 pub use context::Context;
 pub use engine::{Changed, Reconciled};
@@ -69,7 +71,6 @@ pub use setup::{Controllers, Setup, UpdateStrategy, Watches};
 pub use style::*;
 
 pub use kube::runtime::{
-    controller::Action,
     events::EventType,
     reflector::{ObjectRef, Store},
 };

@@ -78,8 +78,14 @@ impl Operator {
         if let Ok(agent) = http::HeaderValue::from_str(&name) {
             config.headers.push((http::header::USER_AGENT, agent));
         }
+        let host = config.cluster_url.authority().map(ToString::to_string);
         let client = Client::try_from(config).map_err(|error| Fatal::Client(error.into()))?;
-        Ok(Self::new(name, settings, client))
+        let operator = Self::new(name, settings, client);
+        operator
+            .metrics
+            .requests
+            .set_host(&host.unwrap_or_default());
+        Ok(operator)
     }
 
     /// Creates an operator with an existing client; the default namespace of the client is the operator's.
@@ -89,7 +95,7 @@ impl Operator {
             client,
             controllers: Controllers::new(),
             listener: None,
-            metrics: Arc::new(Metrics::new(&name)),
+            metrics: Arc::new(Metrics::new(&name, &settings.lease(&name))),
             name,
             observers: Observers::default(),
             settings,
@@ -425,7 +431,7 @@ mod tests {
     #[tokio::test]
     async fn a_replica_is_not_ready_before_its_controllers_begin() {
         let settings = Arc::new(Settings::for_tests());
-        let metrics = Arc::new(Metrics::new("test"));
+        let metrics = Arc::new(Metrics::new("test", "test"));
         let progress = Progress::new(settings.watch_timeout, metrics.clone());
         let health = Health::new(progress, settings.lease_duration);
         let service = tower::service_fn(async |_: http::Request<Body>| {

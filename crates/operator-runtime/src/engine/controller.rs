@@ -35,7 +35,7 @@ use crate::{
     },
     error::panic_message,
     health::Health,
-    metrics::Metrics,
+    metrics::{ControllerMetrics, Metrics},
     settings::Settings,
     setup::{Owns, Watches},
     style::Reconciler,
@@ -65,7 +65,10 @@ pub(crate) type Running = BoxFuture<'static, ()>;
 pub(crate) fn run<R: Reconciler>(reconciler: R, watches: Watches, wiring: Wiring) -> Running {
     let watched = WatchedNamespaces::of::<R>(&wiring);
     let owner = GroupKind::of::<R::Resource>();
-    let errors = wiring.metrics.of_kind(&owner).watch_errors;
+    let metrics = wiring
+        .metrics
+        .of_controller(&owner.controller_name(), &owner);
+    let errors = metrics.watch_errors.clone();
     let listen = |kind: &Kind, namespace: Option<String>, owner| {
         let fan_out = &wiring.fan_out;
         let events = fan_out.listen(&kind.resource, namespace, owner, &errors);
@@ -86,7 +89,14 @@ pub(crate) fn run<R: Reconciler>(reconciler: R, watches: Watches, wiring: Wiring
         }
     }
     wiring.fan_out.owns::<R::Resource>(&watched.primary);
-    Box::pin(work(reconciler, watches, watched, other_events, wiring))
+    Box::pin(work(
+        reconciler,
+        watches,
+        watched,
+        other_events,
+        metrics,
+        wiring,
+    ))
 }
 
 /// The namespaces that a controller watches.
@@ -134,19 +144,21 @@ async fn work<R: Reconciler>(
     watches: Watches,
     watched: WatchedNamespaces,
     other_events: OtherEvents,
+    metrics: ControllerMetrics,
     wiring: Wiring,
 ) {
     let Wiring {
         client,
         operator,
         settings,
-        metrics,
+        metrics: _,
         health,
         fan_out,
         stop,
         observers,
     } = wiring;
-    let metrics = metrics.of_kind(&GroupKind::of::<R::Resource>());
+    let workers = settings.concurrency.get();
+    metrics.reconciles.max_concurrent.set(workers.into());
     let owned = |owns: Owns| {
         let children = Children::new(
             &owns.kind.scope.watched(&watched.child_namespaces),
@@ -204,7 +216,7 @@ async fn work<R: Reconciler>(
     }
     for (kind, events) in other_events.others {
         let (reconciler, cache) = (reconciler.clone(), store.clone());
-        let panics = shared.metrics.panics.clone();
+        let panics = shared.metrics.reconciles.panics.clone();
         let parents = move |changed| {
             let parents = AssertUnwindSafe(|| reconciler.parents(&changed, &cache));
             catch_unwind(parents).unwrap_or_else(|panic| {
@@ -226,7 +238,7 @@ async fn work<R: Reconciler>(
     let stopped = stop.clone();
     let controller = Controller::for_stream(stream::pending(), store)
         .reconcile_on(triggers)
-        .with_config(Config::default().concurrency(settings.concurrency.get()))
+        .with_config(Config::default().concurrency(workers))
         .graceful_shutdown_on(stopped.cancelled_owned())
         .run(
             reconciliation::reconcile::<R>,

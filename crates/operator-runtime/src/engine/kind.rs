@@ -50,6 +50,11 @@ impl GroupKind {
         }
     }
 
+    /// The name of the kind's only controller.
+    pub fn controller_name(&self) -> String {
+        self.kind.to_lowercase()
+    }
+
     /// The kind of the referenced object.
     pub fn of_reference(owner: &OwnerReference) -> Self {
         let group = owner.api_version.rsplit_once('/');

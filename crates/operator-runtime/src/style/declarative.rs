@@ -6,15 +6,13 @@ use std::{
     time::Duration,
 };
 
-use kube::{
-    Resource, ResourceExt, api::ObjectMeta, core::object::HasStatus, runtime::controller::Action,
-};
+use kube::{Resource, ResourceExt, api::ObjectMeta, core::object::HasStatus};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
 
 use super::Reconciler;
 use crate::{
-    Controllers, Error, Result, Setup, Watches,
+    Action, Controllers, Error, Result, Setup, Watches,
     context::{ChildKey, Context, OwnedKey, Uncontrolled, Wanted, child_labels},
     engine::{
         decode::forget_managers,

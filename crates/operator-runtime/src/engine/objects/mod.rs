@@ -12,15 +12,12 @@ use std::{
     time::Duration,
 };
 
-use kube::{
-    Resource,
-    runtime::{controller::Action, reflector::ObjectRef},
-};
+use kube::{Resource, runtime::reflector::ObjectRef};
 use tokio::{sync::Notify, time::Instant};
 
 pub(crate) use self::backoff::Backoff;
 use self::state::ObjectState;
-use crate::engine::decode::Undecodable;
+use crate::{Action, engine::decode::Undecodable};
 
 /// The objects of a controller that are not idle.
 pub(crate) struct Objects<K: Resource<DynamicType = ()> + 'static> {

@@ -2,11 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use kube::{Resource, ResourceExt, runtime::controller::Action};
+use kube::{Resource, ResourceExt};
 use tokio::time::Instant;
 
 use super::Backoff;
-use crate::engine::decode::Undecodable;
+use crate::{Action, engine::decode::Undecodable};
 
 /// The state of an object that is not idle; most objects are.
 pub(super) struct ObjectState<K> {
