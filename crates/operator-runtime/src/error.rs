@@ -245,6 +245,10 @@ pub enum Fatal {
         /// What is wrong with it.
         reason: String,
     },
+    /// Traces cannot be exported; the environment's `OTEL_` variables may be wrong.
+    #[cfg(feature = "otel")]
+    #[error("cannot export traces: {0}")]
+    Traces(String),
     /// The lease duration must be longer than the renew deadline, and that longer than the retry period.
     #[error(
         "the lease's duration ({duration:?}) must be longer than the renew deadline ({deadline:?}), and that longer than the retry period ({period:?})"

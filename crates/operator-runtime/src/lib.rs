@@ -58,6 +58,8 @@ mod server;
 mod settings;
 mod setup;
 mod style;
+#[cfg(feature = "otel")]
+mod trace;
 
 pub use action::Action;
 pub use condition::{Condition, Truth};

@@ -71,7 +71,7 @@ impl Operator {
     /// context of the kubeconfig. The name of the operator is also its field manager and user agent.
     pub async fn connect(name: impl Into<String>, settings: Settings) -> Result<Self, Fatal> {
         let name = name.into();
-        log::init(&settings)?;
+        log::init(&name, &settings)?;
         let mut config = Config::infer()
             .await
             .map_err(|error| Fatal::NoCluster(error.into()))?;
@@ -159,7 +159,12 @@ impl Operator {
     /// # Errors
     /// A [`Fatal`] error (see `downcast_ref`) if the operator cannot start, or loses its lease.
     pub async fn run(self) -> anyhow::Result<()> {
-        Ok(self.started().await?)
+        let ended = self.started().await;
+        #[cfg(feature = "otel")]
+        if !matches!(ended, Err(Fatal::Interrupted)) {
+            crate::trace::flush().await;
+        }
+        Ok(ended?)
     }
 
     /// Boxed, so that it is compiled in this crate and not in each program and test.

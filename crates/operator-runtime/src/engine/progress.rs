@@ -97,7 +97,11 @@ impl Progress {
         // `/healthz` reports a silent watch; a silent log is one to which nothing is written.
         let bounded = watch.is_none() && !long;
         let method = request.method().clone();
+        #[cfg(feature = "otel")]
+        let span = crate::trace::request(&request);
         let sent = client.send(request);
+        #[cfg(feature = "otel")]
+        let sent = tracing::Instrument::instrument(sent, span.clone());
         let response = if long {
             Ok(sent.await)
         } else {
@@ -106,6 +110,8 @@ impl Progress {
         let answer = response.as_ref().ok().and_then(|sent| sent.as_ref().ok());
         let code = answer.map(Response::status);
         self.metrics.requests.done(&method, code);
+        #[cfg(feature = "otel")]
+        crate::trace::answered(&span, code);
         let response = response?;
         Ok(response?.map(|body| Observed {
             body,

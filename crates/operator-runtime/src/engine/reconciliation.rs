@@ -16,6 +16,8 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tracing::{Instrument, debug, info_span, warn};
 
+#[cfg(feature = "otel")]
+use crate::trace;
 use crate::{
     Action, Result,
     context::{Context, ControllerContext, display_key, requests},
@@ -78,6 +80,11 @@ pub(crate) async fn reconcile<R: Reconciler>(
         return Ok(controller::Action::await_change());
     };
     let span = info_span!("reconcile", kind = %shared.metrics.kind, object = display_key(&key));
+    #[cfg(feature = "otel")]
+    {
+        let attempt = shared.objects.failures(&key) + 1;
+        trace::describe(&span, &shared.metrics.kind, &key, attempt);
+    }
     let reconciliation = async {
         let reconciles = &shared.metrics.reconciles;
         queue.start(&key);
@@ -295,6 +302,8 @@ impl<R: Reconciler> Reconciliations<R> {
         object: &R::Resource,
         error: &Error,
     ) -> Action {
+        #[cfg(feature = "otel")]
+        trace::failed(error);
         let (failures, backoff) = self.objects.fail(key);
         let delay = match error {
             Error::Temporary { delay, .. } => Some((*delay).min(LONGEST_DELAY)),

@@ -54,6 +54,12 @@ impl<K: Resource<DynamicType = ()> + 'static> Objects<K> {
         self.change(key, |state| state.fail(self.backoff, jitter))
     }
 
+    /// The number of consecutive failures of the object.
+    #[cfg(feature = "otel")]
+    pub fn failures(&self, key: &ObjectRef<K>) -> u32 {
+        self.change(key, |state| state.failures())
+    }
+
     pub fn succeed(&self, key: &ObjectRef<K>) {
         self.change(key, ObjectState::succeed);
     }

@@ -82,6 +82,11 @@ impl<K> ObjectState<K> {
         self.failures > 0
     }
 
+    #[cfg(feature = "otel")]
+    pub fn failures(&self) -> u32 {
+        self.failures
+    }
+
     /// Counts a failure. Returns the number of consecutive failures, and the delay before the next attempt.
     pub fn fail(&mut self, backoff: Backoff, jitter: impl Fn(u32) -> f64) -> (u32, Duration) {
         let delay = backoff.delay(self.failures, jitter(self.failures));
