@@ -219,15 +219,6 @@ impl Error {
             Self::Kube(kube::Error::HyperError(_) | kube::Error::Service(_))
         )
     }
-
-    /// The value of the metrics' label `result`.
-    pub(crate) fn label(&self) -> &'static str {
-        match self {
-            Self::Panicked(_) => "panic",
-            error if error.is_permanent() => "permanent_error",
-            _ => "error",
-        }
-    }
 }
 
 impl From<kube::Error> for Error {
@@ -254,6 +245,10 @@ pub enum Fatal {
         /// What is wrong with it.
         reason: String,
     },
+    /// Traces cannot be exported; the environment's `OTEL_` variables may be wrong.
+    #[cfg(feature = "otel")]
+    #[error("cannot export traces: {0}")]
+    Traces(String),
     /// The lease duration must be longer than the renew deadline, which must be longer than the retry period.
     #[error(
         "the lease's duration ({duration:?}) must be longer than the renew deadline ({deadline:?}), and that longer than the retry period ({period:?})"

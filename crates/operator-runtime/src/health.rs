@@ -121,7 +121,10 @@ mod tests {
     use tokio::time::advance;
 
     fn health() -> Arc<Health> {
-        let progress = Progress::new(Duration::from_secs(10), Arc::new(Metrics::new("test")));
+        let progress = Progress::new(
+            Duration::from_secs(10),
+            Arc::new(Metrics::new("test", "test")),
+        );
         Health::new(progress, Duration::from_secs(15))
     }
 

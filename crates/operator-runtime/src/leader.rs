@@ -88,12 +88,12 @@ impl Election {
         let host = hostname::get().unwrap_or_default();
         let unique = RandomState::new().hash_one(std::process::id());
         // An environment variable may be set to nothing.
-        let given = |name: &Option<String>| name.clone().filter(|name| !name.is_empty());
-        let namespace = given(&settings.lease_namespace);
+        let namespace = settings.lease_namespace.clone();
+        let namespace = namespace.filter(|namespace| !namespace.is_empty());
         let namespace = namespace.unwrap_or_else(|| client.default_namespace().to_owned());
         Self {
             leases: Api::namespaced(client, &namespace),
-            name: given(&settings.lease_name).unwrap_or_else(|| operator.to_owned()),
+            name: settings.lease(operator),
             me: format!("{}_{unique:016x}", host.to_string_lossy()),
             settings: settings.clone(),
             health,

@@ -43,6 +43,7 @@
 
 #![warn(missing_docs)]
 
+mod action;
 mod condition;
 mod context;
 mod controller_options;
@@ -59,7 +60,10 @@ mod server;
 mod settings;
 mod setup;
 mod style;
+#[cfg(feature = "otel")]
+mod trace;
 
+pub use action::Action;
 pub use condition::{Condition, Truth};
 pub use context::Context;
 pub use controller_options::ControllerOptions;
@@ -73,7 +77,6 @@ pub use setup::{Setup, UpdateStrategy, Watches};
 pub use style::*;
 
 pub use kube::runtime::{
-    controller::Action,
     events::EventType,
     reflector::{ObjectRef, Store},
 };

@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use tracing_subscriber::{EnvFilter, layer::SubscriberExt, util::SubscriberInitExt};
+use tracing_subscriber::{EnvFilter, Layer, layer::SubscriberExt, util::SubscriberInitExt};
 
 use crate::{
     error::{Fatal, panic_message},
@@ -10,7 +10,8 @@ use crate::{
 };
 
 /// Sets up logging, unless the program has already done so. Fails if the filter is invalid.
-pub(crate) fn init(settings: &Settings) -> Result<(), Fatal> {
+#[cfg_attr(not(feature = "otel"), expect(unused_variables))]
+pub(crate) fn init(operator: &str, settings: &Settings) -> Result<(), Fatal> {
     let invalid = |error: tracing_subscriber::filter::ParseError| Fatal::LogFilter {
         filter: settings.log.clone(),
         reason: error.to_string(),
@@ -20,13 +21,19 @@ pub(crate) fn init(settings: &Settings) -> Result<(), Fatal> {
     let lines = tracing_subscriber::fmt::layer()
         .with_ansi(colours)
         .with_writer(std::io::stderr);
-    let registry = tracing_subscriber::registry().with(filter);
-    let set = match settings.log_format {
-        LogFormat::Human => registry.with(lines.with_target(false)).try_init(),
-        LogFormat::Json => registry
-            .with(lines.json().flatten_event(true).with_span_list(false))
-            .try_init(),
+    let lines = match settings.log_format {
+        LogFormat::Human => lines.with_target(false).boxed(),
+        LogFormat::Json => lines
+            .json()
+            .flatten_event(true)
+            .with_span_list(false)
+            .boxed(),
     };
+    // The filter is that of the lines, and not of the exported traces.
+    let registry = tracing_subscriber::registry().with(lines.with_filter(filter));
+    #[cfg(feature = "otel")]
+    let registry = registry.with(crate::trace::layer(operator)?);
+    let set = registry.try_init();
     if set.is_ok() {
         std::panic::set_hook(Box::new(|panic| {
             let place = panic

@@ -73,15 +73,21 @@ impl Operator {
     /// context of the kubeconfig. The name of the operator is also its field manager and user agent.
     pub async fn connect(name: impl Into<String>, settings: Settings) -> Result<Self, Fatal> {
         let name = name.into();
-        log::init(&settings)?;
+        log::init(&name, &settings)?;
         let mut config = Config::infer()
             .await
             .map_err(|error| Fatal::NoCluster(error.into()))?;
         if let Ok(agent) = http::HeaderValue::from_str(&name) {
             config.headers.push((http::header::USER_AGENT, agent));
         }
+        let host = config.cluster_url.authority().map(ToString::to_string);
         let client = Client::try_from(config).map_err(|error| Fatal::Client(error.into()))?;
-        Ok(Self::new(name, settings, client))
+        let operator = Self::new(name, settings, client);
+        operator
+            .metrics
+            .requests
+            .set_host(&host.unwrap_or_default());
+        Ok(operator)
     }
 
     /// Creates an operator with an existing client; the default namespace of the client is the operator's.
@@ -91,7 +97,7 @@ impl Operator {
             client,
             controllers: Controllers::new(),
             listener: None,
-            metrics: Arc::new(Metrics::new(&name)),
+            metrics: Arc::new(Metrics::new(&name, &settings.lease(&name))),
             name,
             observers: Observers::default(),
             settings,
@@ -155,7 +161,12 @@ impl Operator {
     /// # Errors
     /// A [`Fatal`] error (see `downcast_ref`) if the operator cannot start, or loses its lease.
     pub async fn run(self) -> anyhow::Result<()> {
-        Ok(self.started().await?)
+        let ended = self.started().await;
+        #[cfg(feature = "otel")]
+        if !matches!(ended, Err(Fatal::Interrupted)) {
+            crate::trace::flush().await;
+        }
+        Ok(ended?)
     }
 
     /// Boxed, so that it is compiled in this crate and not in each program and test.
@@ -430,7 +441,7 @@ mod tests {
     #[tokio::test]
     async fn a_replica_is_not_ready_before_its_controllers_begin() {
         let settings = Arc::new(Settings::for_tests());
-        let metrics = Arc::new(Metrics::new("test"));
+        let metrics = Arc::new(Metrics::new("test", "test"));
         let progress = Progress::new(settings.watch_timeout, metrics.clone());
         let health = Health::new(progress, settings.lease_duration);
         let service = tower::service_fn(async |_: http::Request<Body>| {

@@ -178,6 +178,13 @@ impl Settings {
         names
     }
 
+    /// The name of the lease of this operator.
+    pub(crate) fn lease(&self, operator: &str) -> String {
+        // An environment variable may be set to nothing.
+        let name = self.lease_name.clone().filter(|name| !name.is_empty());
+        name.unwrap_or_else(|| operator.to_owned())
+    }
+
     pub(crate) fn backoff(&self) -> Backoff {
         Backoff {
             first: self.backoff_first,

@@ -39,7 +39,7 @@ async fn a_panic_becomes_an_event_and_a_metric_and_the_controller_continues() {
     );
     assert!(
         running
-            .metric(r#"operator_panics_total{group="test.example.com",kind="Widget"}"#)
+            .metric(r#"controller_runtime_reconcile_panics_total{controller="widget"}"#)
             .await
             >= Some(1.0)
     );
@@ -186,17 +186,16 @@ async fn a_failing_object_that_is_deleted_is_no_longer_counted() {
         .await;
     let api: Api<Widget> = Api::default_namespaced(server.client());
     api.delete("a", &DeleteParams::default()).await.unwrap();
-    let of_kind = |metric| format!(r#"{metric}{{group="test.example.com",kind="Widget""#);
-    let errors = of_kind("operator_reconciles_total") + r#",result="error"}"#;
+    let errors = r#"controller_runtime_reconcile_errors_total{controller="widget"}"#;
     server
         .eventually("its turn ends", async || {
-            (running.metric(&errors).await == Some(1.0)).then_some(())
+            (running.metric(errors).await == Some(1.0)).then_some(())
         })
         .await;
-    let failing = of_kind("operator_failing_objects") + "}";
+    let failing = r#"operator_failing_objects{group="test.example.com",kind="Widget"}"#;
     server
         .eventually("nothing fails", async || {
-            (running.metric(&failing).await == Some(0.0)).then_some(())
+            (running.metric(failing).await == Some(0.0)).then_some(())
         })
         .await;
 }
@@ -428,8 +427,7 @@ async fn a_finalizer_write_with_a_conflict_is_not_a_success() {
         .await;
     meddles.store(true, SeqCst);
     set_way(&server, "a", "ok").await;
-    let conflicts =
-        r#"operator_reconciles_total{group="test.example.com",kind="Widget",result="conflict"}"#;
+    let conflicts = r#"controller_runtime_reconcile_total{controller="widget",result="requeue"}"#;
     server
         .eventually("the finalizer meets a conflict", async || {
             (running.metric(conflicts).await >= Some(1.0)).then_some(())

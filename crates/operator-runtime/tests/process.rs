@@ -31,10 +31,12 @@ async fn holder(server: &Server) -> Option<String> {
         .filter(|holder| !holder.is_empty())
 }
 
+const LEADER: &str = r#"leader_election_master_status{name="widget-operator"}"#;
+
 async fn leads(server: &Server, running: &Running) {
     server
         .eventually("it leads", async || {
-            (running.metric("operator_leader").await == Some(1.0)).then_some(())
+            (running.metric(LEADER).await == Some(1.0)).then_some(())
         })
         .await;
 }
@@ -50,7 +52,7 @@ async fn a_standby_takes_over_immediately_when_the_leader_stops() {
     ready(&server, "a").await;
     sleep(Duration::from_millis(500)).await;
     assert!(first_calls.finished() > 0 && second_calls.reconciled() == 0);
-    assert_eq!(second.metric("operator_leader").await, Some(0.0));
+    assert_eq!(second.metric(LEADER).await, Some(0.0));
     assert_eq!(
         second.page("/readyz").await,
         (200, "ok".into()),
@@ -176,8 +178,7 @@ async fn an_operator_is_ready_when_its_cache_is_full() {
     create(&server, "a", "ok").await;
     ready(&server, "a").await;
     rest(&server).await;
-    let success =
-        r#"operator_reconciles_total{group="test.example.com",kind="Widget",result="success"}"#;
+    let success = r#"controller_runtime_reconcile_total{controller="widget",result="success"}"#;
     assert!(running.metric(success).await >= Some(1.0));
     assert!(
         running

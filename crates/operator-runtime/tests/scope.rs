@@ -205,9 +205,7 @@ async fn a_cluster_scoped_owner_has_children_and_is_triggered_by_watched_kinds()
         })
         .await;
     let before = running
-        .metric(
-            r#"operator_reconciles_total{group="test.example.com",kind="Fleet",result="success"}"#,
-        )
+        .metric(r#"controller_runtime_reconcile_total{controller="fleet",result="success"}"#)
         .await;
     let label = Patch::Merge(json!({ "metadata": { "labels": { "a": "b" } } }));
     secrets
@@ -217,7 +215,9 @@ async fn a_cluster_scoped_owner_has_children_and_is_triggered_by_watched_kinds()
     server
         .eventually("the fleet is woken", async || {
             let now = running
-                .metric(r#"operator_reconciles_total{group="test.example.com",kind="Fleet",result="success"}"#)
+                .metric(
+                    r#"controller_runtime_reconcile_total{controller="fleet",result="success"}"#,
+                )
                 .await;
             (now > before).then_some(())
         })

@@ -100,8 +100,7 @@ async fn a_recreated_object_never_gets_the_status_of_the_old_one() {
     sized(&server, 2).await;
     rest(&server).await;
     assert_eq!(*codes.lock().unwrap(), [409, 200]);
-    let errors =
-        r#"operator_reconciles_total{group="test.example.com",kind="Widget",result="error"}"#;
+    let errors = r#"controller_runtime_reconcile_total{controller="widget",result="error"}"#;
     assert_eq!(running.metric(errors).await, Some(0.0), "that is no error");
 }
 

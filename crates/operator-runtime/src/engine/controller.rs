@@ -116,6 +116,8 @@ pub(crate) fn run<R: Reconciler>(
     };
     let owns = watches.owns.into_iter().map(owned).collect();
     let workers = options.workers.unwrap_or(wiring.settings.concurrency);
+    let max_concurrent = &metrics.reconciles.max_concurrent;
+    max_concurrent.set(workers.get().into());
     let shared = Arc::new(Reconciliations {
         reconciler,
         derived_finalizer: identity.finalizer(),
@@ -254,7 +256,7 @@ fn parents<R: Reconciler>(
 ) -> Vec<ObjectRef<R::Resource>> {
     let parents = AssertUnwindSafe(|| shared.reconciler.parents(changed, &shared.store));
     catch_unwind(parents).unwrap_or_else(|panic| {
-        shared.metrics.panics.inc();
+        shared.metrics.reconciles.panics.inc();
         let Changed { kind, metadata, .. } = changed;
         let name = metadata.name.as_deref().unwrap_or_default();
         warn!(kind, name, "parents() panicked: {}", panic_message(&*panic));

@@ -46,7 +46,7 @@ impl<R: Reconciler> Reconciliations<R> {
             Ok(Ok(())) => return,
             Ok(Err(error)) => error,
             Err(panic) => {
-                self.metrics.panics.inc();
+                self.metrics.reconciles.panics.inc();
                 Error::Panicked(panic_message(&*panic).to_owned())
             }
         };

@@ -96,13 +96,23 @@ impl Progress {
         let long = waits_long(request.uri());
         // `/healthz` reports a silent watch; a silent log is one to which nothing is written.
         let bounded = watch.is_none() && !long;
+        let method = request.method().clone();
+        #[cfg(feature = "otel")]
+        let span = crate::trace::request(&request);
+        let sent = client.send(request);
+        #[cfg(feature = "otel")]
+        let sent = tracing::Instrument::instrument(sent, span.clone());
         let response = if long {
-            client.send(request).await
+            Ok(sent.await)
         } else {
-            timeout(limit, client.send(request))
-                .await
-                .map_err(|_| Silent(limit))?
+            timeout(limit, sent).await.map_err(|_| Silent(limit))
         };
+        let answer = response.as_ref().ok().and_then(|sent| sent.as_ref().ok());
+        let code = answer.map(Response::status);
+        self.metrics.requests.done(&method, code);
+        #[cfg(feature = "otel")]
+        crate::trace::answered(&span, code);
+        let response = response?;
         Ok(response?.map(|body| Observed {
             body,
             watch,
@@ -265,7 +275,10 @@ mod tests {
     );
 
     fn progress() -> Arc<Progress> {
-        Progress::new(Duration::from_secs(10), Arc::new(Metrics::new("test")))
+        Progress::new(
+            Duration::from_secs(10),
+            Arc::new(Metrics::new("test", "test")),
+        )
     }
 
     #[tokio::test(start_paused = true)]

@@ -7,7 +7,7 @@ use kube::{
     Resource, ResourceExt,
     api::{Patch, PatchParams},
     runtime::{
-        controller::Action,
+        controller,
         events::EventType,
         reflector::{ObjectRef, Store},
     },
@@ -16,8 +16,10 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tracing::{Instrument, debug, info_span, warn};
 
+#[cfg(feature = "otel")]
+use crate::trace;
 use crate::{
-    Result,
+    Action, Result,
     context::{Context, ControllerContext, display_key, requests},
     controller_options::Reduction,
     engine::{
@@ -30,7 +32,7 @@ use crate::{
     },
     error::{Error, LONGEST_DELAY, is_gone, panic_message},
     health::Health,
-    metrics::KindMetrics,
+    metrics::ControllerMetrics,
     style::Reconciler,
 };
 
@@ -41,7 +43,7 @@ const CONFLICT_RETRY_DELAY: Duration = Duration::from_secs(1);
 pub(crate) struct Reconciliations<R: Reconciler> {
     pub reconciler: R,
     pub controller_context: Arc<ControllerContext>,
-    pub metrics: KindMetrics,
+    pub metrics: ControllerMetrics,
     pub objects: Objects<R::Resource>,
     pub store: Store<R::Resource>,
     /// Whether failures become events on their objects.
@@ -62,11 +64,11 @@ pub(crate) struct Reconciliations<R: Reconciler> {
 pub(crate) async fn reconcile<R: Reconciler>(
     object: Arc<R::Resource>,
     shared: Arc<Reconciliations<R>>,
-) -> std::result::Result<Action, Infallible> {
+) -> std::result::Result<controller::Action, Infallible> {
     let key = ObjectRef::from_obj(&*object);
     let start = shared.controller_context.wait_to_begin().await;
     let (_turn, has_waited) = match start {
-        Some(false) => return Ok(Action::await_change()),
+        Some(false) => return Ok(controller::Action::await_change()),
         _ => shared.turns.reconcile(&key).await,
     };
     let object = match start.is_some() || has_waited {
@@ -74,11 +76,14 @@ pub(crate) async fn reconcile<R: Reconciler>(
         true => shared.store.get(&key),
         false => Some(object),
     };
+    let queue = &shared.metrics.queue;
     let Some(object) = object else {
-        return Ok(Action::await_change());
+        queue.skip(&key, None);
+        return Ok(controller::Action::await_change());
     };
     if let Some(wait) = shared.objects.begin(&key, Instant::now()) {
-        return Ok(wait);
+        queue.skip(&key, wait.delay());
+        return Ok(wait.into());
     }
     let Some(object) = shared.objects.newest(&key, object) else {
         debug!(
@@ -86,27 +91,36 @@ pub(crate) async fn reconcile<R: Reconciler>(
             "it was deleted, but its watch has not reported that yet"
         );
         shared.objects.succeed(&key);
-        return Ok(Action::await_change());
+        queue.skip(&key, None);
+        return Ok(controller::Action::await_change());
     };
     let Identity { name, kind, .. } = &shared.controller_context.identity;
     let span = info_span!("reconcile", %kind, controller = name, object = display_key(&key));
+    #[cfg(feature = "otel")]
+    {
+        let attempt = shared.objects.failures(&key) + 1;
+        trace::describe(&span, &shared.controller_context.identity, &key, attempt);
+    }
     let reconciliation = async {
-        shared.metrics.active.inc();
+        let reconciles = &shared.metrics.reconciles;
+        queue.start(&key);
+        reconciles.active.inc();
         let started = Instant::now();
         let done = AssertUnwindSafe(shared.attempt(&key, object.clone()))
             .catch_unwind()
             .await;
         let done = done.unwrap_or_else(|panic| {
-            shared.metrics.panics.inc();
+            reconciles.panics.inc();
             Err(Error::Panicked(panic_message(&*panic).to_owned()))
         });
         let duration = started.elapsed();
-        shared.metrics.active.dec();
-        shared.metrics.duration.observe(duration.as_secs_f64());
-        shared
-            .metrics
-            .result(done.as_ref().map_or_else(Error::label, Outcome::label))
-            .inc();
+        reconciles.active.dec();
+        match &done {
+            Ok(Outcome::Reconciled(action)) => reconciles.done(Ok(action), duration),
+            Ok(Outcome::Gone) => reconciles.done(Ok(&Action::await_change()), duration),
+            Ok(Outcome::Outdated) => reconciles.outdated(duration),
+            Err(error) => reconciles.done(Err(error), duration),
+        }
         let result = match &done {
             Ok(Outcome::Reconciled(_)) => Some(Ok(())),
             Ok(Outcome::Gone | Outcome::Outdated) => None,
@@ -133,6 +147,10 @@ pub(crate) async fn reconcile<R: Reconciler>(
             }
             Err(error) => shared.handle_failure(&key, &object, &error).await,
         };
+        queue.done(&key);
+        if let Some(delay) = action.delay() {
+            queue.add_after(&key, delay);
+        }
         if shared.store.get(&key).is_none() {
             // It was deleted meanwhile, and nothing reports that again.
             shared.forget(&key);
@@ -140,13 +158,14 @@ pub(crate) async fn reconcile<R: Reconciler>(
         shared.metrics.failing.set(shared.objects.failing() as i64);
         action
     };
-    Ok(reconciliation.instrument(span).await)
+    Ok(reconciliation.instrument(span).await.into())
 }
 
 impl<R: Reconciler> Reconciliations<R> {
     /// Triggers a reconciliation, because the watch has reported this version, or for another reason.
     pub fn trigger(&self, key: &ObjectRef<R::Resource>, version: Option<String>) {
         if self.store.get(key).is_some() {
+            self.metrics.queue.add(key);
             self.objects.trigger(key, version);
         }
     }
@@ -161,6 +180,7 @@ impl<R: Reconciler> Reconciliations<R> {
     /// Forgets an object that was deleted, or cannot be decoded.
     pub fn forget(&self, key: &ObjectRef<R::Resource>) {
         self.objects.forget(key);
+        self.metrics.queue.forget(key);
         self.metrics.failing.set(self.objects.failing() as i64);
     }
 
@@ -316,6 +336,8 @@ impl<R: Reconciler> Reconciliations<R> {
         object: &R::Resource,
         error: &Error,
     ) -> Action {
+        #[cfg(feature = "otel")]
+        trace::failed(error);
         let (failures, backoff) = self.objects.fail(key);
         // One that is being deleted is blocked by our finalizer.
         let limit = self
@@ -365,16 +387,6 @@ enum Outcome {
     Gone,
     /// The finalizers could not be written, because the object has changed; an earlier failure is not resolved yet.
     Outdated,
-}
-
-impl Outcome {
-    /// The value of the metrics' label `result`.
-    fn label(&self) -> &'static str {
-        match self {
-            Self::Reconciled(_) | Self::Gone => "success",
-            Self::Outdated => "conflict",
-        }
-    }
 }
 
 /// The outcome of a write.

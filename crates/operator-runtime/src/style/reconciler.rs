@@ -4,14 +4,11 @@ use std::{fmt::Debug, future::Future, sync::Arc};
 
 use kube::{
     Resource,
-    runtime::{
-        controller::Action,
-        reflector::{ObjectRef, Store},
-    },
+    runtime::reflector::{ObjectRef, Store},
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{ControllerOptions, Result, context::Context, engine::related::Changed};
+use crate::{Action, ControllerOptions, Result, context::Context, engine::related::Changed};
 
 /// Brings the cluster to the state that an object of one kind describes.
 pub trait Reconciler: Send + Sync + 'static {

@@ -33,7 +33,7 @@ async fn a_deleted_object_is_reported_once_with_its_last_state() {
     until(&server, "it is reported", || deleted.of("a") > 0).await;
     rest(&server).await;
     assert_eq!((deleted.of("a"), deleted.names().len()), (1, 1));
-    let panics = r#"operator_panics_total{group="",kind="Pod"}"#;
+    let panics = r#"controller_runtime_reconcile_panics_total{controller="pods"}"#;
     assert_eq!(running.metric(panics).await, Some(0.0));
 }
 
@@ -105,7 +105,7 @@ async fn a_notice_that_fails_is_not_repeated_and_hurts_nobody() {
     }
     rest(&server).await;
     assert_eq!((deleted.of("panics"), deleted.of("fails")), (1, 1));
-    let panics = r#"operator_panics_total{group="",kind="Pod"}"#;
+    let panics = r#"controller_runtime_reconcile_panics_total{controller="pods"}"#;
     assert_eq!(running.metric(panics).await, Some(1.0));
 }
 

@@ -264,6 +264,6 @@ async fn the_reconciler_gets_reduced_objects() {
         until(&server, "it is reconciled", || seen.of(name) > 0).await;
     }
     rest(&server).await;
-    let panics = r#"operator_panics_total{group="",kind="Pod"}"#;
+    let panics = r#"controller_runtime_reconcile_panics_total{controller="pods"}"#;
     assert_eq!(running.metric(panics).await, Some(0.0));
 }

@@ -12,15 +12,12 @@ use std::{
     time::Duration,
 };
 
-use kube::{
-    Resource,
-    runtime::{controller::Action, reflector::ObjectRef},
-};
+use kube::{Resource, runtime::reflector::ObjectRef};
 use tokio::{sync::Notify, time::Instant};
 
 pub(crate) use self::backoff::Backoff;
 use self::state::ObjectState;
-use crate::engine::decode::Undecodable;
+use crate::{Action, engine::decode::Undecodable};
 
 /// The objects of a controller that are not idle.
 pub(crate) struct Objects<K: Resource<DynamicType = ()> + 'static> {
@@ -60,6 +57,12 @@ impl<K: Resource<DynamicType = ()> + 'static> Objects<K> {
     /// Lets the next failure of the object count as the first.
     pub fn give_up(&self, key: &ObjectRef<K>) {
         self.change(key, ObjectState::give_up);
+    }
+
+    /// The number of consecutive failures of the object.
+    #[cfg(feature = "otel")]
+    pub fn failures(&self, key: &ObjectRef<K>) -> u32 {
+        self.change(key, |state| state.failures())
     }
 
     pub fn succeed(&self, key: &ObjectRef<K>) {

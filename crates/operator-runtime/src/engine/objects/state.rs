@@ -2,11 +2,11 @@
 
 use std::{sync::Arc, time::Duration};
 
-use kube::{Resource, ResourceExt, runtime::controller::Action};
+use kube::{Resource, ResourceExt};
 use tokio::time::Instant;
 
 use super::Backoff;
-use crate::engine::decode::Undecodable;
+use crate::{Action, engine::decode::Undecodable};
 
 /// The state of an object that is not idle; most objects are.
 pub(super) struct ObjectState<K> {
@@ -85,6 +85,11 @@ impl<K> ObjectState<K> {
 
     pub fn is_failing(&self) -> bool {
         self.failures > 0
+    }
+
+    #[cfg(feature = "otel")]
+    pub fn failures(&self) -> u32 {
+        self.failures
     }
 
     /// Counts a failure. Returns the number of consecutive failures, and the delay before the next attempt.

@@ -2,13 +2,13 @@
 
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use kube::{Resource, runtime::controller::Action};
+use kube::Resource;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::{Applied, Declarative, Finalized, Observed, desired::Choice};
 use crate::{
-    ControllerOptions, Error, Reconciler, Result,
+    Action, ControllerOptions, Error, Reconciler, Result,
     context::{Context, Uncontrolled, is_being_deleted},
     error::LONGEST_DELAY,
 };

@@ -1,17 +1,25 @@
-//! The metrics that `/metrics` exports in the [OpenMetrics](https://prometheus.io/docs/specs/om/open_metrics_spec/) text format.
+//! The metrics that `/metrics` exports in the [OpenMetrics](https://prometheus.io/docs/specs/om/open_metrics_spec/) text format: those that
+//! operators of controller-runtime export, under their names, and those of this runtime, which begin with `operator_`.
+
+mod controller;
+mod process;
+mod queue;
+mod requests;
 
 use std::{
     fmt,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use prometheus_client::{
     encoding::{EncodeLabelSet, text},
-    metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram, info::Info},
+    metrics::{counter::Counter, family::Family, gauge::Gauge, info::Info},
     registry::Registry,
 };
 
-use crate::engine::{identity::Identity, kind::GroupKind};
+pub(crate) use self::{controller::ControllerMetrics, queue::Queue};
+use self::{controller::Controllers, process::Process, queue::Queues, requests::Requests};
+use crate::engine::identity::Identity;
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct KindLabel {
@@ -20,69 +28,60 @@ struct KindLabel {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct ResultLabels {
-    group: String,
-    kind: String,
-    result: &'static str,
-}
-
-#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct WatchLabel {
     group: String,
     resource: String,
 }
 
-/// The results that a reconciliation can have; each is exported from the start, as zero.
-const RESULTS: [&str; 5] = ["success", "conflict", "error", "permanent_error", "panic"];
+#[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
+struct LeaseLabel {
+    name: String,
+}
 
 /// All metrics of an operator.
 pub(crate) struct Metrics {
-    registry: Mutex<Registry>,
-    results: Family<ResultLabels, Counter>,
-    durations: Family<KindLabel, Histogram>,
-    active: Family<KindLabel, Gauge>,
+    /// The metrics whose names begin with `operator_`, and those of the program.
+    own: Mutex<Registry>,
+    /// The metrics under the names of controller-runtime and client-go.
+    conventional: Registry,
+    controllers: Controllers,
+    queues: Queues,
+    pub requests: Requests,
+    pub leader: Gauge,
     objects: Family<KindLabel, Gauge>,
     failing: Family<KindLabel, Gauge>,
     undecodable: Family<KindLabel, Gauge>,
     child_reads: Family<KindLabel, Counter>,
-    panics: Family<KindLabel, Counter>,
     watches: Family<WatchLabel, Counter>,
     watch_errors: Family<KindLabel, Counter>,
-    pub leader: Gauge,
-}
-
-/// The metrics of one kind.
-#[derive(Clone)]
-pub(crate) struct KindMetrics {
-    pub kind: GroupKind,
-    results: Family<ResultLabels, Counter>,
-    pub duration: Histogram,
-    pub active: Gauge,
-    pub objects: Gauge,
-    pub failing: Gauge,
-    pub undecodable: Gauge,
-    pub child_reads: Counter,
-    pub panics: Counter,
-    pub watch_errors: Counter,
 }
 
 impl Metrics {
-    pub fn new(operator: &str) -> Self {
+    /// The metrics of an operator that is elected with this lease.
+    pub fn new(operator: &str, lease: &str) -> Self {
+        let mut conventional = Registry::default();
+        let leaders = Family::<LeaseLabel, Gauge>::default();
+        conventional.register(
+            "leader_election_master_status",
+            "1 while this replica is the leader, 0 while it is a standby",
+            leaders.clone(),
+        );
+        if let Some(process) = Process::new() {
+            conventional.register_collector(Box::new(process));
+        }
         let metrics = Self {
-            registry: Mutex::new(Registry::with_prefix("operator")),
-            results: Family::default(),
-            durations: Family::new_with_constructor(|| {
-                Histogram::new([0.005, 0.02, 0.1, 0.5, 1.0, 5.0, 15.0, 60.0])
-            }),
-            active: Family::default(),
+            own: Mutex::new(Registry::with_prefix("operator")),
+            controllers: Controllers::register(&mut conventional),
+            queues: Queues::register(&mut conventional),
+            requests: Requests::register(&mut conventional),
+            leader: leaders.get_or_create_owned(&LeaseLabel { name: lease.into() }),
+            conventional,
             objects: Family::default(),
             failing: Family::default(),
             undecodable: Family::default(),
             child_reads: Family::default(),
-            panics: Family::default(),
             watches: Family::default(),
             watch_errors: Family::default(),
-            leader: Gauge::default(),
         };
         metrics.register(operator);
         metrics
@@ -98,21 +97,6 @@ impl Metrics {
             "build",
             "The operator and the version of its runtime",
             build,
-        );
-        registry.register(
-            "reconciles",
-            "Reconciliations by result",
-            self.results.clone(),
-        );
-        registry.register(
-            "reconcile_duration_seconds",
-            "How long reconciliations take",
-            self.durations.clone(),
-        );
-        registry.register(
-            "reconciles_active",
-            "Reconciliations in flight",
-            self.active.clone(),
         );
         registry.register("objects", "Objects in the cache", self.objects.clone());
         registry.register(
@@ -131,11 +115,6 @@ impl Metrics {
             self.child_reads.clone(),
         );
         registry.register(
-            "panics",
-            "Reconciliations that panicked",
-            self.panics.clone(),
-        );
-        registry.register(
             "watch_starts",
             "Watches begun or renewed",
             self.watches.clone(),
@@ -145,32 +124,26 @@ impl Metrics {
             "Lists and watches that failed",
             self.watch_errors.clone(),
         );
-        registry.register("leader", "1 while this replica works", self.leader.clone());
     }
 
     /// The metrics of a controller, which are exported from now on.
-    pub fn of_controller(&self, controller: &Identity) -> KindMetrics {
-        let kind = &controller.kind;
+    pub fn of_controller(&self, identity: &Identity) -> ControllerMetrics {
+        let controller: Arc<str> = identity.name.as_str().into();
+        let kind = &identity.kind;
+        let queue = self.queues.of_controller(&controller);
         let label = KindLabel {
             group: kind.group.clone(),
             kind: kind.kind.clone(),
         };
-        let metrics = KindMetrics {
-            kind: kind.clone(),
-            results: self.results.clone(),
-            duration: self.durations.get_or_create_owned(&label),
-            active: self.active.get_or_create_owned(&label),
+        ControllerMetrics {
+            reconciles: self.controllers.of_controller(&controller),
+            queue,
             objects: self.objects.get_or_create_owned(&label),
             failing: self.failing.get_or_create_owned(&label),
             undecodable: self.undecodable.get_or_create_owned(&label),
             child_reads: self.child_reads.get_or_create_owned(&label),
-            panics: self.panics.get_or_create_owned(&label),
             watch_errors: self.watch_errors.get_or_create_owned(&label),
-        };
-        for result in RESULTS {
-            metrics.result(result);
         }
-        metrics
     }
 
     /// Counts the start of a watch on this URL path.
@@ -186,66 +159,65 @@ impl Metrics {
 
     /// The registry, in which a program can register its own metrics.
     pub fn registry(&self) -> MutexGuard<'_, Registry> {
-        self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+        self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn page(&self) -> Result<String, fmt::Error> {
+        self.queues.refresh();
         let mut page = String::new();
+        text::encode_registry(&mut page, &self.conventional)?;
         text::encode(&mut page, &self.registry())?;
         Ok(page)
-    }
-}
-
-impl KindMetrics {
-    /// The counter for a result, one of [`RESULTS`].
-    pub fn result(&self, result: &'static str) -> Counter {
-        self.results.get_or_create_owned(&ResultLabels {
-            group: self.kind.group.clone(),
-            kind: self.kind.kind.clone(),
-            result,
-        })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::kind::GroupKind;
 
     #[test]
-    fn every_metric_of_a_kind_is_exported_from_the_start() {
-        let metrics = Metrics::new("memcached-operator");
-        let controller = |group: &str| Identity {
+    fn every_metric_of_a_controller_is_exported_from_the_start() {
+        let metrics = Metrics::new("memcached-operator", "memcached-lease");
+        let controller = |group: &str, name: &str| Identity {
             operator: "memcached-operator".into(),
             kind: GroupKind {
                 group: group.into(),
                 kind: "Memcached".into(),
             },
-            name: "memcached".into(),
+            name: name.into(),
             is_named: false,
             shares_kind: false,
         };
-        metrics.of_controller(&controller("cache.example.com"));
-        metrics
-            .of_controller(&controller("other"))
-            .result("error")
-            .inc();
+        metrics.of_controller(&controller("cache.example.com", "memcached"));
+        let other = metrics.of_controller(&controller("other", "memcached.other"));
+        other.reconciles.panics.inc();
+        metrics.of_controller(&controller("cache.example.com", "memcached"));
         metrics.watch_started("/apis/cache.example.com/v1/namespaces/a/memcacheds");
         metrics.watch_started("/api/v1/configmaps");
         let page = metrics.page().unwrap();
         for line in [
-            r#"operator_reconciles_total{group="other",kind="Memcached",result="error"} 1"#,
-            r#"operator_reconciles_total{group="cache.example.com",kind="Memcached",result="error"} 0"#,
+            r#"controller_runtime_reconcile_total{controller="memcached",result="error"} 0"#,
+            r#"controller_runtime_reconcile_total{controller="memcached",result="requeue_after"} 0"#,
+            r#"controller_runtime_reconcile_panics_total{controller="memcached"} 0"#,
+            r#"controller_runtime_reconcile_panics_total{controller="memcached.other"} 1"#,
+            r#"controller_runtime_reconcile_time_seconds_count{controller="memcached"} 0"#,
+            r#"workqueue_depth{name="memcached",controller="memcached"} 0"#,
+            r#"workqueue_queue_duration_seconds_bucket{le="+Inf",name="memcached",controller="memcached"} 0"#,
             r#"operator_undecodable_objects{group="cache.example.com",kind="Memcached"} 0"#,
             r#"operator_watch_starts_total{group="cache.example.com",resource="memcacheds"} 1"#,
             r#"operator_watch_starts_total{group="",resource="configmaps"} 1"#,
-            r#"operator_reconcile_duration_seconds_count{group="cache.example.com",kind="Memcached"} 0"#,
-            "operator_leader 0",
+            r#"leader_election_master_status{name="memcached-lease"} 0"#,
         ] {
-            assert!(page.contains(line), "{line} is not in\n{page}");
+            assert!(
+                page.lines().any(|found| found == line),
+                "{line} is not in\n{page}"
+            );
         }
         assert!(
             page.contains(r#"operator_build_info{name="memcached-operator",runtime="#),
             "{page}"
         );
+        assert!(page.ends_with("# EOF\n") && page.matches("# EOF").count() == 1);
     }
 }
