@@ -274,11 +274,28 @@ pub enum Fatal {
         /// The reason.
         source: std::io::Error,
     },
-    /// A kind has more than one controller, in the same or different versions.
-    #[error("two controllers are registered for {kind}")]
+    /// A kind has more than one controller without a name, in the same or different versions: they would revert each other's writes, and
+    /// share a finalizer.
+    #[error(
+        "two controllers are registered for {kind}\nhelp: give one of them a name with `add_named`"
+    )]
     TwoControllers {
         /// The kind and its group, for example `Memcached.cache.example.com`.
         kind: String,
+    },
+    /// Two controllers have the same name.
+    #[error("two controllers are named {name:?}\nhelp: give one of them another name")]
+    TwoNames {
+        /// The name.
+        name: String,
+    },
+    /// A controller's name is not a DNS label.
+    #[error(
+        "{name:?} cannot be the name of a controller\nhelp: use lower-case letters, digits and `-`, at most 63, as in `pod-printer`"
+    )]
+    ControllerName {
+        /// The name as it was given.
+        name: String,
     },
     /// A controller's setup failed.
     #[error("cannot set up a controller: {0}")]

@@ -45,6 +45,8 @@
 
 mod condition;
 mod context;
+mod controller_options;
+mod controllers;
 mod engine;
 mod error;
 mod health;
@@ -60,12 +62,14 @@ mod style;
 
 pub use condition::{Condition, Truth};
 pub use context::Context;
+pub use controller_options::ControllerOptions;
+pub use controllers::Controllers;
 pub use engine::{Changed, Reconciled};
 pub use error::{Error, Fatal, Result};
 pub use operator::{Operator, ShutdownHandle};
 pub use options::options_for_tests;
 pub use settings::{LogFormat, Settings};
-pub use setup::{Controllers, Setup, UpdateStrategy, Watches};
+pub use setup::{Setup, UpdateStrategy, Watches};
 pub use style::*;
 
 pub use kube::runtime::{

@@ -11,7 +11,7 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use crate::engine::kind::GroupKind;
+use crate::engine::{identity::Identity, kind::GroupKind};
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
 struct KindLabel {
@@ -148,8 +148,9 @@ impl Metrics {
         registry.register("leader", "1 while this replica works", self.leader.clone());
     }
 
-    /// The metrics of a kind, which are exported from now on.
-    pub fn of_kind(&self, kind: &GroupKind) -> KindMetrics {
+    /// The metrics of a controller, which are exported from now on.
+    pub fn of_controller(&self, controller: &Identity) -> KindMetrics {
+        let kind = &controller.kind;
         let label = KindLabel {
             group: kind.group.clone(),
             kind: kind.kind.clone(),
@@ -213,12 +214,21 @@ mod tests {
     #[test]
     fn every_metric_of_a_kind_is_exported_from_the_start() {
         let metrics = Metrics::new("memcached-operator");
-        let kind = |group: &str| GroupKind {
-            group: group.into(),
-            kind: "Memcached".into(),
+        let controller = |group: &str| Identity {
+            operator: "memcached-operator".into(),
+            kind: GroupKind {
+                group: group.into(),
+                kind: "Memcached".into(),
+            },
+            name: "memcached".into(),
+            is_named: false,
+            shares_kind: false,
         };
-        metrics.of_kind(&kind("cache.example.com"));
-        metrics.of_kind(&kind("other")).result("error").inc();
+        metrics.of_controller(&controller("cache.example.com"));
+        metrics
+            .of_controller(&controller("other"))
+            .result("error")
+            .inc();
         metrics.watch_started("/apis/cache.example.com/v1/namespaces/a/memcacheds");
         metrics.watch_started("/api/v1/configmaps");
         let page = metrics.page().unwrap();

@@ -9,12 +9,14 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::{
+    controllers::{Build, Controllers},
     engine::{
         controller::Wiring,
         fan_out::FanOut,
-        kind::GroupKind,
+        identity::Identity,
         progress::Progress,
         reconciled::{Observers, Reconciled},
+        shared_cache::SharedCaches,
         watch::Source,
     },
     error::Fatal,
@@ -24,7 +26,7 @@ use crate::{
     metrics::Metrics,
     server,
     settings::Settings,
-    setup::{Build, Controllers, Setup, value},
+    setup::{Setup, value},
 };
 
 /// An operator: runs controllers, in one replica at a time.
@@ -174,10 +176,7 @@ impl Operator {
             values,
         } = self;
         settings.check()?;
-        if let Some(kind) = controllers.duplicate_kind() {
-            let kind = kind.to_string();
-            return Err(Fatal::TwoControllers { kind });
-        }
+        let controllers = controllers.identified(&name)?;
         let listener = match listener {
             Some(listener) => listener,
             None => server::listen(settings.http_address).await?,
@@ -214,31 +213,36 @@ impl Operator {
         let setup = Setup {
             client: client.clone(),
             operator: name.clone(),
+            controller: String::new(),
             settings: settings.clone(),
             values: Arc::new(values),
             metrics: metrics.clone(),
         };
         let wiring = Wiring {
             client,
-            operator: name,
             settings,
             metrics,
             health,
             fan_out: FanOut::default(),
+            caches: SharedCaches::default(),
             stop,
             observers,
         };
         let work = async {
             let mut builds = vec![];
-            for (kind, start) in controllers.starts {
+            for (identity, start) in controllers {
+                let setup = Setup {
+                    controller: identity.name.clone(),
+                    ..setup.clone()
+                };
                 let build = tokio::select! {
-                    build = start(setup.clone()) => build,
+                    build = start(setup) => build,
                     () = wiring.stop.cancelled() => return Ok(()),
                 };
                 let build = build.map_err(|error| Fatal::Setup(error.into()))?;
-                builds.push((kind, build));
+                builds.push((identity, build));
             }
-            lead(wiring, builds).await
+            lead(wiring, &name, builds).await
         };
         tokio::select! {
             done = work => done,
@@ -251,10 +255,9 @@ impl Operator {
 }
 
 /// Runs the controllers while this replica holds the lease, or immediately without leader election.
-async fn lead(wiring: Wiring, builds: Vec<(GroupKind, Build)>) -> Result<(), Fatal> {
+async fn lead(wiring: Wiring, operator: &str, builds: Vec<(Identity, Build)>) -> Result<(), Fatal> {
     let Wiring {
         client,
-        operator,
         settings,
         health,
         stop,
@@ -264,7 +267,7 @@ async fn lead(wiring: Wiring, builds: Vec<(GroupKind, Build)>) -> Result<(), Fat
         return work(wiring, builds).await;
     }
     health.set_role(Role::Standby);
-    let mut election = Election::new(client, &operator, &settings, health);
+    let mut election = Election::new(client, operator, &settings, health);
     let Some(held) = election.acquire(&stop).await else {
         return Ok(());
     };
@@ -282,29 +285,30 @@ async fn lead(wiring: Wiring, builds: Vec<(GroupKind, Build)>) -> Result<(), Fat
 }
 
 /// Runs the controllers until the shutdown, and running reconciliations until the shutdown timeout.
-async fn work(wiring: Wiring, builds: Vec<(GroupKind, Build)>) -> Result<(), Fatal> {
+async fn work(wiring: Wiring, builds: Vec<(Identity, Build)>) -> Result<(), Fatal> {
     let Wiring {
         client,
-        operator,
         settings,
         metrics,
         health,
         fan_out,
+        caches,
         stop,
         ..
     } = wiring.clone();
     let mut built = vec![];
-    for (kind, build) in builds {
+    for (identity, build) in builds {
         // Not in the controller's task, which begins after this replica counts as working.
-        health.filling(kind.to_string());
-        built.push(build(wiring.clone()));
+        health.filling(identity.to_string());
+        built.push(build(identity, wiring.clone()));
     }
     // Only now it is known who wants to know of which kind.
-    let mut watches = fan_out.start(&Source {
+    let source = Source {
         client,
-        operator,
         settings: settings.clone(),
-    });
+    };
+    let mut watches = fan_out.start(&source);
+    caches.start(&source, &fan_out, &mut watches);
     let mut controllers = JoinSet::new();
     for controller in built {
         controllers.spawn(controller);
@@ -418,6 +422,7 @@ async fn interrupt() {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::kind::GroupKind;
     use futures::poll;
     use kube::client::Body;
     use std::pin::pin;
@@ -433,20 +438,26 @@ mod tests {
         });
         let wiring = Wiring {
             client: Client::new(service, "default"),
-            operator: "test".into(),
             settings,
             metrics,
             health: health.clone(),
             fan_out: FanOut::default(),
+            caches: SharedCaches::default(),
             stop: CancellationToken::new(),
             observers: Observers::default(),
         };
-        let kind = GroupKind {
-            group: "cache.example.com".into(),
-            kind: "Memcached".into(),
+        let identity = Identity {
+            operator: "test".into(),
+            kind: GroupKind {
+                group: "cache.example.com".into(),
+                kind: "Memcached".into(),
+            },
+            name: "memcached".into(),
+            is_named: false,
+            shares_kind: false,
         };
-        let build: Build = Box::new(|_| Box::pin(std::future::pending()));
-        let mut work = pin!(work(wiring, vec![(kind, build)]));
+        let build: Build = Box::new(|_, _| Box::pin(std::future::pending()));
+        let mut work = pin!(work(wiring, vec![(identity, build)]));
         assert!(poll!(&mut work).is_pending());
         assert_eq!(
             health.unready().as_deref(),

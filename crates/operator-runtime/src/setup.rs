@@ -1,25 +1,18 @@
-//! The setup of controllers: what the generated registry and the user's setup functions use.
+//! The setup of a controller: what its setup function gets, and the kinds that it watches.
 
 use std::{
     any::{Any, TypeId},
     collections::HashMap,
-    future::Future,
     sync::{Arc, MutexGuard},
 };
 
-use futures::{FutureExt, future::BoxFuture};
 use kube::{Client, Resource};
 use prometheus_client::registry::Registry;
 
 use crate::{
-    Result,
-    engine::{
-        controller::{self, Running, Wiring},
-        kind::{GroupKind, Kind, Scope},
-    },
+    engine::kind::{Kind, Scope},
     metrics::Metrics,
     settings::Settings,
-    style::Reconciler,
 };
 
 type Values = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
@@ -43,6 +36,7 @@ type Values = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
 pub struct Setup {
     pub(crate) client: Client,
     pub(crate) operator: String,
+    pub(crate) controller: String,
     pub(crate) settings: Arc<Settings>,
     pub(crate) values: Arc<Values>,
     pub(crate) metrics: Arc<Metrics>,
@@ -57,6 +51,11 @@ impl Setup {
     /// The operator's name.
     pub fn operator(&self) -> &str {
         &self.operator
+    }
+
+    /// The controller's name: that of [`add_named`](crate::Controllers::add_named), or its kind in lower case.
+    pub fn controller(&self) -> &str {
+        &self.controller
     }
 
     /// The settings that the operator was started with.
@@ -178,7 +177,7 @@ impl Watches {
         self.and_owns(Kind::new(group, version, kind, plural, Scope::Cluster))
     }
 
-    /// Declares a watched kind, which may also be an owned kind: [`Reconciler::parents`] returns the objects that a change reconciles.
+    /// Declares a watched kind, which may also be an owned kind: [`Reconciler::parents`](crate::Reconciler::parents) returns the objects that a change reconciles.
     #[must_use]
     pub fn watches<K: Resource<DynamicType = (), Scope: 'static>>(self) -> Self {
         self.and_watches(Kind::of::<K>())
@@ -214,66 +213,6 @@ impl Watches {
 
     fn and_watches(mut self, kind: Kind) -> Self {
         self.watches.push(kind);
-        self
-    }
-}
-
-type Start = Box<dyn FnOnce(Setup) -> BoxFuture<'static, Result<Build>> + Send>;
-
-/// Creates the controller's task when this replica becomes active.
-pub(crate) type Build = Box<dyn FnOnce(Wiring) -> Running + Send>;
-
-/// The controllers of an operator.
-#[derive(Default)]
-pub struct Controllers {
-    pub(crate) starts: Vec<(GroupKind, Start)>,
-}
-
-impl Controllers {
-    /// Creates an empty set.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Adds a controller, with the function that sets up its reconciler and the kinds that it watches. A kind can have only one controller.
-    #[must_use]
-    pub fn add<R, F>(
-        mut self,
-        setup: impl FnOnce(Setup) -> F + Send + 'static,
-        watches: impl FnOnce(Watches) -> Watches,
-    ) -> Self
-    where
-        R: Reconciler,
-        F: Future<Output = Result<R>> + Send + 'static,
-    {
-        let watches = watches(Watches::default());
-        let start: Start = Box::new(move |context| {
-            let reconciler = setup(context);
-            async move {
-                let reconciler = reconciler.await?;
-                Ok(Box::new(move |wiring| controller::run(reconciler, watches, wiring)) as Build)
-            }
-            .boxed()
-        });
-        self.starts.push((GroupKind::of::<R::Resource>(), start));
-        self
-    }
-
-    /// The first kind with more than one controller: they would revert each other's writes, and share a finalizer and metrics.
-    pub(crate) fn duplicate_kind(&self) -> Option<&GroupKind> {
-        let mut seen = vec![];
-        let mut kinds = self.starts.iter().map(|(kind, _)| kind);
-        kinds.find(|kind| {
-            let known = seen.contains(kind);
-            seen.push(*kind);
-            known
-        })
-    }
-
-    /// Combines two sets of controllers.
-    #[must_use]
-    pub fn and(mut self, other: Self) -> Self {
-        self.starts.extend(other.starts);
         self
     }
 }

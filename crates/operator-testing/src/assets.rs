@@ -117,7 +117,7 @@ impl Own {
 
     /// Starts a program behind a shell that terminates it when this process has ended, even if it was killed.
     fn spawn(&mut self, assets: &Path, name: &'static str, flags: &[(&str, &str)]) -> Result<()> {
-        const WATCHDOG: &str = r#""$@" & child=$!; read -r _; kill "$child"; wait "$child""#;
+        const WATCHDOG: &str = r#""$@" & child=$!; read -r _; kill -9 "$child"; wait "$child""#;
         let log = self.folder.join(format!("{name}.log"));
         let opened = std::fs::File::create(&log)
             .and_then(|out| Ok((out.try_clone()?, out)))

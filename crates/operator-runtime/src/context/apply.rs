@@ -242,7 +242,7 @@ impl Context {
         }
         let parameters = PatchParams {
             force: known.is_some(),
-            ..PatchParams::apply(self.operator())
+            ..PatchParams::apply(self.field_manager())
         };
         let request = kind
             .requests(key.namespace.as_deref())

@@ -74,7 +74,7 @@ impl Context {
             return Ok(owned);
         }
         let owns = owns.iter().map(|owned| &owned.kind);
-        Err(Error::undeclared(kind, &self.controller.kind, owns))
+        Err(Error::undeclared(kind, self.kind(), owns))
     }
 
     pub(super) fn child_key(&self, child: &Wanted) -> ChildKey {
@@ -102,7 +102,7 @@ impl Context {
             return Err(Error::Unownable {
                 kind: owned.kind.to_string(),
                 name: key.name,
-                owner: format!("{} {}", self.controller.kind, self.owner.name),
+                owner: format!("{} {}", self.kind(), self.owner.name),
             });
         }
         let mut desired = self.desired(&child, &key)?;
@@ -207,7 +207,7 @@ impl Context {
 
     /// The error for an object that cannot become a child, because `holder` or nobody controls it.
     pub(super) fn name_conflict(&self, kind: &Kind, name: &str, holder: Option<String>) -> Error {
-        let owner = format!("{} {}", self.controller.kind, self.owner.name);
+        let owner = format!("{} {}", self.kind(), self.owner.name);
         let help = match &holder {
             None => {
                 "give the child another name, or take the object over with `cx.adopt` (update strategies `apply` and `replace`)"
@@ -234,7 +234,7 @@ impl Context {
             desired,
             ..
         } = child;
-        let Some(owned) = ownership::owned(live, self.operator()) else {
+        let Some(owned) = ownership::owned(live, self.field_manager()) else {
             return false;
         };
         if ownership::is_same(desired, owned, live) {
@@ -254,7 +254,7 @@ impl Context {
             desired,
             ..
         } = child;
-        let owned = ownership::owned(live, self.operator());
+        let owned = ownership::owned(live, self.field_manager());
         let uid = live["metadata"]["uid"].as_str();
         if let (Some(owned), Some(uid)) = (owned, uid)
             && !ownership::is_same(desired, owned, live)

@@ -152,7 +152,7 @@ impl ControllerContext {
         note: String,
     ) -> Event {
         let now = Timestamp::now();
-        let about = object.name.as_deref().unwrap_or(&self.operator);
+        let about = object.name.as_deref().unwrap_or(&self.identity.operator);
         Event {
             metadata: ObjectMeta {
                 namespace: object.namespace.clone(),

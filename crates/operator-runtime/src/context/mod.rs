@@ -31,6 +31,7 @@ use crate::{
     Result,
     engine::{
         children::Children,
+        identity::Identity,
         kind::{GroupKind, Kind},
     },
     error::{LONGEST_DELAY, is_gone},
@@ -40,6 +41,7 @@ use crate::{
 use event::Reporter;
 use history::History;
 
+pub(crate) use apply::is_being_deleted;
 pub(crate) use child::{ChildKey, Uncontrolled, Wanted};
 pub(crate) use observe::OwnedKey;
 
@@ -62,11 +64,11 @@ pub struct Context {
 /// What the contexts of all objects of a controller share.
 pub(crate) struct ControllerContext {
     pub client: Client,
-    pub operator: String,
+    pub identity: Identity,
+    /// The field manager.
+    pub manager: String,
     reporter: Reporter,
     event_history: Mutex<History>,
-    /// The reconciled kind.
-    pub kind: GroupKind,
     pub owns: Vec<Owned>,
     start: watch::Sender<Start>,
     /// Counts the reads of children from the API server.
@@ -100,7 +102,7 @@ struct Owner {
 }
 
 impl ControllerContext {
-    pub fn new<K>(client: Client, operator: &str, owns: Vec<Owned>, reads: Counter) -> Arc<Self>
+    pub fn new<K>(client: Client, identity: Identity, owns: Vec<Owned>, reads: Counter) -> Arc<Self>
     where
         K: Resource<DynamicType = ()>,
     {
@@ -108,15 +110,15 @@ impl ControllerContext {
             .ok()
             .and_then(|host| host.into_string().ok());
         let reporter = Reporter {
-            controller: operator.into(),
-            instance: instance.unwrap_or_else(|| operator.into()),
+            controller: identity.reporter(),
+            instance: instance.unwrap_or_else(|| identity.operator.clone()),
         };
         Arc::new(Self {
             reporter,
             event_history: Mutex::default(),
             client,
-            operator: operator.into(),
-            kind: GroupKind::of::<K>(),
+            manager: identity.manager(),
+            identity,
             owns,
             start: watch::Sender::new(Start::Waiting),
             reads,
@@ -200,13 +202,19 @@ impl Context {
         self.controller.client.clone()
     }
 
-    /// The operator's name, which is also the field manager of its applies.
+    /// The operator's name.
     pub fn operator(&self) -> &str {
-        &self.controller.operator
+        &self.controller.identity.operator
+    }
+
+    /// The [field manager](https://kubernetes.io/docs/reference/using-api/server-side-apply/#managers) of the controller's writes: the
+    /// operator's name, or `<operator>-<name>` for a [named](crate::Controllers::add_named) controller.
+    pub fn field_manager(&self) -> &str {
+        &self.controller.manager
     }
 
     pub(crate) fn kind(&self) -> &GroupKind {
-        &self.controller.kind
+        &self.controller.identity.kind
     }
 
     /// The namespace that the operator itself runs in.

@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use tracing::debug;
 
-use super::{
-    Context, Owned,
-    apply::{is_being_deleted, is_conflict},
-    child::ChildKey,
+use super::{Context, Owned, apply::is_conflict, child::ChildKey};
+use crate::{
+    Result,
+    engine::related::{self, is_written_by},
 };
-use crate::{Result, engine::related};
 
 /// A child: the index of its kind among the owned ones, and where it is.
 pub(crate) type OwnedKey = (usize, ChildKey);
@@ -27,7 +26,8 @@ impl Context {
         index.expect("it is one of ours")
     }
 
-    /// All objects of owned kinds that the reconciled object controls. Those of which the cache has no content are read.
+    /// All objects of owned kinds that the reconciled object controls, without those of other controllers of its kind. Those of which the
+    /// cache has no content are read.
     ///
     /// # Errors
     /// If a kind has not been listed yet: a child that is not known could be mistaken for one that does not exist. When it has been, all
@@ -54,6 +54,7 @@ impl Context {
                     let controller = related::metadata(live);
                     let controller = controller.as_ref().and_then(related::controller);
                     controller.is_some_and(|controller| controller.uid == reference.uid)
+                        && self.is_written_by_us(live)
                 };
                 if let Some(live) = live.filter(is_ours) {
                     children.insert((index, key), live);
@@ -63,11 +64,16 @@ impl Context {
         Ok(children)
     }
 
+    /// Whether a child of the reconciled object is of this controller: another controller of the kind may have children of the same kinds.
+    fn is_written_by_us(&self, child: &Value) -> bool {
+        let entries = child["metadata"]["managedFields"].as_array();
+        let mut entries = entries.into_iter().flatten();
+        !self.controller.identity.shares_kind
+            || entries.any(|entry| is_written_by(entry, self.field_manager()))
+    }
+
     /// Deletes a child in the version `live`. Returns false if it has changed since.
     pub(crate) async fn prune(&self, (index, key): &OwnedKey, live: &Value) -> Result<bool> {
-        if is_being_deleted(live) {
-            return Ok(true);
-        }
         let owned = &self.controller.owns[*index];
         match self.send_delete(owned, &owned.kind, key, live, true).await {
             Ok(_) => {

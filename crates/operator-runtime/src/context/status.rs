@@ -79,7 +79,7 @@ impl Context {
             "status": wanted,
         });
         drop_nulls(&mut patch);
-        let parameters = PatchParams::apply(self.operator()).force();
+        let parameters = PatchParams::apply(self.field_manager()).force();
         let request = requests::<K>(object.namespace().as_deref())
             .patch_subresource("status", &name, &parameters, &Patch::Apply(&patch))
             .map_err(kube::Error::BuildRequest)?;
@@ -89,7 +89,7 @@ impl Context {
             // An apply that removes the last fields of a status makes it null, which is not valid. All of it was ours.
             let removal = json!({ "metadata": patch["metadata"], "status": null });
             let parameters = PatchParams {
-                field_manager: Some(self.operator().to_owned()),
+                field_manager: Some(self.field_manager().to_owned()),
                 ..PatchParams::default()
             };
             let request = requests::<K>(object.namespace().as_deref())

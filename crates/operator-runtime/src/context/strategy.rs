@@ -101,12 +101,12 @@ impl Context {
         }
         match recorded.as_str() {
             Some(recorded) => {
-                let owned = ownership::owned_by_any_write(live, self.operator());
+                let owned = ownership::owned_by_any_write(live, self.field_manager());
                 recorded != hash(&child.desired)
                     || !is_untouched(&child.desired, owned.as_ref(), live)
             }
             // it was written before its kind had this strategy
-            None => ownership::owned(live, self.operator())
+            None => ownership::owned(live, self.field_manager())
                 .is_none_or(|owned| !ownership::is_same(&child.desired, owned, live)),
         }
     }
@@ -151,7 +151,7 @@ impl Context {
     }
 
     async fn send_replace(&self, child: &Child<'_>, live: &Value) -> Result<Value, kube::Error> {
-        let owned = ownership::owned_by_any_write(live, self.operator());
+        let owned = ownership::owned_by_any_write(live, self.field_manager());
         let mut body = replacement(live, &self.recorded(child), owned.as_ref());
         if let Some(metadata) = body["metadata"].as_object_mut() {
             // the cache does not have those of others, and what is absent stays
@@ -182,7 +182,7 @@ impl Context {
 
     fn as_manager(&self) -> PostParams {
         PostParams {
-            field_manager: Some(self.operator().to_owned()),
+            field_manager: Some(self.field_manager().to_owned()),
             ..PostParams::default()
         }
     }

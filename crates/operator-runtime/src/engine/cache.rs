@@ -6,10 +6,11 @@
 use std::{
     collections::{HashMap, HashSet},
     fmt::Debug,
+    sync::Arc,
 };
 
 use kube::{
-    Resource,
+    Resource, ResourceExt,
     runtime::{
         reflector::{ObjectRef, Store, store::Writer},
         watcher::Event,
@@ -25,11 +26,16 @@ pub(crate) enum Change<K: Resource<DynamicType = ()>> {
     Nothing,
     /// Reconcile these objects: one that changed, or all when the cache becomes complete.
     Reconcile(Vec<ObjectRef<K>>),
+    /// Reconcile this object, which has the name of this one that was deleted.
+    Replaced(ObjectRef<K>, Arc<K>),
     /// This object has left the cache, because its newest version cannot be decoded.
     Undecodable(ObjectRef<K>, Box<Undecodable>),
-    /// These objects were deleted.
-    Gone(Vec<ObjectRef<K>>),
+    /// These objects were deleted; each with its last state, if it was in the cache.
+    Gone(Vec<Gone<K>>),
 }
+
+/// An object that was deleted.
+pub(crate) type Gone<K> = (ObjectRef<K>, Option<Arc<K>>);
 
 /// The part of the cache that one watch fills.
 #[derive(Default)]
@@ -103,9 +109,13 @@ impl<K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static> Cach
             Event::Apply(object) => self.put(object),
             Event::Delete(object) => {
                 let key = key(&object);
-                self.remove(&key);
+                let cached = self.remove(&key);
                 self.bad.remove(&key);
-                Change::Gone(vec![key])
+                let last = cached.map(|cached| match object {
+                    Decoded::Good(last) => Arc::from(last),
+                    Decoded::Bad(_) => cached,
+                });
+                Change::Gone(vec![(key, last)])
             }
         }
     }
@@ -116,8 +126,14 @@ impl<K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static> Cach
             Decoded::Good(object) => {
                 self.bad.remove(&key);
                 if self.complete {
+                    let before = self.store.get(&key);
+                    let before = before.filter(|before| before.uid() != object.uid());
                     self.writer.apply_watcher_event(&Event::Apply(*object));
-                    Change::Reconcile(vec![key])
+                    match before {
+                        // The watch has missed the deletion, and the list shows only what exists.
+                        Some(before) => Change::Replaced(key, before),
+                        None => Change::Reconcile(vec![key]),
+                    }
                 } else {
                     self.early.insert(key, object);
                     Change::Nothing
@@ -134,12 +150,13 @@ impl<K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static> Cach
         }
     }
 
-    fn remove(&mut self, key: &ObjectRef<K>) {
+    /// Removes an object, and returns it if it was in the store.
+    fn remove(&mut self, key: &ObjectRef<K>) -> Option<Arc<K>> {
         self.early.remove(key);
-        if let Some(object) = self.store.get(key) {
-            self.writer
-                .apply_watcher_event(&Event::Delete((*object).clone()));
-        }
+        let object = self.store.get(key)?;
+        self.writer
+            .apply_watcher_event(&Event::Delete((*object).clone()));
+        Some(object)
     }
 
     /// Handles the end of a list: objects that it did not contain were deleted.
@@ -156,10 +173,12 @@ impl<K: Resource<DynamicType = ()> + Clone + Debug + Send + Sync + 'static> Cach
             .filter(|key| namespace.is_none() || key.namespace == namespace)
             .filter(|key| !listed.contains(&(key.namespace.clone(), key.name.clone())))
             .collect();
-        for key in &gone {
-            self.remove(key);
-            self.bad.remove(key);
-        }
+        let gone = gone.into_iter().map(|key: ObjectRef<K>| {
+            let last = self.remove(&key);
+            self.bad.remove(&key);
+            (key, last)
+        });
+        let gone: Vec<Gone<K>> = gone.collect();
         if !self.complete {
             // What an earlier list contained and this one does not was deleted, which nothing has reported yet.
             return self.completed();
@@ -222,7 +241,11 @@ mod tests {
         match change {
             Change::Nothing => ("nothing", vec![]),
             Change::Reconcile(keys) => ("reconcile", sorted(keys)),
-            Change::Gone(keys) => ("gone", sorted(keys)),
+            Change::Replaced(key, _) => ("replaced", vec![key.name.clone()]),
+            Change::Gone(gone) => {
+                let keys: Vec<_> = gone.iter().map(|(key, _)| key.clone()).collect();
+                ("gone", sorted(&keys))
+            }
             Change::Undecodable(key, _) => ("undecodable", vec![key.name.clone()]),
         }
     }
@@ -330,5 +353,42 @@ mod tests {
             ("gone", vec!["two".into()])
         );
         assert_eq!(cache.undecodable(), 0);
+    }
+
+    #[test]
+    fn the_last_state_of_a_deleted_object_is_known() {
+        let mut cache = Cache::new(&[None]);
+        for name in ["deleted", "undecodable", "missed"] {
+            cache.take(0, Event::InitApply(object("a", name, "1", true)));
+        }
+        cache.take(0, Event::InitDone);
+        let version = |change: Change<ConfigMap>| match change {
+            Change::Gone(gone) => gone[0].1.as_ref().unwrap().resource_version().unwrap(),
+            other => panic!("{other:?}"),
+        };
+        let deleted = Event::Delete(object("a", "deleted", "2", true));
+        assert_eq!(version(cache.take(0, deleted)), "2");
+        let undecodable = Event::Delete(object("a", "undecodable", "3", false));
+        assert_eq!(version(cache.take(0, undecodable)), "1");
+        cache.take(0, Event::Init);
+        assert_eq!(version(cache.take(0, Event::InitDone)), "1");
+    }
+
+    #[test]
+    fn an_object_recreated_under_the_name_replaces_the_deleted_one() {
+        let with_uid = |uid: &str| {
+            let mut object = object("a", "one", "1", true);
+            object.meta_mut().uid = Some(uid.into());
+            object
+        };
+        let mut cache = Cache::new(&[None]);
+        cache.take(0, Event::InitApply(with_uid("1")));
+        cache.take(0, Event::InitDone);
+        let same = cache.take(0, Event::InitApply(with_uid("1")));
+        assert_eq!(names(&same).0, "reconcile");
+        let Change::Replaced(_, before) = cache.take(0, Event::InitApply(with_uid("2"))) else {
+            panic!("not replaced");
+        };
+        assert_eq!(before.uid().as_deref(), Some("1"));
     }
 }

@@ -15,13 +15,13 @@ use std::{
 use kube::{api::ObjectMeta, runtime::watcher::Event};
 use serde_json::Value;
 
+use self::by_owner::ByOwner;
 use crate::engine::related::{self, Related, compact};
+
+mod by_owner;
 
 /// A namespace, if the kind has one, and a name.
 pub(crate) type Key = (Option<String>, String);
-
-/// The children of each object, by its uid.
-type ByOwner = HashMap<Box<str>, HashSet<Key>>;
 
 /// The objects of one owned kind in the watched namespaces.
 pub(crate) struct Children {
@@ -38,7 +38,7 @@ struct State {
     invalidations: u64,
     watches: Vec<Watch>,
     objects: HashMap<Key, Entry>,
-    /// `None` if nobody asks for it. It may have objects that are no children any more.
+    /// `None` if the controller does not look for all children of an object.
     by_owner: Option<ByOwner>,
 }
 
@@ -139,7 +139,7 @@ impl Children {
 
     /// With an index for [`of_owner`](Self::of_owner).
     pub fn indexed(self) -> Self {
-        self.lock().by_owner = Some(HashMap::new());
+        self.lock().by_owner = Some(ByOwner::default());
         self
     }
 
@@ -181,10 +181,7 @@ impl Children {
                     watch.is_elsewhere(key) || list.retains(key, known, *invalidations)
                 });
                 if let Some(by_owner) = by_owner {
-                    by_owner.retain(|_, keys| {
-                        keys.retain(|key| objects.contains_key(key));
-                        !keys.is_empty()
-                    });
+                    by_owner.retain(|key| objects.contains_key(key));
                 }
                 watch.newest = Some(list.newest);
                 watch.lists += 1;
@@ -201,8 +198,10 @@ impl Children {
                     .get(&key)
                     .is_some_and(|known| Some(&*known.uid) == uid)
                 {
-                    let known = objects.remove(&key);
-                    unindex(by_owner, &key, known.and_then(|known| known.owner));
+                    let owner = objects.remove(&key).and_then(|known| known.owner);
+                    if let (Some(by_owner), Some(owner)) = (by_owner, owner) {
+                        by_owner.remove(owner, &key);
+                    }
                 }
             }
         }
@@ -223,15 +222,16 @@ impl Children {
             return;
         }
         let known = self.known(metadata, body.clone(), Trust::Watched, before);
-        index(by_owner, &key, &known);
         let owner = known.owner.clone();
         let before = objects.insert(key.clone(), known);
-        let former = before.and_then(|before| before.owner);
-        unindex(
-            by_owner,
-            &key,
-            former.filter(|former| Some(former) != owner.as_ref()),
-        );
+        if let Some(by_owner) = by_owner {
+            if let Some(former) = before.and_then(|before| before.owner) {
+                by_owner.remove(former, &key);
+            }
+            if let Some(owner) = owner {
+                by_owner.insert(&owner, &key);
+            }
+        }
     }
 
     fn known(
@@ -292,18 +292,14 @@ impl Children {
     /// The namespaces and names of the objects that the one with this uid controls, in order.
     pub fn of_owner(&self, uid: &str) -> BTreeSet<Key> {
         let state = self.lock();
-        let keys = state.by_owner.as_ref().and_then(|index| index.get(uid));
+        let keys = state.by_owner.iter().flat_map(|index| index.of(uid));
         let is_child = |key: &&Key| {
             let entry = state.objects.get(*key);
             entry.is_some_and(|entry| {
                 entry.owner.as_deref() == Some(uid) && !matches!(entry.content, Content::Deleted)
             })
         };
-        keys.into_iter()
-            .flatten()
-            .filter(is_child)
-            .cloned()
-            .collect()
+        keys.filter(is_child).cloned().collect()
     }
 
     /// Must be called before a read whose response is passed to [`record`](Self::record).
@@ -350,7 +346,9 @@ impl Children {
         let is_usable = watch.newest.is_some() && !matches!(trust, Trust::Invalidated(_));
         let body = body.filter(|_| is_usable);
         let known = self.known(&metadata, body, trust, before);
-        index(&mut state.by_owner, &key, &known);
+        if let (Some(by_owner), Some(owner)) = (&mut state.by_owner, &known.owner) {
+            by_owner.insert(owner, &key);
+        }
         state.objects.insert(key, known);
     }
 
@@ -472,27 +470,6 @@ impl List {
             return true;
         }
         self.keys.contains(key)
-    }
-}
-
-/// Removes an object from the index.
-fn unindex(by_owner: &mut Option<ByOwner>, key: &Key, owner: Option<Box<str>>) {
-    if let (Some(by_owner), Some(owner)) = (by_owner, owner)
-        && let hash_map::Entry::Occupied(mut keys) = by_owner.entry(owner)
-    {
-        keys.get_mut().remove(key);
-        if keys.get().is_empty() {
-            keys.remove();
-        }
-    }
-}
-
-fn index(by_owner: &mut Option<ByOwner>, key: &Key, entry: &Entry) {
-    if let (Some(by_owner), Some(owner)) = (by_owner, &entry.owner) {
-        by_owner
-            .entry(owner.clone())
-            .or_default()
-            .insert(key.clone());
     }
 }
 

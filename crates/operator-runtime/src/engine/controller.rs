@@ -1,19 +1,20 @@
 //! One controller: its watches, and the reconciliations that they trigger.
 
 use std::{
+    num::NonZeroU16,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::Arc,
     time::Duration,
 };
 
 use futures::{
-    StreamExt,
-    future::BoxFuture,
+    Stream, StreamExt,
+    future::{BoxFuture, join},
     stream::{self, BoxStream},
 };
 use kube::{
     Client,
-    runtime::{Controller, controller::Config, watcher::Event},
+    runtime::{Controller, controller::Config, reflector::ObjectRef, watcher::Event},
 };
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -22,15 +23,17 @@ use tracing::{debug, warn};
 use crate::{
     context::{ControllerContext, Owned},
     engine::{
-        cache::Cache,
         children::Children,
+        deleted,
         fan_out::FanOut,
-        finalizer,
-        kind::{GroupKind, Kind, Scope},
+        identity::Identity,
+        kind::{Kind, Scope},
         objects::Objects,
         reconciled::Observers,
         reconciliation::{self, Reconciliations},
-        related::{Changed, Related, controller_of},
+        related::{Changed, ChildOwner, Related, controller_of},
+        shared_cache::SharedCaches,
+        turns::Turns,
         watch,
     },
     error::panic_message,
@@ -49,11 +52,11 @@ const UNLISTED: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 pub(crate) struct Wiring {
     pub client: Client,
-    pub operator: String,
     pub settings: Arc<Settings>,
     pub metrics: Arc<Metrics>,
     pub health: Arc<Health>,
     pub fan_out: FanOut,
+    pub caches: SharedCaches,
     pub stop: CancellationToken,
     pub observers: Observers,
 }
@@ -61,20 +64,29 @@ pub(crate) struct Wiring {
 /// A running controller; it ends after the shutdown request, when no reconciliation is running.
 pub(crate) type Running = BoxFuture<'static, ()>;
 
-/// Creates a controller, which runs when it is polled. Its watches of other kinds are registered immediately, before any watch begins.
-pub(crate) fn run<R: Reconciler>(reconciler: R, watches: Watches, wiring: Wiring) -> Running {
+/// Creates a controller, which runs when it is polled. Its watches are registered immediately, before any watch begins.
+pub(crate) fn run<R: Reconciler>(
+    reconciler: R,
+    watches: Watches,
+    identity: Identity,
+    wiring: Wiring,
+) -> Running {
     let watched = WatchedNamespaces::of::<R>(&wiring);
-    let owner = GroupKind::of::<R::Resource>();
-    let errors = wiring.metrics.of_kind(&owner).watch_errors;
+    let options = reconciler.options();
+    let metrics = wiring.metrics.of_controller(&identity);
+    let manager = identity.manager();
     let listen = |kind: &Kind, namespace: Option<String>, owner| {
         let fan_out = &wiring.fan_out;
-        let events = fan_out.listen(&kind.resource, namespace, owner, &errors);
+        let events = fan_out.listen(&kind.resource, namespace, owner, &metrics.watch_errors);
         events.boxed()
     };
     let mut other_events = OtherEvents::default();
     for (index, owns) in watches.owns.iter().enumerate() {
         for namespace in owns.kind.scope.watched(&watched.child_namespaces) {
-            let owner = owns.caches_content.then(|| owner.clone());
+            let owner = owns.caches_content.then(|| ChildOwner {
+                kind: identity.kind.clone(),
+                manager: manager.clone(),
+            });
             let events = listen(&owns.kind, namespace.clone(), owner);
             other_events.children.push((index, namespace, events));
         }
@@ -85,8 +97,47 @@ pub(crate) fn run<R: Reconciler>(reconciler: R, watches: Watches, wiring: Wiring
             other_events.others.push((kind.clone(), events));
         }
     }
-    wiring.fan_out.owns::<R::Resource>(&watched.primary);
-    Box::pin(work(reconciler, watches, watched, other_events, wiring))
+    let cache = (wiring.caches).open(&options, &watched.primary, &wiring.fan_out);
+    let owned = |owns: Owns| {
+        let children = Children::new(
+            &owns.kind.scope.watched(&watched.child_namespaces),
+            &manager,
+            owns.caches_content,
+            |child| controller_of::<R::Resource>(child).is_some(),
+        );
+        Owned {
+            children: match watches.observes_children {
+                true => children.indexed(),
+                false => children,
+            },
+            kind: owns.kind,
+            update: owns.update,
+        }
+    };
+    let owns = watches.owns.into_iter().map(owned).collect();
+    let workers = options.workers.unwrap_or(wiring.settings.concurrency);
+    let shared = Arc::new(Reconciliations {
+        reconciler,
+        derived_finalizer: identity.finalizer(),
+        controller_context: ControllerContext::new::<R::Resource>(
+            wiring.client,
+            identity,
+            owns,
+            metrics.child_reads.clone(),
+        ),
+        objects: Objects::new(wiring.settings.backoff()),
+        store: cache.store(),
+        reports_errors: wiring.settings.error_events,
+        observers: wiring.observers,
+        health: wiring.health,
+        turns: Turns::new(workers),
+        reduction: options.reduction,
+        resync: options.resync,
+        retry_limit: options.retry_limit,
+        metrics: metrics.clone(),
+    });
+    let objects = cache.listen(shared.clone(), metrics.watch_errors);
+    Box::pin(work(shared, objects, other_events, workers, wiring.stop))
 }
 
 /// The namespaces that a controller watches.
@@ -130,90 +181,24 @@ struct OtherEvents {
 }
 
 async fn work<R: Reconciler>(
-    reconciler: R,
-    watches: Watches,
-    watched: WatchedNamespaces,
+    shared: Arc<Reconciliations<R>>,
+    objects: impl Stream<Item = ObjectRef<R::Resource>> + Send + 'static,
     other_events: OtherEvents,
-    wiring: Wiring,
+    workers: NonZeroU16,
+    stop: CancellationToken,
 ) {
-    let Wiring {
-        client,
-        operator,
-        settings,
-        metrics,
-        health,
-        fan_out,
-        stop,
-        observers,
-    } = wiring;
-    let metrics = metrics.of_kind(&GroupKind::of::<R::Resource>());
-    let owned = |owns: Owns| {
-        let children = Children::new(
-            &owns.kind.scope.watched(&watched.child_namespaces),
-            &operator,
-            owns.caches_content,
-            |child| controller_of::<R::Resource>(child).is_some(),
-        );
-        Owned {
-            children: match watches.observes_children {
-                true => children.indexed(),
-                false => children,
-            },
-            kind: owns.kind,
-            update: owns.update,
-        }
-    };
-    let owns = watches.owns.into_iter().map(owned).collect();
-    let reads = metrics.child_reads.clone();
-    let controller_context =
-        ControllerContext::new::<R::Resource>(client.clone(), &operator, owns, reads);
+    let controller_context = shared.controller_context.clone();
     controller_context.begin_when_listed();
-    let reconciler = Arc::new(reconciler);
-    let cache = Cache::new(&watched.primary);
-    let store = cache.store();
-    let shared = Arc::new(Reconciliations {
-        reconciler: reconciler.clone(),
-        controller_context: controller_context.clone(),
-        metrics: metrics.clone(),
-        objects: Objects::new(settings.backoff()),
-        store: store.clone(),
-        reports_errors: settings.error_events,
-        observers,
-        derived_finalizer: finalizer::derived_name::<R::Resource>(&operator),
-    });
-
-    let source = watch::Source {
-        client,
-        operator,
-        settings: settings.clone(),
-    };
-    let listeners = watched.primary.iter();
-    let listeners = listeners.map(|namespace| fan_out.listeners::<R::Resource>(namespace));
-    let objects = watch::objects(
-        &source,
-        cache,
-        &watched.primary,
-        listeners.collect(),
-        shared.clone(),
-        health,
-    );
+    let store = shared.store.clone();
     let mut related = vec![];
     for (index, namespace, events) in other_events.children {
         let children = watch::children(index, namespace, events, shared.clone());
         related.push(children.boxed());
     }
     for (kind, events) in other_events.others {
-        let (reconciler, cache) = (reconciler.clone(), store.clone());
-        let panics = shared.metrics.panics.clone();
-        let parents = move |changed| {
-            let parents = AssertUnwindSafe(|| reconciler.parents(&changed, &cache));
-            catch_unwind(parents).unwrap_or_else(|panic| {
-                panics.inc();
-                let Changed { kind, metadata, .. } = &changed;
-                let name = metadata.name.as_deref().unwrap_or_default();
-                warn!(kind, name, "parents() panicked: {}", panic_message(&*panic));
-                vec![]
-            })
+        let parents = {
+            let shared = shared.clone();
+            move |changed| parents(&shared, &changed)
         };
         related.push(watch::others(kind, events, parents, store.clone()).boxed());
     }
@@ -222,16 +207,16 @@ async fn work<R: Reconciler>(
     let related = stream::select_all(related).inspect(move |key| triggered.trigger(key, None));
     let triggers = stream::select(objects, related);
     let reports = watch::report_all(shared.clone());
+    let notices = deleted::notify_all(&shared, stop.clone());
     let filled = store.clone();
-    let stopped = stop.clone();
     let controller = Controller::for_stream(stream::pending(), store)
         .reconcile_on(triggers)
-        .with_config(Config::default().concurrency(settings.concurrency.get()))
-        .graceful_shutdown_on(stopped.cancelled_owned())
+        .with_config(Config::default().concurrency(workers.get()))
+        .graceful_shutdown_on(stop.clone().cancelled_owned())
         .run(
             reconciliation::reconcile::<R>,
             |_, never, _| match *never {},
-            shared,
+            shared.clone(),
         )
         .for_each(|done| async move {
             // An object may be deleted between its trigger and its reconciliation.
@@ -255,9 +240,24 @@ async fn work<R: Reconciler>(
         }
     };
     tokio::select! {
-        () = controller => {}
+        ((), ()) = join(controller, notices) => {}
         () = empty => {}
         () = unlisted => {}
         () = reports => {}
     }
+}
+
+/// Calls [`Reconciler::parents`]; after a panic, there are none.
+fn parents<R: Reconciler>(
+    shared: &Reconciliations<R>,
+    changed: &Changed,
+) -> Vec<ObjectRef<R::Resource>> {
+    let parents = AssertUnwindSafe(|| shared.reconciler.parents(changed, &shared.store));
+    catch_unwind(parents).unwrap_or_else(|panic| {
+        shared.metrics.panics.inc();
+        let Changed { kind, metadata, .. } = changed;
+        let name = metadata.name.as_deref().unwrap_or_default();
+        warn!(kind, name, "parents() panicked: {}", panic_message(&*panic));
+        vec![]
+    })
 }

@@ -84,6 +84,10 @@ impl<K: Resource<DynamicType = ()>> Resource for Decoded<K> {
         K::plural(&())
     }
 
+    fn metadata_api() -> bool {
+        K::metadata_api()
+    }
+
     fn meta(&self) -> &ObjectMeta {
         match self {
             Self::Good(object) => object.meta(),

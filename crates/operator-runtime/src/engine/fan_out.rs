@@ -1,8 +1,8 @@
 //! Shares one watch of a kind among all controllers that need its objects.
 //!
 //! In: the kinds and namespaces that each controller needs, before the watches begin. Out: for each controller, all events of the shared
-//! watch. A watch is of metadata, unless a controller needs the bodies of its children. If a controller reconciles the kind, the metadata
-//! of its own watch is passed on, and there is no other watch.
+//! watch. A watch is of metadata, unless a controller needs the bodies of its children. If a controller reconciles all objects of the kind,
+//! the metadata of its own watch is passed on, and there is no other watch.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -17,14 +17,16 @@ use kube::{Resource, core::ApiResource, runtime::watcher::Event};
 use prometheus_client::metrics::counter::Counter;
 use tokio::{sync::mpsc, task::JoinSet};
 
-use crate::engine::{
-    kind::GroupKind,
-    related::{Related, Watched},
-    watch::{Source, map},
+use crate::{
+    controller_options::Selection,
+    engine::{
+        related::{ChildOwner, Related, Watched},
+        watch::{Source, map},
+    },
 };
 
 /// How many events may wait for a controller. A busy controller delays the others instead of filling the memory.
-const WAITING: usize = 256;
+pub(crate) const WAITING: usize = 256;
 
 /// What is watched. The version does not matter, because metadata is the same in each.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -38,7 +40,7 @@ struct WatchKey {
 struct SharedWatch {
     resource: ApiResource,
     /// The owners whose controllers need the bodies of their children.
-    owners: Vec<GroupKind>,
+    owners: Vec<ChildOwner>,
     listeners: Listeners,
     /// The error counters of the listening controllers.
     errors: Vec<Counter>,
@@ -65,7 +67,7 @@ impl FanOut {
         &self,
         resource: &ApiResource,
         namespace: Option<String>,
-        owner: Option<GroupKind>,
+        owner: Option<ChildOwner>,
         errors: &Counter,
     ) -> impl Stream<Item = Event<Arc<Related>>> + Send + use<> {
         let (sender, events) = mpsc::channel(WAITING);
@@ -99,20 +101,22 @@ impl FanOut {
         })
     }
 
-    /// Registers that a controller watches its own kind in these namespaces, and passes on the events.
+    /// Registers that a controller watches all objects of its own kind in these namespaces, and passes on the events.
     pub fn owns<K: Resource<DynamicType = ()>>(&self, namespaces: &[Option<String>]) {
         let keys = namespaces.iter().map(watch_key::<K>);
         self.lock().own.extend(keys);
     }
 
-    /// The listeners to the events of a controller's own kind. All listeners must have been registered before.
-    pub fn listeners<K: Resource<DynamicType = ()>>(
+    /// The listeners to the events of a controller's own kind; the first caller gets them. All listeners must have been registered before.
+    pub fn take_listeners<K: Resource<DynamicType = ()>>(
         &self,
         namespace: &Option<String>,
     ) -> Listeners {
-        let shared = self.lock();
-        let watch = shared.watches.get(&watch_key::<K>(namespace));
-        watch.map_or_else(Listeners::default, |watch| watch.listeners.clone())
+        let mut shared = self.lock();
+        let watch = shared.watches.get_mut(&watch_key::<K>(namespace));
+        watch.map_or_else(Listeners::default, |watch| {
+            std::mem::take(&mut watch.listeners)
+        })
     }
 
     /// Starts the watches of kinds that no controller reconciles; they end when the set is dropped.
@@ -147,12 +151,11 @@ fn related<const WHOLE: bool>(
     key: &WatchKey,
     watch: &SharedWatch,
 ) -> BoxStream<'static, Event<Arc<Related>>> {
-    let (resource, manager) = (watch.resource.clone(), source.operator.clone());
-    let owners = watch.owners.clone();
-    let namespace = key.namespace.as_deref();
-    let events = source.events::<Watched<WHOLE>>(&resource, namespace, watch.errors.clone());
-    let related =
-        move |object: Watched<WHOLE>| Arc::new(object.into_related(&resource, &manager, &owners));
+    let (resource, owners) = (watch.resource.clone(), watch.owners.clone());
+    let (namespace, errors) = (key.namespace.as_deref(), watch.errors.clone());
+    let all = Selection::default();
+    let events = source.events::<Watched<WHOLE>>(&resource, namespace, &all, errors);
+    let related = move |object: Watched<WHOLE>| Arc::new(object.into_related(&resource, &owners));
     events.map(move |event| map(event, &related)).boxed()
 }
 

@@ -38,11 +38,6 @@ pub(crate) fn next_step<K: Resource>(object: &K, finalizer: Option<&str>, derive
     Step::Reconcile((has_stale || missing).then(wanted))
 }
 
-/// The conventional name of an operator's finalizer.
-pub(crate) fn derived_name<K: Resource<DynamicType = ()>>(operator: &str) -> String {
-    format!("{}/{operator}", K::group(&()))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -5,14 +5,18 @@ pub(crate) mod cache;
 pub(crate) mod children;
 pub(crate) mod controller;
 pub(crate) mod decode;
+pub(crate) mod deleted;
 pub(crate) mod fan_out;
 pub(crate) mod finalizer;
+pub(crate) mod identity;
 pub(crate) mod kind;
 pub(crate) mod objects;
 pub(crate) mod progress;
 pub(crate) mod reconciled;
 pub(crate) mod reconciliation;
 pub(crate) mod related;
+pub(crate) mod shared_cache;
+pub(crate) mod turns;
 pub(crate) mod watch;
 
 pub use reconciled::Reconciled;

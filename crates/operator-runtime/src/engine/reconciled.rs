@@ -10,7 +10,7 @@ use kube::{Resource, ResourceExt};
 use tracing::warn;
 
 use crate::{
-    engine::kind::GroupKind,
+    engine::identity::Identity,
     error::{Error, panic_message},
 };
 
@@ -18,6 +18,8 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Reconciled<'a> {
+    /// The name of the controller.
+    pub controller: &'a str,
     /// The API group of the object's kind; empty for the core group.
     pub group: &'a str,
     /// The object's kind.
@@ -49,7 +51,7 @@ impl Observers {
     /// Calls the observers; a panic of one is logged.
     pub fn report<K: Resource<DynamicType = ()>>(
         &self,
-        kind: &GroupKind,
+        controller: &Identity,
         object: &K,
         result: Result<(), &Error>,
         duration: Duration,
@@ -59,8 +61,9 @@ impl Observers {
         }
         let (namespace, name, uid) = (object.namespace(), object.name_any(), object.uid());
         let reconciled = Reconciled {
-            group: &kind.group,
-            kind: &kind.kind,
+            controller: &controller.name,
+            group: &controller.kind.group,
+            kind: &controller.kind.kind,
             namespace: namespace.as_deref(),
             name: &name,
             uid: uid.as_deref(),

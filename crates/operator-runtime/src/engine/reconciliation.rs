@@ -19,13 +19,17 @@ use tracing::{Instrument, debug, info_span, warn};
 use crate::{
     Result,
     context::{Context, ControllerContext, display_key, requests},
+    controller_options::Reduction,
     engine::{
         decode::{forget_managers, read},
         finalizer::{Step, next_step},
+        identity::Identity,
         objects::Objects,
         reconciled::Observers,
+        turns::Turns,
     },
     error::{Error, LONGEST_DELAY, is_gone, panic_message},
+    health::Health,
     metrics::KindMetrics,
     style::Reconciler,
 };
@@ -35,7 +39,7 @@ const CONFLICT_RETRY_DELAY: Duration = Duration::from_secs(1);
 
 /// What the reconciliations of a controller share.
 pub(crate) struct Reconciliations<R: Reconciler> {
-    pub reconciler: Arc<R>,
+    pub reconciler: R,
     pub controller_context: Arc<ControllerContext>,
     pub metrics: KindMetrics,
     pub objects: Objects<R::Resource>,
@@ -43,8 +47,15 @@ pub(crate) struct Reconciliations<R: Reconciler> {
     /// Whether failures become events on their objects.
     pub reports_errors: bool,
     pub observers: Observers,
+    pub health: Arc<Health>,
     /// The finalizer's conventional name.
     pub derived_finalizer: String,
+    pub turns: Turns<R::Resource>,
+    pub reduction: Option<Reduction<R::Resource>>,
+    /// The time after which an object is reconciled again without a change.
+    pub resync: Option<Duration>,
+    /// The number of failed attempts after which an object is left alone.
+    pub retry_limit: Option<u32>,
 }
 
 /// Reconciles an object. Failures are reported here, and determine the time of the next attempt.
@@ -53,11 +64,15 @@ pub(crate) async fn reconcile<R: Reconciler>(
     shared: Arc<Reconciliations<R>>,
 ) -> std::result::Result<Action, Infallible> {
     let key = ObjectRef::from_obj(&*object);
-    let object = match shared.controller_context.wait_to_begin().await {
-        None => Some(object),
+    let start = shared.controller_context.wait_to_begin().await;
+    let (_turn, has_waited) = match start {
+        Some(false) => return Ok(Action::await_change()),
+        _ => shared.turns.reconcile(&key).await,
+    };
+    let object = match start.is_some() || has_waited {
         // It may have changed, or have been deleted, meanwhile.
-        Some(true) => shared.store.get(&key),
-        Some(false) => None,
+        true => shared.store.get(&key),
+        false => Some(object),
     };
     let Some(object) = object else {
         return Ok(Action::await_change());
@@ -73,7 +88,8 @@ pub(crate) async fn reconcile<R: Reconciler>(
         shared.objects.succeed(&key);
         return Ok(Action::await_change());
     };
-    let span = info_span!("reconcile", kind = %shared.metrics.kind, object = display_key(&key));
+    let Identity { name, kind, .. } = &shared.controller_context.identity;
+    let span = info_span!("reconcile", %kind, controller = name, object = display_key(&key));
     let reconciliation = async {
         shared.metrics.active.inc();
         let started = Instant::now();
@@ -97,8 +113,9 @@ pub(crate) async fn reconcile<R: Reconciler>(
             Err(error) => Some(Err(error)),
         };
         if let Some(result) = result {
-            let kind = &shared.metrics.kind;
-            shared.observers.report(kind, &*object, result, duration);
+            let identity = &shared.controller_context.identity;
+            let observers = &shared.observers;
+            observers.report(identity, &*object, result, duration);
         }
         let action = match done {
             Ok(Outcome::Reconciled(action)) => {
@@ -177,7 +194,7 @@ impl<R: Reconciler> Reconciliations<R> {
                     Ok(_) if cx.is_outdated() => {
                         Ok(Outcome::Reconciled(Action::requeue(CONFLICT_RETRY_DELAY)))
                     }
-                    done => done.map(Outcome::Reconciled),
+                    done => done.map(|action| Outcome::Reconciled(self.with_resync(action))),
                 }
             }
             Step::Cleanup(finalizers) => {
@@ -227,7 +244,7 @@ impl<R: Reconciler> Reconciliations<R> {
         let version = object.resource_version();
         let patch = json!({ "metadata": { "resourceVersion": version, "finalizers": finalizers } });
         let parameters = PatchParams {
-            field_manager: Some(self.controller_context.operator.clone()),
+            field_manager: Some(self.controller_context.manager.clone()),
             ..PatchParams::default()
         };
         let request = requests::<R::Resource>(object.namespace().as_deref())
@@ -241,8 +258,7 @@ impl<R: Reconciler> Reconciliations<R> {
         {
             Ok(mut written) => {
                 forget_managers(&mut written);
-                let written = read(&written).map_err(|error| error.into_inner())?;
-                let written: Arc<R::Resource> = Arc::from(written);
+                let written = self.read(&written)?;
                 self.objects.record_write(key, written.clone());
                 Ok(WriteOutcome::Written(written))
             }
@@ -270,9 +286,27 @@ impl<R: Reconciler> Reconciliations<R> {
             self.record_lost_child(key);
         }
         let written = cx.written().take()?;
-        let written = Arc::from(read(&written).ok()?);
+        let written = self.read(&written).ok()?;
         self.objects.record_write(key, Arc::clone(&written));
         Some(written)
+    }
+
+    /// Reads the response to a write as the cache would have the object.
+    fn read(&self, written: &Value) -> serde_json::Result<Arc<R::Resource>> {
+        let mut object: Box<R::Resource> = read(written).map_err(|error| error.into_inner())?;
+        if let Some(reduction) = &self.reduction {
+            reduction.apply(&mut object);
+        }
+        Ok(Arc::from(object))
+    }
+
+    fn with_resync(&self, action: Action) -> Action {
+        match self.resync {
+            Some(resync) if action == Action::await_change() => {
+                Action::requeue(resync.min(LONGEST_DELAY))
+            }
+            _ => action,
+        }
     }
 
     /// Reports a failure, and returns when to retry.
@@ -283,22 +317,42 @@ impl<R: Reconciler> Reconciliations<R> {
         error: &Error,
     ) -> Action {
         let (failures, backoff) = self.objects.fail(key);
+        // One that is being deleted is blocked by our finalizer.
+        let limit = self
+            .retry_limit
+            .filter(|_| object.meta().deletion_timestamp.is_none());
+        let limit = limit.filter(|limit| failures >= *limit && !error.is_permanent());
         let delay = match error {
+            error if limit.is_some() || error.is_permanent() => None,
             Error::Temporary { delay, .. } => Some((*delay).min(LONGEST_DELAY)),
-            error if error.is_permanent() => None,
             _ => Some(backoff),
         };
         match delay {
             Some(delay) => warn!(retry_in = ?delay, "{error}"),
             None => warn!("{error}; waiting for a change"),
         }
-        self.objects
-            .wait(key, delay.map(|delay| Instant::now() + delay));
-        if let Some(reason) = error.reason(failures).filter(|_| self.reports_errors) {
-            let (regarding, note) = (object.object_ref(&()), error.to_string());
-            self.controller_context
-                .limited_event(&regarding, EventType::Warning, reason, note)
-                .await;
+        let until = delay.map(|delay| Instant::now() + delay);
+        self.objects.wait(key, until, object.resource_version());
+        if limit.is_some() {
+            self.objects.give_up(key);
+        }
+        if self.reports_errors {
+            let regarding = object.object_ref(&());
+            let context = &self.controller_context;
+            // The last attempt counts as persistent.
+            let persistence = limit.map_or(failures, |_| failures.max(2));
+            if let Some(reason) = error.reason(persistence) {
+                let note = error.to_string();
+                context
+                    .limited_event(&regarding, EventType::Warning, reason, note)
+                    .await;
+            }
+            if let Some(limit) = limit {
+                let note = format!("left alone after {limit} failed attempts, until it changes");
+                context
+                    .event(&regarding, EventType::Warning, "RetryLimitReached", note)
+                    .await;
+            }
         }
         delay.map_or_else(Action::await_change, Action::requeue)
     }

@@ -76,20 +76,24 @@ impl From<WireMeta> for ObjectMeta {
     }
 }
 
+/// The owner of children whose content a controller needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ChildOwner {
+    pub kind: GroupKind,
+    /// The field manager of the controller.
+    pub manager: String,
+}
+
 impl<const WHOLE: bool> Watched<WHOLE> {
-    /// Converts the object for the controllers. If one of `owners` controls it, it has a body, with the `managedFields` of `manager`.
-    pub fn into_related(
-        self,
-        resource: &ApiResource,
-        manager: &str,
-        owners: &[GroupKind],
-    ) -> Related {
+    /// Converts the object for the controllers. If one of `owners` controls it, it has a body, with the `managedFields` of its managers.
+    pub fn into_related(self, resource: &ApiResource, owners: &[ChildOwner]) -> Related {
         let metadata = self.metadata;
         let owner = controller(&metadata).map(GroupKind::of_reference);
-        let is_ours = owner.is_some_and(|owner| owners.contains(&owner));
-        let fields = self.fields.filter(|_| is_ours);
+        let owners = owners.iter().filter(|it| owner.as_ref() == Some(&it.kind));
+        let managers: Vec<&str> = owners.map(|it| &*it.manager).collect();
+        let fields = self.fields.filter(|_| !managers.is_empty());
         Related {
-            body: fields.and_then(|fields| body(fields, resource, manager).ok()),
+            body: fields.and_then(|fields| body(fields, resource, &managers).ok()),
             metadata,
         }
     }
@@ -99,11 +103,11 @@ impl<const WHOLE: bool> Watched<WHOLE> {
 fn body(
     mut fields: Fields,
     resource: &ApiResource,
-    manager: &str,
+    managers: &[&str],
 ) -> serde_json::Result<Arc<[u8]>> {
     if let Some(metadata) = fields.get_mut("metadata") {
         let mut parsed = serde_json::from_str(metadata.get())?;
-        drop_other_managers(&mut parsed, manager);
+        drop_other_managers(&mut parsed, managers);
         *metadata = serde_json::value::to_raw_value(&parsed)?;
     }
     // The items of a list do not have them.
@@ -167,13 +171,13 @@ pub(crate) fn metadata(object: &Value) -> Option<ObjectMeta> {
 /// The JSON of an object, with the `managedFields` of `manager` only.
 pub(crate) fn compact(object: &Value, manager: &str) -> Arc<[u8]> {
     let mut object = object.clone();
-    drop_other_managers(&mut object["metadata"], manager);
+    drop_other_managers(&mut object["metadata"], &[manager]);
     object.to_string().into_bytes().into()
 }
 
-fn drop_other_managers(metadata: &mut Value, manager: &str) {
+fn drop_other_managers(metadata: &mut Value, managers: &[&str]) {
     if let Some(entries) = metadata["managedFields"].as_array_mut() {
-        entries.retain(|entry| is_written_by(entry, manager));
+        entries.retain(|entry| managers.iter().any(|manager| is_written_by(entry, manager)));
     }
 }
 
@@ -322,11 +326,12 @@ mod tests {
             });
             let watched: Watched<true> = serde_json::from_value(body).unwrap();
             let resource = ApiResource::erase::<ConfigMap>(&());
-            let owner = GroupKind {
+            let kind = GroupKind {
                 group: String::new(),
                 kind: owner.into(),
             };
-            watched.into_related(&resource, "us", &[owner])
+            let manager = "us".to_owned();
+            watched.into_related(&resource, &[ChildOwner { kind, manager }])
         };
         let body: Value = serde_json::from_slice(&object(true, "K").body.unwrap()).unwrap();
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The watches of a controller as streams of objects to reconcile.
+//! The watches of an operator, and the objects that a controller reconciles because of their events.
 //!
 //! An error of one watch is logged, counted and retried with a backoff; the others continue. An expired version is not an error: the
 //! objects are listed again.
@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 
 use futures::{Stream, StreamExt, future::join_all, stream};
 use kube::{
-    Api, Client, Resource, ResourceExt,
+    Api, Client, Resource,
     core::DynamicResourceScope,
     runtime::{
         WatchStreamExt,
@@ -21,17 +21,17 @@ use tokio::time::Instant;
 use tracing::{debug, warn};
 
 use crate::{
-    context::{ControllerContext, display_key},
+    context::display_key,
+    controller_options::Selection,
     engine::{
-        cache::{Cache, Change},
+        cache::Change,
         decode::{Decoded, Undecodable},
-        fan_out::Listeners,
         kind::Kind,
         reconciliation::Reconciliations,
         related::{Changed, Related, controller_of},
+        shared_cache::Listener,
     },
     error::WatchMessage,
-    health::Health,
     settings::Settings,
     style::Reconciler,
 };
@@ -42,17 +42,16 @@ const PAGE: u32 = 100;
 /// What all watches of an operator share.
 pub(crate) struct Source {
     pub client: Client,
-    /// Also the field manager.
-    pub operator: String,
     pub settings: Arc<Settings>,
 }
 
 impl Source {
-    /// The events of a kind in one or all namespaces; never ends. `errors` counts failed lists and watches.
+    /// The events of the selected objects of a kind, in one or all namespaces; never ends. `errors` counts failed lists and watches.
     pub fn events<T>(
         &self,
         resource: &T::DynamicType,
         namespace: Option<&str>,
+        selection: &Selection,
         errors: Vec<Counter>,
     ) -> impl Stream<Item = Event<T>> + Send + use<T>
     where
@@ -68,7 +67,12 @@ impl Source {
             None => Api::all_with(self.client.clone(), resource),
         };
         let seconds = self.settings.watch_timeout.as_secs().max(1);
-        let config = watcher::Config::default()
+        let config = watcher::Config {
+            label_selector: selection.labels.clone(),
+            field_selector: selection.fields.clone(),
+            ..watcher::Config::default()
+        };
+        let config = config
             .page_size(PAGE)
             .timeout(u32::try_from(seconds).unwrap_or(u32::MAX));
         let kind = T::kind(resource).into_owned();
@@ -124,83 +128,69 @@ impl Expiries {
     }
 }
 
-/// The stream of the controller's own objects to reconcile, which also fills their cache.
-pub(crate) fn objects<R: Reconciler>(
-    source: &Source,
-    mut cache: Cache<R::Resource>,
-    namespaces: &[Option<String>],
-    listeners: Vec<Listeners>,
-    shared: Arc<Reconciliations<R>>,
-    health: Arc<Health>,
-) -> impl Stream<Item = ObjectRef<R::Resource>> + Send + use<R> {
-    let metrics = shared.metrics.clone();
-    let watches = namespaces.iter().enumerate().map(|(index, namespace)| {
-        let errors = vec![metrics.watch_errors.clone()];
-        let events = source.events::<Decoded<R::Resource>>(&(), namespace.as_deref(), errors);
-        events.map(move |event| (index, event)).boxed()
-    });
-    let watches: Vec<_> = watches.collect();
-    let cached = metrics.kind.to_string();
-    let changed = stream::select_all(watches).then(move |(index, event)| {
-        let was_complete = cache.is_complete();
-        let version = match &event {
-            Event::Apply(object) | Event::InitApply(object) => object.resource_version(),
-            _ => None,
-        };
-        let listeners = listeners[index].clone();
-        let passed_on = (!listeners.is_empty()).then(|| metadata(&event));
-        let change = cache.take(index, event);
-        if cache.is_complete() && !was_complete {
-            health.filled(&cached);
-        }
-        metrics.objects.set(shared.store.len() as i64);
-        metrics.undecodable.set(cache.undecodable() as i64);
-        let shared = shared.clone();
-        async move {
-            if let Some(event) = passed_on {
-                listeners.send(&event).await;
+impl<R: Reconciler> Listener<R::Resource> for Reconciliations<R> {
+    fn handle(
+        &self,
+        change: &Change<R::Resource>,
+        version: Option<&str>,
+        is_first: bool,
+    ) -> Vec<ObjectRef<R::Resource>> {
+        let version = version.map(str::to_owned);
+        match change {
+            Change::Nothing => vec![],
+            Change::Reconcile(keys) => {
+                for key in keys {
+                    self.objects.withdraw_report(key);
+                    self.trigger(key, version.clone());
+                }
+                keys.clone()
             }
-            match change {
-                Change::Nothing => vec![],
-                Change::Reconcile(keys) => {
-                    for key in &keys {
-                        shared.objects.withdraw_report(key);
-                        shared.trigger(key, version.clone());
-                    }
-                    keys
+            Change::Replaced(key, before) => {
+                self.gone(key, Some(before));
+                self.trigger(key, version);
+                vec![key.clone()]
+            }
+            Change::Gone(gone) => {
+                for (key, last) in gone {
+                    self.gone(key, last.as_ref());
                 }
-                Change::Gone(keys) => {
-                    for key in &keys {
-                        shared.objects.withdraw_report(key);
-                        shared.forget(key);
-                    }
-                    vec![]
+                vec![]
+            }
+            Change::Undecodable(key, object) => {
+                self.forget(key);
+                if is_first || self.blocked_finalizer(object).is_some() {
+                    self.objects.report(key, object.clone());
                 }
-                Change::Undecodable(key, object) => {
-                    shared.forget(&key);
-                    shared.objects.report(&key, object);
-                    vec![]
-                }
+                vec![]
             }
         }
-    });
-    changed.flat_map(stream::iter)
+    }
+
+    fn count(&self, cached: usize, undecodable: usize) {
+        self.metrics.objects.set(cached as i64);
+        self.metrics.undecodable.set(undecodable as i64);
+    }
+
+    fn filled(&self) {
+        self.health
+            .filled(&self.controller_context.identity.to_string());
+    }
 }
 
-/// Converts an event of objects to one of their metadata.
-fn metadata<K: Resource<DynamicType = ()>>(event: &Event<Decoded<K>>) -> Event<Arc<Related>> {
-    let related = |object: &Decoded<K>| {
-        Arc::new(Related {
-            metadata: object.meta().clone(),
-            body: None,
-        })
-    };
-    match event {
-        Event::Apply(object) => Event::Apply(related(object)),
-        Event::Delete(object) => Event::Delete(related(object)),
-        Event::Init => Event::Init,
-        Event::InitApply(object) => Event::InitApply(related(object)),
-        Event::InitDone => Event::InitDone,
+impl<R: Reconciler> Reconciliations<R> {
+    fn gone(&self, key: &ObjectRef<R::Resource>, last: Option<&Arc<R::Resource>>) {
+        self.objects.withdraw_report(key);
+        self.forget(key);
+        if let Some(last) = last {
+            self.turns.push(key, last.clone());
+        }
+    }
+
+    /// The finalizer of this controller that holds an undecodable object that is being deleted.
+    fn blocked_finalizer<'a>(&self, object: &'a Undecodable) -> Option<&'a String> {
+        object.metadata.deletion_timestamp.as_ref()?;
+        let mut finalizers = object.metadata.finalizers.iter().flatten();
+        finalizers.find(|name| self.is_own_finalizer(name))
     }
 }
 
@@ -235,7 +225,7 @@ async fn report<R: Reconciler>(
     key: &ObjectRef<R::Resource>,
     object: Box<Undecodable>,
 ) {
-    let ControllerContext { kind, .. } = &*shared.controller_context;
+    let kind = &shared.controller_context.identity.kind;
     let Undecodable {
         metadata,
         path,
@@ -250,12 +240,7 @@ async fn report<R: Reconciler>(
         .event(&regarding, EventType::Warning, "Undecodable", note)
         .await;
 
-    let held = metadata
-        .finalizers
-        .iter()
-        .flatten()
-        .find(|name| shared.is_own_finalizer(name));
-    if let (Some(finalizer), Some(_)) = (held, &metadata.deletion_timestamp) {
+    if let Some(finalizer) = shared.blocked_finalizer(&object) {
         let flag = metadata
             .namespace
             .as_ref()

@@ -11,12 +11,12 @@ use kube::{
 };
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::{Result, context::Context, engine::related::Changed};
+use crate::{ControllerOptions, Result, context::Context, engine::related::Changed};
 
 /// Brings the cluster to the state that an object of one kind describes.
 pub trait Reconciler: Send + Sync + 'static {
     /// The reconciled kind, namespaced or cluster-scoped: a derived `CustomResource`, a struct that implements [`Resource`], or a type of
-    /// `k8s-openapi`.
+    /// `k8s-openapi`. With [`PartialObjectMeta<K>`](kube::core::PartialObjectMeta), the controller gets and caches only the metadata.
     type Resource: Resource<DynamicType = (), Scope: 'static>
         + Clone
         + Debug
@@ -29,7 +29,8 @@ pub trait Reconciler: Send + Sync + 'static {
     /// The [finalizer](https://kubernetes.io/docs/concepts/overview/working-with-objects/finalizers/) that keeps an object until
     /// [`cleanup`](Self::cleanup) has succeeded; `None` if there is nothing to clean up.
     ///
-    /// By convention it is `<group of the kind>/<name of the operator>`. If this constant no longer has that name, the runtime removes the
+    /// By convention it is `<group of the kind>/<name of the operator>`, and `<name of the operator>/<name of the controller>` for a
+    /// [named](crate::Controllers::add_named) controller. If this constant no longer has that name, the runtime removes the
     /// finalizer of that name from the objects, so that they can be deleted without the old cleanup. A finalizer of another name you have
     /// to remove yourself.
     const FINALIZER: Option<&'static str> = None;
@@ -56,6 +57,55 @@ pub trait Reconciler: Send + Sync + 'static {
         _cx: &Context,
     ) -> impl Future<Output = Result<()>> + Send {
         async { Ok(()) }
+    }
+
+    /// Is called after an object was deleted, with its last known state; best effort, because a deletion while the operator does not run is
+    /// not noticed. What must happen is for [`cleanup`](Self::cleanup) with a [`FINALIZER`](Self::FINALIZER).
+    ///
+    /// It is also called for an object that no longer matches the selectors of the [options](Self::options), and when a list after a broken
+    /// watch lacks an object. It is called at most once for each object, after its last reconciliation and before one of an object that was
+    /// created under the same name, and counts as one of the [workers](ControllerOptions::workers). It is not called for an object that
+    /// could not be decoded when it was deleted. An error is logged.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// # use operator_runtime::{Action, Context, Reconciler, Result};
+    /// # struct Printer;
+    /// # impl Reconciler for Printer {
+    /// #     type Resource = Pod;
+    /// #     async fn reconcile(&self, _: Arc<Pod>, _: &Context) -> Result<Action> { Ok(Action::await_change()) }
+    /// async fn deleted(&self, pod: Arc<Pod>, _cx: &Context) -> Result<()> {
+    ///     println!("{} is gone", pod.metadata.name.as_deref().unwrap_or_default());
+    ///     Ok(())
+    /// }
+    /// # }
+    /// ```
+    fn deleted(
+        &self,
+        _object: Arc<Self::Resource>,
+        _cx: &Context,
+    ) -> impl Future<Output = Result<()>> + Send {
+        async { Ok(()) }
+    }
+
+    /// The options of the controller; called once, before it begins.
+    ///
+    /// ```
+    /// # use std::{sync::Arc, time::Duration};
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// # use operator_runtime::{Action, Context, ControllerOptions, Reconciler, Result};
+    /// # struct Printer;
+    /// # impl Reconciler for Printer {
+    /// #     type Resource = Pod;
+    /// #     async fn reconcile(&self, _: Arc<Pod>, _: &Context) -> Result<Action> { Ok(Action::await_change()) }
+    /// fn options(&self) -> ControllerOptions<Pod> {
+    ///     ControllerOptions::default().labels("app=web").resync(Duration::from_secs(45))
+    /// }
+    /// # }
+    /// ```
+    fn options(&self) -> ControllerOptions<Self::Resource> {
+        ControllerOptions::default()
     }
 
     /// Returns the objects to reconcile because an object of a watched kind changed. If the kind is also owned, that object may be a child,

@@ -57,6 +57,11 @@ impl<K: Resource<DynamicType = ()> + 'static> Objects<K> {
         self.change(key, |state| state.fail(self.backoff, jitter))
     }
 
+    /// Lets the next failure of the object count as the first.
+    pub fn give_up(&self, key: &ObjectRef<K>) {
+        self.change(key, ObjectState::give_up);
+    }
+
     pub fn succeed(&self, key: &ObjectRef<K>) {
         self.change(key, ObjectState::succeed);
     }
@@ -86,11 +91,11 @@ impl<K: Resource<DynamicType = ()> + 'static> Objects<K> {
         self.change(key, |state| state.trigger(version));
     }
 
-    /// Lets a failed object wait. If the failed reconciliation wrote the object, the event of that write does not end the wait.
-    pub fn wait(&self, key: &ObjectRef<K>, until: Option<Instant>) {
+    /// Lets a failed object wait. The event of the version that the failed reconciliation read, or of its own write, does not end the wait.
+    pub fn wait(&self, key: &ObjectRef<K>, until: Option<Instant>, read: Option<String>) {
         self.change(key, |state| {
-            if let Some(wrote) = state.written_version() {
-                state.wait(until, wrote);
+            if let Some(version) = state.written_version().or(read) {
+                state.wait(until, version);
             }
         });
     }

@@ -12,6 +12,8 @@ use crate::engine::decode::Undecodable;
 pub(super) struct ObjectState<K> {
     /// The number of consecutive failures.
     failures: u32,
+    /// Whether it was given up after that many.
+    is_given_up: bool,
     /// The result of our last write, until the cache has caught up with it.
     answer: Option<WriteAnswer<K>>,
     /// What has triggered the next reconciliation.
@@ -42,14 +44,15 @@ struct Triggers {
 struct Waiting {
     /// `None` for until a change.
     until: Option<Instant>,
-    /// The version that the reconciliation wrote, whose event must not end the wait.
-    wrote: String,
+    /// The version that the reconciliation read or wrote, whose event must not end the wait.
+    version: String,
 }
 
 impl<K> Default for ObjectState<K> {
     fn default() -> Self {
         Self {
             failures: 0,
+            is_given_up: false,
             answer: None,
             triggers: Triggers::default(),
             waiting: None,
@@ -63,6 +66,8 @@ impl<K> ObjectState<K> {
     pub fn is_idle(&self) -> bool {
         let Self {
             failures,
+            // only after failures
+            is_given_up: _,
             answer,
             triggers,
             waiting,
@@ -84,13 +89,22 @@ impl<K> ObjectState<K> {
 
     /// Counts a failure. Returns the number of consecutive failures, and the delay before the next attempt.
     pub fn fail(&mut self, backoff: Backoff, jitter: impl Fn(u32) -> f64) -> (u32, Duration) {
+        if std::mem::take(&mut self.is_given_up) {
+            self.failures = 0;
+        }
         let delay = backoff.delay(self.failures, jitter(self.failures));
         self.failures = self.failures.saturating_add(1);
         (self.failures, delay)
     }
 
+    /// Lets the next failure count as the first. Until then the object is failing.
+    pub fn give_up(&mut self) {
+        self.is_given_up = true;
+    }
+
     pub fn succeed(&mut self) {
         self.failures = 0;
+        self.is_given_up = false;
     }
 
     /// Records a trigger: a version that the watch has reported, or another reason.
@@ -101,18 +115,19 @@ impl<K> ObjectState<K> {
         }
     }
 
-    /// Waits for a retry of the failed reconciliation that wrote this version.
-    pub fn wait(&mut self, until: Option<Instant>, wrote: String) {
-        self.waiting = Some(Waiting { until, wrote });
+    /// Waits for a retry of the failed reconciliation that read or wrote this version.
+    pub fn wait(&mut self, until: Option<Instant>, version: String) {
+        self.waiting = Some(Waiting { until, version });
     }
 
-    /// Begins a reconciliation; or returns how the object continues to wait, if only its own write has triggered it.
+    /// Begins a reconciliation; or returns how the object continues to wait, if only its own write or a list of the same version has
+    /// triggered it.
     pub fn begin(&mut self, now: Instant) -> Option<Action> {
         let triggers = std::mem::take(&mut self.triggers);
-        if let Some(Waiting { until, wrote }) = &self.waiting
+        if let Some(Waiting { until, version }) = &self.waiting
             && !triggers.has_other
             && !triggers.versions.is_empty()
-            && triggers.versions.iter().all(|version| version == wrote)
+            && triggers.versions.iter().all(|seen| seen == version)
             && until.is_none_or(|until| now < until)
         {
             let rest = until.map(|until| until - now);
@@ -232,6 +247,23 @@ mod tests {
         state.wait(None, "11".into());
         state.trigger(version("11"));
         assert_eq!(state.begin(now), Some(Action::await_change()));
+    }
+
+    #[test]
+    fn after_an_object_was_given_up_the_next_failure_counts_as_the_first() {
+        let backoff = Backoff {
+            first: DELAY,
+            last: DELAY,
+        };
+        let mut state = state();
+        let fail = |state: &mut ObjectState<ConfigMap>| state.fail(backoff, |_| 0.0).0;
+        assert_eq!([fail(&mut state), fail(&mut state)], [1, 2]);
+        state.give_up();
+        assert!(state.is_failing());
+        assert_eq!([fail(&mut state), fail(&mut state)], [1, 2]);
+        state.succeed();
+        assert!(state.is_idle());
+        assert_eq!(fail(&mut state), 1);
     }
 
     #[test]

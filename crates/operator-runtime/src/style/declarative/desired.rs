@@ -1,0 +1,127 @@
+//! What the functions of a [`Declarative`](super::Declarative) return and receive.
+
+use std::{marker::PhantomData, time::Duration};
+
+use kube::{Resource, core::object::HasStatus};
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::{Result, context::Wanted};
+
+/// What a parent of kind `K` should have.
+pub struct Desired<K> {
+    pub(super) children: Vec<Result<Wanted>>,
+    pub(super) status: Option<serde_json::Result<Value>>,
+    pub(super) resync: Option<Duration>,
+    parent: PhantomData<fn(K)>,
+}
+
+impl<K> Desired<K> {
+    /// No children.
+    pub fn new() -> Self {
+        Self {
+            children: vec![],
+            status: None,
+            resync: None,
+            parent: PhantomData,
+        }
+    }
+
+    /// Adds a child. Without a namespace it is in that of the parent, or in the operator's own for a cluster-scoped parent. The runtime adds
+    /// the owner reference. Children are written in the order in which they were added.
+    #[must_use]
+    pub fn child<C>(mut self, child: C) -> Self
+    where
+        C: Resource<DynamicType = (), Scope: 'static> + Serialize,
+    {
+        self.children.push(Wanted::of(&child));
+        self
+    }
+
+    /// Adds children of one kind.
+    #[must_use]
+    pub fn children<C>(self, children: impl IntoIterator<Item = C>) -> Self
+    where
+        C: Resource<DynamicType = (), Scope: 'static> + Serialize,
+    {
+        children.into_iter().fold(self, Self::child)
+    }
+
+    /// The status of the parent. It is written if it differs, whether or not the children could be written.
+    #[must_use]
+    pub fn status(mut self, status: K::Status) -> Self
+    where
+        K: HasStatus<Status: Serialize>,
+    {
+        self.status = Some(serde_json::to_value(status));
+        self
+    }
+
+    /// Reconciles the parent again after this time, though nothing has changed.
+    #[must_use]
+    pub fn resync(mut self, after: Duration) -> Self {
+        self.resync = Some(after);
+        self
+    }
+}
+
+impl<K> Default for Desired<K> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A status to be written for a parent of kind `K`.
+pub struct Status<K> {
+    pub(super) choice: Choice,
+    parent: PhantomData<fn(K)>,
+}
+
+pub(super) enum Choice {
+    OfDesired,
+    Value(serde_json::Result<Value>),
+}
+
+impl<K> Status<K> {
+    /// This status.
+    pub fn new(status: K::Status) -> Self
+    where
+        K: HasStatus<Status: Serialize>,
+    {
+        Self {
+            choice: Choice::Value(serde_json::to_value(status)),
+            parent: PhantomData,
+        }
+    }
+
+    /// That of [`Desired::status`], if there is one.
+    pub fn of_desired() -> Self {
+        Self {
+            choice: Choice::OfDesired,
+            parent: PhantomData,
+        }
+    }
+}
+
+/// Whether a parent that is being deleted may go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Finalized {
+    /// Its finalizer is removed.
+    Done,
+    /// [`Declarative::finalize`] is called again after this time, or after a change.
+    After(Duration),
+}
+
+/// What became of the children that were desired, when none of them failed.
+#[derive(Debug, Default)]
+pub struct Applied {
+    pub(super) waiting: Vec<String>,
+}
+
+impl Applied {
+    /// The children that are not as desired until they have been deleted, as `v1/Pod web-0`: those of the strategy
+    /// [`OnDelete`](crate::UpdateStrategy::OnDelete) that should change, and those that are being deleted, unless they are applied.
+    pub fn waiting(&self) -> &[String] {
+        &self.waiting
+    }
+}

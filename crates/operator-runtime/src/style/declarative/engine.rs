@@ -1,0 +1,161 @@
+//! A [`Declarative`] as a [`Reconciler`]: makes the requests.
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use kube::{Resource, runtime::controller::Action};
+use serde::Serialize;
+use serde_json::Value;
+
+use super::{Applied, Declarative, Finalized, Observed, desired::Choice};
+use crate::{
+    ControllerOptions, Error, Reconciler, Result,
+    context::{Context, Uncontrolled, is_being_deleted},
+    error::LONGEST_DELAY,
+};
+
+/// After a deletion that did not happen, because the object has changed. Normally its watch triggers the next reconciliation before.
+const RETRY_DELAY: Duration = Duration::from_secs(1);
+
+/// A [`Declarative`] as a [`Reconciler`].
+pub(super) struct Engine<D>(pub D);
+
+impl<D: Declarative> Reconciler for Engine<D> {
+    type Resource = D::Resource;
+    const FINALIZER: Option<&'static str> = D::FINALIZER;
+
+    async fn reconcile(&self, parent: Arc<D::Resource>, cx: &Context) -> Result<Action> {
+        let mut observed = Observed::of(&*parent, cx).await?;
+        let mut desired_status = None;
+        let result = self
+            .write(&parent, &mut observed, &mut desired_status, cx)
+            .await;
+        let applied = result.as_ref().map(|(applied, _)| applied);
+        let status = self.0.status(&parent, &observed, applied);
+        let written = match status.map(|status| status.choice) {
+            Ok(Choice::Value(status)) => write_status(&*parent, status, cx).await,
+            Ok(Choice::OfDesired) => match desired_status {
+                Some(status) => write_status(&*parent, status, cx).await,
+                None => Ok(()),
+            },
+            Err(error) => Err(error),
+        };
+        let (_, resync) = result?;
+        written?;
+        Ok(resync.map_or_else(Action::await_change, Action::requeue))
+    }
+
+    async fn cleanup(&self, parent: Arc<D::Resource>, cx: &Context) -> Result<()> {
+        let observed = Observed::of(&*parent, cx).await?;
+        match self.0.finalize(&parent, &observed)? {
+            Finalized::Done => Ok(()),
+            Finalized::After(delay) => {
+                cx.delay_cleanup(delay);
+                Ok(())
+            }
+        }
+    }
+
+    fn options(&self) -> ControllerOptions<D::Resource> {
+        self.0.options()
+    }
+
+    fn parents(
+        &self,
+        changed: &crate::Changed,
+        cache: &crate::Store<D::Resource>,
+    ) -> Vec<crate::ObjectRef<D::Resource>> {
+        self.0.parents(changed, cache)
+    }
+}
+
+impl<D: Declarative> Engine<D> {
+    /// Writes and deletes children. `observed` follows what is written.
+    async fn write(
+        &self,
+        parent: &D::Resource,
+        observed: &mut Observed,
+        status: &mut Option<serde_json::Result<Value>>,
+        cx: &Context,
+    ) -> Result<(Applied, Option<Duration>)> {
+        self.0.validate(parent).map_err(|error| match error {
+            error @ Error::Temporary { .. } => error,
+            error if error.is_permanent() => error,
+            error => Error::permanent(error),
+        })?;
+        let desired = self.0.desired(parent, observed)?;
+        *status = desired.status;
+        // All are checked before one is written.
+        let mut children = BTreeMap::new();
+        let mut order = vec![];
+        for wanted in desired.children {
+            let child = cx.child(wanted?)?;
+            cx.check_place(&child)?;
+            let key = (cx.index(child.owned), child.key.clone());
+            order.push(key.clone());
+            if let Some(doubled) = children.insert(key, child) {
+                return Err(Error::DesiredTwice {
+                    kind: doubled.kind.to_string(),
+                    name: doubled.key.name,
+                });
+            }
+        }
+        let mut applied = Applied::default();
+        for key in order {
+            let child = &children[&key];
+            let version = &child.kind.resource.api_version;
+            let seen = observed.children.get(&key);
+            let known = match seen.filter(|live| live["apiVersion"] == **version) {
+                Some(live) => Some(live.clone()),
+                None => {
+                    cx.cached_or_live(child.owned, &child.kind, &child.key)
+                        .await?
+                }
+            };
+            let written = cx.write_child(child, Uncontrolled::Refuse, known).await?;
+            if written.waits {
+                let name = format!("{} {}", child.kind, child.key.name);
+                applied.waiting.push(name);
+            }
+            observed.children.insert(key, written.live);
+        }
+        observed
+            .children
+            .retain(|key, live| children.contains_key(key) || !is_being_deleted(live));
+        let undesired = observed
+            .children
+            .keys()
+            .filter(|key| !children.contains_key(key));
+        let undesired: Vec<_> = undesired.cloned().collect();
+        let mut resync = desired.resync.map(|after| after.min(LONGEST_DELAY));
+        if !undesired.is_empty() && !cx.is_current(parent.meta().generation).await? {
+            // its watch is behind, and reports it soon
+            return Ok((applied, Some(RETRY_DELAY)));
+        }
+        let mut first_error = None;
+        for key in undesired {
+            let Some(live) = observed.children.get(&key) else {
+                continue;
+            };
+            match cx.prune(&key, live).await {
+                Ok(true) => {
+                    observed.children.remove(&key);
+                }
+                Ok(false) => resync = Some(RETRY_DELAY),
+                Err(error) => {
+                    first_error.get_or_insert(error);
+                }
+            }
+        }
+        if let Some(error) = first_error {
+            return Err(error);
+        }
+        Ok((applied, resync))
+    }
+}
+
+async fn write_status<K>(parent: &K, status: serde_json::Result<Value>, cx: &Context) -> Result<()>
+where
+    K: Resource<DynamicType = ()> + Serialize,
+{
+    cx.update_status(parent, &status?).await
+}

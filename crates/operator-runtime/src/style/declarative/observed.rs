@@ -1,0 +1,98 @@
+//! The children of an object as a [`Declarative`](super::Declarative) sees them.
+
+use std::collections::BTreeMap;
+
+use kube::{Resource, ResourceExt, api::ObjectMeta};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::{
+    Error, Result,
+    context::{ChildKey, Context, OwnedKey, child_labels},
+    engine::{
+        decode::forget_managers,
+        kind::{GroupKind, Kind},
+    },
+};
+
+/// The children of a parent as they are in the cluster.
+pub struct Observed {
+    operator: String,
+    namespace: String,
+    owns: Vec<Kind>,
+    owner: GroupKind,
+    pub(super) children: BTreeMap<OwnedKey, Value>,
+}
+
+impl Observed {
+    pub(super) async fn of(parent: &impl Resource<DynamicType = ()>, cx: &Context) -> Result<Self> {
+        Ok(Self {
+            operator: cx.operator().to_owned(),
+            namespace: parent
+                .namespace()
+                .unwrap_or_else(|| cx.namespace().to_owned()),
+            owns: cx.owns().iter().map(|owned| owned.kind.clone()).collect(),
+            owner: cx.kind().clone(),
+            children: cx.children().await?,
+        })
+    }
+
+    /// The child of this kind and name in the namespace of the parent, or in the operator's own for a cluster-scoped parent.
+    ///
+    /// # Errors
+    /// [`Error::Undeclared`] if the controller does not own the kind; [`Error::Json`] if the child does not decode.
+    pub fn get<C>(&self, name: &str) -> Result<Option<C>>
+    where
+        C: Resource<DynamicType = (), Scope: 'static> + DeserializeOwned,
+    {
+        let children = self.of_kind::<C>()?;
+        let mut named = children.filter(|(key, _)| {
+            let namespace = key.namespace.as_deref();
+            key.name == name && namespace.is_none_or(|it| it == self.namespace)
+        });
+        named.next().map(|(_, live)| decode(live)).transpose()
+    }
+
+    /// All children of this kind, by namespace and name.
+    ///
+    /// # Errors
+    /// Those of [`get`](Self::get).
+    pub fn list<C>(&self) -> Result<Vec<C>>
+    where
+        C: Resource<DynamicType = (), Scope: 'static> + DeserializeOwned,
+    {
+        self.of_kind::<C>()?.map(|(_, live)| decode(live)).collect()
+    }
+
+    fn of_kind<C>(&self) -> Result<impl Iterator<Item = (&ChildKey, &Value)>>
+    where
+        C: Resource<DynamicType = (), Scope: 'static>,
+    {
+        let kind = Kind::of::<C>();
+        let Some(index) = self.owns.iter().position(|owned| owned.is_same(&kind)) else {
+            return Err(Error::undeclared(&kind, &self.owner, self.owns.iter()));
+        };
+        let children = self.children.iter();
+        Ok(children.filter_map(move |((of, key), live)| (*of == index).then_some((key, live))))
+    }
+
+    /// Metadata for a child of `parent`: its name, and the
+    /// [recommended labels](https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/)
+    /// `app.kubernetes.io/instance` and `app.kubernetes.io/managed-by`.
+    pub fn child_metadata<K>(&self, parent: &K, name: impl Into<String>) -> ObjectMeta
+    where
+        K: Resource<DynamicType = ()>,
+    {
+        ObjectMeta {
+            name: Some(name.into()),
+            labels: Some(child_labels(&parent.name_any(), &self.operator)),
+            ..ObjectMeta::default()
+        }
+    }
+}
+
+fn decode<C: DeserializeOwned>(live: &Value) -> Result<C> {
+    let mut live = live.clone();
+    forget_managers(&mut live);
+    Ok(serde_json::from_value(live)?)
+}
