@@ -27,7 +27,7 @@ pub fn merge(base: &str, ours: &str, theirs: &str) -> Result<String, String> {
     }
 }
 
-/// Whose value is kept for a key that both changed.
+/// The side whose value is kept, if both changed a key.
 #[derive(Clone, Copy)]
 enum Side {
     Base,

@@ -13,6 +13,7 @@ mod killed;
 mod misspelt;
 mod model;
 mod modes;
+mod operator_toml;
 mod owners;
 mod pending;
 mod removes;

@@ -26,7 +26,7 @@ pub fn violations(schema: &Schema, value: &Value) -> Vec<Violation> {
 /// The reasons why the API server would reject the update of `old` to `new`, except for CEL rules.
 ///
 /// Violations by unchanged values are accepted: a value is unchanged if it equals the old value of the same field, or of the item with the
-/// same keys in a list of type `map`. An item of another list counts as changed if the list has changed. An object that lacks a required
+/// same keys in a list of type `map`. Items of all other lists count as changed if the list has changed. An object that lacks a required
 /// field must get it when another field of it changes. Both objects are pruned and defaulted.
 ///
 /// <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#validation-ratcheting>

@@ -48,7 +48,8 @@ impl Server {
         self.install_fixtures_in(folder, self.namespace()).await
     }
 
-    /// Like [`install_fixtures`](Self::install_fixtures), with a namespace for the objects that have none: one that the operator watches.
+    /// Like [`install_fixtures`](Self::install_fixtures), but creates objects without a namespace in `namespace`, which should be a
+    /// namespace that the operator watches.
     ///
     /// # Errors
     /// The errors of [`install`](Self::install), with the path of the file.

@@ -1,4 +1,5 @@
-//! Terminates a test whose operator blocks the thread of the test's runtime, because no timeout of that runtime could.
+//! Terminates a test whose operator blocks the thread of the test's runtime. A timeout of that runtime could not do this, because it needs
+//! the thread.
 //!
 //! In: a running runtime. Out: nothing, or the end of the process, because the blocked thread cannot be stopped.
 

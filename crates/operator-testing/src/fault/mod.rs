@@ -85,7 +85,7 @@ const FORMER: [(Fault, &str); 4] = [
 ];
 
 impl Fault {
-    /// Whether the client notices only by a timeout that nothing arrives any more.
+    /// Whether the client detects the fault only by a timeout, because no more data arrives.
     pub fn is_silence(self) -> bool {
         matches!(self, Self::Stall | Self::StallAfterFirst)
     }

@@ -64,7 +64,7 @@ pub(crate) async fn accept<S>(
     let _late = timeout(PATIENCE, ends).await;
 }
 
-/// Serves one connection until it ends. Errors are ignored, because they are the client's: it disconnected, or does not use TLS or HTTP.
+/// Serves one connection until it ends. Errors are ignored, because the client causes them: it disconnected, or does not use TLS or HTTP.
 async fn serve<S>(
     stream: TcpStream,
     tls: TlsAcceptor,

@@ -299,7 +299,7 @@ async fn disown(server: &Server, faults: &Faults, before: &Objects) -> Vec<Arc<V
     made
 }
 
-/// Removes the labels of objects, so that the operator has to write those of which it manages the labels.
+/// Removes the labels of objects, so that the operator must restore the labels that it manages.
 async fn remove_labels(server: &Server, objects: &[Arc<Value>]) {
     for object in objects {
         let stripped = server.strip(Value::clone(object), "labels").await;

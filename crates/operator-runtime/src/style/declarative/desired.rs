@@ -108,7 +108,7 @@ impl<K> Status<K> {
 pub enum Finalized {
     /// Its finalizer is removed.
     Done,
-    /// [`Declarative::finalize`] is called again after this time, or after a change.
+    /// [`Declarative::finalize`](crate::Declarative::finalize) is called again after this time, or after a change.
     After(Duration),
 }
 

@@ -15,7 +15,7 @@ use crate::api::store::state::State;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// One permission: a verb on one thing.
+/// A permission: a verb on a resource or URL.
 struct Permission {
     group: String,
     resource: String,
@@ -25,7 +25,7 @@ struct Permission {
 }
 
 impl State {
-    /// Refuses a new role or binding, or a change of `live`, that gives more than its author has.
+    /// Rejects a new role or binding, or a change of `live`, that grants more than its author has.
     pub(crate) fn check_escalation(
         &self,
         request: &Request<'_>,
@@ -122,7 +122,7 @@ impl State {
     }
 }
 
-/// The permissions that a rule gives, one by one.
+/// Splits a rule into its permissions.
 fn permissions(rule: &Value) -> Vec<Permission> {
     let list = |field: &str| -> Vec<String> {
         let items = rule[field].as_array().into_iter().flatten();
@@ -163,7 +163,7 @@ fn permissions(rule: &Value) -> Vec<Permission> {
     permissions
 }
 
-/// The permissions in the words of the real server: the verbs of one thing together, a line each.
+/// Formats the permissions as the real server does: a line for each resource, with all its verbs.
 fn listed(permissions: &[Permission]) -> String {
     let thing = |permission: &Permission| match (permission.url.as_str(), permission.name.as_str())
     {

@@ -13,7 +13,7 @@ use crate::api::request::resource::Request;
 use crate::api::store::state::State;
 
 impl State {
-    /// Refuses owners that the caller may not give to an object; `live` is what there was of it.
+    /// Rejects owners that the caller may not set; `live` is the object before the change, if it exists.
     pub(crate) fn check_owners(
         &self,
         request: &Request<'_>,

@@ -13,7 +13,7 @@ use crate::api::store::state::State;
 
 const GROUP: &str = "rbac.authorization.k8s.io";
 
-/// What someone wants to do.
+/// The attributes of a request for authorization.
 #[derive(Clone, Debug)]
 pub(crate) enum Attempt<'a> {
     Resource {
@@ -27,7 +27,7 @@ pub(crate) enum Attempt<'a> {
 }
 
 impl State {
-    /// Refuses what the caller may not do.
+    /// Rejects a request that the caller is not permitted to make.
     pub(crate) fn authorize(&self, call: &Call, verb: &str, path: &ResourcePath) -> Result<()> {
         let Some(user) = &call.user else {
             return Ok(());
@@ -71,7 +71,7 @@ impl State {
         }
     }
 
-    /// An apply that makes a new object needs `create` too.
+    /// An apply that creates an object also needs the permission `create`.
     pub(crate) fn authorize_create_on_apply(&self, request: &Request<'_>) -> Result<()> {
         let path = ResourcePath {
             name: String::new(),
@@ -92,17 +92,17 @@ impl State {
         }
     }
 
-    /// Whether a user has a right to resources.
+    /// Whether a user has a permission for a resource.
     pub(crate) fn may(&self, user: &User, verb: &str, path: &ResourcePath) -> bool {
         self.allows(user, &Attempt::Resource { verb, path })
     }
 
-    /// Whether any rule that is bound to the user covers the attempt.
+    /// Whether a rule that is bound to the user permits the request.
     pub(crate) fn allows(&self, user: &User, attempt: &Attempt<'_>) -> bool {
         self.reason(user, attempt).is_some()
     }
 
-    /// Why the user may do it; empty for an administrator.
+    /// The reason why the user has the permission; empty for an administrator.
     pub(crate) fn reason(&self, user: &User, attempt: &Attempt<'_>) -> Option<String> {
         if user.groups.iter().any(|group| group == "system:masters") {
             return Some(String::new());
@@ -128,7 +128,7 @@ impl State {
         })
     }
 
-    /// The rules of the role that a binding names.
+    /// The rules of the role to which a binding refers.
     pub(crate) fn rules(&self, binding: &Value, namespace: &str) -> Vec<Value> {
         let role = &binding["roleRef"];
         let (plural, namespace) = match role["kind"].as_str() {
@@ -160,7 +160,7 @@ impl State {
     }
 }
 
-/// The binding that allows something, in the words of the real server.
+/// Formats the binding that grants a permission as the real server does.
 fn describe(binding: &Value, subject: &Value, namespace: &str) -> String {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let in_namespace = |name: String, namespace: &str| match namespace {
@@ -244,7 +244,7 @@ fn with_subresource(path: &ResourcePath) -> String {
     }
 }
 
-/// The words of the real server.
+/// Formats a reference as the real server does.
 fn refusal(user: &User, verb: &str, path: &ResourcePath) -> Failure {
     let kind = Kind::named(&path.group, &path.plural);
     let name = match path.name.as_str() {

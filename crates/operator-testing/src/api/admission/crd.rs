@@ -8,7 +8,7 @@ use crate::api::resource::crd::{GROUP, PLURAL};
 use crate::api::store::state::State;
 
 impl State {
-    /// Whether an object of a custom kind may be made: not while its CRD is being deleted.
+    /// Rejects new objects of a custom kind while its CRD is being deleted.
     pub(crate) fn check_crd(&self, kind: &Kind, name: &str) -> Result<(), Failure> {
         let definition = kind.custom.as_ref().and_then(|_| {
             self.store.find(&Key {

@@ -7,7 +7,7 @@ use crate::api::model::metadata::is_deleting;
 use crate::api::store::state::State;
 
 impl State {
-    /// An object is made in a namespace that is there and stays.
+    /// Rejects new objects in a namespace that does not exist or is being deleted.
     pub(crate) fn check_namespace(&self, kind: &Kind, at: &Key) -> Result<()> {
         if !kind.namespaced {
             return Ok(());

@@ -123,7 +123,7 @@ impl State {
         Ok(())
     }
 
-    /// Takes over the overhead and the place of a pod's class; an overhead without a class is refused.
+    /// Sets the overhead and the scheduling of the pod's RuntimeClass. An overhead without a class is rejected.
     fn admit_runtime(&self, request: &Request<'_>, pod: &mut Value) -> Result<()> {
         let class = pod["spec"]["runtimeClassName"].as_str().map(str::to_owned);
         let class = class.map(|name| {
@@ -175,7 +175,7 @@ impl State {
     }
 }
 
-/// The refusal of a pod. Where its name was generated, the plugins do not know it yet.
+/// The failure for a pod. If its name is generated, the plugins do not know the name yet.
 fn refused(kind: &Kind, pod: &Value, why: &str) -> Failure {
     const GENERATED: usize = 5;
     let (name, start) = (name(pod), text(pod, "generateName"));

@@ -22,7 +22,7 @@ impl State {
             .cloned()
     }
 
-    /// Refuses a second default class.
+    /// Rejects a second default class.
     pub(crate) fn check_default_class(
         &self,
         kind: &Kind,

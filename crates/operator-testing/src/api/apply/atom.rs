@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::api::go;
 
-/// A value in the order of structured-merge-diff, to which whole numbers and others are equal if they are so as floating point numbers.
+/// A value with the order of structured-merge-diff, which compares integers with other numbers as floating point numbers.
 #[derive(Clone, Debug)]
 pub(crate) enum Atom {
     Number(Number),
@@ -26,7 +26,7 @@ pub(crate) enum Number {
 }
 
 impl Atom {
-    /// A value of an object.
+    /// Converts a value of an object.
     pub fn of(value: &Value) -> Self {
         Self::with(value, |number| match number.as_i64() {
             Some(whole) => Number::Whole(whole),
@@ -34,7 +34,7 @@ impl Atom {
         })
     }
 
-    /// A value of the managed fields, where all numbers are floating point numbers.
+    /// Converts a value of the managed fields, in which all numbers are floating point numbers.
     pub fn read(text: &str) -> Option<Self> {
         let value = serde_json::from_str(text).ok()?;
         Some(Self::with(&value, |number| {
@@ -59,7 +59,7 @@ impl Atom {
         }
     }
 
-    /// As the managed fields have it, in Go's JSON.
+    /// Formats the value as in the managed fields, as Go encodes JSON.
     pub fn to_json(&self) -> String {
         match self {
             Self::Number(Number::Whole(whole)) => whole.to_string(),
@@ -75,7 +75,7 @@ impl Atom {
         }
     }
 
-    /// The sorts of values, from the least on.
+    /// The rank of a type of values in the order.
     fn rank(&self) -> u8 {
         match self {
             Self::Number(_) => 0,
@@ -96,7 +96,7 @@ pub(crate) fn map_in_json(fields: &BTreeMap<String, Atom>) -> String {
     format!("{{{}}}", fields.join(","))
 }
 
-/// As in messages, which show nothing around what is in an object.
+/// Formats the value as in messages, which show no content of objects.
 impl fmt::Display for Atom {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -9,7 +9,7 @@ use super::path::Step;
 use super::set::FieldSet;
 use super::shape::{Node, Shape};
 
-/// The fields that differ between two objects; each is in one of the three sets.
+/// The fields that differ between two objects, each in one of three sets.
 #[derive(Default)]
 pub(crate) struct Comparison {
     pub added: FieldSet,
@@ -24,7 +24,7 @@ impl Comparison {
         comparison
     }
 
-    /// Without the fields that a write through this path cannot change.
+    /// Removes the fields that a write through this path cannot change.
     pub fn excluding(self, fields: &FieldSet) -> Self {
         Self {
             added: self.added.recursive_difference(fields),
@@ -33,7 +33,7 @@ impl Comparison {
         }
     }
 
-    /// What is there now and was not so before.
+    /// The added and the changed fields.
     pub fn written(&self) -> FieldSet {
         self.modified.union(&self.added)
     }
@@ -61,7 +61,7 @@ impl Comparison {
         }
     }
 
-    /// Compares what is in two values of one form. Whether they are leaves.
+    /// Compares the content of two values with the same shape. Returns whether they are leaves.
     fn compare_as(
         &mut self,
         shape: Shape<'_>,
@@ -88,7 +88,7 @@ impl Comparison {
         }
     }
 
-    /// Whether the two are to be taken as leaves after all.
+    /// Whether the two values must be compared as leaves.
     fn compare_fields(
         &mut self,
         old: Option<&Value>,

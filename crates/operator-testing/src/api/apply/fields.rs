@@ -9,7 +9,7 @@ use super::path::Step;
 use super::set::FieldSet;
 use super::shape::{Node, Shape};
 
-/// All fields of a value, down to its leaves.
+/// All fields of a value, including its leaves.
 pub(crate) fn fields_of(value: &Value, node: Node<'_>) -> FieldSet {
     let mut set = FieldSet::default();
     walk(value, node, &mut Vec::new(), &mut set);
@@ -56,16 +56,16 @@ fn walk(value: &Value, node: Node<'_>, path: &mut Vec<Step>, set: &mut FieldSet)
     }
 }
 
-/// Whether a list may have items with the same key.
+/// Whether a list may contain several items with the same key.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Repeats {
-    /// In what is stored, and what an update sends.
+    /// In stored objects and in updates.
     Allowed,
-    /// In what is applied.
+    /// In applied objects.
     Refused,
 }
 
-/// What in an object is not described by its schema, as the server says it: `.spec.x: field not declared in schema`.
+/// The errors for fields that the schema does not declare, as the server reports them: `.spec.x: field not declared in schema`.
 pub(crate) fn undeclared(value: &Value, node: Node<'_>, repeats: Repeats) -> Option<String> {
     let mut wrong = Vec::new();
     compare(value, node, &Trail::Root, &mut wrong);
@@ -82,7 +82,7 @@ pub(crate) fn undeclared(value: &Value, node: Node<'_>, repeats: Repeats) -> Opt
 }
 
 struct Wrong {
-    /// Whether an item is there twice, and nothing else is wrong.
+    /// Whether duplicate items are the only problem.
     is_repeated: bool,
     text: String,
 }
@@ -96,7 +96,7 @@ impl Wrong {
     }
 }
 
-/// The way down to a value. It is written out only where something is wrong.
+/// The path to a value, which is formatted only for errors.
 enum Trail<'a> {
     Root,
     Field(&'a Trail<'a>, &'a str),

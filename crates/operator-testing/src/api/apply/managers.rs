@@ -9,30 +9,30 @@ use serde_json::{Map, Value};
 use super::set::FieldSet;
 use crate::api::model::metadata;
 
-/// What tells one entry of `managedFields` from another.
+/// The identity of an entry of `managedFields`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ManagerId {
-    /// The field manager's name.
+    /// The name of the field manager.
     pub name: String,
     pub operation: Operation,
-    /// Empty for applies: a manager applies as one, whatever the version.
+    /// The `apiVersion`; empty for applies, because a manager has one entry for applies in all versions.
     pub api_version: String,
     pub subresource: String,
 }
 
-/// How an entry came to be.
+/// The operation of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Operation {
     Apply,
     Update,
 }
 
-/// The fields of one manager.
+/// The fields of one entry.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Owned {
     pub fields: FieldSet,
     pub api_version: String,
-    /// When the set last changed.
+    /// The time of the last change of the set.
     pub time: Option<String>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Owned {
 pub(crate) struct Managers(pub BTreeMap<ManagerId, Owned>);
 
 impl ManagerId {
-    /// As conflicts name it.
+    /// Formats the manager as in conflicts.
     pub fn describe(&self) -> String {
         let mut text = format!("{:?}", self.name);
         if !self.subresource.is_empty() {
@@ -55,7 +55,7 @@ impl ManagerId {
 }
 
 impl Managers {
-    /// Reads `managedFields`; `None` when an entry is not of the form that the server writes.
+    /// Reads `managedFields`. Returns `None` if an entry does not have the format that the server writes.
     pub fn read(entries: &Value) -> Option<Self> {
         let mut managers = Self::default();
         for entry in entries.as_array().into_iter().flatten() {
@@ -92,7 +92,7 @@ impl Managers {
         Some(managers)
     }
 
-    /// Whether the two are written alike but for times.
+    /// Whether the serialized entries are equal, apart from times.
     pub fn is_same(&self, other: &Self) -> bool {
         let alike = |(a, x): (&ManagerId, &Owned), (b, y): (&ManagerId, &Owned)| {
             (&a.name, a.operation, &a.subresource) == (&b.name, b.operation, &b.subresource)
@@ -102,7 +102,7 @@ impl Managers {
         self.0.len() == other.0.len() && self.0.iter().all(has)
     }
 
-    /// Sums up the oldest updates of a version when there are too many.
+    /// Merges the oldest updates of a version into one entry if there are too many.
     pub fn cap(&mut self) {
         const MOST: usize = 10;
         let is_update = |id: &&ManagerId| id.operation == Operation::Update;
@@ -137,7 +137,7 @@ impl Managers {
         }
     }
 
-    /// The value of `managedFields`, which is absent when nobody owns anything.
+    /// The value of `managedFields`; absent if nobody owns a field.
     pub fn write_or_null(&self) -> Value {
         match self.0.is_empty() {
             true => Value::Null,
@@ -145,7 +145,7 @@ impl Managers {
         }
     }
 
-    /// The value of `managedFields`, in the server's order: applies first, then by time and name.
+    /// The value of `managedFields` in the server's order: applies first, then by time and name.
     fn write(&self) -> Value {
         let mut entries: Vec<(&ManagerId, &Owned)> = self.0.iter().collect();
         entries.sort_by(|(a, x), (b, y)| {

@@ -7,8 +7,8 @@ use serde_json::{Map, Value};
 use super::path::Step;
 use super::shape::{Items, Node, Shape};
 
-/// The live value with the applied one laid over it. Items of the applied list keep their order; those of the live list stay
-/// where they are between them.
+/// Merges the applied value into the live one. Items of the applied list keep their order; items of the live list keep their positions
+/// between them.
 pub(crate) fn merge(
     live: Option<&Value>,
     applied: Option<&Value>,

@@ -35,31 +35,31 @@ use self::merge::merge;
 use self::reconcile::reconciled;
 use self::remove::remove;
 
-/// One write by one manager.
+/// A write by a manager.
 pub(crate) struct Writer<'a> {
     pub id: ManagerId,
-    /// The version that the write is in.
+    /// The version of the write.
     pub api_version: String,
     /// The schema of this version.
     pub node: Node<'a>,
-    /// The versions that other managers may have written in.
+    /// The versions in which other managers may have written.
     pub versions: Versions<'a>,
-    /// The fields that writes through this path leave alone, such as `status`.
+    /// The fields that writes through this path do not change, such as `status`.
     pub ignored: FieldSet,
-    /// When it is, if that is kept.
+    /// The time of the write, if it is recorded.
     pub time: Option<String>,
 }
 
-/// A field that another manager owns, and that an apply would change.
+/// A field that another manager owns and that an apply would change.
 pub(crate) struct Conflict {
     pub manager: ManagerId,
     pub path: Vec<Step>,
 }
 
-/// Why nothing is applied.
+/// The reason why an apply fails.
 pub(crate) enum Refusal {
     Conflicts(Vec<Conflict>),
-    /// In the server's words.
+    /// The server's message.
     Failed(String),
 }
 
@@ -69,11 +69,11 @@ impl From<String> for Refusal {
     }
 }
 
-/// The schemas of an object in the versions that it has managers in.
+/// The schemas of an object in the versions of its managers.
 struct Seen<'a>(BTreeMap<String, Node<'a>>);
 
 impl Seen<'_> {
-    /// The managers as the schemas of their versions have them now; without those of versions that never were.
+    /// The managers, with their sets updated to the current schemas of their versions. Managers of versions that do not exist are removed.
     fn reconcile(&self, managers: &Managers) -> Managers {
         let managers = managers.0.iter().filter_map(|(id, owned)| {
             let node = self.0.get(&owned.api_version)?;
@@ -87,7 +87,7 @@ impl Seen<'_> {
     }
 }
 
-/// What a write changes, as managers see it in their versions.
+/// The changes of a write, in the versions of managers.
 struct Changes<'a> {
     version: &'a str,
     own: Comparison,
@@ -95,7 +95,7 @@ struct Changes<'a> {
 }
 
 impl Writer<'_> {
-    /// Who owns what after the object was written as a whole, or patched; an error if that cannot be said.
+    /// The owners of fields after an update or patch of the object, or an error if they cannot be determined.
     pub fn update(&self, live: &Value, new: &Value, before: &Managers) -> Result<Managers, String> {
         for object in [new, live] {
             if let Some(what) = undeclared(object, self.node, Repeats::Allowed) {
@@ -124,7 +124,7 @@ impl Writer<'_> {
         Ok(managers)
     }
 
-    /// The object with what the manager applies, and without what it applied before and does not apply now.
+    /// The object with the applied fields, without the fields that the manager applied earlier and does not apply now.
     pub fn apply(
         &self,
         live: &Value,
@@ -179,8 +179,8 @@ impl Writer<'_> {
         Ok((new, managers))
     }
 
-    /// What the object has left of what was merged: the manager's fields go that it no longer applies, unless another owns them or something
-    /// in them is left.
+    /// Removes the fields that the manager no longer applies from a merged object, unless another manager owns them or something in them
+    /// remains.
     fn prune(&self, merged: Value, managers: &Managers, last: &Owned) -> Result<Value, String> {
         let version = &last.api_version;
         let doing = "failed to convert merged object to last applied version: ";
@@ -223,7 +223,7 @@ impl Writer<'_> {
         Ok(Seen(seen))
     }
 
-    /// What differs between two objects, in the versions of managers.
+    /// The differences between two objects, in the versions of managers.
     fn changes<'m>(
         &self,
         live: &Value,
@@ -254,7 +254,7 @@ impl Writer<'_> {
         })
     }
 
-    /// The schema of an object in another version, which it has to fit; `None` of a version that never was.
+    /// The schema of an object in another version, to which the object must conform; `None` for a version that does not exist.
     fn convert(
         &self,
         object: &Value,
@@ -283,7 +283,7 @@ impl Changes<'_> {
         }
     }
 
-    /// The fields of a manager that the write takes.
+    /// The fields that the manager of the write owns afterwards.
     fn taken(&self, from: &Owned) -> FieldSet {
         self.seen_by(from)
             .map_or_else(FieldSet::default, |changes| {
@@ -291,7 +291,7 @@ impl Changes<'_> {
             })
     }
 
-    /// Takes from all managers but one what is written and what goes.
+    /// Removes the changed and removed fields from all other managers.
     fn take_from(&self, managers: &mut Managers, but: Option<&ManagerId>) {
         for (id, owned) in &mut managers.0 {
             if Some(id) != but
@@ -309,7 +309,7 @@ fn declared_in(value: &Value, node: Node<'_>) -> FieldSet {
     fields_of(value, node).with_declared_parents(node)
 }
 
-/// The fields that the server itself keeps, and that no manager owns.
+/// The fields that only the server writes and that no manager owns.
 fn never_owned() -> FieldSet {
     let mut set = FieldSet::default();
     for field in ["apiVersion", "kind", "metadata"] {

@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::atom::{Atom, map_in_json};
 
-/// A step from a value into one of its parts. The order is that of structured-merge-diff, which messages show.
+/// A step from a value into one of its parts. The order is that of structured-merge-diff, in which messages list fields.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Step {
     /// A field of an object.
@@ -14,7 +14,7 @@ pub(crate) enum Step {
     Key(BTreeMap<String, Atom>),
     /// An item of a set.
     Value(Atom),
-    /// An item of a list by its place.
+    /// An item of a list by its index.
     Index(i64),
 }
 
@@ -23,7 +23,8 @@ impl Step {
         Self::Field(name.to_owned())
     }
 
-    /// Reads a key of `fieldsV1`, such as `f:spec` or `k:{"name":"x"}`: `None` where it is none, `Some(None)` of a sort that is not known.
+    /// Parses a key of `fieldsV1`, such as `f:spec` or `k:{"name":"x"}`. Returns `None` if it is invalid, `Some(None)` if its type is
+    /// unknown.
     pub fn parse(text: &str) -> Option<Option<Self>> {
         let sort = *text.as_bytes().first()?;
         let rest = text.get(1..)?.strip_prefix(':')?;
@@ -40,7 +41,7 @@ impl Step {
         Some(Some(step))
     }
 
-    /// The key of `fieldsV1`.
+    /// Formats the step as a key of `fieldsV1`.
     pub fn to_key(&self) -> String {
         match self {
             Self::Field(name) => format!("f:{name}"),
@@ -51,7 +52,7 @@ impl Step {
     }
 }
 
-/// As in messages: `.spec`, `[name="x"]`, `[="x"]`, `[0]`.
+/// Formats the step as in messages: `.spec`, `[name="x"]`, `[="x"]`, `[0]`.
 impl fmt::Display for Step {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -6,7 +6,7 @@ use super::path::Step;
 use super::set::FieldSet;
 use super::shape::{Node, Relation};
 
-/// The set as the schema has it now.
+/// The set, updated to the current schema.
 pub(crate) fn reconciled(set: &FieldSet, node: Node<'_>) -> FieldSet {
     let mut whole = FieldSet::default();
     walk(Some(set), node, false, &mut Vec::new(), &mut whole);

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::path::Step;
 use super::shape::Node;
 
-/// The fields that a manager owns. A path may be a member without its children being so, and the other way round.
+/// A set of fields. A path may be a member without its children, and children may be members without their parent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FieldSet {
     members: BTreeSet<Step>,
@@ -81,12 +81,12 @@ impl FieldSet {
         }
     }
 
-    /// The members that the other lacks; a parent in the other takes nothing from its children here.
+    /// The members that the other set lacks. A parent in the other set does not affect its children here.
     pub fn difference(&self, other: &Self) -> Self {
         self.subtract(other, Reach::Exact)
     }
 
-    /// The members that the other lacks, where its members stand for everything below them too.
+    /// The members that the other set lacks, if each of its members also stands for everything below.
     pub fn recursive_difference(&self, other: &Self) -> Self {
         self.subtract(other, Reach::Below)
     }
@@ -111,7 +111,7 @@ impl FieldSet {
         left
     }
 
-    /// With each declared field on the way to a member as a member itself: an object that is there only for its fields goes with them.
+    /// Adds each declared field on the path to a member, because an object that exists only for its fields is removed with them.
     pub fn with_declared_parents(&self, node: Node<'_>) -> Self {
         let mut set = Self {
             members: self.members.clone(),
@@ -129,12 +129,12 @@ impl FieldSet {
         set
     }
 
-    /// The steps to members, and to what has members below.
+    /// The steps to members, and to fields with members below them.
     pub fn steps(&self) -> BTreeSet<&Step> {
         self.members.iter().chain(self.children.keys()).collect()
     }
 
-    /// Every member, parents before children.
+    /// All members, parents before children.
     pub fn paths(&self) -> Vec<Vec<Step>> {
         let mut paths: Vec<Vec<Step>> =
             self.members.iter().map(|step| vec![step.clone()]).collect();
@@ -147,7 +147,7 @@ impl FieldSet {
         paths
     }
 
-    /// Reads [`fieldsV1`]; `None` where it is not of that form.
+    /// Reads [`fieldsV1`]. Returns `None` if the format is invalid.
     ///
     /// [`fieldsV1`]: https://kubernetes.io/docs/reference/kubernetes-api/common-definitions/object-meta/#System
     pub fn from_fields(fields: &Value) -> Option<Self> {
@@ -204,7 +204,7 @@ impl FieldSet {
     }
 }
 
-/// What a member of the set to be taken away stands for.
+/// The meaning of a member in the set to be subtracted.
 #[derive(Clone, Copy, PartialEq)]
 enum Reach {
     Exact,

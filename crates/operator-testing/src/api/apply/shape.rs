@@ -13,15 +13,15 @@ use super::path::Step;
 use crate::api::go::{in_source, last_word, printed};
 use crate::api::model::builtin::resolve;
 
-/// The place in a schema that describes a value.
+/// The part of a schema that describes a value.
 #[derive(Clone, Copy)]
 pub(crate) enum Node<'a> {
     Schema(&'a Schema),
-    /// Objects are fields, all else is a leaf.
+    /// Without a schema: objects have fields, everything else is a leaf.
     Deduced,
 }
 
-/// What a value is to the merge.
+/// How a merge treats a value.
 #[derive(Clone, Copy)]
 pub(crate) enum Shape<'a> {
     /// Owned and replaced as a whole.
@@ -32,7 +32,7 @@ pub(crate) enum Shape<'a> {
     Items(Items<'a>),
 }
 
-/// How the items of a list are told apart.
+/// How the items of a list are identified.
 #[derive(Clone, Copy)]
 pub(crate) enum Items<'a> {
     /// By their value.
@@ -41,7 +41,7 @@ pub(crate) enum Items<'a> {
     Map(&'a [String], Node<'a>),
 }
 
-/// What a schema says of the ownership of any value, without one being there.
+/// The ownership that a schema defines, regardless of the value.
 #[derive(Clone, Copy)]
 pub(crate) enum Relation {
     Object {
@@ -50,7 +50,7 @@ pub(crate) enum Relation {
     List {
         is_atomic: bool,
     },
-    /// A scalar, or whatever the value turns out to be.
+    /// A scalar, or undefined: the value decides.
     Unknown,
 }
 
@@ -71,7 +71,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// What a value is here. A null takes the schema's form.
+    /// The shape of a value here. A null has the shape of the schema.
     pub fn shape(self, value: &Value) -> Shape<'a> {
         let Self::Schema(schema) = self else {
             return match value {
@@ -97,7 +97,7 @@ impl<'a> Node<'a> {
         Shape::Leaf
     }
 
-    /// The node of a field of an object.
+    /// The schema of a field of an object.
     pub fn field(self, name: &str) -> Node<'a> {
         let Self::Schema(schema) = self else {
             return self;
@@ -110,7 +110,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The node of a list's items.
+    /// The schema of a list's items.
     pub fn item(self) -> Node<'a> {
         match self {
             Self::Schema(schema) => match &resolve(schema).items {
@@ -121,7 +121,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The node at the end of a step.
+    /// The schema at the end of a step.
     pub fn at(self, step: &Step) -> Node<'a> {
         match step {
             Step::Field(name) => self.field(name),
@@ -129,7 +129,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Whether the schema names this field, rather than allowing any.
+    /// Whether the schema names this field, instead of allowing any.
     pub fn declares(self, name: &str) -> bool {
         matches!(self, Self::Schema(schema) if resolve(schema).properties.contains_key(name))
     }
@@ -146,7 +146,7 @@ impl<'a> Node<'a> {
             || schema.preserve_unknown_fields == Some(true)
     }
 
-    /// What the schema expects in place of a value of another type, and what was got.
+    /// The expected and the actual type, for a value with a wrong type.
     pub fn mismatch(self, value: &Value) -> Option<String> {
         let Self::Schema(schema) = self else {
             return None;
@@ -184,7 +184,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Whether a strategic merge patch merges the list here, rather than replacing it.
+    /// Whether a strategic merge patch merges the list here instead of replacing it.
     pub fn merges_lists(self) -> bool {
         let strategy = self
             .keyword("x-kubernetes-patch-strategy")
@@ -192,7 +192,7 @@ impl<'a> Node<'a> {
         strategy.split(',').any(|part| part == "merge")
     }
 
-    /// The field by which a strategic merge patch tells items apart.
+    /// The field by which a strategic merge patch identifies items.
     pub fn merge_key(self) -> Option<&'a str> {
         self.keyword("x-kubernetes-patch-merge-key")
     }
@@ -213,7 +213,7 @@ impl<'a> Node<'a> {
 }
 
 impl Items<'_> {
-    /// The step to an item, or what is wrong with the item.
+    /// The step to an item, or the error in the item.
     pub fn step(self, item: &Value) -> Result<Step, String> {
         let Self::Map(keys, element) = self else {
             return match item {
@@ -261,7 +261,7 @@ fn is_atomic(schema: &Schema) -> bool {
         || is_raw(schema)
 }
 
-/// Whether an object may have any fields, none of them with a type.
+/// Whether an object may have any fields, all without a type.
 fn is_free(schema: &Schema) -> bool {
     schema.properties.is_empty()
         && match &schema.additional_properties {
@@ -271,7 +271,7 @@ fn is_free(schema: &Schema) -> bool {
         }
 }
 
-/// Whether a schema is of JSON that Go does not look into.
+/// Whether a schema is that of raw JSON in Go.
 fn is_raw(schema: &Schema) -> bool {
     let name = schema.unknown.get("$ref").and_then(Value::as_str);
     name.is_some_and(|name| name.ends_with("runtime.RawExtension"))

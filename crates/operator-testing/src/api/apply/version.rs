@@ -6,16 +6,16 @@ use super::shape::Node;
 use crate::api::model::builtin::builtin;
 use crate::api::model::kind::{Kind, VersionSchema};
 
-/// What is known of the versions, by `apiVersion`.
+/// The versions of a kind, by `apiVersion`.
 #[derive(Clone, Copy)]
 pub(crate) enum Versions<'a> {
     Custom(&'a BTreeMap<String, VersionSchema>),
-    /// A built-in kind, whose objects are taken to look the same in all its versions. Those of HorizontalPodAutoscaler do not.
+    /// A built-in kind, whose objects are assumed to be the same in all versions, which is wrong for HorizontalPodAutoscaler.
     BuiltIn(&'a Kind, Node<'a>),
 }
 
 impl<'a> Versions<'a> {
-    /// Whether what writes through a path leave alone is so to managers of another version.
+    /// Whether the fields that writes through a path do not change are the same for managers of other versions.
     pub fn leave_alone(self, subresource: &str, api_version: &str) -> bool {
         match self {
             Self::Custom(versions) => {
@@ -25,7 +25,7 @@ impl<'a> Versions<'a> {
         }
     }
 
-    /// The schema of a version; `None` of one that a built-in kind does not have, an error of one that a CRD does not.
+    /// The schema of a version; `None` if a built-in kind does not have it, an error if a CRD does not have it.
     pub fn node(self, api_version: &str) -> Result<Option<Node<'a>>, String> {
         match self {
             Self::Custom(versions) => match versions.get(api_version) {

@@ -7,7 +7,7 @@ use crate::api::go::{go_type, syntax_error};
 use crate::api::model::failure::{Failure, Result};
 use crate::api::model::kind::Kind;
 
-/// The options of a deletion.
+/// Parses the options of a deletion.
 pub(crate) fn options(body: &[u8]) -> Result<Value> {
     serde_json::from_slice(body).map_err(|error| {
         let text = format!(
@@ -18,7 +18,7 @@ pub(crate) fn options(body: &[u8]) -> Result<Value> {
     })
 }
 
-/// The body of a patch that is JSON.
+/// Parses the body of a patch in JSON.
 pub(crate) fn patch(body: &[u8]) -> Result<Value> {
     serde_json::from_slice(body).map_err(|error| {
         Failure::bad_request(format!(
@@ -28,7 +28,7 @@ pub(crate) fn patch(body: &[u8]) -> Result<Value> {
     })
 }
 
-/// YAML, of which JSON is a part. Go makes JSON of it first, in which a whole number has no fraction.
+/// Parses YAML, of which JSON is a subset. Go converts it to JSON first, in which an integer has no fraction.
 pub(crate) fn yaml(body: &[u8]) -> Result<Value> {
     let has_controls = str::from_utf8(body).is_ok_and(|text| !text.chars().all(is_in_yaml));
     if has_controls {
@@ -47,14 +47,13 @@ pub(crate) fn yaml(body: &[u8]) -> Result<Value> {
     Ok(value)
 }
 
-/// Whether YAML may have a letter.
+/// Whether YAML allows a character.
 fn is_in_yaml(letter: char) -> bool {
     matches!(letter,
         '\t' | '\n' | '\r' | ' '..='~' | '\u{85}' | '\u{a0}'..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
 }
 
-/// Whether brackets open within each other more often than any parser here follows: that of YAML needs the square of their number
-/// in time to find it out.
+/// Whether brackets are nested more deeply than any parser here supports. The YAML parser needs quadratic time to find this out.
 fn is_too_deep(body: &[u8]) -> bool {
     const MOST: usize = 1_000;
     let mut depth: usize = 0;
@@ -70,7 +69,7 @@ fn is_too_deep(body: &[u8]) -> bool {
 
 const TYPE_META: &str = r#"struct { APIVersion string "json:\"apiVersion,omitempty\""; Kind string "json:\"kind,omitempty\"" }"#;
 
-/// What is wrong with a value of which the decoder first reads kind and version, which may be absent.
+/// The error for a value whose kind and version, which may be absent, are decoded first.
 pub(crate) fn kind_error(value: &Value) -> Option<String> {
     let Some(fields) = value.as_object() else {
         return Some(format!(
@@ -88,7 +87,7 @@ pub(crate) fn kind_error(value: &Value) -> Option<String> {
     ))
 }
 
-/// The body of a create or update.
+/// Parses the body of a create or update.
 pub(crate) fn object(kind: &Kind, body: &[u8]) -> Result<Value> {
     let wrong = match serde_json::from_slice::<Value>(body) {
         Ok(Value::Null) if kind.custom.is_none() => return Ok(Value::Object(Map::new())),
@@ -121,7 +120,7 @@ fn unrecognized(kind: &Kind, body: &[u8], wrong: &str) -> Failure {
     ))
 }
 
-/// What of a body is shown.
+/// The part of a body that an error shows.
 fn summary(body: &[u8]) -> String {
     let (shown, rest) = body.split_at(body.len().min(30));
     let mut text = match shown {

@@ -11,29 +11,29 @@ use crate::api::go::{
 };
 use crate::api::model::builtin::{OBJECT_META, resolve};
 
-/// Where a value is, as Go's decoder names it.
+/// The place of a value, as Go's decoder names it.
 #[derive(Clone, Copy)]
 pub(super) struct Location<'a> {
-    /// The struct that the value is a field of.
+    /// The struct of which the value is a field.
     owner: &'a str,
-    /// Its whole name.
+    /// Its full name.
     type_name: &'a str,
     trail: Trail<'a>,
 }
 
-/// The way down to a value. It is written out only where something is wrong.
+/// The path to a value, which is formatted only for errors.
 #[derive(Clone, Copy)]
 enum Trail<'a> {
     Root,
-    /// A field of a struct of that type.
+    /// A field of a struct of this type.
     Field(&'a Trail<'a>, &'a str, &'a str),
-    /// The key of a map.
+    /// A key of a map.
     Key(&'a Trail<'a>, &'a str),
     Item(&'a Trail<'a>, usize),
 }
 
 impl Trail<'_> {
-    /// The fields of structs alone, those of a struct within another after its name.
+    /// The field names only, those of a nested struct after its name.
     fn fields(&self) -> String {
         match self {
             Self::Root => String::new(),
@@ -69,7 +69,7 @@ impl<'a> Location<'a> {
         }
     }
 
-    /// The metadata of a custom object.
+    /// Decodes the metadata of a custom object.
     pub fn metadata() -> Location<'static> {
         Location {
             trail: Trail::Key(&Trail::Root, "metadata"),
@@ -82,7 +82,7 @@ impl<'a> Location<'a> {
     }
 }
 
-/// A built-in kind is a Go struct: null is absent, unknown fields are dropped, a wrong type is refused.
+/// Decodes a value as a Go struct: null is absent, unknown fields are dropped, a wrong type is rejected.
 pub(super) fn normalize_builtin(
     value: &mut Value,
     schema: &Schema,
@@ -180,7 +180,7 @@ pub(super) fn normalize_builtin(
     }
 }
 
-/// Go's bytes may be written as numbers, too.
+/// Go also decodes bytes from a list of numbers.
 fn bytes(items: &[Value], location: &Location<'_>) -> Result<Vec<u8>, Undecodable> {
     let byte = |item: &Value| {
         let byte = item.as_u64().and_then(|number| u8::try_from(number).ok());
@@ -195,7 +195,7 @@ fn bytes(items: &[Value], location: &Location<'_>) -> Result<Vec<u8>, Undecodabl
     items.iter().map(byte).collect()
 }
 
-/// What Go makes of a null in a list: the zero of its items.
+/// A null in a list becomes the zero value of its items, as in Go.
 fn zero_item(value: &mut Value, item: &Schema) {
     if value.is_null() {
         *value = match resolve(item).type_.as_deref() {
@@ -208,7 +208,7 @@ fn zero_item(value: &mut Value, item: &Schema) {
     }
 }
 
-/// Where Go's decoder stops in what is no base64.
+/// The position at which Go's decoder stops in invalid base64.
 fn bad_base64(text: &str) -> Option<usize> {
     let is_end_of_line = |byte: u8| matches!(byte, b'\r' | b'\n');
     let mut letters = text
@@ -293,7 +293,7 @@ fn normalize_fields(
     failure.map_or(Ok(()), Err)
 }
 
-/// Whether Go leaves the value out: an empty list or map.
+/// Whether Go omits the value: an empty list or map.
 fn is_left_out(name: &str, schema: &Schema, value: &Value) -> bool {
     match value {
         // a value of any type, such as the default of a schema, stays
@@ -309,7 +309,7 @@ fn is_left_out(name: &str, schema: &Schema, value: &Value) -> bool {
     }
 }
 
-/// Puts back what [`normalize_builtin`] has left out as empty.
+/// Restores empty values that [`normalize_builtin`] has omitted.
 pub(super) fn restore_empty(value: &mut Value, sent: &Value, schema: &Schema) {
     let schema = resolve(schema);
     match (value, sent) {

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::api::go::Undecodable;
 
-/// An object in another one says of what kind it is in texts.
+/// In an embedded object, `apiVersion` and `kind` must be strings.
 pub(super) fn check_embedded(schema: &Schema, value: &Value) -> Result<(), Undecodable> {
     let Some((path, found)) = misnamed(schema, value) else {
         return Ok(());
@@ -15,7 +15,7 @@ pub(super) fn check_embedded(schema: &Schema, value: &Value) -> Result<(), Undec
     Err(Undecodable::new(why))
 }
 
-/// The first `apiVersion` or `kind` of an embedded object that is no text, and where it is.
+/// The first `apiVersion` or `kind` of an embedded object that is not a string, with its path.
 fn misnamed<'a>(schema: &Schema, value: &'a Value) -> Option<(String, &'a Value)> {
     match value {
         Value::Object(fields) => {
@@ -47,7 +47,7 @@ fn misnamed<'a>(schema: &Schema, value: &'a Value) -> Option<(String, &'a Value)
     }
 }
 
-/// Go writes a whole number without a fraction. Whether there was one.
+/// Removes the zero fraction of integers, as Go does. Returns whether there was one.
 pub(crate) fn round(value: &mut Value) -> bool {
     match value {
         Value::Array(items) => items.iter_mut().fold(false, |any, item| round(item) | any),
@@ -68,7 +68,7 @@ pub(crate) fn round(value: &mut Value) -> bool {
     }
 }
 
-/// Puts back the points that [`round`] has taken away.
+/// Restores the fractions that [`round`] has removed.
 pub(super) fn restore_points(value: &mut Value, sent: &Value) {
     match (value, sent) {
         (Value::Object(fields), Value::Object(sent)) => {
@@ -91,7 +91,7 @@ pub(super) fn restore_points(value: &mut Value, sent: &Value) {
     }
 }
 
-/// Puts back the nulls of an applied custom object, which only a decoder drops.
+/// Restores the nulls of an applied custom object, which only a decoder drops.
 pub(crate) fn keep_nulls(sent: &Value, object: &mut Value) {
     match (sent, object) {
         (Value::Object(sent), Value::Object(object)) => {

@@ -6,7 +6,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
-/// The paths of fields that come again, in their order.
+/// The paths of duplicate fields, in their order.
 pub(crate) fn duplicates(body: &[u8]) -> Vec<String> {
     let found = RefCell::default();
     let walk = Walk {

@@ -7,15 +7,15 @@ use crate::api::model::failure::{Cause, Failure, Result};
 use crate::api::model::kind::{Kind, group_version};
 use crate::api::model::metadata;
 
-/// An object of another kind than a built-in one that is expected.
+/// An object of a different kind than the expected built-in one.
 pub(crate) struct KindMismatch {
     kind: String,
     version: String,
-    /// What the decoder says of it.
+    /// The message of the decoder.
     pub why: String,
 }
 
-/// What a body is that should be of a built-in kind. A field that is absent does not differ.
+/// The kind of a body that should be of a built-in kind. An absent field does not differ.
 pub(crate) fn kind_mismatch(kind: &Kind, object: &Value) -> Option<KindMismatch> {
     let part = |name: &str, expected: String| match object[name].as_str().unwrap_or_default() {
         "" => expected,
@@ -48,7 +48,7 @@ pub(crate) fn kind_mismatch(kind: &Kind, object: &Value) -> Option<KindMismatch>
     })
 }
 
-/// Gives an object the name of its kind.
+/// Sets the `apiVersion` and `kind` of an object.
 pub(crate) fn name(kind: &Kind, object: &mut Value) {
     if let Some(fields) = object.as_object_mut() {
         for (field, value) in [
@@ -61,7 +61,7 @@ pub(crate) fn name(kind: &Kind, object: &mut Value) {
     }
 }
 
-/// Checks that a body is of the kind that the path says, and fills in what is absent of that.
+/// Checks that a body is of the kind in the path, and sets absent fields to that kind.
 pub(crate) fn identify(kind: &Kind, object: &mut Value) -> Result<()> {
     if let Some(KindMismatch {
         kind: found,
@@ -104,7 +104,7 @@ fn identify_custom(kind: &Kind, object: &Value) -> Result<()> {
     }
 }
 
-/// The name of the Go package of the internal types of a built-in group.
+/// The name of the Go package with the internal types of a built-in group.
 pub(crate) fn go_package(group: &str) -> &str {
     match group {
         "" | "events.k8s.io" => "core",

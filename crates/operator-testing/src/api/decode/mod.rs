@@ -21,28 +21,28 @@ use crate::api::model::builtin::{OBJECT_META, builtin as built_in};
 use crate::api::model::kind::Kind;
 use crate::api::resource::defaults;
 
-/// What is lost of an object when it is brought into its form.
+/// The fields that are dropped when an object is converted to its stored form.
 #[derive(Default)]
 pub(crate) struct Normalized {
     /// The paths of unknown fields.
     pub unknown: Vec<String>,
-    /// Whether a map or list that is empty was left out, or a whole number lost its point; see [`as_validated`].
+    /// Whether an empty map or list was omitted, or an integer lost its fraction; see [`as_validated`].
     pub is_less: bool,
-    /// Whether a null or an empty map or list was left out; of custom objects, whose metadata is stored as it comes.
+    /// Whether a null or an empty map or list was omitted from a custom object, whose metadata is stored as sent.
     pub is_tidied: bool,
 }
 
-/// What is not stored of an object as it was sent.
+/// The differences between an object as sent and as stored.
 #[derive(Default)]
 pub(crate) struct Lost {
-    /// The object as it was sent, where more of it is validated than is stored.
+    /// The object as sent, if validation covers more than what is stored.
     pub sent: Option<Value>,
-    /// Whether the real server stores more, which nobody reads: empty maps and nulls in the metadata of custom objects, bytes that are
-    /// null. The next write takes it away, and so is one even if it changes nothing else.
+    /// Whether the real server stores more than it returns: empty maps and nulls in the metadata of custom objects, or null bytes. The next
+    /// write removes this, so it counts as a change even if it changes nothing else.
     pub is_untidy: bool,
 }
 
-/// Brings an object into the form that is stored: unknown fields dropped, defaults filled in.
+/// Converts an object to its stored form: without unknown fields, and with defaults.
 pub(crate) fn normalize(kind: &Kind, object: &mut Value) -> Result<Normalized, Undecodable> {
     let mut normalized = Normalized::default();
     if let (Some(_), Some(metadata), Some(type_)) = (
@@ -84,7 +84,7 @@ pub(crate) fn normalize(kind: &Kind, object: &mut Value) -> Result<Normalized, U
     Ok(normalized)
 }
 
-/// The options of a deletion, whose fields have types.
+/// Decodes the options of a deletion, whose fields have types.
 pub(crate) fn options(body: &mut Value) -> Result<(), Undecodable> {
     const OPTIONS: &str = "io.k8s.apimachinery.pkg.apis.meta.v1.DeleteOptions";
     match built_in().types.get(OPTIONS) {
@@ -96,7 +96,7 @@ pub(crate) fn options(body: &mut Value) -> Result<(), Undecodable> {
     }
 }
 
-/// Takes from the metadata of a custom object what it has no form for: what is applied is not decoded before it is stored.
+/// Removes invalid fields from the metadata of a custom object, because an applied object is not decoded before it is stored.
 pub(crate) fn drop_malformed(object: &mut Value) {
     let (Some(fields), Some(type_)) = (
         object["metadata"].as_object_mut(),
@@ -111,7 +111,7 @@ pub(crate) fn drop_malformed(object: &mut Value) {
     });
 }
 
-/// An object as it is validated: with the empty maps and lists and the points of whole numbers that were sent and are not stored.
+/// The object that is validated: with empty maps and lists, and fractions of integers, that were sent and are not stored.
 pub(crate) fn as_validated<'a>(
     kind: &Kind,
     object: &'a Value,
@@ -140,7 +140,7 @@ pub(crate) fn as_validated<'a>(
     Cow::Owned(whole)
 }
 
-/// A stored custom object as a schema has it: pruned, with defaults.
+/// A stored custom object in the form of a schema: pruned, with defaults.
 pub(crate) fn conform(schema: &Schema, object: &mut Value) {
     operator_schema::prune(schema, object);
     operator_schema::apply_defaults(schema, object);

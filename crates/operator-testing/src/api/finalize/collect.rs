@@ -14,16 +14,16 @@ use crate::api::store::state::State;
 use crate::api::write::delete::{FOREGROUND, ORPHAN, Options, Propagation};
 use crate::api::write::tracking::writer;
 
-/// A part of the real cluster that changes objects.
+/// A component of the real cluster that changes objects.
 #[derive(Clone, Copy)]
 pub(crate) enum Actor {
     Controllers,
-    /// It writes the status of CRDs.
+    /// The controller that writes the status of CRDs.
     ApiServer,
 }
 
 impl Actor {
-    /// The field manager's name, and the subresource that it writes.
+    /// The name of the field manager, and the subresource that it writes.
     pub fn names(self) -> (&'static str, Option<&'static str>) {
         match self {
             Self::Controllers => ("kube-controller-manager", None),
@@ -32,17 +32,17 @@ impl Actor {
     }
 }
 
-/// How an object's owner fares.
+/// The state of an object's owner.
 #[derive(Clone, Copy, PartialEq)]
 enum Owner {
     Alive,
     Gone,
-    /// It is being deleted in the foreground, and waits for what it owns.
+    /// The owner is being deleted in the foreground, and waits for its dependents.
     Waiting,
 }
 
 impl State {
-    /// Repeats until nothing changes.
+    /// Repeats all steps until nothing changes.
     pub(crate) fn settle_dependents(&mut self) {
         self.unsettled = false;
         loop {
@@ -76,7 +76,7 @@ impl State {
         }
     }
 
-    /// Lets go of an object that is being deleted and waits for what it owns, if it need not wait any more.
+    /// Removes the finalizer of an object in foreground deletion, if it no longer has to wait for its dependents.
     fn release(&mut self, key: &Key, object: &Value) {
         let has = |name: &str| finalizers(object).contains(&name);
         if !has(ORPHAN) && !has(FOREGROUND) {
@@ -99,7 +99,7 @@ impl State {
         }
     }
 
-    /// Deletes an object whose owners are all gone or waiting for it, and drops references to gone ones.
+    /// Deletes an object if all its owners are deleted or wait for it; removes references to deleted owners.
     fn follow_owners(&mut self, key: &Key, object: &Value) {
         let fates: Vec<Owner> = owners(object)
             .iter()
@@ -158,7 +158,7 @@ impl State {
         })
     }
 
-    /// Changes an object in place, and removes it when that was all that held it.
+    /// Changes an object in place, and removes it if nothing else keeps it.
     pub(crate) fn edit(&mut self, key: &Key, actor: Actor, change: impl FnOnce(&mut Value)) {
         let Some(live) = self.store.find(key) else {
             return;

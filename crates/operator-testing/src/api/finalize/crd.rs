@@ -14,7 +14,7 @@ use crate::api::store::stored;
 use crate::api::write::delete::Options;
 
 impl State {
-    /// Why the objects of a CRD cannot be listed in the version that they are stored in.
+    /// The reason why the objects of a CRD cannot be listed in their storage version.
     fn unlisted(&self, definition: &Value) -> Option<String> {
         let registered = self.registry.crd(metadata::name(definition))?;
         let group = definition["spec"]["group"].as_str()?;
@@ -34,7 +34,7 @@ impl State {
             .collect()
     }
 
-    /// Accepts new CRDs, deletes the objects of those that are being deleted, and ends those that have none left.
+    /// Accepts new CRDs, deletes the objects of CRDs that are being deleted, and removes those CRDs once they have no objects.
     pub(crate) fn sweep_crds(&mut self) {
         if std::mem::take(&mut self.renamed) {
             self.accept_names();

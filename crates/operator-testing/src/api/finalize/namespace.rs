@@ -9,7 +9,7 @@ use crate::api::store::state::State;
 use crate::api::write::delete::Options;
 
 impl State {
-    /// Empties the namespaces that are being deleted, and ends the empty ones.
+    /// Deletes the objects in namespaces that are being deleted, and removes the empty ones.
     pub(crate) fn sweep_namespaces(&mut self) {
         let ending: Vec<String> = self
             .store

@@ -14,7 +14,7 @@ use crate::api::store::state::State;
 const VOLUME: &str = "kubernetes.io/pv-protection";
 
 impl State {
-    /// Lets go of a claim or a volume that is being deleted, if nothing uses it.
+    /// Removes the finalizer of a claim or volume that is being deleted, if nothing uses it.
     pub(crate) fn unprotect(&mut self, key: &Key) {
         let finalizer = match (&*key.group, &*key.plural) {
             ("", "persistentvolumeclaims") => CLAIM,
@@ -39,7 +39,7 @@ impl State {
         }
     }
 
-    /// The pods with a claim.
+    /// The pods that use a claim.
     pub(crate) fn users<'a>(&'a self, claim: &'a Key) -> impl Iterator<Item = &'a Value> {
         let pods = self.store.of_kind("", "pods", &claim.namespace);
         pods.map(|(_, pod)| &**pod)

@@ -6,16 +6,16 @@ use serde_json::Value;
 use super::time;
 use crate::api::model::builtin::resolve;
 
-/// A value that is not of its Go type.
+/// A value that does not have its Go type.
 pub(crate) struct Undecodable {
-    /// What the decoder of JSON says of it.
+    /// The message of the JSON decoder.
     pub decoded: String,
-    /// What a strategic merge patch and an apply say, which convert values.
+    /// The message of strategic merge patches and applies, which convert values.
     pub converted: String,
 }
 
 impl Undecodable {
-    /// Both say the same.
+    /// Sets the same message for both.
     pub fn new(why: String) -> Self {
         Self {
             converted: why.clone(),
@@ -23,7 +23,7 @@ impl Undecodable {
         }
     }
 
-    /// A value that stands at `field` of the struct `owner`, where the schema wants another type.
+    /// A value in `field` of the struct `owner`, for which the schema requires another type.
     pub fn of(value: &Value, schema: &Schema, owner: &str, field: &str) -> Self {
         let decoded = format!(
             "json: cannot unmarshal {} into Go struct field {owner}.{field} of type {}",
@@ -66,7 +66,7 @@ impl Undecodable {
     }
 }
 
-/// A JSON value that is no whole number of its type, in the words of the decoder.
+/// The decoder's message for a JSON number that does not fit an integer type.
 pub(crate) fn described(value: &Value) -> String {
     match value {
         Value::Number(number) => format!("number {number}"),
@@ -74,7 +74,7 @@ pub(crate) fn described(value: &Value) -> String {
     }
 }
 
-/// The kind and the type of the Go value that holds some JSON.
+/// The kind and the type of the Go value for a JSON value.
 fn sort_of(value: &Value) -> (&'static str, &'static str) {
     match value {
         Value::Null => ("invalid", "nil"),
@@ -87,7 +87,7 @@ fn sort_of(value: &Value) -> (&'static str, &'static str) {
     }
 }
 
-/// The type of the Go value that holds some JSON.
+/// The type of the Go value for a JSON value.
 pub(crate) fn type_of(value: &Value) -> &'static str {
     match value {
         Value::Null => "<nil>",
@@ -100,12 +100,12 @@ fn is_convertible(value: &Value, target: &Schema) -> bool {
     value.is_number() && !(is_text && value.is_f64())
 }
 
-/// The whole name of a built-in type.
+/// The full name of a built-in type.
 pub(crate) fn reference(schema: &Schema) -> Option<&str> {
     schema.unknown.get("$ref")?.as_str()
 }
 
-/// The last word of a built-in type's name.
+/// The last segment of a built-in type's name.
 pub(crate) fn last_word(schema: &Schema) -> Option<&str> {
     reference(schema)?.rsplit('.').next()
 }
@@ -132,7 +132,7 @@ fn name(schema: &Schema) -> String {
     }
 }
 
-/// How exact a time is, where Go has one.
+/// The precision of a time type.
 pub(crate) fn time_precision(schema: &Schema) -> Option<time::Precision> {
     match last_word(schema)? {
         "Time" => Some(time::Precision::Seconds),
@@ -141,7 +141,7 @@ pub(crate) fn time_precision(schema: &Schema) -> Option<time::Precision> {
     }
 }
 
-/// The name that Go gives the sort of a JSON value.
+/// Go's name for the type of a JSON value.
 pub(crate) fn go_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

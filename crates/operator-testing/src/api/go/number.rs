@@ -2,7 +2,7 @@
 
 use super::text::quoted;
 
-/// A number without a sign, or what is wrong with it.
+/// Parses an unsigned number.
 pub(crate) fn parse_uint(text: &str) -> Result<u64, String> {
     let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     match text.parse() {
@@ -11,7 +11,7 @@ pub(crate) fn parse_uint(text: &str) -> Result<u64, String> {
     }
 }
 
-/// A number, or what is wrong with it.
+/// Parses a number.
 pub(crate) fn parse_int(text: &str) -> Result<i64, String> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());

@@ -6,7 +6,7 @@ const DECIMAL: [&str; 10] = ["n", "u", "m", "", "k", "M", "G", "T", "P", "E"];
 const BINARY: [&str; 7] = ["", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei"];
 const NANO: i128 = 1_000_000_000;
 
-/// The canonical form; `None` for what is no quantity, or too exact or too large for this.
+/// The canonical form; `None` if the text is not a quantity, or is too precise or too large for this implementation.
 pub(crate) fn canonical(text: &str) -> Option<String> {
     let (_, suffix) = split(text);
     let nanos = amount(text)?;
@@ -17,7 +17,7 @@ pub(crate) fn canonical(text: &str) -> Option<String> {
     Some(in_binary.unwrap_or_else(|| decimal(nanos)))
 }
 
-/// What the API server says of a text that is no quantity.
+/// The API server's message for a text that is not a quantity.
 pub(crate) fn refusal(text: &str) -> Option<&'static str> {
     let unsigned = text.strip_prefix(['+', '-']).unwrap_or(text);
     let rest = unsigned.trim_start_matches(|letter: char| letter.is_ascii_digit());
@@ -41,7 +41,7 @@ pub(crate) fn refusal(text: &str) -> Option<&'static str> {
     (!has_number).then_some("unable to parse numeric part of quantity")
 }
 
-/// A quantity with a part below a thousandth, rounded away from zero to the next.
+/// Rounds a quantity with a part below a thousandth up, away from zero.
 pub(crate) fn in_thousandths(text: &str) -> Option<String> {
     const MILLI: i128 = NANO / 1000;
     let nanos = amount(text).filter(|nanos| nanos % MILLI != 0)?;
@@ -52,13 +52,13 @@ pub(crate) fn in_thousandths(text: &str) -> Option<String> {
     })
 }
 
-/// Whether one quantity is more than another; not if either is none.
+/// Whether the first quantity is larger than the second; false if one of them is invalid.
 pub(crate) fn is_more(one: &str, other: &str) -> bool {
     let amounts = amount(one).zip(amount(other));
     amounts.is_some_and(|(one, other)| one > other)
 }
 
-/// The number and its suffix.
+/// Splits a quantity into number and suffix.
 fn split(text: &str) -> (&str, &str) {
     let at = text.find(|c: char| !c.is_ascii_digit() && !"+-.".contains(c));
     text.split_at(at.unwrap_or(text.len()))
@@ -83,13 +83,13 @@ fn amount(text: &str) -> Option<i128> {
     Some(scaled.checked_add(NANO - 1)?.div_euclid(NANO))
 }
 
-/// The power of ten of a suffix that is one, if it is not too large for any number.
+/// The power of ten for a suffix, if it is valid and not too large.
 fn exponent(suffix: &str) -> Option<Option<i32>> {
     let digits = suffix.strip_prefix(['e', 'E'])?;
     (!digits.is_empty()).then(|| digits.parse().ok())
 }
 
-/// A number times a power of ten; what is left over is rounded away from zero.
+/// A number times a power of ten, rounded away from zero.
 fn scaled(value: i128, exponent: i32) -> Option<i128> {
     let factor = 10i128.checked_pow(exponent.unsigned_abs());
     match factor {
@@ -132,7 +132,7 @@ fn decimal(nanos: i128) -> String {
     }
 }
 
-/// `None` for what is small or has a fraction, and is written in powers of ten.
+/// `None` for a small quantity or one with a fraction, which is written with powers of ten.
 fn binary(nanos: i128) -> Option<String> {
     let mut value = (nanos % NANO == 0).then_some(nanos / NANO)?;
     if value.abs() < 1024 {
@@ -146,7 +146,7 @@ fn binary(nanos: i128) -> Option<String> {
     Some(format!("{value}{}", BINARY[power]))
 }
 
-/// With a power of ten that three divides.
+/// Formats the quantity with a power of ten that is a multiple of three.
 fn exponential(nanos: i128) -> String {
     let (mut value, mut power) = (nanos, -9);
     while value != 0 && value % 1000 == 0 {

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// JSON, or what is wrong with it.
+/// Parses JSON, with the errors of Go.
 pub(crate) fn read_json(text: &[u8]) -> Result<Value, String> {
     serde_json::from_slice(text).map_err(|error| syntax_error(text, &error))
 }
@@ -47,7 +47,7 @@ pub(crate) fn syntax_error(body: &[u8], error: &serde_json::Error) -> String {
     format!("invalid character {found:?} {place}")
 }
 
-/// The literal that a text ends in, and its next letter.
+/// The incomplete literal at the end of a text, and its next character.
 fn broken_literal(text: &[u8]) -> Option<(&'static str, char)> {
     ["null", "true", "false"].into_iter().find_map(|literal| {
         let mut parts = (1..literal.len()).map(|at| literal.split_at(at));

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-/// A floating point number as Go prints it: with an exponent from a million on.
+/// Formats a floating point number as Go does: with an exponent from a million on.
 pub(crate) fn float(float: f64) -> String {
     match float.abs() {
         least if least != 0.0 && !(1e-4..1e6).contains(&least) => with_exponent(float),
@@ -10,7 +10,7 @@ pub(crate) fn float(float: f64) -> String {
     }
 }
 
-/// A floating point number in Go's JSON.
+/// Formats a floating point number as in Go's JSON.
 pub(crate) fn float_in_json(float: f64) -> String {
     match float.abs() {
         least if least != 0.0 && !(1e-6..1e21).contains(&least) => with_exponent(float),
@@ -18,7 +18,7 @@ pub(crate) fn float_in_json(float: f64) -> String {
     }
 }
 
-/// With an exponent of two digits or more.
+/// Gives an exponent at least two digits.
 fn with_exponent(float: f64) -> String {
     let text = format!("{float:e}");
     let (digits, exponent) = text.split_once('e').unwrap_or((&text, "0"));
@@ -28,7 +28,7 @@ fn with_exponent(float: f64) -> String {
     }
 }
 
-/// A text in the JSON of managed fields, which escapes what HTML would read.
+/// Formats a string as in the JSON of managed fields, which escapes HTML characters.
 pub(crate) fn text_in_json(text: &str) -> String {
     let mut quoted = String::from('"');
     for letter in text.chars() {
@@ -47,7 +47,7 @@ pub(crate) fn text_in_json(text: &str) -> String {
     quoted
 }
 
-/// A value as Go prints it.
+/// Formats a value as Go's `%v` does.
 pub(crate) fn printed(value: &Value) -> String {
     match value {
         Value::Object(fields) => {
@@ -72,7 +72,7 @@ pub(crate) fn printed(value: &Value) -> String {
     }
 }
 
-/// A text in quotes as Go has it.
+/// Quotes a string as Go does.
 pub(crate) fn quoted(text: &str) -> String {
     let mut quoted = String::from('"');
     for letter in text.chars() {
@@ -95,7 +95,7 @@ pub(crate) fn quoted(text: &str) -> String {
     quoted
 }
 
-/// Whether a letter shows in print.
+/// Whether a character is printable.
 pub(crate) fn is_printed(letter: char) -> bool {
     // Rust shows what it cannot print as a number, and what is put on a letter only where there is none.
     let shown = format!("a{letter}").escape_debug().to_string();
@@ -121,7 +121,7 @@ pub(crate) fn in_source(value: &Value) -> String {
     }
 }
 
-/// A value as Go shows it: its fields in the order of their names.
+/// Formats a value as Go shows it: with its fields sorted by name.
 pub(crate) fn sorted(value: &Value) -> Value {
     match value {
         Value::Object(fields) => {

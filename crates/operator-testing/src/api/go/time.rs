@@ -5,12 +5,12 @@
 use k8s_openapi::jiff::SignedDuration;
 use k8s_openapi::jiff::civil::DateTime;
 
-/// How exact a type of times is.
+/// The precision of a time type.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Precision {
     /// `Time`: whole seconds.
     Seconds,
-    /// `MicroTime`, which is read with six digits after the point only.
+    /// `MicroTime`, for which exactly six digits are read after the point.
     Micros,
 }
 
@@ -23,15 +23,15 @@ impl Precision {
     }
 }
 
-/// What stops the reading of a time.
+/// The reason why parsing a time stopped.
 enum Stop {
-    /// The part of the layout at which it stops, and what is left of the text.
+    /// The part of the layout at which parsing stopped, and the remaining text.
     At(&'static str, usize),
     OutOfRange(&'static str),
     Extra(usize),
 }
 
-/// A time in UTC, or what is wrong with it; `None` of the first second of all, which Go has for no time.
+/// Parses a time and converts it to UTC. Returns `None` for the first second of the year 1, Go's zero time.
 pub(crate) fn canonical(text: &str, precision: Precision) -> Result<Option<String>, String> {
     let mut reader = Reader { text, at: 0 };
     let time = reader.time(precision);
@@ -52,7 +52,7 @@ pub(crate) fn canonical(text: &str, precision: Precision) -> Result<Option<Strin
     })
 }
 
-/// A text in quotes as Go has it in what it says of times.
+/// Quotes a string as in Go's messages about times.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from('"');
     for letter in text.chars() {
@@ -73,7 +73,7 @@ fn quoted(text: &str) -> String {
 
 struct Reader<'a> {
     text: &'a str,
-    /// Before it there is ASCII alone.
+    /// The text before the position is ASCII.
     at: usize,
 }
 
@@ -157,7 +157,7 @@ impl Reader<'_> {
         }
     }
 
-    /// The nanoseconds; digits beyond them are dropped.
+    /// Parses the fraction as nanoseconds; further digits are dropped.
     fn fraction(&mut self, precision: Precision) -> Result<i32, Stop> {
         const MICROS: &str = ".000000";
         let rest = self.rest();
@@ -176,7 +176,7 @@ impl Reader<'_> {
         Ok(exact.fold(0, |nanos, byte| nanos * 10 + i32::from(byte - b'0')))
     }
 
-    /// The seconds east of UTC.
+    /// Parses the offset from UTC, in seconds east.
     fn zone(&mut self) -> Result<i32, Stop> {
         const ZONE: &str = "Z07:00";
         if self.rest().starts_with(b"Z") {

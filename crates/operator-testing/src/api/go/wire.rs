@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use serde_json::Value;
 
-/// The fields of a type by number: the name in JSON, and the type as `tests/control-plane/wire` explains it.
+/// The fields of a type by number: the name in JSON, and the type as described in `tests/control-plane/wire`.
 pub(crate) type Fields = BTreeMap<u64, (String, String)>;
 
 pub(crate) fn types() -> &'static HashMap<String, Fields> {
@@ -16,14 +16,14 @@ pub(crate) fn types() -> &'static HashMap<String, Fields> {
     })
 }
 
-/// The type of a field, as the data explains it.
+/// The type of a field, in the notation of the data.
 fn field_type(owner: &str, field: &str) -> Option<&'static str> {
     let fields = types().get(owner)?.values();
     let mut fields = fields.filter(|(name, _)| name == field);
     fields.next().map(|(_, type_)| type_.as_str())
 }
 
-/// A field of a struct as the decoder names it: after the struct within the other that it is of.
+/// A field of a struct, as the decoder names it: with the nested struct that contains it.
 pub(crate) fn in_struct(owner: &str, field: &str) -> String {
     fn find(owner: &str, field: &str) -> Option<String> {
         let fields = types().get(owner)?;
@@ -39,7 +39,7 @@ pub(crate) fn in_struct(owner: &str, field: &str) -> String {
     find(owner, field).unwrap_or_else(|| field.to_owned())
 }
 
-/// Whether the value is a zero that Go leaves out of a struct.
+/// Whether the value is a zero value that Go omits from a struct.
 pub(crate) fn omits(owner: &str, field: &str, value: &Value) -> bool {
     let is_zero = match value {
         Value::String(text) => text.is_empty(),

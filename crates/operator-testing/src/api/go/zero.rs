@@ -21,7 +21,7 @@ const TIMES: [&str; 12] = [
     "startedAt",
 ];
 
-/// An object with nothing set, as the API server sees it before a create.
+/// An object without any values, as the API server sees it before a create.
 pub(crate) fn object(type_name: &str) -> Value {
     let mut object = json!({});
     if let Some(type_) = builtin().types.get(type_name) {
@@ -30,7 +30,7 @@ pub(crate) fn object(type_name: &str) -> Value {
     object
 }
 
-/// Fills in what is always there in an object of a type.
+/// Fills in the values that an object of a type always has.
 pub(crate) fn fill_object(type_name: &str, type_: &Schema, object: &mut Value) {
     fill(type_name, type_, object);
     // Of these the document says nothing.

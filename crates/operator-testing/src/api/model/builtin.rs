@@ -8,10 +8,10 @@ use serde::Deserialize;
 
 use super::kind::Kind;
 
-/// Everything recorded.
+/// All recorded data.
 #[derive(Deserialize)]
 pub(crate) struct Builtin {
-    /// The version of the server that it was recorded from, such as `v1.36.3`.
+    /// The version of the server from which the data were recorded, for example `v1.36.3`.
     pub server: String,
     #[serde(deserialize_with = "shared")]
     pub kinds: Vec<Arc<Kind>>,
@@ -28,7 +28,7 @@ fn shared<'de, D: serde::Deserializer<'de>>(input: D) -> Result<Vec<Arc<Kind>>, 
         .collect())
 }
 
-/// Read once a process.
+/// The data, which are parsed once per process.
 pub(crate) fn builtin() -> &'static Builtin {
     static BUILTIN: OnceLock<Builtin> = OnceLock::new();
     BUILTIN.get_or_init(|| {
@@ -37,13 +37,13 @@ pub(crate) fn builtin() -> &'static Builtin {
     })
 }
 
-/// Whether the server has that version of a group built in.
+/// Whether the version of a group is built in.
 pub(crate) fn has_group(group: &str, version: &str) -> bool {
     let mut kinds = builtin().kinds.iter();
     group.is_empty() || kinds.any(|kind| kind.group == group && kind.version == version)
 }
 
-/// The schema itself, or the built-in type that it refers to.
+/// Resolves a schema that refers to a built-in type.
 pub(crate) fn resolve(schema: &Schema) -> &Schema {
     match schema.unknown.get("$ref").and_then(|name| name.as_str()) {
         Some(name) => builtin().types.get(name).unwrap_or(schema),
@@ -51,7 +51,7 @@ pub(crate) fn resolve(schema: &Schema) -> &Schema {
     }
 }
 
-/// The kinds that count their changes in `metadata.generation`; other built-in kinds have none.
+/// The built-in kinds with a `metadata.generation`; all others have none.
 pub(crate) fn has_generation(kind: &Kind) -> bool {
     const COUNTED: &[(&str, &str)] = &[
         ("", "pods"),

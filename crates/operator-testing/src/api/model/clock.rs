@@ -9,11 +9,11 @@ use tokio::time::Instant;
 
 #[cfg(feature = "workloads")]
 thread_local! {
-    /// The time at which something was due that is done only now.
+    /// The due time of delayed work that is being done now.
     static PAST: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// Now, as tokio's clock has it.
+/// The current time of tokio's clock.
 pub(crate) fn instant() -> Instant {
     #[cfg(feature = "workloads")]
     if let Some(past) = PAST.get() {
@@ -22,7 +22,7 @@ pub(crate) fn instant() -> Instant {
     Instant::now()
 }
 
-/// Does what was due at a time in the past, as it would have been done then.
+/// Does work that was due in the past, with the clock set to its due time.
 #[cfg(feature = "workloads")]
 pub(crate) fn at<T>(past: Instant, act: impl FnOnce() -> T) -> T {
     PAST.set(Some(past));
@@ -31,7 +31,7 @@ pub(crate) fn at<T>(past: Instant, act: impl FnOnce() -> T) -> T {
     done
 }
 
-/// Now, as the time of day: the real one, as far on as tokio's clock is ahead.
+/// The current time of day: the real time, plus the time by which a paused clock was advanced.
 pub(crate) fn now() -> Timestamp {
     let (clock, real) = (instant().into_std(), std::time::Instant::now());
     let ahead = signed(clock.saturating_duration_since(real));
@@ -45,7 +45,7 @@ fn signed(duration: Duration) -> SignedDuration {
     SignedDuration::try_from(duration).unwrap_or(SignedDuration::MAX)
 }
 
-/// As Kubernetes writes times: in UTC, to the second.
+/// Formats a time as Kubernetes does: in UTC, to the second.
 pub(crate) fn text(time: Timestamp) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

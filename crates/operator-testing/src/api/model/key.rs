@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::kind::Kind;
 
-/// Where an object is stored; its version is not part of it.
+/// The identity of a stored object, without its version.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Key {
     pub group: String,
@@ -14,7 +14,7 @@ pub(crate) struct Key {
     pub name: String,
 }
 
-/// The order of the keys in etcd, where a slash is after each namespace: `a-b` comes before `a`.
+/// Compares keys as etcd does, in which a slash follows each namespace: `a-b` comes before `a`.
 impl Ord for Key {
     fn cmp(&self, other: &Self) -> Ordering {
         let namespaces = || {
@@ -59,7 +59,7 @@ impl Key {
 }
 
 impl Key {
-    /// Where a namespace is stored.
+    /// The key of a namespace.
     pub fn of_namespace(name: &str) -> Self {
         Self {
             plural: "namespaces".into(),

@@ -10,7 +10,7 @@ use serde_json::Value;
 #[cfg(feature = "http")]
 use super::column::PrinterColumn;
 
-/// One kind in one version, built in or registered by a CustomResourceDefinition.
+/// A kind in one version, either built in or registered by a CustomResourceDefinition.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Kind {
@@ -23,12 +23,12 @@ pub(crate) struct Kind {
     pub categories: Vec<String>,
     pub namespaced: bool,
     pub verbs: Vec<String>,
-    /// Each subresource with its verbs.
+    /// The subresources, each with its verbs.
     pub subresources: BTreeMap<String, Vec<String>>,
-    /// The built-in type's name.
+    /// The name of the built-in type.
     #[serde(rename = "type")]
     pub type_name: Option<String>,
-    /// What a CustomResourceDefinition says of this version; absent for built-in kinds.
+    /// The version of the CustomResourceDefinition; `None` for built-in kinds.
     #[serde(skip)]
     pub custom: Option<Arc<Custom>>,
 }
@@ -37,45 +37,45 @@ pub(crate) struct Kind {
 #[derive(Clone, Debug)]
 pub(crate) struct Custom {
     pub list_kind: String,
-    /// Whether a webhook brings objects from and to this version.
+    /// Whether a webhook converts objects from and to this version.
     pub is_converted: bool,
-    /// What every request for a version is warned of that is deprecated.
+    /// The warning in the response to every request for a deprecated version.
     pub deprecation: Option<String>,
-    /// As written, for validation, defaults and pruning.
+    /// The schema as written, for validation, defaults and pruning.
     pub schema: Arc<Schema>,
-    /// What it shares with the other versions.
+    /// The part that all versions of the CRD share.
     pub crd: Arc<Crd>,
     pub scale: Option<Scale>,
     /// The JSON paths that field selectors may name, such as `.spec.color`.
     pub selectable_fields: Vec<String>,
-    /// What tables show beside the name.
+    /// The columns that tables show besides the name.
     #[cfg(feature = "http")]
     pub columns: Vec<PrinterColumn>,
 }
 
-/// A CustomResourceDefinition, as long as it stays as it is.
+/// One revision of a CustomResourceDefinition.
 #[derive(Debug)]
 pub(crate) struct Crd {
-    /// What a watch lives with: it ends when the CRD has another.
+    /// An identity that changes with the CRD, which ends all watches.
     pub identity: Value,
-    /// The version of the store since which it is so, and beyond which no watch goes back.
+    /// The version of the store in which the CRD got this revision. No watch starts before it.
     pub since: u64,
     /// The `apiVersion` in which objects are stored.
     pub storage: String,
-    /// Its versions, served or not, by `apiVersion`.
+    /// All versions by `apiVersion`, including those that are not served.
     pub versions: BTreeMap<String, VersionSchema>,
 }
 
-/// What a version of a CRD makes of objects.
+/// The schemas of a version of a CRD.
 #[derive(Debug)]
 pub(crate) struct VersionSchema {
-    /// As written.
+    /// The schema as written.
     pub schema: Arc<Schema>,
-    /// Objects up to this version of the store were written under another schema.
+    /// Objects up to this version of the store were written under a different schema.
     pub since: u64,
     /// The schema for field ownership, with the types of `apiVersion`, `kind` and `metadata`.
     pub typed: Schema,
-    /// Where a scale has its replicas, if there is one.
+    /// The paths of the scale subresource, if there is one.
     pub replicas: Option<String>,
     pub has_status: bool,
 }
@@ -101,7 +101,7 @@ impl Kind {
         }
     }
 
-    /// An object of the kind as Go prints it: `(NAMESPACE/NAME; GROUP/VERSION, Kind=KIND)`.
+    /// Formats an object of the kind as Go does: `(NAMESPACE/NAME; GROUP/VERSION, Kind=KIND)`.
     pub fn printed(&self, namespace: &str, name: &str) -> String {
         let Self {
             group,
@@ -117,7 +117,7 @@ impl Kind {
         api_version(&self.group, &self.version)
     }
 
-    /// As messages name the resource: `deployments.apps`, or `pods` for the core group.
+    /// The resource as messages name it: `deployments.apps`, or `pods` for the core group.
     pub fn qualified(&self) -> String {
         match self.group.as_str() {
             "" => self.plural.clone(),
@@ -136,7 +136,7 @@ impl Kind {
         self.group == group && self.plural == plural
     }
 
-    /// Events have one store for two groups.
+    /// Whether the kind is Event in the group `events.k8s.io`; both groups of Events share one store.
     pub fn is_new_event(&self) -> bool {
         self.is("events.k8s.io", "events")
     }
@@ -146,7 +146,7 @@ impl Kind {
         if self.is_new_event() { "" } else { &self.group }
     }
 
-    /// Whether two are of one CRD, which has not changed between them.
+    /// Whether two kinds are of the same revision of a CRD.
     pub fn is_same_crd(&self, other: &Self) -> bool {
         let identity = |kind: &Self| {
             kind.custom
@@ -156,7 +156,7 @@ impl Kind {
         identity(self) == identity(other)
     }
 
-    /// Whether `status` is written through its own path only.
+    /// Whether `status` can be written only through its subresource.
     pub fn has_status(&self) -> bool {
         self.subresources.contains_key("status")
     }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::name;
 
-/// What a selector asks of one label or field.
+/// The requirement of a selector for one label or field.
 #[derive(Clone, Debug)]
 pub(crate) enum Test {
     In(Vec<String>),
@@ -36,10 +36,10 @@ impl Test {
 
 type Result<T> = std::result::Result<T, String>;
 
-/// The tokens still to be read; the end is the empty one.
+/// The remaining tokens; an empty token marks the end.
 struct Tokens(Peekable<IntoIter<String>>);
 
-/// Reads a whole selector.
+/// Parses a selector.
 pub(crate) fn parse(text: &str) -> Result<Vec<(String, Test)>> {
     let mut tokens = Tokens(split(text).into_iter().peekable());
     let mut requirements = Vec::new();
@@ -166,7 +166,7 @@ fn exact_value(tokens: &mut Tokens) -> Result<String> {
     }
 }
 
-/// `(a, b)`, sorted; an empty place is the empty value.
+/// Parses `(a, b)` into sorted values; a missing value is the empty string.
 fn values(tokens: &mut Tokens) -> Result<Vec<String>> {
     let open = tokens.next();
     if open != "(" {
@@ -198,7 +198,7 @@ fn values(tokens: &mut Tokens) -> Result<Vec<String>> {
     Ok(values)
 }
 
-/// Whether a selector that an object has selects labels; an empty one does.
+/// Whether a selector in an object matches labels; an empty selector does.
 pub(crate) fn selects(selector: &Value, labels: &Value) -> bool {
     let list = |field: &str, of: &Value| of[field].as_array().cloned().unwrap_or_default();
     let wanted = selector["matchLabels"].as_object().into_iter().flatten();

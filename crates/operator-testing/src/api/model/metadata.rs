@@ -20,7 +20,7 @@ pub(crate) fn is_deleting(object: &Value) -> bool {
     !object["metadata"]["deletionTimestamp"].is_null()
 }
 
-/// Whether nothing but finalizers keeps an object that is being deleted: a pod also has time to stop.
+/// Whether only finalizers keep an object that is being deleted; a pod also has a grace period.
 pub(crate) fn is_out_of_time(object: &Value) -> bool {
     let grace = &object["metadata"]["deletionGracePeriodSeconds"];
     is_deleting(object) && grace.as_i64().unwrap_or_default() == 0
@@ -44,7 +44,7 @@ pub(crate) fn set(object: &mut Value, field: &str, value: impl Into<Value>) {
     }
 }
 
-/// `metadata` as a map, made when it is absent.
+/// `metadata` as a map, created if it is absent.
 pub(crate) fn metadata(object: &mut Value) -> Option<&mut Map<String, Value>> {
     let metadata = object
         .as_object_mut()?
@@ -56,12 +56,12 @@ pub(crate) fn metadata(object: &mut Value) -> Option<&mut Map<String, Value>> {
     metadata.as_object_mut()
 }
 
-/// Now, as Kubernetes writes times: in UTC, to the second.
+/// The current time, formatted as in Kubernetes: in UTC, to the second.
 pub(crate) fn now() -> String {
     clock::text(clock::now())
 }
 
-/// That many seconds from now.
+/// The time after this number of seconds.
 pub(crate) fn after(seconds: i64) -> String {
     let now = clock::now();
     let then = Timestamp::from_second(now.as_second().saturating_add(seconds)).unwrap_or(now);
@@ -81,14 +81,14 @@ pub(crate) fn uid() -> String {
     )
 }
 
-/// A name of at most 63 bytes that begins with a prefix.
+/// Creates a name of at most 63 bytes with a prefix.
 pub(crate) fn generated(prefix: &str) -> String {
     let mut kept = (0..=prefix.len().min(58)).rev();
     let kept = kept.find(|at| prefix.is_char_boundary(*at));
     format!("{}{}", &prefix[..kept.unwrap_or_default()], suffix())
 }
 
-/// The five letters that [`generateName`] adds.
+/// The five random letters that [`generateName`] appends.
 ///
 /// [`generateName`]: https://kubernetes.io/docs/reference/using-api/api-concepts/#generated-values
 pub(crate) fn suffix() -> String {
@@ -104,13 +104,13 @@ pub(crate) fn suffix() -> String {
     letters
 }
 
-/// Sixteen digits, as the names of events end.
+/// Sixteen hexadecimal digits, as at the end of the names of events.
 #[cfg(feature = "workloads")]
 pub(crate) fn serial() -> String {
     format!("{:016x}", random())
 }
 
-/// Unlike any other of this process, and very likely of others: the standard library's random hasher keys over a counter.
+/// A number that is unique in this process and very likely across processes: the standard library's random hasher over a counter.
 fn random() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     static COUNTER: AtomicU64 = AtomicU64::new(0);

@@ -22,7 +22,7 @@ fn is_word(text: &str) -> bool {
     text.chars().all(fits) && ends(text.chars().next()) && ends(text.chars().next_back())
 }
 
-/// What is wrong with a DNS subdomain.
+/// The violations of the rules for DNS subdomains.
 pub(crate) fn bad_subdomain(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if text.len() > 253 {
@@ -34,7 +34,7 @@ pub(crate) fn bad_subdomain(text: &str) -> Vec<String> {
     wrong
 }
 
-/// What is wrong with a DNS label.
+/// The violations of the rules for DNS labels.
 pub(crate) fn bad_label(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if text.len() > 63 {
@@ -46,7 +46,7 @@ pub(crate) fn bad_label(text: &str) -> Vec<String> {
     wrong
 }
 
-/// What is wrong with a DNS label that begins with a letter.
+/// The violations of the rules for DNS labels that begin with a letter.
 pub(crate) fn bad_dns1035(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     if text.len() > 63 {
@@ -58,7 +58,7 @@ pub(crate) fn bad_dns1035(text: &str) -> Vec<String> {
     wrong
 }
 
-/// What is wrong with a key of a ConfigMap or Secret.
+/// The violations of the rules for keys of ConfigMaps and Secrets.
 pub(crate) fn bad_config_key(text: &str) -> Vec<String> {
     let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
     let mut wrong = Vec::new();
@@ -78,7 +78,7 @@ pub(crate) fn bad_config_key(text: &str) -> Vec<String> {
     wrong
 }
 
-/// What is wrong with a key of labels or annotations: a name, with a domain before it or not.
+/// The violations of the rules for keys of labels and annotations: a name, optionally after a domain.
 pub(crate) fn bad_label_key(text: &str) -> Vec<String> {
     let mut wrong = Vec::new();
     let parts: Vec<&str> = text.split('/').collect();
@@ -125,7 +125,7 @@ pub(crate) fn bad_label_value(text: &str) -> Vec<String> {
     wrong
 }
 
-/// What is wrong with the name of an object of the kind; a prefix may end in a dash.
+/// The violations of the rules for names of objects of the kind; a prefix may end in a dash.
 pub(crate) fn bad_object_name(kind: &Kind, name: &str, is_prefix: bool) -> Vec<String> {
     // With the letter before the dash, whatever it is, as the real server does it.
     let stem = name.char_indices().nth_back(1);

@@ -10,12 +10,12 @@ use serde_json::Value;
 use crate::api::go::{self, go_type};
 use crate::api::model::failure::{Failure, Result};
 
-/// So many operations has a patch at most.
+/// The maximum number of operations in a patch.
 const MOST: usize = 10_000;
-/// So many bytes may be copied by one patch: each copy could double what there is.
+/// The maximum number of bytes that a patch may copy, because each copy could double the size.
 const MOST_COPIED: usize = 3 * 1024 * 1024;
 
-/// The object with the operations carried out; one without a value puts null there.
+/// Applies the operations to an object. An operation without a value uses null.
 pub(crate) fn apply_operations(live: &Value, patch: Value) -> Result<Value> {
     if patch.is_null() {
         return Ok(live.clone());
@@ -106,8 +106,8 @@ pub(crate) fn apply_operations(live: &Value, patch: Value) -> Result<Value> {
     Ok(object)
 }
 
-/// A path as the library of the API server reads it: what is before the first slash is nothing to it, and places in lists may have zeros
-/// before them, or count from the end. `None` of the whole object.
+/// Parses a path as the API server's library does: it ignores text before the first slash, and list indexes may have leading zeros, or
+/// count from the end. Returns `None` for the whole object.
 fn as_go_reads(object: &Value, path: &str, adds: bool) -> Option<String> {
     let (_, path) = path.split_once('/')?;
     let tokens: Vec<&str> = path.split('/').collect();
@@ -134,14 +134,14 @@ fn as_go_reads(object: &Value, path: &str, adds: bool) -> Option<String> {
     Some(read)
 }
 
-/// Whether a path leads to a field of an object, which may be absent.
+/// Whether a path leads to an object field, which may be absent.
 fn is_in_object(object: &Value, path: &json_patch::jsonptr::Pointer) -> bool {
     path.parent()
         .and_then(|parent| object.pointer(parent.as_str()))
         .is_some_and(Value::is_object)
 }
 
-/// Whether the operations have Go's types; tells the fields that they do not have.
+/// Checks that the operations have Go's types, and returns their unknown fields.
 pub(crate) fn check_operations(patch: &Value) -> Result<Vec<String>> {
     let mut unknown = Vec::new();
     let wrong = |value: &Value, place: &str| {

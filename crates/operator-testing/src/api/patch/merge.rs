@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::api::go::go_type;
 use crate::api::model::failure::{Failure, Result};
 
-/// A [merge patch](https://www.rfc-editor.org/rfc/rfc7386).
+/// Applies a [merge patch](https://www.rfc-editor.org/rfc/rfc7386).
 pub(crate) fn merged(live: &Value, patch: &Value) -> Result<Value> {
     if patch.is_null() {
         return Err(Failure::bad_request("Invalid JSON Patch"));
@@ -21,7 +21,7 @@ pub(crate) fn merged(live: &Value, patch: &Value) -> Result<Value> {
     Ok(object)
 }
 
-/// Merges as the Go library does it, which takes nulls away within lists as well.
+/// Merges as the Go library does, which also removes nulls in lists.
 fn merge(value: &mut Value, patch: &Value) {
     match (value, patch) {
         (Value::Object(fields), Value::Object(patch)) => {

@@ -15,7 +15,7 @@ const RETAIN_KEYS: &str = "$retainKeys";
 const ORDER: &str = "$setElementOrder/";
 const DELETE: &str = "$deleteFromPrimitiveList/";
 
-/// The live object with the patch laid over it. Directives that were followed are gone from the patch, as messages show it.
+/// Applies the patch to the live object. Directives that were applied are removed from the patch, as messages show.
 pub(crate) fn merge(live: &Value, patch: &mut Value, node: Node<'_>) -> Result<Value> {
     let live = live.as_object().cloned().unwrap_or_default();
     match patch {
@@ -81,7 +81,7 @@ fn merge_fields(
     Ok(live)
 }
 
-/// Keeps of the live fields those that a list names, which names those of the patch too.
+/// Keeps only the live fields that a `$retainKeys` list names, which must name all fields of the patch.
 fn retain(live: &mut Map<String, Value>, patch: &mut Map<String, Value>) -> Result<()> {
     let Some(kept) = patch.shift_remove(RETAIN_KEYS) else {
         return Ok(());
@@ -99,7 +99,7 @@ fn retain(live: &mut Map<String, Value>, patch: &mut Map<String, Value>) -> Resu
     Ok(())
 }
 
-/// Merges the lists whose order the patch gives.
+/// Merges the lists whose order the patch defines.
 fn merge_ordered(
     live: &mut Map<String, Value>,
     patch: &mut Map<String, Value>,
@@ -142,7 +142,7 @@ fn merge_ordered(
     Ok(())
 }
 
-/// The items of a patch are in the order that it gives.
+/// Checks that the items of a patch have the order that the patch defines.
 fn check_order(items: &[Value], order: &[Value], key: Option<&str>) -> Result<()> {
     if items.is_empty() || order.is_empty() {
         return Ok(());
@@ -210,7 +210,7 @@ fn merge_items(mut live: Vec<Value>, patch: Vec<Value>, node: Node<'_>) -> Resul
     sorted(&live, merged, &items, Some(key))
 }
 
-/// The items in the order of the patch, those that it does not name where the live list has them.
+/// Sorts the items as in the patch; items that the patch does not name keep their positions in the live list.
 fn sorted(
     live: &[Value],
     merged: Vec<Value>,
@@ -249,7 +249,7 @@ fn sorted(
     Ok(sorted)
 }
 
-/// What a value that is merged with nothing comes to. A list in the patch itself stays as it was.
+/// The result of merging a value with nothing. A list in the patch itself does not change.
 fn taken(value: &mut Value) -> Option<Value> {
     match value {
         Value::Array(items) => {
@@ -261,7 +261,7 @@ fn taken(value: &mut Value) -> Option<Value> {
     }
 }
 
-/// Takes what only says how to merge out of a value that is merged with nothing. Whether the value itself says more.
+/// Removes the directives from a value that is merged with nothing. Returns whether the value contains anything else.
 fn without_directives(value: &mut Value) -> bool {
     match value {
         Value::Object(fields) if fields.contains_key(PATCH) => return false,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::api::model::kind::Kind;
 use crate::api::store::stored::Item;
 
-/// The answer to a list.
+/// The response to a list request.
 pub(crate) struct List {
     kind: Kind,
     metadata: Value,
@@ -22,7 +22,7 @@ impl List {
         }
     }
 
-    /// As a value, for other forms than the whole of it.
+    /// The list as a value, for other formats.
     pub fn into_value(self) -> Value {
         let items = self.items.into_iter().map(|item| match item {
             Item::Stored(object) => Value::clone(&object),
@@ -76,7 +76,7 @@ impl Serialize for Listed<'_> {
     }
 }
 
-/// A list; only the items of custom kinds say what they are.
+/// Creates a list. Only items of custom kinds have `apiVersion` and `kind`.
 pub(crate) fn list(kind: &Kind, mut metadata: Value, mut items: Vec<Value>) -> Value {
     if kind.custom.is_some() {
         if metadata["continue"].is_null() {

@@ -16,16 +16,16 @@ use crate::api::request::selector::Selector;
 use crate::api::store::state::State;
 use crate::api::store::stored::Item;
 
-/// A part of a collection.
+/// A page of a collection.
 pub(crate) struct Page {
     pub metadata: Value,
     pub items: Vec<Item>,
 }
 
-/// How a collection is read, on which the version depends that a query without a match means.
+/// How a collection is read, which determines the meaning of a version in the query without `resourceVersionMatch`.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Reading {
-    /// In pages if it has a limit.
+    /// In pages, if the query has a limit.
     AsAsked,
     Paged,
 }
@@ -42,14 +42,14 @@ impl State {
             .ok_or_else(|| Failure::not_found(request.kind, &request.path.name))
     }
 
-    /// A list at the newest version, or at the one that the query wants; in pages when it has a `limit`.
+    /// Lists the objects at the newest version, or at the version in the query; in pages if the query has a `limit`.
     pub(crate) fn list(&self, request: &Request<'_>) -> Result<Reply> {
         let page = self.page(request, Reading::AsAsked)?;
         let list = List::new(request.kind, page.metadata, page.items);
         Ok(Reply::List(Box::new(list)))
     }
 
-    /// The objects that a query to a collection asks for.
+    /// The objects of a collection that the query selects.
     pub(crate) fn page(&self, request: &Request<'_>, reading: Reading) -> Result<Page> {
         let (kind, call) = (request.kind, request.call);
         let selector = Selector::read(call, kind)?;
@@ -139,7 +139,7 @@ impl State {
     }
 }
 
-/// A version in a query, or what is wrong with it.
+/// Parses a version in a query.
 pub(crate) fn parse_version(text: &str) -> Result<u64, String> {
     if text.is_empty() {
         return Ok(0);

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::list::List;
 use super::watch::Subscription;
 
-/// What a call is answered with, other than a failure.
+/// The reply to a call, unless it fails.
 pub(crate) enum Reply {
     Object { code: u16, object: Value },
     List(Box<List>),

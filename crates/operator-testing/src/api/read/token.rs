@@ -13,19 +13,19 @@ use crate::api::model::key::Key;
 
 const FORM: &str = "meta.k8s.io/v1";
 
-/// As Go reads it, which minds no bits that are left over.
+/// Decodes as Go does, which ignores trailing bits.
 const BASE64: GeneralPurpose =
     GeneralPurpose::new(&URL_SAFE, NO_PAD.with_decode_allow_trailing_bits(true));
 
-/// Where the next page begins.
+/// The start of the next page.
 pub(crate) struct Token {
-    /// The version of the store that is listed; the newest if it is none.
+    /// The listed version of the store; `None` for the newest.
     pub version: Option<u64>,
     start: String,
 }
 
 impl Token {
-    /// What comes after a key, of a collection in one namespace or (empty) in all.
+    /// The entries after a key, of a collection in one namespace, or in all namespaces if it is empty.
     pub fn after(version: u64, key: &Key, namespace: &str) -> Self {
         Self {
             version: Some(version),
@@ -37,7 +37,7 @@ impl Token {
         self.start <= place(key, namespace)
     }
 
-    /// The token for the rest at the newest version.
+    /// The token for the rest of the list at the newest version.
     pub fn at_newest(self) -> Self {
         Self {
             version: None,
@@ -51,7 +51,7 @@ impl Token {
         BASE64.encode(token.to_string())
     }
 
-    /// Reads a token, if there is one.
+    /// Parses the token in a query, if there is one.
     pub fn read(text: &str) -> Result<Option<Self>> {
         if text.is_empty() {
             return Ok(None);

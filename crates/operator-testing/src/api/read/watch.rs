@@ -18,22 +18,22 @@ use crate::api::request::selector::Selector;
 use crate::api::store::objects::{Change, Event};
 use crate::api::store::state::State;
 
-/// A watch before its stream begins.
+/// The parameters of a watch, before its stream starts.
 pub(crate) struct Subscription {
     kind: Arc<Kind>,
     namespace: String,
     selector: Selector,
-    /// What was seen.
+    /// The last version that the client has received.
     pub version: u64,
-    /// Lines to begin with.
+    /// The first lines of the stream.
     pub first: Vec<Value>,
-    /// Whether it ends with these.
+    /// Whether the stream ends after these lines.
     pub is_refused: bool,
     pub bookmarks: bool,
     pub timeout: Duration,
 }
 
-/// The real server picks a random time between 30 and 60 minutes.
+/// The default timeout. The real server chooses a random time between 30 and 60 minutes.
 const LONGEST: u64 = 1800;
 
 impl State {
@@ -94,7 +94,7 @@ impl State {
             .collect()
     }
 
-    /// What a watch has not seen yet, and whether it may go on: not with a kind that went, or was defined anew.
+    /// The events that the watch has not sent yet, and whether it may continue; it ends if its kind is removed or registered again.
     pub(crate) fn news(&self, subscription: &Subscription) -> (Vec<Value>, bool) {
         let custom = subscription.kind.custom.as_ref();
         let since = custom.map_or(0, |custom| custom.crd.since);
@@ -114,7 +114,7 @@ impl State {
         (lines, served.is_some_and(|kind| kind.is_same_crd(seen)))
     }
 
-    /// The event as this watch sees it: an object that leaves its selection is deleted to it, one that enters is added.
+    /// The event for this watch: an object that no longer matches the selection is reported as deleted, one that now matches as added.
     fn line(&self, subscription: &Subscription, event: &Event) -> Option<Value> {
         let (kind, key) = (&subscription.kind, &event.key);
         let is_meant = key.plural == kind.plural

@@ -2,7 +2,7 @@
 //!
 //! [`Accept`]: https://www.rfc-editor.org/rfc/rfc9110#name-accept
 
-/// A range of media types, such as `application/json;as=Table;g=meta.k8s.io;v=v1`.
+/// A media range, such as `application/json;as=Table;g=meta.k8s.io;v=v1`.
 pub(crate) struct Range<'a> {
     pub media: &'a str,
     params: Vec<(&'a str, &'a str)>,
@@ -35,7 +35,7 @@ impl<'a> Range<'a> {
         }
     }
 
-    /// Of what is given twice, the last counts.
+    /// The last of several values for a parameter counts.
     pub fn param(&self, name: &str) -> Option<&'a str> {
         let mut params = self.params.iter().rev();
         params.find_map(|(key, value)| (*key == name).then_some(*value))
@@ -46,7 +46,7 @@ impl<'a> Range<'a> {
         weight.unwrap_or(1.0)
     }
 
-    /// Heavier, or without a star where the other has one.
+    /// Compares ranges: first by weight, then ranges without a wildcard before others.
     fn is_before(&self, other: &Self) -> bool {
         let type_ = |range: &Self| range.media.starts_with('*');
         let subtype = |range: &Self| range.media.ends_with('*');
@@ -62,14 +62,14 @@ impl<'a> Range<'a> {
         )
     }
 
-    /// What objects are to be turned into: a kind, its group and its version.
+    /// The kind, group and version into which objects must be converted.
     pub fn wanted(&self) -> Option<[&'a str; 3]> {
         let wanted = ["as", "g", "v"].map(|name| self.param(name));
         let is_given = wanted.iter().any(Option::is_some);
         is_given.then(|| wanted.map(Option::unwrap_or_default))
     }
 
-    /// Whether the server has what the range says of versions and of streams.
+    /// Whether the server supports the version and stream parameters of the range.
     pub fn is_served(&self) -> bool {
         let is = |name: &str, known: &str| {
             let given = self.param(name).unwrap_or_default();

@@ -20,10 +20,10 @@ pub(crate) struct Call {
     pub content_type: String,
     pub accept: String,
     pub agent: String,
-    /// Whom the client speaks for; `None` is the administrator.
+    /// The impersonated user; `None` is the administrator.
     pub user: Option<User>,
     pub body: Bytes,
-    /// What the answer warns of, in its headers.
+    /// The warnings in the headers of the response.
     pub warnings: RefCell<Vec<String>>,
 }
 
@@ -36,7 +36,7 @@ pub(crate) struct User {
     pub groups: Vec<String>,
 }
 
-/// What a path points at.
+/// The target of a path.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Target {
     Resource(ResourcePath),
@@ -44,7 +44,7 @@ pub(crate) enum Target {
     Other(String),
 }
 
-/// `/apis/GROUP/VERSION/namespaces/NAMESPACE/PLURAL/NAME/SUBRESOURCE`, with what is absent left empty.
+/// `/apis/GROUP/VERSION/namespaces/NAMESPACE/PLURAL/NAME/SUBRESOURCE`; missing parts are empty.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct ResourcePath {
     pub group: String,
@@ -55,7 +55,7 @@ pub(crate) struct ResourcePath {
     pub subresource: Option<String>,
 }
 
-/// What is said of a body of another media type than a kind has.
+/// The failure for a body with a media type that the kind does not support.
 fn unsupported(kind: &Kind) -> Failure {
     const ACCEPTED: [&str; 3] = [
         "application/json",
@@ -108,7 +108,7 @@ impl Call {
         }
     }
 
-    /// A request of a part of the server's own cluster.
+    /// A request of a component of the server's own cluster.
     pub fn own(agent: &str, method: http::Method, path: String, body: &Value) -> Self {
         Self {
             method,
@@ -134,7 +134,7 @@ impl Call {
         self.query.get(name).map(String::as_str).unwrap_or_default()
     }
 
-    /// Whether the query has an option, and does not say no to it.
+    /// Whether the query has an option, unless its value is false.
     pub fn flag(&self, name: &str) -> bool {
         self.query
             .get(name)
@@ -167,7 +167,7 @@ impl Call {
         }
     }
 
-    /// The field manager's name: the one given, or the program's.
+    /// The name of the field manager: the one in the query, or that of the program.
     pub fn manager(&self) -> String {
         match self.param("fieldManager") {
             "" => match self.agent.split('/').next().unwrap_or_default() {
@@ -179,7 +179,7 @@ impl Call {
     }
 }
 
-/// What the [old path] of a watch asks for: the path of the list, and the one name, if it has one.
+/// The target of the [old path] of a watch: the path of the list, and the name of the object, if the path has one.
 ///
 /// [old path]: https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-uris
 pub(crate) fn watched(path: &str) -> Option<(String, Option<String>)> {
@@ -199,7 +199,7 @@ pub(crate) fn watched(path: &str) -> Option<(String, Option<String>)> {
     Some((format!("/{path}"), name.map(str::to_owned)))
 }
 
-/// The verb that rules and records know.
+/// The verb in RBAC rules and request logs.
 pub(crate) fn verb(method: &http::Method, is_watch: bool, path: &ResourcePath) -> &'static str {
     match method.as_str() {
         "GET" | "HEAD" if is_watch && path.name.is_empty() => "watch",
@@ -215,7 +215,7 @@ pub(crate) fn verb(method: &http::Method, is_watch: bool, path: &ResourcePath) -
 }
 
 impl User {
-    /// Who asks when the client speaks for nobody.
+    /// The user name of the administrator.
     pub fn administrator() -> Self {
         Self {
             name: "admin".into(),
@@ -246,7 +246,7 @@ impl User {
 }
 
 impl Target {
-    /// Reads a path; segments are not percent-encoded in any name that Kubernetes allows, so none are decoded but `%3A` of role names.
+    /// Parses a path. Names in Kubernetes need no percent-encoding, so only `%3A` in names of roles is decoded.
     pub fn read(path: &str) -> Self {
         let decoded = path.replace("%3A", ":").replace("%3a", ":");
         let parts: Vec<&str> = decoded.trim_matches('/').split('/').collect();
@@ -280,7 +280,7 @@ impl Target {
     }
 }
 
-/// The verb and the target of a request, for records; the path is empty for anything but a resource.
+/// The verb and the target of a request, for logs; the path is empty if the target is not a resource.
 pub(crate) fn target(method: &http::Method, uri: &http::Uri) -> (&'static str, ResourcePath) {
     let query = form_urlencoded::parse(uri.query().unwrap_or_default().as_bytes());
     let is_watch = query

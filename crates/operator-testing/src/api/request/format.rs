@@ -11,21 +11,21 @@ use crate::api::model::failure::{Failure, Result};
 
 pub(crate) const JSON: &str = "application/json";
 pub(crate) const TEXT: &str = "text/plain";
-/// The one format in which kubectl takes `/openapi/v2`.
+/// The only format in which kubectl accepts `/openapi/v2`.
 #[cfg(feature = "http")]
 const SWAGGER: &str = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf";
-/// It is answered under another name, as `@` is no part of a media type.
+/// The media type of the response, because `@` is not allowed in a media type.
 #[cfg(feature = "http")]
 pub(crate) const SWAGGER_ANSWER: &str =
     "application/com.github.proto-openapi.spec.v2.v1.0+protobuf";
 
-/// What the client wants to see of objects.
+/// The format in which the client wants objects.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Format {
     Whole,
-    /// Of one object, in that version.
+    /// Metadata of one object, in this version.
     Metadata(&'static str),
-    /// The same of lists.
+    /// Metadata of lists, in this version.
     MetadataList(&'static str),
     #[cfg(feature = "http")]
     Table(Include),
@@ -39,7 +39,7 @@ pub(crate) enum Format {
 }
 
 impl Format {
-    /// What the client wants most of what this server can answer.
+    /// The client's most preferred format among those that this server supports.
     pub fn read(call: &Call) -> Result<Self> {
         let ranges = accept::ranges(&call.accept);
         if ranges.is_empty() {
@@ -99,7 +99,7 @@ impl Format {
     }
 }
 
-/// Whether a path is of a group that is not built in, whose media types are not looked at before its kind is.
+/// Whether a path is in a group that is not built in, whose kind is checked before the media types.
 fn is_custom(target: &Target) -> bool {
     match target {
         Target::Resource(path) => {
@@ -110,7 +110,7 @@ fn is_custom(target: &Target) -> bool {
     }
 }
 
-/// Whether a path is answered as text.
+/// Whether the response for a path is text.
 fn is_text(target: &Target) -> bool {
     match target {
         Target::Resource(path) => path.subresource.as_deref() == Some("log"),
@@ -118,7 +118,7 @@ fn is_text(target: &Target) -> bool {
     }
 }
 
-/// Whether a path that is built in has the media type, whatever its parameters.
+/// Whether a built-in path supports the media type, regardless of its parameters.
 fn is_routed(target: &Target, media: &str) -> bool {
     const ROUTED: [&str; 4] = [
         "*/*",
@@ -133,7 +133,7 @@ fn is_routed(target: &Target, media: &str) -> bool {
     ROUTED.contains(&media) || media == TEXT && is_text(target)
 }
 
-/// What rows hold of their objects.
+/// The part of the objects that rows contain.
 #[cfg(feature = "http")]
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Include {
@@ -144,7 +144,7 @@ pub(crate) enum Include {
 
 #[cfg(feature = "http")]
 impl Include {
-    /// Reads `includeObject` of the query.
+    /// Parses `includeObject` in the query.
     pub fn read(text: &str) -> Result<Self> {
         match text {
             "None" => Ok(Self::Nothing),

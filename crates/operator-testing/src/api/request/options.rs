@@ -9,7 +9,7 @@ const NOT_OLDER_THAN: &str = "NotOlderThan";
 
 const FORBIDDEN_WITH_CONTINUE: &str = "resourceVersionMatch is forbidden when continue is provided";
 
-/// Checks what the query says to a verb.
+/// Checks the query for a verb.
 pub(crate) fn check(call: &Call, verb: &str) -> Result<()> {
     let options = match verb {
         "create" => "CreateOptions",
@@ -63,9 +63,9 @@ fn check_list(call: &Call, is_watch: bool) -> Result<()> {
     }
 }
 
-/// Whether a watch that names no version but 0, and says nothing of initial events, is [given them].
+/// Whether a watch [starts with initial events], because its version is 0 or missing and the query does not decide.
 ///
-/// [given them]: https://kubernetes.io/docs/reference/using-api/api-concepts/#streaming-lists
+/// [starts with initial events]: https://kubernetes.io/docs/reference/using-api/api-concepts/#streaming-lists
 pub(crate) fn is_from_beginning(call: &Call) -> bool {
     !call.query.contains_key("sendInitialEvents")
         && call.param("resourceVersionMatch").is_empty()

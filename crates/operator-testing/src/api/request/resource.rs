@@ -12,7 +12,7 @@ pub(crate) struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// Where the object of that name is stored.
+    /// The key of the object with this name.
     pub fn key(&self, name: &str) -> Key {
         Key {
             group: self.kind.storage_group().to_owned(),

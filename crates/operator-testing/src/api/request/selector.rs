@@ -9,11 +9,11 @@ use crate::api::model::failure::{Failure, Result};
 use crate::api::model::kind::Kind;
 use crate::api::model::label::{self, Test};
 
-/// Which objects a list or watch is about.
+/// The objects that a list or watch selects.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Selector {
     labels: Vec<(String, Test)>,
-    /// Names, what they are where they are not set, and tests.
+    /// The fields with their values if unset, and the requirements.
     fields: Vec<(String, &'static str, Test)>,
 }
 
@@ -54,12 +54,12 @@ impl Selector {
     }
 }
 
-/// A field by which objects of a kind are selected, and its text where it is not set.
+/// A field by which objects of a kind can be selected, and its value if it is not set.
 type Field = (&'static str, &'static str);
 
 const NAMED: [Field; 2] = [("metadata.name", ""), ("metadata.namespace", "")];
 
-/// The fields of a built-in kind, after the conversions of field labels in the API server; the other kinds have name and namespace.
+/// The selectable fields of a built-in kind, after the API server's conversion of field labels. All other kinds have name and namespace.
 fn fields(kind: &Kind) -> Option<&'static [Field]> {
     Some(match (kind.group.as_str(), kind.plural.as_str()) {
         ("", "pods") => &[
@@ -125,7 +125,7 @@ fn fields(kind: &Kind) -> Option<&'static [Field]> {
     })
 }
 
-/// The field of that name, or the refusal of a kind that has none.
+/// The field with this name, or a failure if the kind does not have it.
 fn field(kind: &Kind, name: &str) -> Result<(String, &'static str)> {
     // The older name of the same.
     let name = match name {
@@ -158,7 +158,7 @@ fn field(kind: &Kind, name: &str) -> Result<(String, &'static str)> {
     }
 }
 
-/// The text of a field that an object is selected by.
+/// The value of a field for the selection.
 fn text_of(object: &Value, name: &str, default: &str) -> String {
     let at = match name {
         // No object has these under their names.

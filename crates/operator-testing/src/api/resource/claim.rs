@@ -20,7 +20,7 @@ pub(crate) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause
     }
 }
 
-/// What an update may not change: of a claim that is bound, the size and the class of its volume's attributes may.
+/// Checks an update. Of a bound claim, only the size and the VolumeAttributesClass may change.
 fn change(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
     let (old, new) = (&live["spec"], &object["spec"]);
     let size = |spec: &Value| spec["resources"]["requests"]["storage"].clone();
@@ -54,7 +54,7 @@ fn change(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
     immutable("", (old, new), "volumeMode", causes);
 }
 
-/// Checks the spec of a claim that stands at `path`.
+/// Checks the spec of a claim at `path`.
 pub(crate) fn spec(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
     let (modes, field) = (list(spec, "accessModes"), format!("{path}.accessModes"));
     if modes.is_empty() {
@@ -103,7 +103,7 @@ pub(crate) fn spec(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
     sources(spec, path, causes);
 }
 
-/// What a claim is filled from.
+/// Checks the data source of a claim.
 fn sources(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
     for name in ["dataSource", "dataSourceRef"] {
         let (source, path) = (&spec[name], format!("{path}.{name}"));
@@ -137,7 +137,7 @@ fn sources(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
 
 pub(crate) const PROTECTION: &str = "kubernetes.io/pvc-protection";
 
-/// Fills in what a claim has a default for.
+/// Sets the defaults of a claim.
 pub(crate) fn fill(object: &mut Value) {
     fields(&mut object["spec"], &[("volumeMode", json!("Filesystem"))]);
     fields(&mut object["status"], &[("phase", json!("Pending"))]);
@@ -149,15 +149,15 @@ pub(crate) fn fill(object: &mut Value) {
     }
 }
 
-/// What the admission of a claim adds, and how it begins.
+/// Sets the finalizer that admission adds to a claim, and its initial phase.
 pub(crate) fn admit(object: &mut Value) {
     protect(object, PROTECTION);
     object["status"] = json!({"phase": "Pending"});
 }
 
-/// What a claim is filled from is said [in two fields]; the older one knows claims and snapshots alone.
+/// Synchronizes the [two fields] for the data source of a claim; the older one supports only claims and snapshots.
 ///
-/// [in two fields]: https://kubernetes.io/docs/concepts/storage/persistent-volumes/#data-source-references
+/// [two fields]: https://kubernetes.io/docs/concepts/storage/persistent-volumes/#data-source-references
 pub(crate) fn prepare(live: &Value, spec: &mut Value) {
     let (older, newer) = (&spec["dataSource"], &spec["dataSourceRef"]);
     let group = older["apiGroup"].as_str().unwrap_or_default();

@@ -99,7 +99,7 @@ fn sum(data: &Value, size: impl Fn(&Value) -> usize) -> usize {
         .sum()
 }
 
-/// How many bytes a text in base64 stands for.
+/// The number of bytes that a base64 string encodes.
 fn decoded(value: &Value) -> usize {
     let text = value.as_str().unwrap_or_default();
     let padding = text.bytes().rev().take_while(|byte| *byte == b'=');
@@ -115,7 +115,7 @@ fn size(field: &str, found: usize, causes: &mut Vec<Cause>) {
 
 const FROZEN: &str = "field is immutable when `immutable` is set";
 
-/// The live object, if it is one that may not change.
+/// The live object, if it is immutable.
 fn frozen<'a>(
     live: Option<&'a Value>,
     object: &Value,
@@ -133,7 +133,7 @@ fn key(field: &str, key: &str, causes: &mut Vec<Cause>) {
     refuse(&format!("{field}[{key}]"), key, wrong, causes);
 }
 
-/// Fills in the type of a Secret, and its data from its texts.
+/// Sets the type of a Secret, and converts `stringData` to `data`.
 pub(crate) fn fill_secret(object: &mut Value) {
     fields(object, &[("type", json!("Opaque"))]);
     let texts = object

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::api::model::kind::Kind;
 
-/// Fills in what the kind has a default for.
+/// Sets the defaults of the kind.
 pub(crate) fn fill(kind: &Kind, object: &mut Value) {
     match (kind.group.as_str(), kind.plural.as_str()) {
         ("", "namespaces") => namespace::fill(object),

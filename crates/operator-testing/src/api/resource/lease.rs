@@ -17,7 +17,7 @@ pub(crate) fn check(object: &Value, causes: &mut Vec<Cause>) {
     non_negative("spec", spec, &["leaseTransitions"], causes);
 }
 
-/// Drops what is not served yet.
+/// Drops fields that are not enabled by default.
 pub(crate) fn prepare(lease: &mut Value) {
     drop_fields(&mut lease["spec"], &["strategy", "preferredHolder"]);
 }

@@ -7,7 +7,7 @@ use super::value::absent;
 use crate::api::model::failure::Cause;
 use crate::api::model::metadata::{self, is_deleting};
 
-/// What the server adds to a new namespace.
+/// Sets the finalizer of a new namespace.
 pub(crate) fn prepare(object: &mut Value) {
     let own = &mut object["spec"]["finalizers"];
     let mut finalizers: Vec<Value> = own.as_array().cloned().unwrap_or_default();
@@ -18,24 +18,24 @@ pub(crate) fn prepare(object: &mut Value) {
     object["status"] = json!({"phase": "Active"});
 }
 
-/// Whether the server never lets go of the namespace.
+/// Whether the namespace cannot be deleted.
 pub(crate) fn may_not_be_deleted(name: &str) -> bool {
     matches!(name, "default" | "kube-public" | "kube-system")
 }
 
-/// What a `DELETE` adds to a namespace.
+/// Sets the phase of a namespace that is being deleted.
 pub(crate) fn terminate(object: &mut Value) {
     object["status"]["phase"] = "Terminating".into();
 }
 
-/// Fills in the label and the phase of a namespace.
+/// Sets the label and the phase of a namespace.
 pub(crate) fn fill(namespace: &mut Value) {
     let name = metadata::name(namespace).to_owned();
     namespace["metadata"]["labels"]["kubernetes.io/metadata.name"] = name.into();
     absent(&mut namespace["status"]["phase"], "Active");
 }
 
-/// The phase of a namespace that is being deleted, and of no other, is `Terminating`.
+/// Checks that exactly the namespaces that are being deleted have the phase `Terminating`.
 pub(crate) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
     if live.is_none() {
         return;

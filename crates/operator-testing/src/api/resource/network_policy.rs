@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::value::{absent, fields, items};
 
-/// Fills in what a policy has a default for.
+/// Sets the defaults of a policy.
 pub(crate) fn fill(object: &mut Value) {
     let spec = &mut object["spec"];
     for (rules, _) in [("ingress", "from"), ("egress", "to")] {

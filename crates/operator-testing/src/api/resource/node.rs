@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::value::absent;
 
-/// Fills in what follows from other fields of a node.
+/// Sets fields of a node that follow from others.
 pub(crate) fn fill(object: &mut Value) {
     let spec = &mut object["spec"];
     match (spec["podCIDR"].as_str(), spec["podCIDRs"][0].as_str()) {
@@ -21,7 +21,7 @@ pub(crate) fn fill(object: &mut Value) {
     }
 }
 
-/// A node is not ready before a controller says so.
+/// Adds the taint of a new node, which a controller removes when the node is ready.
 pub(crate) fn admit(object: &mut Value) {
     let taint = json!({"key": "node.kubernetes.io/not-ready", "effect": "NoSchedule"});
     let taints = &mut object["spec"]["taints"];

@@ -8,7 +8,7 @@ use super::{claim, crd, job, lease, namespace, pod, priority_class, volume};
 use crate::api::model::kind::Kind;
 use crate::api::model::metadata;
 
-/// What is done with a new object before its admission.
+/// Prepares a new object before admission.
 pub(crate) fn begin(kind: &Kind, object: &mut Value) {
     if kind.is("", "namespaces") {
         namespace::prepare(object);
@@ -23,7 +23,7 @@ pub(crate) fn begin(kind: &Kind, object: &mut Value) {
     prepare(kind, &Value::Null, object);
 }
 
-/// What is done with a new object after its admission.
+/// Prepares a new object after admission.
 pub(crate) fn complete(kind: &Kind, object: &mut Value) {
     match (kind.group.as_str(), kind.plural.as_str()) {
         ("", "pods") => pod::begin(object),
@@ -34,7 +34,7 @@ pub(crate) fn complete(kind: &Kind, object: &mut Value) {
     }
 }
 
-/// What is done with an object that replaces `live`, or changes its subresource.
+/// Prepares an object that replaces `live`, or changes its subresource.
 pub(crate) fn change(kind: &Kind, subresource: Option<&str>, live: &Value, object: &mut Value) {
     if subresource.is_none() {
         if crd::is_crd(kind) {
@@ -53,7 +53,7 @@ pub(crate) fn change(kind: &Kind, subresource: Option<&str>, live: &Value, objec
     }
 }
 
-/// Brings an object that is new, or replaces `live`, into the form that is stored.
+/// Converts an object that is new or replaces `live` to its stored form.
 fn prepare(kind: &Kind, live: &Value, object: &mut Value) {
     match (kind.group.as_str(), kind.plural.as_str()) {
         ("", "persistentvolumeclaims") => claim::prepare(&live["spec"], &mut object["spec"]),

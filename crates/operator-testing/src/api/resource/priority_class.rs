@@ -7,7 +7,7 @@ use super::value::fields;
 use crate::api::model::failure::Cause;
 use crate::api::model::metadata::name;
 
-/// The highest value of a class that is not the system's.
+/// The highest value of a class that users may create.
 const HIGHEST: i64 = 1_000_000_000;
 
 pub(crate) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
@@ -43,7 +43,7 @@ pub(crate) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause
     );
 }
 
-/// Why a class is none of the system's.
+/// The reason why a class is not a system class.
 fn unlike_system(name: &str, value: i64, is_default: bool) -> Option<String> {
     let Some((_, expected, _)) = SYSTEM.iter().find(|(known, ..)| *known == name) else {
         return Some(format!("{name} is not a known system priority class"));
@@ -58,7 +58,7 @@ pub(crate) const GROUP: &str = "scheduling.k8s.io";
 
 pub(crate) const PLURAL: &str = "priorityclasses";
 
-/// The names and values of the classes of the system, with what they are for.
+/// The names, values and descriptions of the system classes.
 pub(crate) const SYSTEM: [(&str, i64, &str); 2] = [
     (
         "system-node-critical",
@@ -72,7 +72,7 @@ pub(crate) const SYSTEM: [(&str, i64, &str); 2] = [
     ),
 ];
 
-/// Fills in what a class has a default for.
+/// Sets the defaults of a class.
 pub(crate) fn fill(class: &mut Value) {
     let preemption = ("preemptionPolicy", json!("PreemptLowerPriority"));
     fields(class, &[preemption]);

@@ -117,7 +117,7 @@ fn subject(kind: &Kind, subject: &Value, path: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Fills in the groups of a role and of subjects.
+/// Sets the API groups of a role reference and of subjects.
 pub(crate) fn fill_binding(object: &mut Value) {
     const GROUP: &str = "rbac.authorization.k8s.io";
     fields(&mut object["roleRef"], &[("apiGroup", json!(GROUP))]);

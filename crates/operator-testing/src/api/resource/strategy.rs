@@ -28,7 +28,7 @@ pub(crate) fn ignored(kind: &Kind, subresource: Option<&str>) -> FieldSet {
     set
 }
 
-/// Puts back what a write through this path may not change.
+/// Restores the fields that a write through this path cannot change.
 pub(crate) fn restrict(kind: &Kind, subresource: Option<&str>, live: &Value, object: &mut Value) {
     if kind.is("", "namespaces") && subresource.is_none() {
         let finalizers = live["spec"]["finalizers"].clone();
@@ -59,7 +59,7 @@ pub(crate) fn restrict(kind: &Kind, subresource: Option<&str>, live: &Value, obj
     }
 }
 
-/// The metadata of a built-in kind that a write of its status leaves alone.
+/// The metadata of a built-in kind that a write of its status does not change.
 fn kept_by_status(kind: &Kind) -> &'static [&'static str] {
     match (kind.group.as_str(), kind.plural.as_str()) {
         ("apps", "deployments") => &["labels"],
@@ -81,7 +81,7 @@ fn put_back(object: &mut Value, live: &Value, field: &str) {
     }
 }
 
-/// What `generation` counts changes of.
+/// The fields whose changes increase the generation.
 pub(crate) fn desired(kind: &Kind, object: &Value) -> Value {
     // A Deployment's ReplicaSets take over its annotations.
     let annotations = object["metadata"]["annotations"].clone();
@@ -98,12 +98,12 @@ pub(crate) fn desired(kind: &Kind, object: &Value) -> Value {
     object
 }
 
-/// Whether a status that an object is created with is stored: a kubelet that registers its node reports it at once.
+/// Whether the status of a new object is stored, because a kubelet registers its node with its status.
 pub(crate) fn keeps_status(kind: &Kind) -> bool {
     kind.is("", "nodes")
 }
 
-/// Whether a write to an object, or to its subresource, creates what is absent. A status does only of Services.
+/// Whether a write to an object, or to its subresource, creates a missing object. A write of the status does so only for Services.
 pub(crate) fn creates(kind: &Kind, subresource: Option<&str>) -> bool {
     match subresource {
         None => creates_on_update(kind),
@@ -111,7 +111,7 @@ pub(crate) fn creates(kind: &Kind, subresource: Option<&str>) -> bool {
     }
 }
 
-/// The kinds whose `PUT` creates what is absent.
+/// The kinds whose `PUT` creates a missing object.
 fn creates_on_update(kind: &Kind) -> bool {
     kind.group == "rbac.authorization.k8s.io"
         || [
@@ -126,7 +126,7 @@ fn creates_on_update(kind: &Kind) -> bool {
         .contains(&(kind.group.as_str(), kind.plural.as_str()))
 }
 
-/// The kinds whose `PUT` must name the version that it builds on.
+/// The kinds whose `PUT` must name the version on which it is based.
 pub(crate) fn needs_version(kind: &Kind) -> bool {
     kind.custom.is_some()
         || kind.group == "admissionregistration.k8s.io"

@@ -11,7 +11,7 @@ use super::{claim, config, event, lease, namespace, pod, priority_class, role, s
 use crate::api::model::failure::Cause;
 use crate::api::model::kind::Kind;
 
-/// What is wrong with a new object of a built-in kind, or with one that replaces `live`.
+/// The violations in an object of a built-in kind that is new or replaces `live`.
 pub(crate) fn violations(kind: &Kind, live: Option<&Value>, object: &Value) -> Vec<Cause> {
     let mut found = Vec::new();
     let causes = &mut found;

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-/// Sets a value that is null.
+/// Sets a value if it is null.
 pub(crate) fn absent(place: &mut Value, value: impl Into<Value>) {
     if place.is_null() {
         *place = value.into();

@@ -6,10 +6,10 @@ use super::pod::fill_source;
 use super::value::{fields, protect};
 use crate::api::model::metadata;
 
-/// Protects a volume from deletion while it is in use.
+/// The finalizer that protects a volume from deletion while it is in use.
 pub(crate) const PROTECTION: &str = "kubernetes.io/pv-protection";
 
-/// Fills in what a volume has a default for.
+/// Sets the defaults of a volume.
 pub(crate) fn fill(object: &mut Value) {
     let spec = &mut object["spec"];
     let defaults = [
@@ -21,13 +21,13 @@ pub(crate) fn fill(object: &mut Value) {
     fields(&mut object["status"], &[("phase", json!("Pending"))]);
 }
 
-/// What the admission of a volume adds, and how it begins.
+/// Sets the finalizer that admission adds to a volume, and its initial phase.
 pub(crate) fn admit(object: &mut Value) {
     protect(object, PROTECTION);
     object["status"] = json!({"phase": "Pending", "lastPhaseTransitionTime": metadata::now()});
 }
 
-/// Notes when a volume comes to another phase, unless the client does.
+/// Sets the time of a phase change, unless the client sets it.
 pub(crate) fn date_phase(live: &Value, object: &mut Value) {
     const TIME: &str = "lastPhaseTransitionTime";
     let (before, after) = (&live["status"], &object["status"]);

@@ -8,7 +8,7 @@ use super::service;
 use crate::api::model::kind::Kind;
 use crate::api::model::metadata::{finalizers, is_standard_finalizer};
 
-/// What a client is warned of: finalizers without a domain that a custom object gets.
+/// The warnings about finalizers without a domain in a custom object.
 pub(crate) fn warnings(kind: &Kind, live: Option<&Value>, object: &Value) -> Vec<String> {
     let before = live.map(finalizers).unwrap_or_default();
     let added: BTreeSet<&str> = finalizers(object).into_iter().collect();

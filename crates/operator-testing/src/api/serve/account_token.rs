@@ -117,7 +117,7 @@ impl State {
         Ok(Reply::created(answer))
     }
 
-    /// The object with which a token ends, and the node of a pod.
+    /// The object to which a token is bound, and the node of a pod.
     fn bound(
         &self,
         request: &Request<'_>,
@@ -180,7 +180,7 @@ impl State {
     }
 }
 
-/// A token of the form of a signed one.
+/// Formats a token like a signed one.
 fn token(claims: &Value) -> String {
     let header = json!({"alg": "RS256", "kid": "operator-testing"});
     let parts = [header, claims.clone()].map(|part| URL_SAFE_NO_PAD.encode(part.to_string()));

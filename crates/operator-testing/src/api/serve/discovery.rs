@@ -116,7 +116,7 @@ impl State {
         groups
     }
 
-    /// The versions of a group, the best first.
+    /// The versions of a group, sorted by priority.
     fn versions(&self, group: &str) -> Vec<&str> {
         let mut versions: Vec<&str> = Vec::new();
         for kind in self.registry.all().filter(|kind| kind.group == group) {
@@ -128,7 +128,7 @@ impl State {
         versions
     }
 
-    /// What there is to ask for.
+    /// The paths of the server.
     fn paths(&self) -> Vec<String> {
         let mut paths: Vec<String> = [
             "/api",
@@ -254,7 +254,7 @@ fn aggregated(kind: &Kind) -> Value {
     entry
 }
 
-/// Subresources whose objects are of a kind of their own: its group, version and name.
+/// Subresources with a kind of their own: its group, version and name.
 fn foreign(subresource: &str) -> Option<(&'static str, &'static str, &'static str)> {
     match subresource {
         "eviction" => Some(("policy", "v1", "Eviction")),

@@ -16,7 +16,7 @@ use crate::api::request::resource::Request;
 use crate::api::store::state::State;
 use crate::api::write::delete::Options;
 
-/// How many pods a budget may know of that are about to go.
+/// The maximum number of pods in `disruptedPods` of a budget.
 const MOST_DISRUPTED: usize = 2000;
 
 const REFUSED: &str = "Cannot evict pod as it would violate the pod's disruption budget.";
@@ -85,7 +85,7 @@ impl State {
         budgets.map(|(_, budget)| Value::clone(budget)).collect()
     }
 
-    /// Takes one disruption from a budget, or refuses it.
+    /// Uses one disruption of a budget, or rejects the eviction.
     fn use_budget(&mut self, budget: &Value, pod: &str, is_dry_run: bool) -> Result<()> {
         check_budget(budget)?;
         if is_dry_run {
@@ -161,7 +161,7 @@ fn condition<'a>(object: &'a Value, type_: &str) -> Option<&'a Value> {
     conditions.find(|condition| condition["type"] == type_)
 }
 
-/// Whether a budget lets a pod go that is not ready without counting it.
+/// Whether a budget permits the eviction of a pod that is not ready without using a disruption.
 fn spares(budget: &Value, pod: &Value) -> bool {
     let status = &budget["status"];
     let (has, needs) = (
@@ -173,7 +173,7 @@ fn spares(budget: &Value, pod: &Value) -> bool {
     !is_ready && (always || needs > 0 && has >= needs)
 }
 
-/// Refuses a disruption that a budget does not allow.
+/// The failure for a disruption that a budget does not permit.
 fn check_budget(budget: &Value) -> Result<()> {
     let (status, name) = (&budget["status"], name(budget));
     let cause = |message: String| Cause {
@@ -224,7 +224,7 @@ fn check_budget(budget: &Value) -> Result<()> {
     Err(Failure::too_many_requests(REFUSED, 0).with_causes(vec![cause(text)]))
 }
 
-/// Says that a budget allows no more disruptions.
+/// Sets the condition that a budget permits no more disruptions.
 fn close(budget: &mut Value) {
     let condition = json!({
         "type": "DisruptionAllowed",
@@ -236,7 +236,7 @@ fn close(budget: &mut Value) {
     set_condition(budget, condition);
 }
 
-/// Says why the pod is about to go.
+/// Sets the condition with the reason of the eviction.
 fn mark(pod: &mut Value) {
     let condition = json!({
         "type": "DisruptionTarget",
@@ -248,7 +248,7 @@ fn mark(pod: &mut Value) {
     set_condition(pod, condition);
 }
 
-/// Sets a condition, with the time since when it has its status.
+/// Sets a condition, with the time of its last transition.
 fn set_condition(object: &mut Value, mut condition: Value) {
     let conditions = &mut object["status"]["conditions"];
     if conditions.is_null() {

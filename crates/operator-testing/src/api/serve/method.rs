@@ -5,7 +5,7 @@ use crate::api::model::kind::Kind;
 use crate::api::request::call::ResourcePath;
 
 impl Kind {
-    /// Refuses a method that the path does not have.
+    /// Rejects a method that the path does not support.
     pub fn check_method(&self, verb: &str, path: &ResourcePath) -> Result<()> {
         let subresource = path.subresource.as_deref();
         let is_known = subresource.is_none_or(|name| self.subresources.contains_key(name));

@@ -73,7 +73,7 @@ impl State {
 struct Schemas(BTreeMap<String, Value>);
 
 impl Schemas {
-    /// Adds the type of a kind, and all that it refers to; its name.
+    /// Adds the type of a kind, and all types that it refers to. Returns its name.
     fn add(&mut self, kind: &Kind) -> String {
         let gvk = json!([group_version_kind(kind)]);
         let name = match (&kind.custom, &kind.type_name) {
@@ -119,7 +119,7 @@ impl Schemas {
         name
     }
 
-    /// Adds a built-in type, and all that it refers to.
+    /// Adds a built-in type, and all types that it refers to.
     fn add_recorded(&mut self, name: &str) {
         if self.0.contains_key(name) {
             return;
@@ -136,7 +136,7 @@ impl Schemas {
     }
 }
 
-/// A schema of a CRD as it is published: what the server itself knows is written out.
+/// The published form of a CRD's schema, in which the server's own extensions are expanded.
 fn published(schema: &Schema) -> Schema {
     let mut schema = schema.clone();
     each_mut(&mut schema, &mut |part| {
@@ -176,7 +176,7 @@ fn of_type(type_: &str) -> Schema {
     }
 }
 
-/// Calls for a schema and all within it.
+/// Calls a function for a schema and all schemas in it.
 fn each(schema: &Schema, call: &mut impl FnMut(&Schema)) {
     call(schema);
     let element = match &schema.additional_properties {

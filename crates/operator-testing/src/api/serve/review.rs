@@ -14,7 +14,7 @@ use crate::api::request::call::{ResourcePath, User};
 use crate::api::request::resource::Request;
 use crate::api::store::state::State;
 
-/// The answer, when the kind is a question.
+/// The answer, if the kind is a review.
 pub(crate) fn answer(state: &State, request: &Request<'_>) -> Option<Result<Reply>> {
     let kind = request.kind;
     if kind.verbs.iter().any(|verb| verb == "get") {
@@ -30,7 +30,7 @@ pub(crate) fn answer(state: &State, request: &Request<'_>) -> Option<Result<Repl
     })
 }
 
-/// Whom the caller speaks for.
+/// The user of the caller.
 fn who_am_i(request: &Request<'_>) -> Result<Reply> {
     let mut review = request.call.object(request.kind)?;
     decode::identify(request.kind, &mut review)?;

@@ -11,10 +11,10 @@ use crate::api::request::options;
 use crate::api::request::resource::Request;
 use crate::api::store::state::State;
 
-/// How far a call comes under one lock.
+/// The result of a call under one lock.
 pub(crate) enum Served {
     Answered(Reply),
-    /// Webhooks are to be asked, which is done without it.
+    /// Webhooks must be called, without the lock.
     Asking(Admission),
 }
 
@@ -26,7 +26,7 @@ impl State {
         }
     }
 
-    /// Serves a call of the cluster's own parts, which cannot wait for webhooks.
+    /// Serves a call of a component of the cluster, which cannot wait for webhooks.
     pub(crate) fn serve_own(&mut self, call: &Call, path: &ResourcePath) -> Result<Reply> {
         match self.serve_resource(call, path, Ok(Format::Whole))? {
             Served::Answered(reply) => Ok(reply),

@@ -55,7 +55,7 @@ pub(crate) fn body_kind(group: &str, kind: &str) -> Kind {
 }
 
 impl Request<'_> {
-    /// Its body as an object of its kind, which is that of the subresource.
+    /// The body as an object of the subresource's kind.
     pub(crate) fn subresource_body(&self) -> Result<Value> {
         let mut object = self.call.object(self.kind)?;
         decode::identify(self.kind, &mut object)?;

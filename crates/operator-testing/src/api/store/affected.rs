@@ -7,7 +7,7 @@ use crate::api::model::key::Key;
 use crate::api::model::metadata::{is_deleting, owners, text};
 use crate::api::resource::pod::claims;
 
-/// Whether storing this object in place of another may give the collector something to do.
+/// Whether storing this object in place of `before` can give the garbage collector work.
 pub(crate) fn concerns(before: Option<&Value>, object: &Value) -> bool {
     const FIELDS: [&str; 3] = ["deletionTimestamp", "finalizers", "ownerReferences"];
     let is_same = |before: &Value| {
@@ -20,7 +20,7 @@ pub(crate) fn concerns(before: Option<&Value>, object: &Value) -> bool {
 }
 
 impl State {
-    /// Has the collector look at an object that was stored or removed, at its owners, and, if it goes, at what it owns.
+    /// Marks a stored or removed object, its owners and, if it was removed, its dependents for the garbage collector.
     pub(crate) fn mark_affected(
         &mut self,
         key: &Key,
@@ -49,14 +49,14 @@ impl State {
         }
     }
 
-    /// Has the collector look at all that has owners, as their kinds may have come or gone.
+    /// Marks all objects with owners for the garbage collector, because their owners' kinds may have been added or removed.
     pub(crate) fn mark_all_owned(&mut self) {
         let owned = self.store.owned();
         self.affected.extend(owned);
         self.unsettled = true;
     }
 
-    /// Where the owner is that an object names, if its kind is known.
+    /// The key of an owner, if its kind is known.
     pub(crate) fn owner_key(&self, key: &Key, owner: &Value) -> Option<Key> {
         let field = |name: &str| owner[name].as_str().unwrap_or_default();
         let kind = self.registry.by_kind(field("apiVersion"), field("kind"))?;

@@ -7,7 +7,7 @@ use http::{Request, Response, Uri};
 use tower::ServiceExt;
 use tower::util::BoxCloneSyncService;
 
-/// What answers the requests to a host; its error is a text.
+/// The service that answers the requests to a host; its error is a text.
 pub(crate) type Endpoint = BoxCloneSyncService<Request<Bytes>, Response<Bytes>, String>;
 
 /// The registered endpoints.
@@ -15,7 +15,7 @@ pub(crate) type Endpoint = BoxCloneSyncService<Request<Bytes>, Response<Bytes>, 
 pub(crate) struct Endpoints(Vec<(String, Endpoint)>);
 
 impl Endpoints {
-    /// Registers what answers for a host, in place of what did so before.
+    /// Registers the service for a host, and replaces an earlier one.
     pub fn insert<S>(&mut self, host: &str, service: S)
     where
         S: tower::Service<Request<Bytes>, Response = Response<Bytes>>,
@@ -29,7 +29,7 @@ impl Endpoints {
             .push((host.to_owned(), BoxCloneSyncService::new(service)));
     }
 
-    /// What answers for a URL: registered with its host and port, or with its host.
+    /// The service for a URL, which is registered with its host and port, or with only its host.
     pub fn find(&self, url: &Uri) -> Option<Endpoint> {
         let is = |wanted: &str| self.0.iter().find(|(host, _)| host == wanted);
         let found = is(url.authority()?.as_str()).or_else(|| is(url.host()?));

@@ -9,18 +9,18 @@ use crate::api::resource::{namespace, priority_class};
 
 const RBAC: &str = "rbac.authorization.k8s.io";
 
-/// The field manager of what controllers of the cluster write.
+/// The field manager of writes by controllers of the cluster.
 pub(crate) const CONTROLLER_MANAGER: &str = "kube-controller-manager";
 
 const CA_DESCRIPTION: &str = "Contains a CA bundle that can be used to verify the kube-apiserver when using internal endpoints such as the internal service IP or kubernetes.default.svc. No other usage is guaranteed across distributions of Kubernetes clusters.";
 
-/// The account and the certificates that controllers of a real cluster put into each namespace, and put back.
+/// The service account and the certificates that controllers of a real cluster create, and recreate, in each namespace.
 const IN_EACH_NAMESPACE: [(&str, &str); 2] = [
     ("serviceaccounts", "default"),
     ("configmaps", "kube-root-ca.crt"),
 ];
 
-/// The namespace that has to have an object.
+/// The namespace that must have an initial object.
 pub(crate) fn namespace_that_needs(object: &Key) -> Option<Key> {
     let place = (object.plural.as_str(), object.name.as_str());
     let is_needed = object.group.is_empty() && IN_EACH_NAMESPACE.contains(&place);
@@ -40,14 +40,14 @@ impl State {
         }
     }
 
-    /// Stores an object of the server's own.
+    /// Stores an initial object of the server.
     pub(crate) fn create_initial(&mut self, key: Key, mut object: Value) {
         metadata::set(&mut object, "uid", metadata::uid());
         metadata::set(&mut object, "creationTimestamp", metadata::now());
         self.put(key, object);
     }
 
-    /// Gives a new namespace what controllers of a real cluster put into it.
+    /// Creates the objects that controllers of a real cluster create in a new namespace.
     pub(crate) fn fill_namespace(&mut self, namespace: &Value) {
         if is_deleting(namespace) {
             return;
@@ -89,7 +89,7 @@ impl State {
         }
     }
 
-    /// The Service by which pods reach the server itself.
+    /// The Service by which pods reach the API server.
     pub(crate) fn create_service(&mut self) {
         let key = Key {
             plural: "services".into(),
@@ -147,7 +147,7 @@ impl State {
         }
     }
 
-    /// The roles that every cluster has, as far as operators meet them.
+    /// The roles that every cluster has, as far as operators use them.
     pub(crate) fn create_roles(&mut self) {
         let all = json!(["*"]);
         let anything = json!([

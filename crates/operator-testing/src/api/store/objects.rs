@@ -9,7 +9,7 @@ use super::weight::weight;
 use crate::api::model::key::Key;
 use crate::api::model::metadata::owners;
 
-/// What happened to an object.
+/// The kind of a change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Change {
     Added,
@@ -17,7 +17,7 @@ pub(crate) enum Change {
     Deleted,
 }
 
-/// One entry of the log.
+/// An entry of the log.
 #[derive(Clone, Debug)]
 pub(crate) struct Event {
     pub version: u64,
@@ -25,7 +25,7 @@ pub(crate) struct Event {
     pub key: Key,
     pub object: Arc<Value>,
     pub previous: Option<Arc<Value>>,
-    /// How many bytes of memory are kept for it alone.
+    /// The number of bytes of memory that only this entry uses.
     weight: usize,
 }
 
@@ -33,17 +33,17 @@ pub(crate) struct Event {
 #[derive(Clone, Default)]
 pub(crate) struct Store {
     objects: BTreeMap<Key, Arc<Value>>,
-    /// The objects that name an owner, by its uid.
+    /// The objects with an owner, by the owner's uid.
     owned: BTreeMap<String, BTreeSet<Key>>,
     log: VecDeque<Event>,
-    /// How many bytes of memory the log keeps that no object of now has.
+    /// The number of bytes of memory that only the log uses.
     weight: usize,
     version: u64,
-    /// What happened up to this version is forgotten.
+    /// The newest version whose change is no longer in the log.
     horizon: u64,
 }
 
-/// How many changes are remembered, and how many bytes of them; but always some, so that watches which are read see each.
+/// The maximum number of changes in the log, and of their bytes. Some changes are always kept, so that active watches get each of them.
 const REMEMBERED: usize = 20_000;
 const REMEMBERED_BYTES: usize = 64 * 1024 * 1024;
 const ALWAYS_REMEMBERED: usize = 16;
@@ -61,7 +61,7 @@ impl Store {
         self.objects.get(key).cloned()
     }
 
-    /// All objects of a kind, in one namespace or (empty) in all.
+    /// All objects of a kind, in one namespace, or in all namespaces if it is empty.
     pub fn of_kind<'a>(
         &'a self,
         group: &'a str,
@@ -85,7 +85,7 @@ impl Store {
         self.objects.iter()
     }
 
-    /// The objects of a kind as they were at a version that is still remembered.
+    /// The objects of a kind at an earlier version that is still in the log.
     pub fn at_version(&self, version: u64, group: &str, plural: &str) -> BTreeMap<Key, Arc<Value>> {
         let mut objects: BTreeMap<Key, Arc<Value>> = self
             .of_kind(group, plural, "")
@@ -105,19 +105,19 @@ impl Store {
         objects
     }
 
-    /// What happened after a version.
+    /// The changes after a version.
     pub fn since(&self, version: u64) -> impl Iterator<Item = &Event> {
         let first = self.log.partition_point(|event| event.version <= version);
         self.log.range(first..)
     }
 
-    /// The objects that the one with a uid owns.
+    /// The dependents of the object with this uid.
     pub fn owned_by(&self, uid: &str) -> Vec<Key> {
         let keys = self.owned.get(uid).into_iter().flatten();
         keys.cloned().collect()
     }
 
-    /// All objects that name an owner.
+    /// All objects with an owner.
     pub fn owned(&self) -> BTreeSet<Key> {
         self.owned.values().flatten().cloned().collect()
     }
@@ -137,7 +137,7 @@ impl Store {
         }
     }
 
-    /// Stores an object under the next version, which is written into it.
+    /// Stores an object with the next version, which becomes its `resourceVersion`.
     pub fn put(&mut self, key: Key, mut object: Value) -> Arc<Value> {
         self.version += 1;
         stamp(&mut object, self.version);
@@ -153,7 +153,7 @@ impl Store {
         object
     }
 
-    /// Removes an object; the log shows it as it last was, under the next version.
+    /// Removes an object. The log contains its last state with the next version.
     pub fn remove(&mut self, key: &Key) -> Option<Arc<Value>> {
         let previous = self.objects.remove(key)?;
         self.note_owners(key, Some(&previous), None);
@@ -165,13 +165,13 @@ impl Store {
         Some(last)
     }
 
-    /// What was found at the start has no history.
+    /// Ends the initialization: the initial objects have no changes in the log.
     pub fn begin(&mut self) {
         self.horizon = self.version;
         self.clear_log();
     }
 
-    /// Forgets the log, so that no watch can go on from what it has seen.
+    /// Discards the log, so that no watch can continue from an earlier version.
     pub fn compact(&mut self) {
         self.version += 1;
         self.horizon = self.version;
@@ -244,7 +244,7 @@ mod tests {
         json!({"metadata": {"name": "a"}, "data": {"a": "a".repeat(bytes)}})
     }
 
-    /// What the log keeps, of each value once.
+    /// The memory of the log's entries, counting each value once.
     fn kept(store: &Store) -> usize {
         let now: BTreeSet<*const Value> = store.objects.values().map(Arc::as_ptr).collect();
         let values = store.log.iter();

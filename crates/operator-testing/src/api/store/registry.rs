@@ -14,12 +14,12 @@ use crate::api::resource::crd::{self, RegisteredCrd};
 /// All served kinds.
 #[derive(Clone, Default)]
 pub(crate) struct Registry {
-    /// By the name of the CRD.
+    /// The custom kinds, by the name of their CRD.
     custom: BTreeMap<String, RegisteredCrd>,
 }
 
 impl Registry {
-    /// Registers the kinds of a CRD, in place of those that it had, at a version of the store.
+    /// Registers the kinds of a CRD at a version of the store, and replaces its earlier ones.
     pub fn register(&mut self, object: &Value, version: u64) {
         let before = self.custom.remove(name(object));
         let before = before.map(|registered| registered.crd);
@@ -28,7 +28,7 @@ impl Registry {
         }
     }
 
-    /// Forgets the kinds of a CRD.
+    /// Removes the kinds of a CRD.
     pub fn forget(&mut self, crd: &str) {
         self.custom.remove(crd);
     }
@@ -45,7 +45,7 @@ impl Registry {
             .cloned()
     }
 
-    /// A kind by what an owner's `apiVersion` and `kind` say, which may be in small letters.
+    /// Finds a kind by the `apiVersion` and `kind` of an owner reference; the kind may be in lower case.
     pub fn by_kind(&self, api_version: &str, kind: &str) -> Option<Arc<Kind>> {
         let (group, version) = group_version(api_version);
         let is_named = |known: &str| known == kind || known.to_lowercase() == kind;
@@ -58,7 +58,7 @@ impl Registry {
         Some(&self.custom.get(name)?.crd)
     }
 
-    /// A kind by the place where its objects are stored, in the version that they are stored in if that is served.
+    /// Finds a kind by the group and plural under which its objects are stored, in the storage version if that is served.
     pub fn by_key(&self, key: &Key) -> Option<Arc<Kind>> {
         let of_key = || self.all().filter(|kind| kind.is(&key.group, &key.plural));
         let is_stored = |kind: &&Arc<Kind>| {

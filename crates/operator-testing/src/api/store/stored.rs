@@ -13,7 +13,7 @@ use crate::api::request::resource::Request;
 use crate::api::resource::{event, job};
 
 impl Kind {
-    /// A stored object as this version shows it.
+    /// Converts a stored object to this version.
     pub fn present(&self, stored: &Value) -> Value {
         let mut object = event::from_storage(self, stored.clone());
         let Some(custom) = &self.custom else {
@@ -37,7 +37,7 @@ impl Kind {
         object
     }
 
-    /// The same without a copy, where it is shown as it is stored.
+    /// As above, but without a copy if the stored form is the same.
     pub fn item(&self, stored: &Arc<Value>) -> Item {
         let is_shown_so = match &self.custom {
             // those of which a read adds to what is stored
@@ -55,7 +55,7 @@ impl Kind {
         }
     }
 
-    /// An object of this version in the form that is stored.
+    /// Converts an object of this version to its stored form.
     pub fn to_storage(&self, object: Value) -> Value {
         let mut object = event::to_storage(self, object);
         if let Some(custom) = &self.custom {
@@ -69,7 +69,7 @@ impl Kind {
         object
     }
 
-    /// What would be read of an object that is not stored.
+    /// The object that would be read after storing `object`.
     pub fn through_storage(&self, object: Value) -> Value {
         match self.custom {
             Some(_) => self.present(&self.to_storage(object)),
@@ -77,7 +77,7 @@ impl Kind {
         }
     }
 
-    /// Refuses to read what is stored in a version that the CRD has no more.
+    /// Rejects reading an object that is stored in a version that the CRD no longer has.
     pub fn check_stored(&self, stored: &Value) -> Result<()> {
         match self
             .custom
@@ -91,7 +91,7 @@ impl Kind {
 }
 
 impl State {
-    /// The object of the request's path, in the form of the request's version.
+    /// The object of the request's path, in the version of the request.
     pub(crate) fn live(&self, request: &Request<'_>) -> Result<Option<Value>> {
         let Some(stored) = self.store.find(&request.key(&request.path.name)) else {
             return Ok(None);
@@ -100,7 +100,7 @@ impl State {
         Ok(Some(request.kind.present(&stored)))
     }
 
-    /// Refuses to read a collection in which something is stored in a version that the CRD has no more.
+    /// Rejects reading a collection with an object that is stored in a version that the CRD no longer has.
     pub(crate) fn check_collection(&self, kind: &Kind) -> Result<()> {
         let custom = kind.custom.as_deref();
         let lost = custom.and_then(|Custom { crd, .. }| self.lost(crd, &kind.group, &kind.plural));
@@ -113,14 +113,14 @@ impl State {
         }
     }
 
-    /// The first version in which an object of a CRD is stored that has it no more.
+    /// The first version that stored objects of a CRD have, but the CRD no longer has.
     pub(crate) fn lost(&self, definition: &Crd, group: &str, plural: &str) -> Option<String> {
         let mut objects = self.store.of_kind(group, plural, "");
         objects.find_map(|(_, stored)| lost(definition, stored).map(str::to_owned))
     }
 }
 
-/// Why a collection cannot be read, in which an object is stored in a lost version.
+/// The failure for a collection with an object in a lost version.
 pub(crate) fn reinitializing(api_version: &str, kind: &str, lost: &str) -> String {
     format!(
         "storage is (re)initializing: failed to list {api_version}, Kind={kind}: {}",
@@ -148,9 +148,9 @@ fn revision(stored: &Value) -> u64 {
 
 /// An object of a list.
 pub(crate) enum Item {
-    /// As it is stored.
+    /// In its stored form.
     Stored(Arc<Value>),
-    /// In another form.
+    /// In a converted form.
     Made(Value),
 }
 

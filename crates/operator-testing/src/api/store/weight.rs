@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value};
 
-/// A field's name and value, its hash, and its place in the index of the map.
+/// The memory of a map entry: the field's name and value, its hash, and its index entry.
 const FIELD: usize = size_of::<String>() + size_of::<Value>() + 2 * size_of::<usize>();
 
-/// What a value takes beside its own place: the texts, lists and maps in it.
+/// The heap memory of a value: the strings, lists and maps in it.
 pub(crate) fn weight(value: &Value) -> usize {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) => 0,

@@ -7,7 +7,7 @@ use crate::api::store::state::State;
 #[cfg(feature = "workloads")]
 use crate::api::workload::{Controllers, Memory, Workloads};
 
-/// A server's state, with the controllers of workloads if they are switched on.
+/// A server's state, with the workload controllers if they are enabled.
 #[derive(Clone)]
 pub(crate) struct Cluster {
     pub state: State,
@@ -24,7 +24,7 @@ impl Cluster {
         }
     }
 
-    /// Does something when all that is due by now is done, and what follows from it.
+    /// Does all due work, then calls a function, and then completes the consequences of the call.
     pub fn settled<T>(&mut self, act: impl FnOnce(&mut State) -> T) -> T {
         #[cfg(feature = "workloads")]
         self.advance();
@@ -42,7 +42,7 @@ impl Cluster {
 
 #[cfg(feature = "workloads")]
 impl Cluster {
-    /// Switches the controllers of workloads on, which begin with all that is there.
+    /// Enables the workload controllers, which first reconcile all existing objects.
     pub fn start_controllers(&mut self, settings: Workloads) {
         self.memory = Some(Memory::new(settings));
         if let Some(mut controllers) = self.controllers() {
@@ -50,7 +50,7 @@ impl Cluster {
         }
     }
 
-    /// Does what is due by now, each at its time; when there is more to do.
+    /// Does all due work, each part at its due time. Returns when more work will be due.
     pub fn advance(&mut self) -> Option<Instant> {
         let mut controllers = self.controllers()?;
         controllers.advance();

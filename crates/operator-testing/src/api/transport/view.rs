@@ -17,10 +17,10 @@ use crate::api::request::format::SWAGGER_ANSWER;
 use crate::api::request::format::{Format, JSON, TEXT};
 use crate::api::store::state::State;
 
-/// A format, and what it needs to know of the objects.
+/// A format, with the information about the objects that it needs.
 pub(crate) struct View {
     format: Format,
-    /// What a table is of.
+    /// The kind of rows in a table.
     #[cfg(feature = "http")]
     rows: Option<Rows>,
     #[cfg(feature = "http")]
@@ -28,7 +28,7 @@ pub(crate) struct View {
 }
 
 impl State {
-    /// The format of a call's answer.
+    /// The format of the response to a call.
     #[cfg(feature = "http")]
     pub(crate) fn view(&self, format: Format, call: &Call) -> View {
         let rows = match (format, Target::read(&call.path)) {
@@ -49,7 +49,7 @@ impl State {
         }
     }
 
-    /// The format of a call's answer.
+    /// The format of the response to a call.
     #[cfg(not(feature = "http"))]
     pub(crate) fn view(&self, format: Format, _call: &Call) -> View {
         View { format }
@@ -57,7 +57,7 @@ impl State {
 }
 
 impl View {
-    /// An object, or a list of objects, in this format.
+    /// Converts an object or a list to this format.
     pub fn show(&self, object: Value) -> Result<Value> {
         if object["kind"] == "Status" && object["apiVersion"] == "v1" {
             return Ok(object);
@@ -104,12 +104,12 @@ impl View {
         })
     }
 
-    /// Whether an answer is shown as it is.
+    /// Whether responses need no conversion.
     pub fn is_whole(&self) -> bool {
         self.format == Format::Whole
     }
 
-    /// The media type of an answer.
+    /// The media type of a response.
     pub fn media(&self, object: &Value) -> &'static str {
         match self.format {
             Format::Discovery if object["kind"] == "APIGroupDiscoveryList" => {
@@ -119,7 +119,7 @@ impl View {
         }
     }
 
-    /// The media type of an answer that is no object.
+    /// The media type of a response that is not an object.
     pub fn text_media(&self) -> &'static str {
         match self.format {
             #[cfg(feature = "http")]
@@ -128,7 +128,7 @@ impl View {
         }
     }
 
-    /// The next object of a watch: only the first table says what its columns are.
+    /// Converts the next object of a watch; only the first table defines its columns.
     pub fn show_next(&mut self, object: Value) -> Value {
         let shown = self
             .show(object)
@@ -141,7 +141,7 @@ impl View {
     }
 }
 
-/// The Go type of an answer.
+/// The Go type of a response.
 fn go_type(answer: &Value) -> String {
     let kind = answer["kind"].as_str().unwrap_or_default();
     match (is_built_in(answer), kind.ends_with("List")) {
@@ -159,13 +159,13 @@ fn is_built_in(answer: &Value) -> bool {
     builtin().kinds.iter().any(|kind| kind.group == group)
 }
 
-/// What is in a list. It has no name: an object of a custom kind, which does, may have `items` of its own.
+/// The items of a list. A list has no name; an object of a custom kind has one, and may have its own `items`.
 pub(crate) fn items(object: &Value) -> Option<&[Value]> {
     let items = object["items"].as_array()?;
     text(object, "name").is_empty().then_some(items)
 }
 
-/// An object's [metadata](https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches) alone.
+/// Only the [metadata](https://kubernetes.io/docs/reference/using-api/api-concepts/#metadata-only-fetches) of an object.
 pub(crate) fn partial(object: &Value, version: &str) -> Value {
     json!({
         "kind": "PartialObjectMetadata",

@@ -12,17 +12,17 @@ use super::service::ApiServer;
 use super::view::View;
 use crate::api::read::watch::Subscription;
 
-/// What watches wait for.
+/// The signals for watches.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Tick {
     /// The newest version of the store.
     pub version: u64,
-    /// Rises when all watches are to end.
+    /// Incremented to end all watches.
     pub epoch: u64,
 }
 
 impl Subscription {
-    /// The stream; it ends after the timeout.
+    /// The stream, which ends after the timeout.
     pub(crate) fn stream(
         self: Box<Self>,
         server: ApiServer,
@@ -56,7 +56,7 @@ struct Watch {
     ticks: Receiver<Tick>,
     epoch: u64,
     deadline: Instant,
-    /// When the next bookmark is due, if one is.
+    /// The time of the next bookmark, if bookmarks are requested.
     bookmark: Option<Instant>,
     is_over: bool,
 }
@@ -70,7 +70,7 @@ fn next_bookmark(deadline: Instant) -> Option<Instant> {
     Some(last.min(now + Duration::from_secs(60)))
 }
 
-/// Waits for a time, or forever.
+/// Waits until a time; forever without one.
 async fn come(due: Option<Instant>) {
     match due {
         Some(due) => sleep_until(due).await,

@@ -18,7 +18,7 @@ use crate::api::request::call::Call;
 const MEDIA: &str = "application/vnd.kubernetes.protobuf";
 const MAGIC: &[u8] = b"k8s\0";
 
-/// The call, with a body of JSON in the place of one of protobuf.
+/// Replaces a protobuf body of a call with JSON.
 pub(crate) fn as_json(mut call: Call) -> Result<Call> {
     // A patch has media types of its own.
     if call.content_type == MEDIA && call.method != http::Method::PATCH {
@@ -31,7 +31,7 @@ pub(crate) fn as_json(mut call: Call) -> Result<Call> {
     Ok(call)
 }
 
-/// The object in an envelope, which names its kind.
+/// Decodes the object in an envelope, which names its kind.
 fn object(body: &[u8]) -> Option<Value> {
     let (mut identity, mut raw) = ((String::new(), String::new()), &[][..]);
     each(body.strip_prefix(MAGIC)?, |number, value| {
@@ -71,7 +71,7 @@ fn type_name(api_version: &str, kind: &str) -> Option<&'static str> {
     }
 }
 
-/// A value as the wire has it.
+/// An encoded value.
 #[derive(Clone, Copy)]
 enum Wire<'a> {
     Number(u64),
@@ -86,7 +86,7 @@ impl<'a> Wire<'a> {
         }
     }
 
-    /// An integer, negative ones in two's complement.
+    /// An integer; negative ones are in two's complement.
     fn integer(self) -> Option<i64> {
         Some(self.number()?.cast_signed())
     }
@@ -103,7 +103,7 @@ impl<'a> Wire<'a> {
     }
 }
 
-/// Calls for each field of a message.
+/// Calls a function for each field of a message.
 fn each<'a>(mut bytes: &'a [u8], mut call: impl FnMut(u64, Wire<'a>) -> Option<()>) -> Option<()> {
     while !bytes.is_empty() {
         let tag = varint(&mut bytes)?;
@@ -140,7 +140,7 @@ fn varint(bytes: &mut &[u8]) -> Option<u64> {
     None
 }
 
-/// The fields of a message as JSON.
+/// Converts the fields of a message to JSON.
 fn message(bytes: &[u8], type_name: &str) -> Option<Map<String, Value>> {
     let fields = types().get(type_name)?;
     let mut object = Map::new();
@@ -171,7 +171,7 @@ fn message(bytes: &[u8], type_name: &str) -> Option<Map<String, Value>> {
     Some(object)
 }
 
-/// An entry of a map.
+/// Decodes an entry of a map.
 fn entry(wire: Wire<'_>, type_: &str) -> Option<(String, Value)> {
     let (mut key, mut item) = (String::new(), None);
     each(wire.bytes()?, |number, wire| {
@@ -218,7 +218,7 @@ fn value(wire: Wire<'_>, type_: &str) -> Option<Value> {
     })
 }
 
-/// A field of a message; the last, where it is there more than once.
+/// A field of a message; the last one if there are several.
 fn member(wire: Wire<'_>, wanted: u64) -> Option<Option<Wire<'_>>> {
     let mut found = None;
     each(wire.bytes()?, |number, value| {
@@ -230,7 +230,7 @@ fn member(wire: Wire<'_>, wanted: u64) -> Option<Option<Wire<'_>>> {
     Some(found)
 }
 
-/// The zero time is none.
+/// The zero time is absent.
 fn time(wire: Wire<'_>, format: &str) -> Option<Value> {
     let seconds = member(wire, 1)?.map_or(Some(0), Wire::integer)?;
     let nanos = member(wire, 2)?.map_or(Some(0), Wire::integer)?;
@@ -256,7 +256,7 @@ fn is_zero(value: &Value) -> bool {
 mod tests {
     use super::*;
 
-    /// A field that has a length: its tag, its length, and itself.
+    /// Encodes a field with a length: its tag, its length and its content.
     fn field(number: u8, bytes: &[u8]) -> Vec<u8> {
         let length = u8::try_from(bytes.len()).unwrap_or_default();
         [&[number << 3 | 2, length], bytes].concat()
@@ -323,6 +323,6 @@ mod tests {
         }
     }
 
-    /// Groups whose Go clients are generated elsewhere.
+    /// Groups whose Go clients are generated in another repository.
     const JSON_ALONE: &[&str] = &["apiextensions.k8s.io", "apiregistration.k8s.io"];
 }

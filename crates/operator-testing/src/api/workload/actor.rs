@@ -11,7 +11,7 @@ use crate::api::model::metadata::{self, name, text};
 use crate::api::read::reply::Reply;
 use crate::api::request::call::{Call, Target};
 
-/// A program of a cluster, by the name under which it writes.
+/// A component of a cluster, with its user agent.
 #[derive(Clone, Copy)]
 pub(super) struct Actor(&'static str);
 
@@ -19,11 +19,11 @@ pub(super) const CONTROLLERS: Actor = Actor("kube-controller-manager");
 pub(super) const SCHEDULER: Actor = Actor("kube-scheduler");
 pub(super) const KUBELET: Actor = Actor("kubelet");
 
-/// How many pods there may be before no more are made for workloads: all that follows from a write is done before its answer.
+/// The maximum number of pods for workloads, because all of them are created before the server answers.
 pub(super) const MOST_PODS: usize = 500;
 
 impl Controllers<'_> {
-    /// Makes an object; a pod, as long as there are not too many.
+    /// Creates an object; a pod only if there are fewer than the maximum.
     pub(super) fn make(&mut self, actor: Actor, object: Value) -> Result<Value> {
         let path = self.path(&object)?;
         if object["kind"] == "Pod" && self.state.store.of_kind("", "pods", "").count() >= MOST_PODS
@@ -40,7 +40,7 @@ impl Controllers<'_> {
         self.send(actor, Method::PUT, path, object)
     }
 
-    /// Writes another status of an object, if it is another.
+    /// Writes the status of an object if it has changed.
     pub(super) fn write_status(
         &mut self,
         actor: Actor,
@@ -55,13 +55,13 @@ impl Controllers<'_> {
         self.write_with_status(actor, &object)
     }
 
-    /// Writes the status of an object, and what else its path lets through.
+    /// Writes the status of an object, and the metadata that its path permits.
     pub(super) fn write_with_status(&mut self, actor: Actor, object: &Value) -> Result<Value> {
         let path = format!("{}/{}/status", self.path(object)?, name(object));
         self.send(actor, Method::PUT, path, object)
     }
 
-    /// Deletes an object with its own grace, or at once.
+    /// Deletes an object with its grace period, or immediately.
     pub(super) fn discard(
         &mut self,
         actor: Actor,
@@ -72,7 +72,7 @@ impl Controllers<'_> {
         self.send(actor, Method::DELETE, path, options)
     }
 
-    /// The scale of an object.
+    /// Updates the scale of an object.
     pub(super) fn read_scale(&mut self, actor: Actor, object: &Value) -> Result<Value> {
         let path = format!("{}/{}/scale", self.path(object)?, name(object));
         self.send(actor, Method::GET, path, &Value::Null)
@@ -105,7 +105,7 @@ impl Controllers<'_> {
         }
     }
 
-    /// Says what was done about an object. A warning that was given before is counted.
+    /// Emits an event about an object. If it repeats an earlier warning, its count is increased.
     pub(super) fn record_event(&mut self, component: &str, about: &Value, what: EventText<'_>) {
         let EventText(type_, reason, message) = what;
         let uid = &about["metadata"]["uid"];
@@ -152,7 +152,7 @@ impl Controllers<'_> {
     }
 }
 
-/// An event's type, reason and message.
+/// The type, reason and message of an event.
 #[derive(Clone, Copy)]
 pub(super) struct EventText<'a>(pub &'static str, pub &'a str, pub &'a str);
 
@@ -166,14 +166,14 @@ impl<'a> EventText<'a> {
     }
 }
 
-/// Adds a reference to the controller of an object.
+/// Adds a controller reference to an object.
 pub(super) fn own(object: &mut Value, reference: Value) {
     let mut owners = items(&object["metadata"], "ownerReferences").to_vec();
     owners.push(reference);
     metadata::set(object, "ownerReferences", owners);
 }
 
-/// Takes the reference to an owner away.
+/// Removes an owner reference.
 pub(super) fn disown(object: &mut Value, owner: &Value) {
     let mut owners = items(&object["metadata"], "ownerReferences").to_vec();
     owners.retain(|reference| reference["uid"] != owner["metadata"]["uid"]);
@@ -184,7 +184,7 @@ pub(super) fn disown(object: &mut Value, owner: &Value) {
     metadata::set(object, "ownerReferences", owners);
 }
 
-/// Where an object is stored.
+/// The key of an object.
 pub(super) fn key(group: &str, plural: &str, object: &Value) -> Key {
     Key {
         group: group.to_owned(),

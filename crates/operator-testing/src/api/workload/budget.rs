@@ -13,7 +13,7 @@ use crate::api::model::key::Key;
 use crate::api::model::label::selects;
 use crate::api::model::metadata::{is_deleting, name, now, text};
 
-/// For how long a pod that was evicted is counted as one that goes, in seconds.
+/// How long an evicted pod counts as disrupted, in seconds.
 const DISRUPTED: i64 = 120;
 
 impl Controllers<'_> {
@@ -82,7 +82,7 @@ impl Controllers<'_> {
         Ok(status)
     }
 
-    /// How many pods there should be, and how many of them have to be healthy.
+    /// The expected number of pods, and the number that must be healthy.
     fn expected(&mut self, budget: &Value, pods: &[Value]) -> Result<(i64, i64), String> {
         let spec = &budget["spec"];
         if let Some(least) = spec["minAvailable"].as_i64() {
@@ -104,7 +104,7 @@ impl Controllers<'_> {
         })
     }
 
-    /// What the controller of a pod asks for, by its uid; that of a ReplicaSet is its Deployment.
+    /// The replicas of the controller of a pod, by its uid; the controller of a ReplicaSet is its Deployment.
     fn scale_of(&mut self, owner: Value, namespace: &str) -> Result<(String, i64), String> {
         let mut owner = owner;
         if let Some(key) =
@@ -126,7 +126,7 @@ impl Controllers<'_> {
     }
 }
 
-/// The conditions of a budget, with the one that says whether pods may go.
+/// The conditions of a budget, with the one that reports whether disruptions are allowed.
 fn allowed(budget: &Value, status: &str, reason: &str, message: &str) -> Value {
     const TYPE: &str = "DisruptionAllowed";
     let known = condition(budget, TYPE).filter(|known| known["status"] == status);

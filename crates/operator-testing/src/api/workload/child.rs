@@ -11,8 +11,8 @@ use crate::api::model::label::selects;
 use crate::api::model::metadata::{is_deleting, text};
 
 impl Controllers<'_> {
-    /// The objects of a kind that a workload controls: it lets go of those that it does not select, and takes those that it selects
-    /// and nobody controls, if `is_wanted`.
+    /// The objects of a kind that a workload controls. It releases objects that it no longer selects, and adopts those that it selects and
+    /// nobody controls, if `is_wanted`.
     pub(super) fn claim(
         &mut self,
         owner: &Value,
@@ -60,7 +60,7 @@ impl Controllers<'_> {
     }
 }
 
-/// Objects to be changed.
+/// The objects to be changed.
 pub(super) fn copies(objects: Vec<Arc<Value>>) -> Vec<Value> {
     objects.into_iter().map(Arc::unwrap_or_clone).collect()
 }

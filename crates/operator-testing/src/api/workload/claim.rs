@@ -26,7 +26,7 @@ impl Controllers<'_> {
         }
     }
 
-    /// Removes the volumes that were made for a claim which is gone.
+    /// Removes the volumes that were created for deleted claims.
     fn free_volumes(&mut self, claim: &Key) {
         let is_of = |volume: &Value| {
             let claimed = &volume["spec"]["claimRef"];

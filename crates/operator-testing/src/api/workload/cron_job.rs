@@ -20,7 +20,7 @@ use crate::api::model::metadata::{is_deleting, name, text};
 const COMPONENT: &str = "cronjob-controller";
 const SCHEDULED: &str = "batch.kubernetes.io/cronjob-scheduled-timestamp";
 
-/// What was not done for longer than this, as nobody asked, is not made up for.
+/// Work that is late by more than this, because there was no request, is skipped.
 const FORGOTTEN: Duration = Duration::from_secs(24 * 3600);
 
 impl Controllers<'_> {
@@ -47,7 +47,7 @@ impl Controllers<'_> {
         result
     }
 
-    /// Notes which Jobs are active, and when one last succeeded.
+    /// Updates the active Jobs and the time of the last success in the status.
     fn note_jobs(&mut self, cron: &mut Value, jobs: &[Value]) {
         let mut active = Vec::new();
         for known in items(&cron["status"], "active").to_vec() {
@@ -88,7 +88,7 @@ impl Controllers<'_> {
         }
     }
 
-    /// Starts the Job of the last time that has come, and waits for the next.
+    /// Creates the Job of the last due time, and schedules the next one.
     fn start_job(&mut self, key: &Key, cron: &mut Value) -> Result<()> {
         let spec = cron["spec"].clone();
         let written = spec["schedule"].as_str().unwrap_or_default();
@@ -164,7 +164,7 @@ impl Controllers<'_> {
         Ok(())
     }
 
-    /// Deletes the oldest Jobs that are over beyond the limits of the history.
+    /// Deletes the oldest finished Jobs beyond the history limits.
     fn forget_jobs(&mut self, cron: &Value, jobs: &[Value]) {
         for (how, limit) in [
             ("Complete", &cron["spec"]["successfulJobsHistoryLimit"]),
@@ -195,7 +195,7 @@ impl Controllers<'_> {
     }
 }
 
-/// The Job of a time.
+/// The Job for a scheduled time.
 fn job(cron: &Value, due: Timestamp) -> Value {
     let template = &cron["spec"]["jobTemplate"];
     let annotations = template["metadata"]["annotations"].as_object().cloned();

@@ -73,7 +73,7 @@ impl Controllers<'_> {
         failed
     }
 
-    /// Replaces pods with an old template, as many at once as may be away.
+    /// Replaces pods with an old template, at most as many at once as may be unavailable.
     fn update_daemons(&mut self, set: &Value, pods: &[Value], update: &str) {
         let rolling = &set["spec"]["updateStrategy"]["rollingUpdate"];
         let total = i64::try_from(pods.len()).unwrap_or(i64::MAX);

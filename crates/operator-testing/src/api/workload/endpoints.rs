@@ -142,7 +142,7 @@ fn target(pod: &Value) -> Value {
     })
 }
 
-/// The ports of a Service at its pods, where a name is that of a container's port.
+/// The ports of a Service on its pods, resolving the names of container ports.
 fn ports(service: &Value, pods: &[Value]) -> Value {
     let ports = items(&service["spec"], "ports").iter().filter_map(|port| {
         let wanted = &port["targetPort"];

@@ -11,7 +11,7 @@ use crate::api::model::label::selects;
 use crate::api::resource::pod::claims;
 use crate::api::store::state::State;
 
-/// The kinds that control pods, or what does.
+/// The kinds that control pods, or control their controllers.
 const WORKLOADS: [(&str, &str); 6] = [
     ("apps", "daemonsets"),
     ("apps", "deployments"),
@@ -21,7 +21,7 @@ const WORKLOADS: [(&str, &str); 6] = [
     ("batch", "jobs"),
 ];
 
-/// What has to be looked at when an object is stored or removed.
+/// The keys to reconcile after an object was stored or removed.
 pub(super) fn keys_to_reconcile(state: &State, changed: &Key, object: &Value) -> BTreeSet<Key> {
     let place = (changed.group.as_str(), changed.plural.as_str());
     let mut keys = BTreeSet::new();
@@ -92,7 +92,7 @@ pub(super) fn workload_of(state: &State, owner: &Value, namespace: &str) -> Opti
     })
 }
 
-/// Those who may want to control what nobody does.
+/// The controllers that may adopt an object without a controller.
 fn adopters(state: &State, changed: &Key, object: &Value) -> Vec<Key> {
     let labels = &object["metadata"]["labels"];
     let kinds: &[&str] = match changed.plural.as_str() {
@@ -107,7 +107,7 @@ fn adopters(state: &State, changed: &Key, object: &Value) -> Vec<Key> {
     adopters.map(|(key, _)| key.clone()).collect()
 }
 
-/// The budgets that a change of a pod, or of what controls pods, may concern.
+/// The budgets that a change of a pod, or of a controller of pods, may affect.
 pub(super) fn budgets_in(state: &State, namespace: &str) -> Vec<Key> {
     let budgets = state
         .store

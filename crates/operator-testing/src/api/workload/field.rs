@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::api::model::clock;
 use crate::api::model::metadata::{is_deleting, text};
 
-/// A number; 0 where there is none.
+/// A number; 0 if it is absent.
 pub(super) fn number(value: &Value) -> i64 {
     value.as_i64().unwrap_or_default()
 }
@@ -23,7 +23,7 @@ pub(super) fn annotation<'a>(object: &'a Value, name: &str) -> &'a str {
         .unwrap_or_default()
 }
 
-/// The reference to the object that controls this one.
+/// The reference to the controller of this object.
 pub(super) fn controller(object: &Value) -> Option<&Value> {
     let owners = items(&object["metadata"], "ownerReferences");
     owners.iter().find(|owner| owner["controller"] == true)
@@ -33,7 +33,7 @@ pub(super) fn is_controlled_by(object: &Value, owner: &Value) -> bool {
     controller(object).is_some_and(|reference| reference["uid"] == owner["metadata"]["uid"])
 }
 
-/// The reference by which an object controls what it makes.
+/// The controller reference for objects that this object creates.
 pub(super) fn reference(owner: &Value) -> Value {
     json!({
         "apiVersion": owner["apiVersion"],
@@ -45,7 +45,7 @@ pub(super) fn reference(owner: &Value) -> Value {
     })
 }
 
-/// A status of numbers, of which those that are 0 are not written.
+/// A status of counts, without those that are 0.
 pub(super) fn counts(counts: &[(&str, i64)]) -> Map<String, Value> {
     let counts = counts.iter().filter(|(_, count)| *count != 0);
     counts
@@ -58,7 +58,7 @@ pub(super) fn condition<'a>(object: &'a Value, type_: &str) -> Option<&'a Value>
     conditions.find(|condition| condition["type"] == type_)
 }
 
-/// Whether a pod is neither over nor about to be.
+/// Whether a pod is neither finished nor being deleted.
 pub(super) fn is_active(pod: &Value) -> bool {
     !is_over(pod) && !is_deleting(pod)
 }
@@ -74,7 +74,7 @@ pub(super) fn is_ready(pod: &Value) -> bool {
     condition(pod, "Ready").is_some_and(|ready| ready["status"] == "True")
 }
 
-/// In how many seconds a pod that is ready will have been so for that long.
+/// The number of seconds until a ready pod has been ready for a given time.
 pub(super) fn available_in(pod: &Value, min_ready_seconds: i64) -> Option<i64> {
     let ready = condition(pod, "Ready").filter(|ready| ready["status"] == "True")?;
     if min_ready_seconds == 0 {
@@ -83,7 +83,7 @@ pub(super) fn available_in(pod: &Value, min_ready_seconds: i64) -> Option<i64> {
     Some((seconds(&ready["lastTransitionTime"])? + min_ready_seconds - now()).max(0))
 }
 
-/// When the next of the pods that are ready will be available.
+/// The time at which the next of the ready pods becomes available.
 pub(super) fn until_available<P: Borrow<Value>>(
     pods: &[P],
     min_ready_seconds: i64,
@@ -94,7 +94,7 @@ pub(super) fn until_available<P: Borrow<Value>>(
     Some(Duration::from_secs(next.unsigned_abs()))
 }
 
-/// A time in seconds of the epoch.
+/// A time in seconds since the epoch.
 pub(super) fn seconds(time: &Value) -> Option<i64> {
     let time: k8s_openapi::jiff::Timestamp = time.as_str()?.parse().ok()?;
     Some(time.as_second())
@@ -104,7 +104,7 @@ pub(super) fn now() -> i64 {
     clock::now().as_second()
 }
 
-/// How objects are ordered by age.
+/// The sort key for the age of objects.
 pub(super) fn by_age(object: &Value) -> (String, String) {
     let field = |name| text(object, name).to_owned();
     (field("creationTimestamp"), field("name"))

@@ -9,11 +9,11 @@ use super::{Controllers, template};
 use crate::api::model::failure::Result;
 use crate::api::model::metadata::{name, text};
 
-/// The label of a pod that names the revision of its template.
+/// The label of a pod with the revision of its template.
 pub(super) const REVISION: &str = "controller-revision-hash";
 
 impl Controllers<'_> {
-    /// The revisions of a workload, the newest last: that of its template, made if it is new.
+    /// The revisions of a workload, newest last. The revision of its template is created if it is new.
     pub(super) fn revise(&mut self, owner: &Value) -> Result<Vec<Value>> {
         let mut revisions = copies(self.controlled(owner, "apps", "controllerrevisions"));
         revisions.sort_by_cached_key(|revision| number(&revision["revision"]));
@@ -37,7 +37,7 @@ impl Controllers<'_> {
         Ok(revisions)
     }
 
-    /// Deletes the oldest revisions beyond the limit that none of these names.
+    /// Deletes the oldest unused revisions beyond the limit.
     pub(super) fn forget_revisions(&mut self, owner: &Value, revisions: &[Value], live: &[&str]) {
         let limit = number(&owner["spec"]["revisionHistoryLimit"]);
         let dead = revisions.iter();
@@ -54,7 +54,7 @@ impl Controllers<'_> {
     }
 }
 
-/// The template of a workload as it is kept.
+/// The stored form of a workload's template.
 fn data(owner: &Value) -> Value {
     let mut template = owner["spec"]["template"].clone();
     template["$patch"] = "replace".into();
@@ -90,7 +90,7 @@ fn revision(owner: &Value, data: &Value, number: i64) -> Value {
     })
 }
 
-/// What pods of a DaemonSet's revision are labelled with.
+/// The label of the pods of a DaemonSet's revision.
 pub(super) fn hash(revision: &Value) -> &str {
     let labels = &revision["metadata"]["labels"];
     labels[REVISION].as_str().unwrap_or_default()

@@ -40,23 +40,23 @@ use crate::api::model::clock;
 use crate::api::model::key::Key;
 use crate::api::store::state::State;
 
-/// What the controllers remember of what they have begun.
+/// The state that the controllers keep between passes.
 #[derive(Clone, Debug)]
 pub(crate) struct Memory {
     settings: Workloads,
     timers: Timers,
-    /// What each pod, with its uid, is about to do.
+    /// The next step of each pod, by uid.
     steps: BTreeMap<Key, (String, Step)>,
-    /// How often pods of each Job, with its uid, have failed, and when there may be others.
+    /// For each Job, by uid, the number of failures of its pods, and the time of the next retry.
     retries: BTreeMap<Key, (String, i64, Instant)>,
-    /// How often in a row each workload, with its uid, could not make a pod.
+    /// For each workload, by uid, the number of consecutive failures to create a pod.
     failures: BTreeMap<Key, (String, i64)>,
-    /// How many addresses pods were given.
+    /// The number of allocated pod addresses.
     addresses: u32,
 }
 
 impl Memory {
-    /// The memory of controllers that have not begun.
+    /// The initial state.
     pub fn new(settings: Workloads) -> Self {
         Self {
             settings,
@@ -68,20 +68,20 @@ impl Memory {
         }
     }
 
-    /// When there will be something to do, if nothing is asked until then.
+    /// The time at which more work will be due, if there is no request until then.
     pub fn due(&self) -> Option<Instant> {
         self.timers.first()
     }
 }
 
-/// The controllers at work on the state of a server, as clients of it.
+/// The controllers, with the state of the server, whose clients they are.
 pub(crate) struct Controllers<'a> {
     pub state: &'a mut State,
     pub memory: &'a mut Memory,
 }
 
 impl Controllers<'_> {
-    /// Begins with all that is there.
+    /// Starts with all existing objects.
     pub fn begin(&mut self) {
         self.state.observe(keys_to_reconcile);
         if self.memory.settings.has_node {
@@ -90,7 +90,7 @@ impl Controllers<'_> {
         self.work();
     }
 
-    /// Does what is due by now, each at its time.
+    /// Does all due work, each part at its due time.
     pub(crate) fn advance(&mut self) {
         let now = Instant::now();
         let instant = self.memory.settings.delay / 4;
@@ -116,7 +116,7 @@ impl Controllers<'_> {
         }
     }
 
-    /// Forgets an object that has gone.
+    /// Discards the state of a deleted object.
     fn forget(&mut self, key: &Key) {
         self.memory.timers.clear(key);
         self.memory.steps.remove(key);
@@ -128,7 +128,7 @@ impl Controllers<'_> {
         self.memory.timers.take(now)
     }
 
-    /// Does what follows from what was stored or removed, until nothing does.
+    /// Reconciles queued objects until the queue is empty.
     pub(crate) fn work(&mut self) {
         loop {
             match self.state.queue.pop_first() {
@@ -156,7 +156,7 @@ impl Controllers<'_> {
         }
     }
 
-    /// Looks at an object again, after so long at the latest.
+    /// Reconciles an object again after this time, at the latest.
     fn wake(&mut self, key: &Key, after: Duration) {
         self.memory.timers.set(key, clock::instant() + after);
     }

@@ -17,7 +17,7 @@ use crate::api::model::metadata::{is_deleting, now, text};
 
 const COMPONENT: &str = "replicaset-controller";
 
-/// How many pods are made or deleted in one go.
+/// The maximum number of pods to create or delete in one pass.
 const BURST: usize = 500;
 
 impl Controllers<'_> {
@@ -60,8 +60,8 @@ impl Controllers<'_> {
     }
 }
 
-/// How much is lost with a pod: one that does not run goes first, then one that is not ready, then by the cost that its annotation
-/// says, then the youngest.
+/// The rank of a pod for deletion: pods that do not run first, then pods that are not ready, then by the deletion cost in their annotation,
+/// then the youngest.
 fn loss(pod: &Value) -> (bool, bool, bool, i64, std::cmp::Reverse<(String, String)>) {
     let is_placed = pod["spec"]["nodeName"].is_string();
     let is_running = pod["status"]["phase"] == "Running";
@@ -117,7 +117,7 @@ fn status(
     status.into()
 }
 
-/// What a ReplicaSet asks for.
+/// The desired replicas of a ReplicaSet.
 pub(super) fn replicas(set: &Value) -> i64 {
     number(&set["spec"]["replicas"])
 }

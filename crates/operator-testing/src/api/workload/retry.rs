@@ -9,7 +9,7 @@ use super::pod::backoff;
 use crate::api::model::metadata::text;
 
 impl Controllers<'_> {
-    /// Notes that a workload made a pod, or could not.
+    /// Records that a workload created a pod, or failed to.
     pub(super) fn note_made(&mut self, owner: &Value, is_made: bool) {
         let Some(key) = workload_of(self.state, &reference(owner), text(owner, "namespace")) else {
             return;

@@ -6,25 +6,25 @@ use k8s_openapi::jiff::civil::Date;
 use k8s_openapi::jiff::tz::TimeZone;
 use k8s_openapi::jiff::{Timestamp, ToSpan};
 
-/// When something is to be done.
+/// A parsed schedule.
 #[derive(Clone, Debug)]
 pub(super) struct Schedule {
     minutes: BTreeSet<i8>,
     hours: BTreeSet<i8>,
     days: BTreeSet<i8>,
     months: BTreeSet<i8>,
-    /// From 0, which is Sunday.
+    /// The weekdays, from 0 for Sunday.
     weekdays: BTreeSet<i8>,
-    /// Whether a day need only be one of `days` or of `weekdays`, as both are given.
+    /// Whether a day must match only one of `days` and `weekdays`, because both are restricted.
     is_either: bool,
     zone: TimeZone,
 }
 
-/// No day of the calendar is further away than the next 29th of February.
+/// The number of years in which every date occurs, including the 29th of February.
 const YEARS: i64 = 9;
 
 impl Schedule {
-    /// Reads a schedule; nothing where it is none, or the zone is unknown.
+    /// Parses a schedule. Returns `None` if it is invalid, or if the time zone is unknown.
     pub fn read(text: &str, zone: Option<&str>) -> Option<Self> {
         let (prefix, text) = match text.split_once(' ') {
             Some((prefix, rest)) => match prefix
@@ -70,7 +70,7 @@ impl Schedule {
         })
     }
 
-    /// The first time after this one.
+    /// The next time after this one.
     pub fn after(&self, time: Timestamp) -> Option<Timestamp> {
         let mut day = self.zone.to_datetime(time).date();
         let last = day.checked_add(YEARS.years()).ok()?;
@@ -83,7 +83,7 @@ impl Schedule {
         None
     }
 
-    /// The last time up to `now` that comes after `since`.
+    /// The last time up to `now` that is after `since`.
     pub fn missed(&self, since: Timestamp, now: Timestamp) -> Option<Timestamp> {
         let mut day = self.zone.to_datetime(now).date();
         let first = self.zone.to_datetime(since).date();
@@ -97,7 +97,7 @@ impl Schedule {
         None
     }
 
-    /// The times of a day; one that a change of the clocks leaves out comes later.
+    /// The times of a day. A time that daylight saving skips is moved to a later one.
     fn on(&self, day: Date) -> impl Iterator<Item = Timestamp> {
         let hours = self.hours.iter().filter(move |_| self.has_day(day));
         let times = hours.flat_map(move |hour| {
@@ -120,7 +120,7 @@ impl Schedule {
     }
 }
 
-/// The numbers of a field such as `*/15`, `1-5` or `mon,wed`; names are counted from `first`.
+/// Parses a field such as `*/15`, `1-5` or `mon,wed`; names are counted from `first`.
 fn set(field: &str, least: i8, most: i8, names: &[&str], first: i8) -> Option<BTreeSet<i8>> {
     let number = |text: &str| -> Option<i8> {
         let name = text.to_lowercase();

@@ -8,10 +8,10 @@ use super::field::reference;
 use crate::api::model::failure::Result;
 use crate::api::model::metadata::name;
 
-/// The label by which the pods of a Deployment's ReplicaSets are told apart.
+/// The label that distinguishes the pods of a Deployment's ReplicaSets.
 pub(super) const HASH: &str = "pod-template-hash";
 
-/// The pod that a workload makes of its template, still without a name.
+/// Creates a pod from the template of a workload, without a name.
 pub(super) fn pod(template: &Value, owner: &Value) -> Value {
     let mut metadata = Map::new();
     for field in ["labels", "annotations", "finalizers"] {
@@ -32,7 +32,7 @@ pub(super) fn pod(template: &Value, owner: &Value) -> Value {
 }
 
 impl Controllers<'_> {
-    /// Makes a pod, and says so.
+    /// Creates a pod, and emits an event.
     pub(super) fn make_pod(&mut self, component: &str, owner: &Value, pod: Value) -> Result<Value> {
         let made = self.make(CONTROLLERS, pod);
         self.note_made(owner, made.is_ok());
@@ -58,7 +58,7 @@ impl Controllers<'_> {
         }
     }
 
-    /// Deletes a pod, and says so.
+    /// Deletes a pod, and emits an event.
     pub(super) fn drop_pod(&mut self, component: &str, owner: &Value, pod: &Value) {
         if self.discard(CONTROLLERS, pod, &json!({})).is_ok() {
             let message = format!("Deleted pod: {}", name(pod));
@@ -71,8 +71,8 @@ impl Controllers<'_> {
     }
 }
 
-/// A name for a template, in letters that spell no word. That of a StatefulSet's revision is the real one; others are made of Go's own
-/// print of a template there.
+/// The hash of a template, in letters that form no words. For a StatefulSet's revision it is that of the real controller; for others, the
+/// real controller hashes Go's print of the template.
 pub(super) fn hash(template: &Value, collisions: i64) -> String {
     const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
     let mut text = String::new();
@@ -86,7 +86,7 @@ pub(super) fn hash(template: &Value, collisions: i64) -> String {
     hash.to_string().bytes().map(letter).collect()
 }
 
-/// JSON with sorted keys, so that equal templates have one text.
+/// JSON with sorted keys, so that equal templates have equal texts.
 pub(super) fn print(value: &Value, text: &mut String) {
     match value {
         Value::Object(fields) => {
@@ -113,7 +113,7 @@ pub(super) fn print(value: &Value, text: &mut String) {
     }
 }
 
-/// Whether two templates are the same, but for the label that a Deployment adds.
+/// Whether two templates are equal, except for the label that a Deployment adds.
 pub(super) fn is_same(one: &Value, other: &Value) -> bool {
     let bare = |template: &Value| {
         let mut template = template.clone();

@@ -17,7 +17,7 @@ impl Timers {
         self.by_time.first().map(|(at, _)| *at)
     }
 
-    /// Sets the time of an object, unless it has an earlier one.
+    /// Sets the time for an object, unless it has an earlier one.
     pub fn set(&mut self, key: &Key, at: Instant) {
         if self.by_key.get(key).is_none_or(|known| at < *known) {
             self.clear(key);
@@ -32,7 +32,7 @@ impl Timers {
         }
     }
 
-    /// Takes out the first time up to this one.
+    /// Removes and returns the first time up to this one.
     pub fn take(&mut self, now: Instant) -> Option<(Key, Instant)> {
         self.first().filter(|at| *at <= now)?;
         let (at, key) = self.by_time.pop_first()?;

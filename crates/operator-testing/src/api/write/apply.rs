@@ -20,7 +20,7 @@ use crate::api::request::resource::Request;
 use crate::api::resource::strategy::creates;
 use crate::api::store::state::State;
 
-/// The manager of what was there before the first apply.
+/// The manager of fields that existed before the first apply.
 const FIRST: &str = "before-first-apply";
 
 impl State {
@@ -53,7 +53,7 @@ impl State {
         }
     }
 
-    /// What an apply makes of the live object, or of none.
+    /// Computes the result of an apply from the live object, if there is one.
     pub(crate) fn applied(&self, request: &Request<'_>, live: Option<&Value>) -> Result<Draft> {
         let kind = request.kind;
         let mut applied = yaml(&request.call.body)?;
@@ -88,7 +88,7 @@ impl State {
         })
     }
 
-    /// The live object, if there is one, with what is applied, and who owns what of it.
+    /// Merges the applied object into the live one, and determines the owners of its fields.
     fn merge(
         &self,
         request: &Request<'_>,
@@ -140,7 +140,7 @@ impl State {
     }
 }
 
-/// Whether an apply says who applies.
+/// Checks that an apply names its field manager.
 pub(crate) fn check_manager(request: &Request<'_>) -> Result<()> {
     if !request.call.param("fieldManager").is_empty() {
         return Ok(());
@@ -149,7 +149,7 @@ pub(crate) fn check_manager(request: &Request<'_>) -> Result<()> {
     Err(Failure::invalid_options("PatchOptions", vec![cause]))
 }
 
-/// Whether what is applied is an object of the kind.
+/// Checks that the applied object is of the kind.
 fn check_applied(request: &Request<'_>, applied: &Value) -> Result<()> {
     if !applied.is_object() && !applied.is_null() {
         let text = format!(

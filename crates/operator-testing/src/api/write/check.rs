@@ -17,7 +17,7 @@ use crate::api::resource::strategy::{desired, keeps_status, restrict};
 use crate::api::resource::{job, warning};
 use crate::api::store::state::State;
 
-/// So many names are generated before one that is taken is refused.
+/// The number of generated names to try before the request fails because they exist.
 const ATTEMPTS: usize = 8;
 
 impl State {
@@ -91,7 +91,7 @@ impl State {
         })
     }
 
-    /// Gives an object that has only the start of a name a free one.
+    /// Generates an unused name for an object that has only a prefix.
     fn generate_name(&self, request: &Request<'_>, object: &mut Value) {
         let prefix = text(object, "generateName").to_owned();
         if !name(object).is_empty() || prefix.is_empty() {
@@ -182,7 +182,7 @@ impl State {
     }
 }
 
-/// To the real server, the labels of a job that is given none are those of its template.
+/// As in the real server, a Job without labels gets those of its template.
 fn share_labels(request: &Request<'_>, job: &mut Value) {
     // An apply may be in YAML.
     let body = &request.call.body;
@@ -198,7 +198,7 @@ fn share_labels(request: &Request<'_>, job: &mut Value) {
     }
 }
 
-/// The store knows no empty lists, which only roles are read with. Whether there was one.
+/// Removes an empty list of rules, which is not stored. Returns whether there was one.
 fn without_empty_rules(kind: &Kind, object: &mut Value) -> bool {
     let is_empty = kind.group == "rbac.authorization.k8s.io" && object["rules"] == json!([]);
     if is_empty {

@@ -16,7 +16,7 @@ use crate::api::request::resource::Request;
 use crate::api::store::state::State;
 
 impl State {
-    /// Whether what an object was made of is still so. A dry run looks only once, and a `POST` at nothing.
+    /// Checks that the live object has not changed since the draft. A dry run checks only once, and a `POST` not at all.
     pub(crate) fn is_current(&self, request: &Request<'_>, checked: &Checked) -> bool {
         let version = |object: &Value| text(object, "resourceVersion").to_owned();
         let stored = || self.store.find(&checked.key);
@@ -109,8 +109,8 @@ impl State {
         request.kind.present(&stored)
     }
 
-    /// Whether an object is stored otherwise than it is read, so that any update stores it anew: a job without the labels of its
-    /// template, and what is untidy.
+    /// Whether an object is stored in a different form than it is read, so that any update stores it again: a Job without the labels of its
+    /// template, or an object with fields that reading drops.
     fn is_read_otherwise(&self, kind: &Kind, key: &Key, lost: &Lost) -> bool {
         let stored = self.store.find(key);
         let is_job = kind.is("batch", "jobs");

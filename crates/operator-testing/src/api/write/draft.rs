@@ -82,7 +82,7 @@ impl State {
 }
 
 impl Request<'_> {
-    /// The new object on behalf of an updater.
+    /// The new object, on behalf of a manager that updates it.
     pub(crate) fn updated(&self, live: Value, object: Value, lost: Lost) -> Prepared {
         let sent = &object["metadata"]["managedFields"];
         let is_whole = self.path.subresource.is_none();
@@ -110,7 +110,7 @@ impl Request<'_> {
     }
 }
 
-/// A uid that is sent is that of the live object.
+/// Checks that a uid in the body is that of the live object.
 pub(crate) fn check_identity(request: &Request<'_>, object: &Value, live: &str) -> Result<()> {
     let uid = text(object, "uid");
     if uid.is_empty() || uid == live {

@@ -11,8 +11,8 @@ use crate::api::resource::rule::metadata::{ANNOTATIONS_LIMIT, annotations_size};
 
 const ANNOTATION: &str = "kubectl.kubernetes.io/last-applied-configuration";
 
-/// The conflicts of an apply that the annotation does not settle: all but those of fields that the client applied last, and that are still
-/// as it did.
+/// The conflicts of an apply that the annotation does not resolve: all except those of fields that the client applied last and that have
+/// not changed since.
 pub(crate) fn disallowed(
     writer: &Writer<'_>,
     live: &Value,
@@ -38,7 +38,7 @@ fn last_applied(writer: &Writer<'_>, live: &Value) -> Option<FieldSet> {
     Some(fields.difference(&changes.removed))
 }
 
-/// Writes what is applied now into the annotation, if the object has one and it does not become too large.
+/// Writes the applied object to the annotation, if the object has the annotation and it does not become too large.
 pub(crate) fn update(writer: &Writer<'_>, object: &mut Value, applied: &Value) {
     let found = object["metadata"]["annotations"][ANNOTATION].as_str();
     if writer.id.name != "kubectl" || found.is_none_or(str::is_empty) {

@@ -37,24 +37,24 @@ use crate::api::read::reply::Reply;
 use crate::api::request::resource::Request;
 use crate::api::store::state::State;
 
-/// An object about to be stored, with its field managers.
+/// An object to be stored, with its field managers.
 pub(crate) struct Draft {
     pub object: Value,
     pub managers: Managers,
     pub lost: Lost,
 }
 
-/// What a draft is made of, beside the request.
+/// The basis of a draft, besides the request.
 pub(crate) enum Base {
-    /// Of nothing, by a `POST`: the object must not exist.
+    /// A `POST`: the object must not exist.
     New,
-    /// Of nothing, by a request that would also change an object. A dry run shows the version that the client sent.
+    /// A request that creates the object because it does not exist. A dry run returns the version that the client sent.
     Absent { sent_version: Value },
-    /// Of the live object.
+    /// The live object.
     Live(Value),
 }
 
-/// The first stage's result.
+/// The result of the first stage.
 pub(crate) struct Prepared {
     pub base: Base,
     pub draft: Draft,
@@ -62,13 +62,13 @@ pub(crate) struct Prepared {
     pub is_mutated: bool,
 }
 
-/// An object that may be stored, as far as the server itself is concerned.
+/// An object that the server itself permits to be stored.
 pub(crate) struct Checked {
     pub key: Key,
     pub base: Base,
     pub object: Value,
     lost: Lost,
-    /// Whether the list of rules was empty, which is not stored.
+    /// Whether the list of rules was empty; an empty list is not stored.
     has_empty_rules: bool,
 }
 
@@ -92,7 +92,7 @@ impl Prepared {
     }
 }
 
-/// Takes the version from an object that is about to be created.
+/// Removes the version from an object to be created.
 pub(crate) fn take_version(object: &mut Value) -> Value {
     let version = object["metadata"]["resourceVersion"].take();
     metadata::set(object, "resourceVersion", Value::Null);
@@ -100,19 +100,19 @@ pub(crate) fn take_version(object: &mut Value) -> Value {
 }
 
 impl State {
-    /// All stages of a request that no webhook is asked about.
+    /// Runs all stages of a request that calls no webhook.
     pub(crate) fn write_object(&mut self, request: &Request<'_>, verb: &str) -> Result<Reply> {
         let prepared = self.prepare(request, verb)?;
         self.finish(request, prepared)
     }
 
-    /// The stages after the first.
+    /// Runs the stages after the first.
     pub(crate) fn finish(&mut self, request: &Request<'_>, prepared: Prepared) -> Result<Reply> {
         let checked = self.check_prepared(request, prepared)?;
         self.commit(request, checked)
     }
 
-    /// The first stage: what a request makes of the live object.
+    /// The first stage: computes the new object from the request and the live object.
     pub(crate) fn prepare(&mut self, request: &Request<'_>, verb: &str) -> Result<Prepared> {
         match verb {
             "create" => self.create(request),

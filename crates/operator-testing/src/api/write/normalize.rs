@@ -12,14 +12,15 @@ use crate::api::patch;
 use crate::api::request::resource::Request;
 
 impl Request<'_> {
-    /// Types, defaults and pruning; out: what is lost. With [`fieldValidation=Strict`] an unknown field is refused instead of dropped.
+    /// Checks types, sets defaults and prunes. Returns the dropped fields. With [`fieldValidation=Strict`] an unknown field is rejected
+    /// instead.
     ///
     /// [`fieldValidation=Strict`]: https://kubernetes.io/docs/reference/using-api/api-concepts/#field-validation
     pub(crate) fn normalize(&self, object: &mut Value) -> Result<Lost> {
         self.normalize_patched(object, &Value::Null)
     }
 
-    /// The same of an object that a patch made.
+    /// As above, for the result of a patch.
     pub(crate) fn normalize_patched(&self, object: &mut Value, patch: &Value) -> Result<Lost> {
         let mut sent = object.clone();
         let is_applied = self.call.content_type == patch::APPLY;
@@ -72,7 +73,7 @@ impl Request<'_> {
         Ok(Lost { sent, is_untidy })
     }
 
-    /// Warns of fields that are unknown or given twice, or refuses them, as the client wants it.
+    /// Warns about unknown or duplicate fields, or rejects them, depending on the field validation that the client requests.
     pub(crate) fn report_unknown(
         &self,
         unknown: &[String],
@@ -95,8 +96,8 @@ impl Request<'_> {
         Ok(())
     }
 
-    /// Takes from a custom object that is stored the nulls of an apply, which its schema lets be where it has no type: to the real server they
-    /// are there until they are read. Whether there was one.
+    /// Removes nulls of an apply from a custom object to be stored, which its schema permits in untyped values. The real server keeps them
+    /// until the object is read. Returns whether there was one.
     pub(crate) fn tidy(&self, object: &mut Value) -> bool {
         let Some(custom) = &self.kind.custom else {
             return false;
@@ -109,7 +110,7 @@ impl Request<'_> {
         *object != kept
     }
 
-    /// Whether bytes were sent as null, and are not given otherwise.
+    /// Whether a field of bytes was sent as null, and not given elsewhere.
     fn has_null_bytes(&self, sent: &Value, object: &Value) -> bool {
         let field = match self.kind.plural.as_str() {
             "secrets" => "data",
@@ -127,7 +128,7 @@ impl Request<'_> {
         ))
     }
 
-    /// What is refused of an object whose fields are not of their types.
+    /// The failure for an object whose fields have wrong types.
     fn undecodable(&self, object: &Value, patch: &Value, wrong: Undecodable) -> Failure {
         if self.call.method != http::Method::PATCH {
             return self.undecoded(&wrong.decoded);
@@ -154,7 +155,7 @@ impl Request<'_> {
         }
     }
 
-    /// With what a patch is refused: the whole object that it makes, or a strategic one itself.
+    /// The failure for a patch: for the whole result, or for the strategic patch itself.
     fn shown(&self, object: &Value, patch: &Value) -> String {
         match self.call.content_type.as_str() {
             patch::STRATEGIC => go::printed(patch),

@@ -34,7 +34,7 @@ impl State {
 }
 
 impl Request<'_> {
-    /// What a patch other than an apply makes of an object of the request's kind.
+    /// Computes the result of a patch other than an apply, as an object of the request's kind.
     pub(crate) fn patched(&self, live: &Value) -> Result<(Value, Lost)> {
         let (kind, content_type) = (self.kind, self.call.content_type.as_str());
         let mut patch = body::patch(&self.call.body)?;
@@ -65,8 +65,8 @@ impl Request<'_> {
         Ok((object, lost))
     }
 
-    /// What a built-in object is refused with that lost its version: it is decoded as Go's internal type of the kind, to whose JSON no
-    /// field is known, so that it has no name.
+    /// The failure for a built-in object that lost its `apiVersion`: it is decoded as Go's internal type of the kind, whose JSON has no
+    /// known fields, so that it has no name.
     fn unversioned(&self, object: &Value, patch: &Value) -> Failure {
         let Kind { kind, group, .. } = self.kind;
         let found = object["kind"].as_str().unwrap_or_default();
@@ -93,7 +93,7 @@ impl Request<'_> {
     }
 }
 
-/// Whether the kind has that sort of patch, other than an apply.
+/// Whether the kind supports this type of patch; applies are handled elsewhere.
 pub(crate) fn check_media(request: &Request<'_>) -> Result<()> {
     let is_custom = request.kind.custom.is_some();
     let content_type = request.call.content_type.as_str();
@@ -110,7 +110,7 @@ pub(crate) fn check_media(request: &Request<'_>) -> Result<()> {
     }
 }
 
-/// Whether a patched object is still of its kind.
+/// Checks that a patched object is still of its kind.
 fn identify(kind: &Kind, object: &mut Value) -> Result<()> {
     let found = |field: &str| object[field].as_str().unwrap_or_default();
     let version = found("apiVersion");
@@ -141,7 +141,7 @@ fn identify(kind: &Kind, object: &mut Value) -> Result<()> {
     }
 }
 
-/// Whether an object still has its place; one of the cluster has no namespace, whatever it says.
+/// Checks that an object still has its name and namespace; the namespace of a cluster-scoped object is ignored.
 pub(crate) fn check_names(request: &Request<'_>, object: &mut Value) -> Result<()> {
     if !request.kind.namespaced {
         metadata::set(object, "namespace", Value::Null);
@@ -162,7 +162,7 @@ pub(crate) fn check_names(request: &Request<'_>, object: &mut Value) -> Result<(
     Ok(())
 }
 
-/// The live object with the patch of a request carried out, and its unknown fields reported.
+/// Applies the patch of a request to the live object, and reports unknown fields.
 pub(super) fn patched_by_operations(
     request: &Request<'_>,
     live: &Value,

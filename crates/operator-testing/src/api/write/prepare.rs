@@ -27,7 +27,8 @@ impl State {
         Ok(())
     }
 
-    /// What admission plugins add to a new object. They may see it twice: before webhooks, and after these changed it.
+    /// Applies the changes of admission plugins to a new object. They may run twice: before webhooks, and after webhooks changed the
+    /// object.
     pub(crate) fn admit_by_plugins(&self, request: &Request<'_>, object: &mut Value) -> Result<()> {
         match (request.kind.group.as_str(), request.kind.plural.as_str()) {
             ("", "persistentvolumeclaims") => claim::admit(object),

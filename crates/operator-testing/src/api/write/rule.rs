@@ -34,7 +34,7 @@ impl State {
         }
     }
 
-    /// Refuses an object that breaks a rule of its kind.
+    /// Rejects an object that violates a rule of its kind.
     pub(crate) fn check(&self, kind: &Kind, object: &Value) -> Result<()> {
         let mut causes = metadata_rules::of_new(kind, object);
         let is_incomplete = causes.iter().any(|it| it.reason != "FieldValueInvalid");
@@ -52,7 +52,7 @@ impl State {
     }
 }
 
-/// The namespace in the body is that of the path.
+/// Checks that the namespace in the body is that of the path.
 pub(crate) fn check_place(request: &Request<'_>, object: &mut Value) -> Result<()> {
     let namespace = text(object, "namespace").to_owned();
     let expected = &request.path.namespace;
@@ -67,7 +67,7 @@ pub(crate) fn check_place(request: &Request<'_>, object: &mut Value) -> Result<(
     Ok(())
 }
 
-/// A version that is sent is a number.
+/// Checks that a version in the body is a number.
 pub(crate) fn check_number(object: &Value) -> Result<()> {
     let version = text(object, "resourceVersion");
     if !version.is_empty() {
@@ -76,7 +76,7 @@ pub(crate) fn check_number(object: &Value) -> Result<()> {
     Ok(())
 }
 
-/// An update of some kinds names the version that it builds on.
+/// Checks that an update names the version on which it is based, for kinds that require this.
 pub(crate) fn check_given_version(kind: &Kind, object: &Value) -> Result<()> {
     if matches!(text(object, "resourceVersion"), "" | "0") && needs_version(kind) {
         let cause = Cause::invalid(
@@ -97,7 +97,7 @@ pub(crate) fn check_version(kind: &Kind, live: &Value, object: &Value) -> Result
     Ok(())
 }
 
-/// What of the metadata no write may change.
+/// The metadata that no write may change.
 pub(crate) fn immutable(live: &Value, object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     for field in ["uid", "deletionTimestamp", "deletionGracePeriodSeconds"] {

@@ -10,7 +10,7 @@ use crate::api::request::resource::Request;
 use crate::api::resource::strategy::ignored;
 
 impl<'a> Request<'a> {
-    /// An object of the kind with nothing in it.
+    /// An empty object of the kind.
     pub(crate) fn blank(&self) -> Value {
         let mut object = match (&self.kind.custom, &self.kind.type_name) {
             (None, Some(type_name)) => zero::object(type_name),
@@ -27,7 +27,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// Someone who writes objects of a kind.
+/// A field manager that writes objects of a kind.
 pub(crate) fn writer<'a>(
     kind: &'a Kind,
     manager: String,
@@ -57,7 +57,7 @@ pub(crate) fn writer<'a>(
     }
 }
 
-/// `[{}]` gives up all ownership; so does `[]`, which is left out of custom objects.
+/// `[{}]` removes all ownership; so does `[]`, except for custom objects, which drop an empty list.
 pub(crate) fn is_reset(kind: &Kind, entries: &Value) -> bool {
     *entries == json!([{}]) || kind.custom.is_none() && *entries == json!([])
 }

@@ -59,7 +59,7 @@ pub(crate) fn capabilities(pod: &Pod<'_>, _: u32) -> Option<Refusal> {
     refusal("non-default capabilities", detail)
 }
 
-/// Which containers add capabilities that are not allowed.
+/// The containers that add capabilities which are not allowed.
 pub(crate) fn added(pod: &Pod<'_>, allowed: &[&str]) -> Option<String> {
     let mut forbidden = BTreeSet::new();
     let names = pod.named(|container| {
@@ -124,7 +124,7 @@ pub(crate) fn host_ports(pod: &Pod<'_>, _: u32) -> Option<Refusal> {
     )
 }
 
-/// Hosts that probes and hooks of containers name.
+/// The hosts that probes and hooks of containers name.
 pub(crate) fn hosts(pod: &Pod<'_>, _: u32) -> Option<Refusal> {
     const HANDLERS: [&str; 5] = [
         "/livenessProbe",
@@ -182,7 +182,7 @@ pub(crate) fn proc_mount(pod: &Pod<'_>, minor: u32) -> Option<Refusal> {
     }
 }
 
-/// The rule of both levels for `/proc`.
+/// The rule of both levels about `/proc`.
 pub(crate) fn masked_proc(pod: &Pod<'_>) -> Option<Refusal> {
     let mut types = BTreeSet::new();
     let names = pod.named(|container| {
@@ -269,7 +269,7 @@ pub(crate) fn seccomp(pod: &Pod<'_>, minor: u32) -> Option<Refusal> {
     )
 }
 
-/// Profiles of seccomp that neither level allows.
+/// The seccomp profiles that neither level allows.
 pub(crate) fn forbidden_seccomp(pod: &Pod<'_>) -> Option<Refusal> {
     let mut types = BTreeSet::new();
     let setters = pod.setters(|context| forbidden_type(&context["seccompProfile"], &mut types))?;
@@ -280,7 +280,7 @@ pub(crate) fn forbidden_seccomp(pod: &Pod<'_>) -> Option<Refusal> {
     )
 }
 
-/// Whether a profile is there and neither the runtime's nor the node's; notes its type.
+/// Whether a profile is set, but is neither that of the runtime nor local; records its type.
 fn forbidden_type(profile: &Value, types: &mut BTreeSet<String>) -> bool {
     let type_ = text(&profile["type"]);
     let is_bad = profile.is_object() && !matches!(type_, "RuntimeDefault" | "Localhost");

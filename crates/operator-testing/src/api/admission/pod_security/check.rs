@@ -5,19 +5,19 @@ use serde_json::Value;
 use super::policy::{Level, LevelVersion};
 use super::{baseline, restricted};
 
-/// The newest version that has a check of its own; all after it are as it is.
+/// The newest version with different checks; all later versions have the same ones.
 const NEWEST: u32 = 35;
 
-/// Why a pod is not admitted.
+/// The reason why a pod is not admitted.
 pub(crate) struct Refusal {
     reason: &'static str,
     detail: String,
 }
 
-/// A rule, in the versions of [`Check::since`] on.
+/// A check, which applies in versions from [`Check::since`] on.
 struct Check {
     since: u32,
-    /// The version from which on the level `restricted` has a stricter one in its place.
+    /// The version from which the level `restricted` replaces this check with a stricter one.
     replaced: Option<u32>,
     run: fn(&Pod<'_>, u32) -> Option<Refusal>,
 }
@@ -64,7 +64,7 @@ const RESTRICTED: &[Check] = &[
     check(19, restricted::seccomp),
 ];
 
-/// Why a level refuses a pod.
+/// The reasons why a level rejects a pod.
 pub(crate) fn refusals(level: LevelVersion, pod: &Pod<'_>) -> Vec<Refusal> {
     let minor = level.minor.unwrap_or(NEWEST).min(NEWEST);
     let is_restricted = level.level == Level::Restricted;
@@ -94,7 +94,7 @@ pub(crate) fn refusal(reason: &'static str, detail: String) -> Option<Refusal> {
     Some(Refusal { reason, detail })
 }
 
-/// A pod, or a template of pods.
+/// A pod or a pod template.
 pub(crate) struct Pod<'a> {
     pub metadata: &'a Value,
     pub spec: &'a Value,
@@ -109,7 +109,7 @@ impl<'a> Pod<'a> {
         self.spec["os"]["name"] == "windows"
     }
 
-    /// Whether it has users of its own, for whom some rules do not hold from version 1.35 on.
+    /// Whether the pod has its own user namespace, to which some checks do not apply from version 1.35 on.
     pub fn has_own_users(&self, minor: u32) -> bool {
         minor >= 35 && self.spec["hostUsers"] == false
     }
@@ -122,7 +122,7 @@ impl<'a> Pod<'a> {
             .flat_map(move |list| items(&spec[list]).iter())
     }
 
-    /// The names of the containers of which something holds.
+    /// The names of the containers for which a predicate holds.
     pub fn named(&self, mut is: impl FnMut(&Value) -> bool) -> Vec<&'a str> {
         self.containers()
             .filter(|container| is(container))
@@ -136,7 +136,7 @@ impl<'a> Pod<'a> {
         annotations.map(|(name, value)| (name.as_str(), text(value)))
     }
 
-    /// Who sets something, `pod and containers "a", "b"`, by what holds of a security context; nobody is `None`.
+    /// The places whose security context satisfies a predicate: `pod and containers "a", "b"`; `None` if there are none.
     pub fn setters(&self, mut sets: impl FnMut(&Value) -> bool) -> Option<String> {
         let mut setters = Vec::new();
         if sets(&self.spec["securityContext"]) {

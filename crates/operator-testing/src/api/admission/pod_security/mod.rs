@@ -24,7 +24,7 @@ use crate::api::request::resource::Request;
 use crate::api::store::state::State;
 
 impl State {
-    /// Refuses a pod or a namespace, and warns of a workload. `live` is what an update replaces.
+    /// Rejects a pod or a namespace, or warns about a workload. `live` is the object that an update replaces.
     pub(crate) fn check_pod_security(
         &self,
         request: &Request<'_>,
@@ -73,7 +73,7 @@ impl State {
         Ok(())
     }
 
-    /// Refuses labels of a namespace that cannot be read, and warns of its pods that a new level would refuse.
+    /// Rejects invalid labels of a namespace, and warns about its pods that a new level would reject.
     fn check_policy(
         &self,
         request: &Request<'_>,
@@ -98,7 +98,7 @@ impl State {
         Ok(())
     }
 
-    /// Which pods of a namespace a level would refuse, those with the same reasons together.
+    /// The pods of a namespace that a level would reject, grouped by reasons.
     fn violations_in(&self, namespace: &str, level: LevelVersion) -> Vec<String> {
         let mut first: BTreeMap<String, (&str, usize)> = BTreeMap::new();
         for (key, pod) in self.store.of_kind("", "pods", namespace) {
@@ -130,7 +130,7 @@ impl State {
     }
 }
 
-/// The pod, or the template of pods, that an object is or has.
+/// The pod or pod template in an object.
 fn pod_of<'a>(kind: &Kind, object: &'a Value) -> Option<Pod<'a>> {
     let template = match (kind.group.as_str(), kind.plural.as_str()) {
         ("", "pods") => object,
@@ -146,7 +146,7 @@ fn pod_of<'a>(kind: &Kind, object: &'a Value) -> Option<Pod<'a>> {
         .then(|| Pod::new(&template["metadata"], &template["spec"]))
 }
 
-/// Whether an update of a pod leaves it its containers and their images.
+/// Whether an update of a pod changes neither its containers nor their images.
 fn has_same_images(live: &Value, spec: &Value) -> bool {
     ["containers", "initContainers", "ephemeralContainers"]
         .iter()

@@ -15,14 +15,14 @@ pub(crate) enum Level {
     Restricted,
 }
 
-/// A level in the version of a release, `v1.MINOR`; `None` is the latest.
+/// A level in a version, `v1.MINOR`; `None` is the latest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct LevelVersion {
     pub level: Level,
     pub minor: Option<u32>,
 }
 
-/// What is asked of the pods of a namespace. The mode `audit` is not here: nobody can read what it writes.
+/// The policy of a namespace. The mode `audit` is missing, because nobody can read its output.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Policy {
     pub enforce: LevelVersion,
@@ -54,8 +54,8 @@ fn version(text: &str) -> Result<Option<u32>, &'static str> {
 }
 
 impl Policy {
-    /// Reads the labels of a namespace; what is wrong with them is the second part. A level to enforce that cannot be read is the
-    /// strictest.
+    /// Parses the labels of a namespace. The second part of the result contains the errors. If the level to enforce is invalid, the
+    /// strictest level applies.
     pub fn read(namespace: &Value) -> (Self, Vec<Cause>) {
         let labels = &namespace["metadata"]["labels"];
         let mut causes = Vec::new();

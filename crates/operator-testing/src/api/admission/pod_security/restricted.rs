@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::baseline::{added, forbidden_seccomp, masked_proc};
 use super::check::{Pod, Refusal, containers, items, plural, quoted, refusal, text};
 
-/// Whether a rule does not hold of pods for Windows, as from version 1.25 on.
+/// Whether a check does not apply to pods for Windows, as from version 1.25 on.
 fn spares(pod: &Pod<'_>, minor: u32) -> bool {
     minor >= 25 && pod.is_windows()
 }
@@ -113,7 +113,7 @@ pub(crate) fn non_root(pod: &Pod<'_>, minor: u32) -> Option<Refusal> {
     )
 }
 
-/// The containers for which neither they nor their pod set something in a security context.
+/// The containers for which a field is set neither in their own security context nor in that of the pod.
 fn unset(pod: &Pod<'_>, sets: impl Fn(&Value) -> bool) -> Option<String> {
     if sets(&pod.spec["securityContext"]) {
         return None;

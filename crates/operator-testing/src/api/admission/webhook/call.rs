@@ -11,15 +11,15 @@ use super::review::{Attributes, Verdict, read};
 use crate::api::model::failure::Failure;
 use crate::api::model::metadata;
 
-/// Why there is no verdict.
+/// The reason why a call has no result.
 enum Missing {
-    /// The webhook did not answer, or not with a verdict; its `failurePolicy` decides.
+    /// The webhook did not answer, or its answer is invalid; its `failurePolicy` decides.
     Failed(String),
-    /// The request cannot go on.
+    /// The request fails.
     Refused(Failure),
 }
 
-/// Asks a webhook; `None` if it fails and its failures are ignored.
+/// Calls a webhook. Returns `None` if the call fails and failures are ignored.
 pub(crate) async fn ask(
     hook: &Hook,
     attributes: &Attributes,
@@ -84,9 +84,9 @@ fn failed(why: String) -> Missing {
     Missing::Failed(format!("failed to call webhook: {why}"))
 }
 
-/// What Go's client [makes of an answer] that is an error.
+/// The message of Go's client for an [error response].
 ///
-/// [makes of an answer]: https://github.com/kubernetes/apimachinery/blob/master/pkg/api/errors/errors.go
+/// [error response]: https://github.com/kubernetes/apimachinery/blob/master/pkg/api/errors/errors.go
 fn complaint(code: u16, body: &[u8]) -> String {
     let said = String::from_utf8_lossy(body);
     let said = match said.trim() {

@@ -13,21 +13,21 @@ use crate::api::model::failure::Failure;
 use crate::api::model::label::selects;
 use crate::api::store::endpoint::{Endpoint, Endpoints};
 
-/// How long a webhook may take that does not say so, in seconds.
+/// The default timeout of a webhook, in seconds.
 const TIMEOUT: u64 = 10;
 
-/// A webhook that is about a request, but for its selectors.
+/// A webhook whose rules match the request; its selectors are checked later.
 pub(crate) struct Hook {
     pub name: String,
-    /// Unlike that of any other webhook.
+    /// A unique identity of the webhook.
     pub id: String,
     pub timeout: Duration,
-    /// Whether the request goes on if the webhook does not answer.
+    /// Whether a failed call is ignored.
     pub ignores_failure: bool,
     pub is_reinvoked: bool,
-    /// Whether it may be called for a dry run.
+    /// Whether the webhook may be called for a dry run.
     pub has_no_side_effects: bool,
-    /// The versions of AdmissionReview that it understands.
+    /// The versions of AdmissionReview that the webhook supports.
     pub versions: Vec<String>,
     namespace_selector: Value,
     object_selector: Value,
@@ -37,7 +37,7 @@ pub(crate) struct Hook {
 }
 
 impl Hook {
-    /// Reads a webhook; `is_direct` is whether a rule names the version of the request, and not only another one of the kind.
+    /// Reads a webhook; `is_direct` is whether a rule names the version of the request, not only another version of the kind.
     pub(crate) fn new(
         configuration: &str,
         webhook: &Value,
@@ -66,7 +66,7 @@ impl Hook {
         }
     }
 
-    /// Whether its selectors select the request: the namespace, and the object or what it was before.
+    /// Whether the selectors match the request: its namespace, and its object before or after the change.
     pub(crate) fn selects(&self, attributes: &Attributes, object: Option<&Value>) -> bool {
         let labels = |object: &Value| object["metadata"]["labels"].clone();
         let namespace = match object.filter(|_| attributes.is_of_namespace()) {
@@ -78,7 +78,7 @@ impl Hook {
             && objects.any(|object| selects(&self.object_selector, &labels(object)))
     }
 
-    /// Where it is called; refuses what is not built, and what no test answers for.
+    /// The endpoint of the webhook. Rejects unsupported configurations, and hosts that no test has registered.
     pub(crate) fn target(&self) -> Result<(Uri, Endpoint), Failure> {
         let what = match (&self.target, self.versions.first().map(String::as_str)) {
             (None, _) => "",
@@ -93,7 +93,7 @@ impl Hook {
     }
 }
 
-/// The URL of a [client configuration], with the timeout that the API server adds; `None` if it is not one.
+/// The URL of a [client configuration], with the timeout parameter that the API server adds; `None` if the configuration is invalid.
 ///
 /// [client configuration]: https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#contacting-the-webhook
 pub(crate) fn url(config: &Value, seconds: u64) -> Option<Uri> {

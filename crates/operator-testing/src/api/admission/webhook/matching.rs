@@ -16,7 +16,7 @@ pub(crate) const MUTATING: &str = "mutatingwebhookconfigurations";
 pub(crate) const VALIDATING: &str = "validatingwebhookconfigurations";
 
 impl State {
-    /// The name of the first webhook whose rules are about a request. Refuses what would be converted, or asked of policies.
+    /// The name of the first webhook whose rules match a request. Rejects requests that need conversion webhooks or policies.
     pub(crate) fn webhook_for(&self, request: &Request<'_>, verb: &str) -> Result<Option<String>> {
         let operations: &[&str] = match verb {
             "create" => &["CREATE"],
@@ -66,7 +66,7 @@ impl State {
         Ok(())
     }
 
-    /// The webhooks of one sort that are about an operation, in the order in which they are called: by the names of their configurations.
+    /// The mutating or validating webhooks for an operation, in the order of their calls: by the names of their configurations.
     pub(crate) fn hooks(&self, request: &Request<'_>, plural: &str, operation: &str) -> Vec<Hook> {
         let mut hooks = Vec::new();
         for (key, configuration) in self.store.of_kind(GROUP, plural, "") {
@@ -82,7 +82,7 @@ impl State {
         hooks
     }
 
-    /// Whether rules name the request. Selectors of objects and conditions are taken to hold.
+    /// Whether rules match the request. Object selectors and conditions are assumed to match.
     fn matches(
         &self,
         matcher: &Value,
@@ -108,7 +108,7 @@ impl State {
         rules.any(|rule| fits(rule, request, kind, operations) || of_other_version(rule))
     }
 
-    /// The labels of the namespace that a request is in; `None` outside of all.
+    /// The labels of the namespace of a request; `None` for a request without a namespace.
     pub(crate) fn namespace_labels(&self, request: &Request<'_>) -> Option<Value> {
         let mut namespaces = self.store.of_kind("", "namespaces", "");
         let own = namespaces.find(|(key, _)| key.name == request.path.namespace);

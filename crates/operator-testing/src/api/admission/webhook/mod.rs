@@ -22,16 +22,16 @@ use crate::api::model::failure::{Failure, Result};
 use crate::api::request::call::ResourcePath;
 use crate::api::request::resource::Request;
 
-/// A request about which webhooks are to be asked.
+/// A request for which webhooks must be called.
 pub(crate) struct Admission {
     pub path: ResourcePath,
     pub verb: &'static str,
-    /// The first webhook to ask.
+    /// The first webhook to call.
     webhook: String,
 }
 
 impl Admission {
-    /// Begins one, unless the request is of a sort about which this server cannot ask.
+    /// Prepares the calls, unless this server does not support webhooks for such a request.
     pub fn begin(request: &Request<'_>, verb: &'static str, webhook: String) -> Result<Self> {
         let (kind, path) = (request.kind, request.path);
         let is_stored = kind.verbs.iter().any(|verb| verb == "get");
@@ -56,7 +56,7 @@ impl Admission {
         )))
     }
 
-    /// What the server's own controllers are answered, which act while it is locked.
+    /// The failure for the server's own controllers, which act while the server is locked.
     pub fn refused(self) -> Failure {
         let what = format!(
             "the admission webhook {} for requests of controllers",

@@ -14,14 +14,14 @@ use crate::api::model::failure::{Failure, Result};
 use crate::api::model::kind::Kind;
 use crate::api::patch;
 
-/// An object as webhooks change it.
+/// An object that webhooks change.
 pub(crate) struct Mutated {
     pub object: Value,
-    /// What is lost of it, if it was changed.
+    /// The fields that are dropped from it, if it was changed.
     pub lost: Option<Lost>,
 }
 
-/// Asks all webhooks, then once more those with `reinvocationPolicy: IfNeeded` after which another one changed the object.
+/// Calls all webhooks, and then again those with `reinvocationPolicy: IfNeeded` after which another webhook changed the object.
 pub(crate) async fn mutate(
     hooks: &[Hook],
     attributes: &Attributes,
@@ -55,7 +55,7 @@ pub(crate) async fn mutate(
     Ok(mutated)
 }
 
-/// Asks all webhooks about a deletion, in which there is nothing to change.
+/// Calls all webhooks for a deletion, which they cannot change.
 pub(crate) async fn admit_deletion(
     hooks: &[Hook],
     attributes: &Attributes,
@@ -78,7 +78,7 @@ pub(crate) async fn admit_deletion(
 }
 
 impl Mutated {
-    /// Carries out a patch. Whether it changed the object.
+    /// Applies a patch. Returns whether it changed the object.
     fn patch(&mut self, kind: &Kind, operations: Value) -> Result<bool> {
         let broken = |failure: Failure| Failure::broken(&failure.message);
         let mut object = patch::apply_operations(&self.object, operations).map_err(broken)?;

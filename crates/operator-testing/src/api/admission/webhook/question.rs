@@ -14,7 +14,7 @@ use crate::api::request::call::Call;
 use crate::api::request::resource::Request;
 use crate::api::store::state::State;
 
-/// The webhooks whose rules name a request.
+/// The webhooks whose rules match a request.
 pub(crate) struct Question {
     kind: Kind,
     attributes: Attributes,
@@ -42,7 +42,7 @@ impl State {
 }
 
 impl Question {
-    /// Lets webhooks change an object.
+    /// Calls the mutating webhooks.
     pub async fn mutate(&self, call: &mut Call, object: Value) -> Result<Mutated> {
         let mut warnings = Vec::new();
         let mutated = mutate(
@@ -57,7 +57,7 @@ impl Question {
         mutated
     }
 
-    /// Asks whether an object may be stored.
+    /// Calls the validating webhooks for an object to be stored.
     pub async fn validate(&mut self, call: &mut Call, object: &Value) -> Result<()> {
         self.attributes.name_generated(name(object));
         let mut warnings = Vec::new();
@@ -67,7 +67,7 @@ impl Question {
         verdict
     }
 
-    /// Asks whether an object may be deleted.
+    /// Calls the validating webhooks for an object to be deleted.
     pub async fn admit_deletion(&self, call: &mut Call) -> Result<()> {
         let mut warnings = Vec::new();
         let attributes = &self.attributes;

@@ -12,17 +12,17 @@ use crate::api::request::resource::Request;
 
 const API_VERSION: &str = "admission.k8s.io/v1";
 
-/// What webhooks are told of a request beside the object.
+/// The parts of a review besides the object.
 pub(crate) struct Attributes {
     request: Value,
-    /// The object as it was before.
+    /// The object before the change.
     pub old: Option<Value>,
-    /// Those of the namespace that the request is in.
+    /// The labels of the request's namespace.
     pub namespace_labels: Option<Value>,
     is_dry_run: bool,
 }
 
-/// What a request does to an object.
+/// The operation of a request.
 pub(crate) struct Subject {
     pub operation: &'static str,
     pub name: String,
@@ -32,11 +32,11 @@ pub(crate) struct Subject {
     pub is_dry_run: bool,
 }
 
-/// What a webhook answers.
+/// The answer of a webhook.
 #[derive(Debug)]
 pub(crate) struct Verdict {
     pub warnings: Vec<String>,
-    /// The operations that it asks for, or its refusal.
+    /// The patch operations, or the denial.
     pub patch: Result<Option<Value>, Failure>,
 }
 
@@ -81,7 +81,7 @@ impl Attributes {
         }
     }
 
-    /// Adds the name of an object that had only the start of one.
+    /// Sets the generated name of the object.
     pub fn name_generated(&mut self, name: &str) {
         if self.request.get("name").is_none() {
             self.request["name"] = name.into();
@@ -92,7 +92,7 @@ impl Attributes {
         self.is_dry_run
     }
 
-    /// Whether the request writes a namespace: its selectors are about the labels that it writes.
+    /// Whether the request writes a namespace, so that selectors match the labels in the request.
     pub fn is_of_namespace(&self) -> bool {
         let resource = &self.request["resource"];
         resource["resource"] == "namespaces"
@@ -100,7 +100,7 @@ impl Attributes {
             && self.request.get("subResource").is_none()
     }
 
-    /// The question.
+    /// The AdmissionReview to send.
     pub fn review(&self, uid: &str, object: Option<&Value>) -> Value {
         let mut request = json!({"uid": uid});
         for (name, value) in self.request.as_object().into_iter().flatten() {
@@ -112,7 +112,7 @@ impl Attributes {
     }
 }
 
-/// Reads the answer to the question of that uid; what is wrong with it is said in the words of the real server.
+/// Reads the answer to the review with this uid. Errors have the messages of the real server.
 pub(crate) fn read(
     webhook: &str,
     uid: &str,

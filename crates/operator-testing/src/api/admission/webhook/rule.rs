@@ -8,7 +8,7 @@ use super::list;
 use crate::api::model::kind::Kind;
 use crate::api::request::resource::Request;
 
-/// Whether a rule is about one of the operations on what the request names, were it in the version of `kind`.
+/// Whether a rule matches one of the operations on the resource of the request, as if the request were in the version of `kind`.
 pub(crate) fn fits(rule: &Value, request: &Request<'_>, kind: &Kind, operations: &[&str]) -> bool {
     let has = |field: &str, wanted: &str| {
         let mut found = list(rule, field).iter();

@@ -10,7 +10,7 @@ use super::hook::Hook;
 use super::review::Attributes;
 use crate::api::model::failure::Result;
 
-/// Asks all webhooks, and waits for all of them; the first refusal counts.
+/// Calls all webhooks at once, and waits for all of them. The first denial counts.
 pub(crate) async fn validate(
     hooks: &[Hook],
     attributes: &Attributes,

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use self::path::Path;
 use super::kind::Kind;
 
-/// One column, as clients see it.
+/// A column, as clients get it.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(crate) struct Column {
     pub name: String,
@@ -23,19 +23,19 @@ pub(crate) struct Column {
     pub format: String,
     #[serde(default)]
     pub description: String,
-    /// 0 is always shown, more on request.
+    /// Columns with priority 0 are always shown, others on request.
     #[serde(default)]
     pub priority: i32,
 }
 
-/// A column and where its cells come from.
+/// A column, and the path to its cells.
 #[derive(Clone, Debug)]
 pub(crate) struct PrinterColumn {
     pub column: Column,
     pub path: Path,
 }
 
-/// As CRDs write it.
+/// A column in a CRD.
 #[derive(Deserialize)]
 struct Written {
     #[serde(flatten)]
@@ -45,7 +45,7 @@ struct Written {
 }
 
 impl PrinterColumn {
-    /// The columns of a version; its age when it adds none.
+    /// The columns of a version; only the age if the CRD has none.
     pub fn of_version(version: &Value) -> Vec<Self> {
         let written = version["additionalPrinterColumns"].as_array();
         match written.filter(|columns| !columns.is_empty()) {
@@ -86,12 +86,12 @@ impl PrinterColumn {
     }
 }
 
-/// The recorded columns of a built-in kind, if it has any of its own.
+/// The recorded columns of a built-in kind, if it has its own.
 pub(crate) fn of_kind(kind: &Kind) -> Option<&'static Vec<Column>> {
     recorded().get(&place(kind))
 }
 
-/// The columns of built-in kinds, as `examples/record.rs` took them from a real server; read once a process.
+/// The columns of built-in kinds, which `examples/record.rs` recorded from a real server; parsed once per process.
 fn recorded() -> &'static HashMap<String, Vec<Column>> {
     static RECORDED: OnceLock<HashMap<String, Vec<Column>>> = OnceLock::new();
     RECORDED.get_or_init(|| {

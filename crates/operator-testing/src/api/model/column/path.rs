@@ -9,7 +9,7 @@ use jsonpath_rust::parser::parse_json_path;
 use jsonpath_rust::query::js_path_process;
 use serde_json::Value;
 
-/// A path that was read; one that makes no sense finds nothing.
+/// A parsed path; an invalid one finds nothing.
 #[derive(Clone, Debug)]
 pub(crate) struct Path(Option<JpQuery>);
 
@@ -18,14 +18,14 @@ impl Path {
         Self(parse_json_path(&standard(text)).ok())
     }
 
-    /// The first of what the path points at.
+    /// The first value at the path.
     pub fn find<'a>(&self, object: &'a Value) -> Option<&'a Value> {
         let found = js_path_process(self.0.as_ref()?, object).ok()?;
         Some(found.into_iter().next()?.val())
     }
 }
 
-/// The path as RFC 9535 writes it.
+/// Converts the path to the syntax of RFC 9535.
 fn standard(text: &str) -> String {
     let mut path = "$".to_owned();
     let mut rest = text.chars().peekable();
@@ -45,7 +45,7 @@ fn standard(text: &str) -> String {
     path
 }
 
-/// What is in brackets: a quoted name, or an index, slice or filter, which are the same in both.
+/// The text in brackets: a quoted name, or an index, slice or filter, whose syntax is the same in both.
 fn bracket(rest: &mut Peekable<Chars<'_>>) -> String {
     if let Some(quote @ ('\'' | '"')) = rest.peek().copied() {
         rest.next();
@@ -69,7 +69,7 @@ fn bracket(rest: &mut Peekable<Chars<'_>>) -> String {
     text
 }
 
-/// A name up to what ends it, without its escapes.
+/// Reads a name, without its escapes.
 fn name(rest: &mut Peekable<Chars<'_>>, ends: impl Fn(char) -> bool) -> String {
     let mut name = String::new();
     while let Some(c) = rest.next_if(|c| !ends(*c)) {

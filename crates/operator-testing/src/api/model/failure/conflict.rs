@@ -4,7 +4,7 @@ use super::{Cause, Failure};
 use crate::api::model::kind::Kind;
 
 impl Failure {
-    /// The name is taken, whatever the start of one that might be generated.
+    /// An object with this name exists already; a generated name counts as well.
     pub fn already_exists(kind: &Kind, name: &str, start: &str) -> Self {
         let message = format!("{} {name:?} already exists", kind.qualified());
         let mut failure = Self::new(409, "AlreadyExists", message).about(kind, name);
@@ -15,14 +15,14 @@ impl Failure {
         failure.after(1)
     }
 
-    /// As [`Self::already_exists`], but not for long.
+    /// As [`Self::already_exists`], for a temporary conflict.
     pub fn still_exists(kind: &Kind, name: &str, start: &str) -> Self {
         let mut failure = Self::already_exists(kind, name, start);
         failure.message = format!("object is being deleted: {}", failure.message);
         failure
     }
 
-    /// The object was changed since the version that the request builds on.
+    /// The object has changed since the version on which the request is based.
     pub fn modified(kind: &Kind, name: &str) -> Self {
         Self::conflict(
             kind,
@@ -31,7 +31,7 @@ impl Failure {
         )
     }
 
-    /// As [`Self::conflict`], but the deleter names the kind where others name the resource.
+    /// As [`Self::conflict`], for deletions, whose message names the kind instead of the resource.
     pub fn precondition(kind: &Kind, name: &str, why: &str) -> Self {
         let named = Kind {
             plural: kind.kind.clone(),
@@ -48,12 +48,12 @@ impl Failure {
         Self::new(409, "Conflict", message).about(kind, name)
     }
 
-    /// Server-side apply met fields of other managers.
+    /// A server-side apply conflicts with fields of other managers.
     pub fn apply_conflict(message: String, causes: Vec<Cause>) -> Self {
         Self::new(409, "Conflict", message).with_causes(causes)
     }
 
-    /// What a request builds on is older than what is kept.
+    /// The version on which the request is based is no longer stored.
     pub fn expired(message: impl Into<String>) -> Self {
         Self::new(410, "Expired", message)
     }

@@ -4,7 +4,7 @@ use super::{Cause, Failure};
 use crate::api::model::kind::Kind;
 
 impl Failure {
-    /// The object breaks rules of its kind; one cause each.
+    /// The object violates rules of its kind; each violation is a cause.
     pub fn invalid(kind: &Kind, name: &str, causes: Vec<Cause>) -> Self {
         let mut texts: Vec<String> = Vec::new();
         for cause in &causes {
@@ -28,7 +28,7 @@ impl Failure {
         failure.with_causes(causes)
     }
 
-    /// As [`Self::invalid`], where the storage names the resource and not the kind.
+    /// As [`Self::invalid`], for checks of the storage, which names the resource instead of the kind.
     pub fn invalid_resource(kind: &Kind, name: &str, causes: Vec<Cause>) -> Self {
         let named = Kind {
             kind: kind.plural.clone(),
@@ -37,7 +37,7 @@ impl Failure {
         Self::invalid(&named, name, causes)
     }
 
-    /// The query's options are wrong.
+    /// The options in the query are invalid.
     pub fn invalid_options(options: &str, causes: Vec<Cause>) -> Self {
         let texts = causes
             .iter()
@@ -55,14 +55,14 @@ impl Failure {
         failure.with_causes(causes)
     }
 
-    /// A patch that makes an object which is refused; the server names no kind here.
+    /// The result of a patch is rejected; the server names no kind in this case.
     pub fn invalid_patch(object: &str, wrong: &str) -> Self {
         let cause = Cause::invalid("patch", format!("Invalid value: {object:?}: {wrong}"));
         let message = format!(" \"\" is invalid: patch: {}", cause.message);
         Self::new(422, "Invalid", message).with_causes(vec![cause])
     }
 
-    /// A patch that cannot be carried out on the object.
+    /// The patch cannot be applied to the object.
     pub fn unprocessable(message: impl Into<String>) -> Self {
         let mut failure = Self::new(422, "Invalid", message);
         failure.details();

@@ -4,7 +4,7 @@ use super::Failure;
 use crate::api::model::kind::Kind;
 
 impl Failure {
-    /// The object is not there.
+    /// The object does not exist.
     pub fn not_found(kind: &Kind, name: &str) -> Self {
         let message = format!("{} {name:?} not found", kind.qualified());
         Self::new(404, "NotFound", message).about(kind, name)
@@ -15,7 +15,7 @@ impl Failure {
         Self::not_found(&kind, name)
     }
 
-    /// The path leads nowhere, as for a kind that is not registered.
+    /// The path does not exist, for example because its kind is not registered.
     pub fn no_such_path() -> Self {
         Self {
             is_text: true,
@@ -23,7 +23,7 @@ impl Failure {
         }
     }
 
-    /// As [`Self::no_such_path`], below a group that is built in.
+    /// As [`Self::no_such_path`], in a built-in group.
     pub fn no_such_resource() -> Self {
         let message = "the server could not find the requested resource";
         let mut failure = Self::new(404, "NotFound", message);
@@ -38,7 +38,7 @@ impl Failure {
         failure
     }
 
-    /// As [`Self::method_not_allowed`], of custom kinds.
+    /// As [`Self::method_not_allowed`], for custom kinds.
     pub fn not_supported(kind: &Kind, verb: &str) -> Self {
         let message = format!(
             "{verb} is not supported on resources of kind {:?}",

@@ -18,17 +18,17 @@ use serde_json::{Map, Value, json};
 
 use super::kind::Kind;
 
-/// A request that was refused, and why.
+/// The failure of a request, with its status.
 #[derive(Clone, Debug)]
 pub(crate) struct Failure {
     pub code: u16,
     reason: Cow<'static, str>,
     pub message: String,
-    /// `None` where the server has no details, not even empty ones.
+    /// `None` if the status has no `details`, not even empty ones.
     details: Option<Box<Map<String, Value>>>,
     /// The token for the rest of a list.
     token: Option<String>,
-    /// Whether the answer is the message as text, and no Status.
+    /// Whether the response is only the message as text, instead of a Status.
     pub is_text: bool,
 }
 
@@ -63,7 +63,7 @@ impl Failure {
         self
     }
 
-    /// With the token for the rest of a list, as it is now.
+    /// Adds the token for the rest of a list in its current state.
     pub fn with_token(mut self, token: String) -> Self {
         self.token = Some(token);
         self
@@ -94,7 +94,7 @@ impl Failure {
         self
     }
 
-    /// As the last line of a watch.
+    /// The failure as the last line of a watch.
     pub fn to_event(&self) -> Value {
         json!({"type": "ERROR", "object": self.to_json()})
     }

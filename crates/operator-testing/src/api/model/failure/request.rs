@@ -9,21 +9,21 @@ impl Failure {
         Self::new(400, "BadRequest", message)
     }
 
-    /// The object is not of the namespace of the path.
+    /// The object is in a different namespace than the path.
     pub fn misplaced() -> Self {
         Self::bad_request(
             "the namespace of the provided object does not match the namespace sent on the request",
         )
     }
 
-    /// The object has no name, where the path has one.
+    /// The object has no name, although the path has one.
     pub fn nameless(name: &str) -> Self {
         Self::bad_request(format!(
             "the name of the object ({name} based on URL) was undeterminable: name must be provided"
         ))
     }
 
-    /// The path has no media type that the client takes; those that can be watched have two more.
+    /// The path supports no media type that the client accepts. Resources that can be watched have two more.
     pub fn not_acceptable(is_watchable: bool) -> Self {
         const STREAMS: &str =
             ", application/json;stream=watch, application/vnd.kubernetes.protobuf;stream=watch";
@@ -35,18 +35,18 @@ impl Failure {
         failure
     }
 
-    /// The answer has no such form.
+    /// The response is not available in this format.
     pub fn wrong_format(message: String) -> Self {
         Self::new(406, "NotAcceptable", message)
     }
 
-    /// As [`Self::not_acceptable`], of objects in a format that there is not, and of custom kinds.
+    /// As [`Self::not_acceptable`], for unknown formats of objects, and for custom kinds.
     pub fn no_such_format() -> Self {
         let message = format!("only the following media types are accepted: {MEDIA_TYPES}");
         Self::wrong_format(message)
     }
 
-    /// A patch of a media type that built-in kinds do not know.
+    /// Built-in kinds do not support the media type of the patch.
     pub fn unsupported_patch() -> Self {
         let mut failure = Self::new(415, "UnsupportedMediaType", "415: Unsupported Media Type");
         failure.details();
@@ -61,13 +61,13 @@ impl Failure {
         Self::new(415, "UnsupportedMediaType", message)
     }
 
-    /// The body has more bytes than the server takes.
+    /// The body is larger than the limit.
     pub fn too_large(limit: usize) -> Self {
         let message = format!("Request entity too large: limit is {limit}");
         Self::new(413, "RequestEntityTooLarge", message)
     }
 
-    /// Of a JSON patch.
+    /// The body is not a valid JSON patch.
     pub fn too_many_operations(limit: usize, found: usize) -> Self {
         let message = format!(
             "Request entity too large: The allowed maximum operations in a JSON patch is {limit}, got {found}"

@@ -3,12 +3,12 @@
 use super::Failure;
 
 impl Failure {
-    /// What the real server gives neither a reason nor a better code.
+    /// An error for which the real server has neither a reason nor a better code.
     pub fn internal(message: impl Into<String>) -> Self {
         Self::new(500, "", message)
     }
 
-    /// What the real server calls its own error.
+    /// An error that the real server reports as internal.
     pub fn broken(what: &str) -> Self {
         let cause = serde_json::json!({"message": what});
         let mut failure = Self::new(
@@ -22,17 +22,17 @@ impl Failure {
         failure
     }
 
-    /// It may be tried again after so many seconds.
+    /// The client may retry after this number of seconds.
     pub fn timeout(message: impl Into<String>, seconds: u32) -> Self {
         Self::new(504, "Timeout", message).after(seconds)
     }
 
-    /// It may be tried again after so many seconds.
+    /// The client may retry after this number of seconds.
     pub fn too_many_requests(message: impl Into<String>, seconds: u32) -> Self {
         Self::new(429, "TooManyRequests", message).after(seconds)
     }
 
-    /// This server lacks it; the real one has it.
+    /// This server does not support the request; the real one does.
     pub fn not_implemented(what: impl std::fmt::Display) -> Self {
         let message = format!("operator-testing does not implement {what}");
         Self::new(501, "NotImplemented", message)

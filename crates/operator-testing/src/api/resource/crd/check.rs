@@ -13,19 +13,19 @@ use crate::api::model::failure::Cause;
 use crate::api::model::metadata::name;
 use crate::api::model::name::{bad_dns1035, bad_subdomain};
 
-/// Whether the schemas of a CRD are checked with the rest of it.
+/// Whether to check the schemas of a CRD, too.
 #[derive(Clone, Copy, PartialEq)]
 enum Schemas {
     Checked,
     Skipped,
 }
 
-/// What is wrong with a CRD.
+/// The violations in a CRD.
 pub(crate) fn violations(live: Option<&Value>, object: &Value) -> Vec<Cause> {
     check(live, object, Schemas::Checked)
 }
 
-/// What is wrong with a new CRD beside its schemas.
+/// The violations in a new CRD, except for its schemas.
 pub(crate) fn violations_beside_schemas(object: &Value) -> Vec<Cause> {
     check(None, object, Schemas::Skipped)
 }
@@ -100,7 +100,7 @@ fn check(live: Option<&Value>, object: &Value, schemas: Schemas) -> Vec<Cause> {
     causes
 }
 
-/// The names of a CRD that may not change: its kind not from when it is established.
+/// Checks the names of a CRD that must not change; its kind must not change after it is established.
 fn renamed(live: &Value, spec: &Value) -> Vec<Cause> {
     let is_established = is_established(live);
     let names = [
@@ -119,7 +119,7 @@ fn renamed(live: &Value, spec: &Value) -> Vec<Cause> {
     causes.collect()
 }
 
-/// The versions in which objects may be stored, and which the CRD does not have any more.
+/// The versions in which objects may be stored, but which the CRD no longer has.
 fn lost_versions(object: &Value) -> Vec<Cause> {
     let stored = object["status"]["storedVersions"].as_array();
     let stored = stored.into_iter().flatten().enumerate();
@@ -139,10 +139,10 @@ fn lost_versions(object: &Value) -> Vec<Cause> {
     lost.map(cause).collect()
 }
 
-/// Checks a part of a version, at a field.
+/// A check of a part of a version, at a field.
 type Check = fn(&Value, &str, &mut Vec<Cause>);
 
-/// Checks versions; what is wrong with parts that all share is returned, as it is told later.
+/// Checks versions. Violations in parts that all versions share are returned, because they are reported later.
 fn check_versions(versions: &[Value], schemas: Schemas, causes: &mut Vec<Cause>) -> Vec<Cause> {
     const PARTS: [(&str, Check); 3] = [
         ("subresources", check_scale),
@@ -269,7 +269,7 @@ fn worded(field: &str, found: &str, wrong: Vec<String>, causes: &mut Vec<Cause>)
     );
 }
 
-/// Versions as Go prints them, but for their parts.
+/// Formats versions as Go does, without their parts.
 fn in_go(versions: &[Value]) -> Value {
     if versions.is_empty() {
         return Value::Null;
@@ -290,7 +290,7 @@ fn in_go(versions: &[Value]) -> Value {
     versions.collect()
 }
 
-/// What keeps a schema from being [structural].
+/// The reasons why a schema is not [structural].
 ///
 /// [structural]: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema
 fn structural_violations(schema: &Schema, text: &Value, field: &str) -> Vec<Cause> {
@@ -321,7 +321,7 @@ fn structural_violations(schema: &Schema, text: &Value, field: &str) -> Vec<Caus
         .collect()
 }
 
-/// A pointer as a path below a field.
+/// Converts a pointer to a path below a field.
 fn place(field: &str, pointer: &str) -> String {
     let mut place = field.to_owned();
     let mut in_map = false;
@@ -336,7 +336,7 @@ fn place(field: &str, pointer: &str) -> String {
     place
 }
 
-/// The rules that are no CEL, which the feature `cel` reads.
+/// The rules that are not valid CEL, which are parsed only with the feature `cel`.
 #[cfg(feature = "cel")]
 fn rule_violations(schema: &Schema, field: &str) -> Vec<Cause> {
     let unreadable = operator_schema::unreadable_rules(schema).into_iter();

@@ -13,7 +13,7 @@ pub(crate) fn is_crd(kind: &Kind) -> bool {
     kind.is(GROUP, PLURAL)
 }
 
-/// Fills in names, conversion and the versions that are stored.
+/// Sets the defaults of names, conversion and stored versions.
 pub(crate) fn fill(object: &mut Value) {
     let kind = object["spec"]["names"]["kind"]
         .as_str()
@@ -41,7 +41,7 @@ pub(crate) fn fill(object: &mut Value) {
     }
 }
 
-/// What a new CRD says of itself, before it is accepted.
+/// The initial conditions of a CRD, before its names are accepted.
 pub(crate) fn prepare(object: &mut Value) {
     let storage = storage_version(object);
     object["status"] = json!({
@@ -60,7 +60,7 @@ fn storage_version(object: &Value) -> Value {
         .unwrap_or_default()
 }
 
-/// Remembers that there may be objects of the storage version.
+/// Records the storage version in `status.storedVersions`.
 pub(crate) fn note_storage(object: &mut Value) {
     let storage = storage_version(object);
     if let Some(stored) = object["status"]["storedVersions"].as_array_mut()
@@ -76,7 +76,7 @@ pub(crate) fn versions(definition: &Value) -> &[Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-/// What a `DELETE` adds to a CRD.
+/// Adds the finalizer and the condition of a CRD that is being deleted.
 pub(crate) fn terminate(object: &mut Value) {
     if is_deleting(object) {
         return;

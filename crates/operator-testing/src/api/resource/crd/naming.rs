@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::api::model::metadata;
 
-/// The names that other CRDs of a group were given.
+/// The accepted names of other CRDs in a group.
 #[derive(Default)]
 pub(crate) struct NamesInUse {
     resources: BTreeSet<String>,
@@ -28,7 +28,7 @@ impl NamesInUse {
     }
 }
 
-/// Accepts the names that are free, and establishes the kind if all are. An established kind stays so.
+/// Accepts the unused names, and establishes the kind if all names are accepted. An established kind stays established.
 pub(crate) fn accept(object: &mut Value, in_use: &NamesInUse) {
     let wanted = object["spec"]["names"].clone();
     let mut accepted = object["status"]["acceptedNames"].clone();

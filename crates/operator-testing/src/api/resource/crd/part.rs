@@ -10,7 +10,7 @@ use crate::api::model::name::{bad_dns1035, bad_subdomain};
 
 const APPROVAL: &str = "api-approved.kubernetes.io";
 
-/// The parts of one version that are told at their place in it.
+/// The parts of a version whose violations are reported together with the version.
 pub(crate) fn check_deprecation(version: &Value, field: &str, causes: &mut Vec<Cause>) {
     let Some(warning) = version["deprecationWarning"].as_str() else {
         return;
@@ -99,7 +99,7 @@ pub(crate) fn check_columns(version: &Value, field: &str, causes: &mut Vec<Cause
     }
 }
 
-/// Checks the form of a path. Whether it is wrong.
+/// Checks the syntax of a path. Returns whether it is invalid.
 fn check_path(path: &str, field: &str, causes: &mut Vec<Cause>) -> bool {
     let is_wrong = !path.starts_with('.');
     if is_wrong {
@@ -177,7 +177,7 @@ pub(crate) fn check_conversion(conversion: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// The URL or the Service of a webhook.
+/// Checks the URL or the Service of a webhook.
 fn check_address(config: &Value, place: &str, causes: &mut Vec<Cause>) {
     if let Some(url) = config["url"].as_str() {
         let field = format!("{place}.url");
@@ -253,7 +253,7 @@ fn check_address(config: &Value, place: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// The versions of `ConversionReview` that a webhook reads; the server must know one of them.
+/// Checks the versions of `ConversionReview` that a webhook supports; the server must support one of them.
 fn check_reviews(versions: &[Value], place: &str, causes: &mut Vec<Cause>) {
     const KNOWN: [&str; 2] = ["v1", "v1beta1"];
     if versions.is_empty() {
@@ -280,7 +280,7 @@ fn check_reviews(versions: &[Value], place: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// What a CRD in a [group of the community] lacks. An update may leave that as it was.
+/// The missing approval of a CRD in a [group of the community]. An update may leave it missing.
 ///
 /// [group of the community]: https://github.com/kubernetes/enhancements/tree/master/keps/sig-api-machinery/2337-k8s.io-group-protection
 pub(crate) fn check_approval(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {

@@ -30,7 +30,7 @@ pub(crate) struct RegisteredCrd {
     pub kinds: Vec<Arc<Kind>>,
 }
 
-/// What a CRD registers in place of `before`, at a version of the store; nothing until its names are accepted.
+/// The kinds that a CRD registers in place of `before`, at a version of the store; none until its names are accepted.
 pub(crate) fn register(
     object: &Value,
     before: Option<&Arc<Crd>>,
@@ -102,7 +102,7 @@ fn version_schema(version: &Value) -> Option<VersionSchema> {
     })
 }
 
-/// What a deprecated version warns of, which is a newer one if there is no word of its own.
+/// The warning of a deprecated version: its own, or one that names a newer version.
 fn deprecation(spec: &Value, version: &Value) -> String {
     if let Some(text) = version["deprecationWarning"].as_str() {
         return text.to_owned();
@@ -176,7 +176,7 @@ fn kind(object: &Value, version: &Value, definition: &Arc<Crd>) -> Option<Kind> 
     })
 }
 
-/// Whether objects may be stored in another version than the one of storage now.
+/// Whether objects may be stored in a version other than the storage version.
 fn has_older(definition: &Value) -> bool {
     let stored = definition["status"]["storedVersions"].as_array();
     stored.is_some_and(|stored| stored.len() > 1)

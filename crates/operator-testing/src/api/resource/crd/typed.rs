@@ -4,7 +4,7 @@ use operator_schema::{Schema, SchemaOrBool};
 
 use crate::api::model::builtin::OBJECT_META;
 
-/// The schema with the types of `apiVersion`, `kind` and `metadata` as the server knows them, at the root and in embedded resources.
+/// The schema with the server's types of `apiVersion`, `kind` and `metadata`, at the root and in embedded resources.
 pub(crate) fn typed(schema: &Schema) -> Schema {
     let mut schema = schema.clone();
     identify(&mut schema);
@@ -12,8 +12,8 @@ pub(crate) fn typed(schema: &Schema) -> Schema {
     schema
 }
 
-/// Writes out what a schema says of those below it: an embedded resource has types of its own, and what keeps unknown fields keeps them
-/// in all that is within, as ownership sees it.
+/// Expands extensions for field ownership: an embedded resource gets the types of its metadata, and schemas inside of one that preserves
+/// unknown fields preserve them too.
 fn spread(schema: &mut Schema, keeps: bool) {
     if schema.embedded_resource {
         identify(schema);

@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::api::model::failure::Cause;
 use crate::api::model::kind::Custom;
 
-/// What in a new custom object, or in one that replaces `live`, breaks its schema; its rules are asked with the feature `cel`.
+/// The violations of the schema in a custom object that is new or replaces `live`. Its rules are evaluated with the feature `cel`.
 pub(crate) fn violations(custom: &Custom, live: Option<&Value>, object: &Value) -> Vec<Cause> {
     let mut causes: Vec<Cause> = refused(&custom.schema, live, object);
     if let Some(scale) = &custom.scale {
@@ -21,7 +21,7 @@ pub(crate) fn has_rules(custom: &Custom) -> bool {
     !operator_schema::unchecked_rules(&custom.schema).is_empty()
 }
 
-/// What in a new custom object breaks its schema, when its rules are not asked.
+/// The violations of the schema in a new custom object, without its rules.
 pub(crate) fn violations_without_rules(custom: &Custom, object: &Value) -> Vec<Cause> {
     const SKIPPED: &str = "Invalid value: null: some validation rules were not checked because the object was invalid; correct the existing errors to complete validation";
     let violations = operator_schema::violations(&custom.schema, object);
@@ -31,7 +31,7 @@ pub(crate) fn violations_without_rules(custom: &Custom, object: &Value) -> Vec<C
         .collect()
 }
 
-/// Those of a write of the status alone.
+/// The violations in an update of the status.
 pub(crate) fn status_violations(custom: &Custom, live: &Value, object: &Value) -> Vec<Cause> {
     let mut causes = status_refused(&custom.schema, live, object);
     if let Some(scale) = &custom.scale {

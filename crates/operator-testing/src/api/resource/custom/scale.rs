@@ -6,7 +6,7 @@ use crate::api::go;
 use crate::api::model::failure::Cause;
 use crate::api::model::kind::Scale;
 
-/// What is wrong with what the paths of a scale point at, in a custom object.
+/// The violations at the paths of the scale subresource in a custom object.
 pub(crate) fn violations(object: &Value, scale: &Scale) -> Vec<Cause> {
     let numbers = [&scale.spec_replicas_path, &scale.status_replicas_path];
     let mut causes: Vec<Cause> = numbers
@@ -42,7 +42,7 @@ fn number_violation(object: &Value, path: &str) -> Option<Cause> {
     Some(Cause::invalid(path, text))
 }
 
-/// The value at a path, or what on the way to it is no object.
+/// The value at a path, or the part of the path that is not an object.
 fn find<'a>(object: &'a Value, path: &str) -> Result<Option<&'a Value>, String> {
     let mut value = object;
     let mut way = String::new();

@@ -6,7 +6,7 @@ use crate::api::model::failure::Cause;
 use crate::api::model::{metadata, name};
 use crate::api::resource::rule::field::{invalid, is_empty, is_same, number, refuse, text};
 
-/// Checks an event; one of the newer group tells more of itself when it is new.
+/// Checks an event. A new event of the newer group needs more fields.
 pub(crate) fn check(group: &str, live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
     let is_newer = group == "events.k8s.io";
     let (regarding, controller) = match is_newer {
@@ -49,7 +49,7 @@ pub(crate) fn check(group: &str, live: Option<&Value>, object: &Value, causes: &
     }
 }
 
-/// What the newer group asks of a new event.
+/// Checks the required fields of a new event in the newer group.
 fn new(object: &Value, causes: &mut Vec<Cause>) {
     series(object, causes);
     if object["eventTime"].is_null() {
@@ -72,7 +72,7 @@ fn new(object: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// What the newer group lets nobody change, in the order of the server, which asks for the reason twice.
+/// Checks the immutable fields of the newer group in the order of the server, which checks the reason twice.
 fn changed(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
     if !is_same(&live["series"], &object["series"]) {
         series(object, causes);
@@ -100,7 +100,7 @@ fn changed(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// A value as messages show it: an object by the fields of its Go type.
+/// Formats a value as in messages: an object by the fields of its Go type.
 fn shown(name: &str, value: &Value) -> String {
     let fields: &[(&str, &str)] = match name {
         "involvedObject" | "related" => &[
@@ -142,7 +142,7 @@ fn series(object: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// An event is in the namespace of what it is about; of what is in none, it is in `default`, or where parts of the cluster are.
+/// Checks that an event is in the namespace of its object. Events about cluster-scoped objects are in `default` or `kube-system`.
 fn whereabouts(found: &str, is_timed: bool, object: &Value, causes: &mut Vec<Cause>) {
     let own = metadata::text(object, "namespace");
     let is_there = match (found, is_timed) {

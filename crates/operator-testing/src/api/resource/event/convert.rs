@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::api::model::kind::Kind;
 
-/// Fields of `events.k8s.io/v1` and of `v1`.
+/// The fields that are named differently in `events.k8s.io/v1` and in `v1`.
 const NAMES: &[(&str, &str)] = &[
     ("regarding", "involvedObject"),
     ("note", "message"),
@@ -17,7 +17,7 @@ const NAMES: &[(&str, &str)] = &[
     ("deprecatedCount", "count"),
 ];
 
-/// What only the old form shows when it is empty, by both names.
+/// The fields that only the old version shows if they are empty, by both names.
 const SHOWN: [(&str, &str); 2] = [
     ("reportingController", "reportingComponent"),
     ("reportingInstance", "reportingInstance"),
@@ -30,7 +30,7 @@ pub(crate) fn to_storage(kind: &Kind, object: Value) -> Value {
     }
 }
 
-/// An event of `events.k8s.io/v1` as one of `v1`.
+/// Converts an event of `events.k8s.io/v1` to `v1`.
 pub(crate) fn old_form(event: Value) -> Value {
     let Value::Object(fields) = event else {
         return event;

@@ -13,7 +13,7 @@ use crate::api::resource::rule::field::{
 };
 use crate::api::resource::rule::selector::{self, Unreadable, Words};
 
-/// Indexed jobs run no more pods at once.
+/// The maximum parallelism of indexed Jobs.
 const MOST_INDEXED: i64 = 100_000;
 
 pub(crate) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause>) {
@@ -39,7 +39,7 @@ pub(crate) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause
     }
 }
 
-/// Checks the spec of a job or of the template of one.
+/// Checks the spec of a Job or of a Job template.
 pub(crate) fn spec(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
     let counts = [
         "parallelism",
@@ -120,7 +120,7 @@ fn indexes(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// The spec of a job, with the selector that a template has not.
+/// Checks the spec of a Job, including its selector, which a template does not have.
 fn whole(found: &Value, causes: &mut Vec<Cause>) {
     spec(found, "spec", causes);
     let words = Words {
@@ -132,7 +132,7 @@ fn whole(found: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// A job that brings no selector of its own is known to its pods by labels, which the server gives them.
+/// Checks that a Job without its own selector has the labels that the server sets.
 fn generated(object: &Value, causes: &mut Vec<Cause>) {
     let spec = &object["spec"];
     if spec["manualSelector"] == true || spec["selector"].is_null() {
@@ -169,7 +169,7 @@ fn generated(object: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// What an update may not change.
+/// Checks the immutable fields in an update.
 fn change(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
     let (old, new) = (&live["spec"], &object["spec"]);
     if new["completionMode"] != "Indexed" {
@@ -195,7 +195,7 @@ fn change(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// The template may change in some fields while the job waits.
+/// Some fields of the template may change while the Job is suspended.
 fn template(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
     let (old, new) = (&live["spec"]["template"], &object["spec"]["template"]);
     let status = &live["status"];
@@ -219,7 +219,7 @@ fn template(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// The spec of a template without what may change while a job waits.
+/// The spec of a template, without the fields that may change while a Job is suspended.
 fn scheduled(template: &Value) -> Value {
     let fields = ["affinity", "nodeSelector", "schedulingGates", "tolerations"];
     let mut spec = without(&template["spec"], &fields);
@@ -230,7 +230,7 @@ fn scheduled(template: &Value) -> Value {
     spec
 }
 
-/// Checks what makes the jobs of a CronJob.
+/// Checks the Job template of a CronJob.
 pub(crate) fn of_cron(template: &Value, path: &str, causes: &mut Vec<Cause>) {
     let found = &template["spec"];
     spec(found, &format!("{path}.spec"), causes);

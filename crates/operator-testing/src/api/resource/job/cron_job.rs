@@ -44,7 +44,7 @@ pub(crate) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause
     }
 }
 
-/// A time zone by its form; whether there is one of the name is not known here.
+/// Checks the format of a time zone; whether the zone exists is not known here.
 fn zone(found: &Value, causes: &mut Vec<Cause>) {
     const FIELD: &str = "spec.timeZone";
     if is_empty(found) {
@@ -67,7 +67,7 @@ fn zone(found: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Fills in what a CronJob has a default for.
+/// Sets the defaults of a CronJob.
 pub(crate) fn fill(cron: &mut Value) {
     let spec = &mut cron["spec"];
     if !spec.is_object() {

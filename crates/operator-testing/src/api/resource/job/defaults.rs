@@ -6,7 +6,7 @@ use crate::api::model::metadata::{self, text};
 use crate::api::resource::pod::{fill_template, fill_workload};
 use crate::api::resource::value::{absent, fields, items};
 
-/// Fills in what a Job has a default for.
+/// Sets the defaults of a Job.
 pub(crate) fn fill(job: &mut Value) {
     let Some(spec) = fill_workload(job) else {
         return;
@@ -37,7 +37,7 @@ pub(crate) fn fill(job: &mut Value) {
     label_job(job);
 }
 
-/// Those by which a policy of failure knows pods.
+/// Sets the defaults of the pod conditions in a failure policy.
 fn fill_conditions(spec: &mut Value) {
     let Some(policy) = spec.get_mut("podFailurePolicy") else {
         return;
@@ -49,7 +49,7 @@ fn fill_conditions(spec: &mut Value) {
     }
 }
 
-/// The jobs of a CronJob get their defaults when they are made, but for those of their pods.
+/// Sets the defaults of pods in the Job template of a CronJob; the Jobs get theirs when they are created.
 pub(crate) fn fill_template_of_jobs(spec: &mut Value) {
     if spec.is_object() {
         fill_template(&mut spec["template"]);
@@ -57,7 +57,7 @@ pub(crate) fn fill_template_of_jobs(spec: &mut Value) {
     }
 }
 
-/// A job without labels has those of its pods; one that is new gets them when it is read.
+/// Gives a Job without labels those of its pods; a new Job gets them when it is read.
 pub(crate) fn label_job(object: &mut Value) {
     let labels = object["spec"]["template"]["metadata"]["labels"].clone();
     if labels.as_object().is_some_and(|labels| !labels.is_empty()) {
@@ -65,7 +65,7 @@ pub(crate) fn label_job(object: &mut Value) {
     }
 }
 
-/// What a new job says of itself on its pods, by which it knows them; what it is given instead stays, and is refused.
+/// Sets the selector of a new Job, and its labels on the pods. Given values are kept, and then rejected.
 pub(crate) fn admit_job(object: &mut Value) {
     let (uid, name) = (
         text(object, "uid").to_owned(),

@@ -16,11 +16,11 @@ use crate::api::resource::rule::metadata::too_long;
 const MOST_RULES: usize = 20;
 const MOST_EXIT_CODES: usize = 255;
 const MOST_CONDITIONS: usize = 20;
-/// More indexes than this have narrower limits.
+/// With more indexes than this, limits are stricter.
 const MANY: i64 = 100_000;
 const MOST_OF_MANY: i64 = 10_000;
 
-/// Checks the controller that a job names.
+/// Checks the controller that a Job names.
 pub(crate) fn manager(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
     let field = format!("{path}.managedBy");
     let Some(found) = spec["managedBy"].as_str() else {
@@ -41,7 +41,7 @@ pub(crate) fn manager(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Checks how many indexes may fail, where there are indexes.
+/// Checks the limit of failed indexes, which only indexed Jobs have.
 pub(crate) fn failed_indexes(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
     let field = format!("{path}.maxFailedIndexes");
     let (completions, failed) = (&spec["completions"], spec["maxFailedIndexes"].as_i64());
@@ -75,7 +75,7 @@ pub(crate) fn failed_indexes(spec: &Value, path: &str, causes: &mut Vec<Cause>) 
     }
 }
 
-/// Checks what is done about pods that fail.
+/// Checks the policy for failed pods.
 pub(crate) fn failure(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
     let rules = list(&spec["podFailurePolicy"], "rules");
     let path = format!("{path}.podFailurePolicy.rules");
@@ -175,7 +175,7 @@ fn pod_conditions(conditions: &[Value], path: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Checks when a job has succeeded.
+/// Checks the success policy.
 pub(crate) fn success(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
     let policy = &spec["successPolicy"];
     let rules = list(policy, "rules");
@@ -237,7 +237,7 @@ fn success_rule(spec: &Value, rule: &Value, path: &str, causes: &mut Vec<Cause>)
     }
 }
 
-/// How many indexes a text such as `0,2-4` names.
+/// The number of indexes in a text such as `0,2-4`.
 fn count_indexes(text: &str, completions: i64) -> Result<i64, String> {
     let index = |text: &str| match text.parse::<i64>() {
         Err(_) => Err(format!(
@@ -276,7 +276,7 @@ fn count_indexes(text: &str, completions: i64) -> Result<i64, String> {
     Ok(count)
 }
 
-/// A value that must be there, and is one of few.
+/// Checks a required value that must be one of a few.
 fn known(field: &str, found: &Value, allowed: &[&str], causes: &mut Vec<Cause>) {
     if is_empty(found) {
         let allowed: Vec<String> = allowed.iter().map(|it| format!("{it:?}")).collect();

@@ -2,7 +2,7 @@
 //!
 //! [cron]: https://pkg.go.dev/github.com/robfig/cron/v3#ParseStandard
 
-/// The least and the most of each field, and the names that its values have, from the least on.
+/// The minimum and maximum of each field, and the names of its values, starting with the minimum.
 const FIELDS: [(u64, u64, &[&str]); 5] = [
     (0, 59, &[]),
     (0, 23, &[]),

@@ -6,14 +6,14 @@ use crate::api::go::sorted;
 use crate::api::model::failure::Cause;
 use crate::api::resource::rule::field::{invalid, is_empty, list, non_negative, number};
 
-/// The two statuses of an update.
+/// The old and the new status in an update.
 struct Change<'a> {
     old: &'a Value,
     new: &'a Value,
 }
 
 impl Change<'_> {
-    /// Whether the status now has the condition.
+    /// Whether the new status has the condition, unlike the old one.
     fn is(&self, condition: &str) -> bool {
         has(self.new, condition)
     }
@@ -22,7 +22,7 @@ impl Change<'_> {
         has(self.old, condition)
     }
 
-    /// Whether one of the conditions came or went.
+    /// Whether one of the conditions was added or removed.
     fn turned(&self, conditions: &[&str]) -> bool {
         let mut conditions = conditions.iter();
         conditions.any(|condition| self.is(condition) != self.was(condition))
@@ -63,7 +63,7 @@ fn conditions(why: &str) -> Cause {
     Cause::invalid("status.conditions", format!("Invalid value: {why}"))
 }
 
-/// A job ends in one way.
+/// Checks that a Job has only one final condition.
 fn endings(change: &Change<'_>, causes: &mut Vec<Cause>) {
     let both = [
         (
@@ -178,7 +178,7 @@ fn criteria(change: &Change<'_>, spec: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// What is not taken back.
+/// Checks that final states do not change.
 fn kept(change: &Change<'_>, spec: &Value, causes: &mut Vec<Cause>) {
     for condition in ["Failed", "Complete", "FailureTarget"] {
         if change.was(condition) && !change.is(condition) {

@@ -63,7 +63,7 @@ pub(crate) fn check(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Whether the deadline is so wrong that the server looks no further.
+/// Whether the deadline is invalid in a way that ends the validation.
 fn deadline(old: &Value, new: &Value, causes: &mut Vec<Cause>) -> bool {
     const FIELD: &str = "spec.activeDeadlineSeconds";
     let seconds = |spec: &Value| spec["activeDeadlineSeconds"].as_i64();

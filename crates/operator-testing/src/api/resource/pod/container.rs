@@ -10,7 +10,7 @@ use crate::api::resource::rule::field::{
     bad_port_name, between, invalid, is_empty, list, named, number, one_of, refuse, text,
 };
 
-/// Checks containers and init containers; `volumes` are those that may be mounted.
+/// Checks containers and init containers; `volumes` are the volumes that they may mount.
 pub(crate) fn check(spec: &Value, path: &str, volumes: &[&str], causes: &mut Vec<Cause>) {
     let grace = spec["terminationGracePeriodSeconds"].as_i64();
     if is_empty(&spec["containers"]) {
@@ -93,7 +93,7 @@ fn common(container: &Value, path: &str, volumes: &[&str], causes: &mut Vec<Caus
     );
 }
 
-/// Ids of users and groups.
+/// Checks the ids of users and groups.
 pub(crate) fn users(context: &Value, path: &str, fields: &[&str], causes: &mut Vec<Cause>) {
     for field in fields {
         if let Some(id) = context[*field].as_i64() {
@@ -135,7 +135,7 @@ fn ports(container: &Value, path: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// No two containers have one port of the host.
+/// Checks that no two containers use the same host port.
 fn host_ports(containers: &[Value], path: &str, causes: &mut Vec<Cause>) {
     let mut taken: Vec<String> = Vec::new();
     for (at, container) in containers.iter().enumerate() {
@@ -215,7 +215,7 @@ fn resource_name(resource: &str, field: &str, causes: &mut Vec<Cause>) {
     causes.push(invalid(field, found, why));
 }
 
-/// Resources that are known without a domain, though not of containers.
+/// Resource names without a domain that are valid, but not for containers.
 fn is_standard(resource: &str) -> bool {
     let (stem, kind) = match resource.split_once('.') {
         Some(("requests" | "limits", kind)) => ("", kind),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::api::model::metadata;
 use crate::api::resource::value::{absent, drop_fields, fields, items};
 
-/// A pod of its own, which gets more than a template.
+/// Sets the defaults of a pod, which are more than those of a template.
 pub(crate) fn fill(pod: &mut Value) {
     let status = &mut pod["status"];
     let ip = status["podIP"].as_str().unwrap_or_default().to_owned();
@@ -28,7 +28,7 @@ pub(crate) fn fill(pod: &mut Value) {
     }
 }
 
-/// The status with which a pod begins.
+/// Sets the initial status of a pod.
 pub(crate) fn begin(pod: &mut Value) {
     pod["status"] = json!({"phase": "Pending", "qosClass": quality(&pod["spec"])});
     let gates = pod["spec"]["schedulingGates"].as_array();
@@ -44,7 +44,7 @@ pub(crate) fn begin(pod: &mut Value) {
     }
 }
 
-/// The tolerations that admission gives to each pod, again with each update.
+/// Adds the tolerations that admission adds to each pod, also in each update.
 pub(crate) fn tolerate(spec: &mut Value) {
     absent(&mut spec["tolerations"], json!([]));
     for key in [
@@ -63,7 +63,7 @@ pub(crate) fn tolerate(spec: &mut Value) {
     }
 }
 
-/// The class of a pod by what it asks for.
+/// The quality of service class of a pod.
 fn quality(spec: &Value) -> &'static str {
     let containers = ["initContainers", "containers"].into_iter();
     let containers = containers.flat_map(|list| spec[list].as_array().into_iter().flatten());
@@ -95,7 +95,7 @@ fn quality(spec: &Value) -> &'static str {
     }
 }
 
-/// The template of a workload.
+/// Sets the defaults of a workload's pod template.
 pub(crate) fn fill_template(template: &mut Value) {
     if template.is_object() {
         fill_spec(&mut template["spec"]);
@@ -133,7 +133,7 @@ fn fill_spec(spec: &mut Value) {
     }
 }
 
-/// The ports of a pod on its node's network are the node's.
+/// Sets the host ports of a pod that uses the network of its node.
 fn fill_host_ports(spec: &mut Value) {
     if spec["hostNetwork"] != true {
         return;
@@ -146,7 +146,7 @@ fn fill_host_ports(spec: &mut Value) {
     }
 }
 
-/// When an image is pulled.
+/// The default pull policy of an image.
 fn pull_policy(image: &Value) -> &'static str {
     let image = image.as_str().unwrap_or_default();
     let name = image.rsplit('/').next().unwrap_or_default();
@@ -220,7 +220,7 @@ fn fill_volume(volume: &mut Value) {
     fill_source(volume);
 }
 
-/// Where a volume of a pod, or one of the cluster, comes from.
+/// Sets the defaults of the source of a pod's volume or of a PersistentVolume.
 pub(crate) fn fill_source(volume: &mut Value) {
     for source in ["secret", "configMap", "downwardAPI", "projected"] {
         if volume[source].is_object() {
@@ -292,7 +292,7 @@ fn fill_field_refs(source: &mut Value) {
     }
 }
 
-/// References to parts of the pod itself.
+/// Sets the defaults of references to fields of the pod.
 fn fill_refs(source: &mut Value) {
     if source["fieldRef"].is_object() {
         fields(&mut source["fieldRef"], &[("apiVersion", json!("v1"))]);
@@ -309,7 +309,7 @@ pub(crate) fn fill_workload(workload: &mut Value) -> Option<&mut Value> {
     Some(spec)
 }
 
-/// No server has this yet without being asked for it.
+/// Drops a field that no server enables by default yet.
 pub(crate) fn drop_signals(spec: Option<&mut Value>) {
     let Some(spec) = spec else {
         return;

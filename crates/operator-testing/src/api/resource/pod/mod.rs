@@ -32,13 +32,13 @@ pub(crate) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause
     }
 }
 
-/// Checks the template of pods that stands at `path`.
+/// Checks the pod template at `path`.
 pub(crate) fn template(template: &Value, path: &str, causes: &mut Vec<Cause>) {
     metadata(template, path, causes);
     spec(&template["spec"], &format!("{path}.spec"), causes);
 }
 
-/// The metadata of a template; its path lacks a step on the real server.
+/// Checks the metadata of a template; on the real server, its path lacks a step.
 pub(crate) fn metadata(template: &Value, path: &str, causes: &mut Vec<Cause>) {
     let metadata = &template["metadata"];
     labels(&format!("{path}.labels"), &metadata["labels"], causes);
@@ -152,7 +152,7 @@ fn tolerations(spec: &Value, path: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Images without blanks around them.
+/// Checks that images have no leading or trailing spaces.
 fn spaces(containers: &[Value], path: &str, causes: &mut Vec<Cause>) {
     for (at, container) in containers.iter().enumerate() {
         let image = text(container, "image");
@@ -164,7 +164,7 @@ fn spaces(containers: &[Value], path: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// The claims that a pod wants.
+/// The names of the claims that a pod uses.
 pub(crate) fn claims(pod: &Value) -> impl Iterator<Item = &str> {
     let volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
     volumes.filter_map(|volume| volume["persistentVolumeClaim"]["claimName"].as_str())

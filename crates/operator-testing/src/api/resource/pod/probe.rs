@@ -7,7 +7,7 @@ use crate::api::resource::rule::field::{
     between, invalid, is_empty, non_negative, number, only, port,
 };
 
-/// Checks what is asked of a container while it runs.
+/// Checks the probes and lifecycle hooks of a container.
 pub(crate) fn check(container: &Value, grace: Option<i64>, path: &str, causes: &mut Vec<Cause>) {
     for hook in ["postStart", "preStop"] {
         let action = &container["lifecycle"][hook];
@@ -52,7 +52,7 @@ fn probe(name: &str, probe: &Value, path: &str, causes: &mut Vec<Cause>) {
     }
 }
 
-/// One of the ways to ask a container.
+/// Checks the handler of a probe or hook.
 fn handler(action: &Value, grace: Option<i64>, path: &str, causes: &mut Vec<Cause>) {
     let known = ["exec", "httpGet", "tcpSocket", "grpc", "sleep"];
     let given = known.iter().filter(|name| !action[**name].is_null());

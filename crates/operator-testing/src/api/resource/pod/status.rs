@@ -60,7 +60,7 @@ pub(crate) fn check(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// The addresses of a pod or its host: one, or one of each family.
+/// Checks the addresses of a pod or its host: one, or one of each family.
 fn addresses(field: &str, live: &Value, status: &Value, causes: &mut Vec<Cause>) {
     fn texts<'a>(status: &'a Value, field: &str) -> Vec<&'a str> {
         let items = list(status, field).iter();

@@ -48,7 +48,7 @@ pub(crate) fn check(variable: &Value, path: &str, causes: &mut Vec<Cause>) {
     causes.push(invalid(path, "\"\"", why));
 }
 
-/// Checks an object of whose keys variables are made.
+/// Checks a reference to an object whose keys become variables.
 pub(crate) fn from_object(source: &Value, path: &str, at: usize, causes: &mut Vec<Cause>) {
     let known = ["configMapRef", "secretRef"];
     let given = known.iter().filter(|kind| !source[**kind].is_null());
@@ -70,7 +70,7 @@ pub(crate) fn from_object(source: &Value, path: &str, at: usize, causes: &mut Ve
     causes.push(invalid(path, "\"\"", why));
 }
 
-/// Where the value of a variable comes from.
+/// Checks the source of a variable's value.
 fn reference(kind: &str, found: &Value, path: &str, causes: &mut Vec<Cause>) {
     match kind {
         "fieldRef" if is_empty(&found["fieldPath"]) => {

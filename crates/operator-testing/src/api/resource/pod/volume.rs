@@ -5,8 +5,8 @@ use serde_json::Value;
 use crate::api::model::failure::Cause;
 use crate::api::resource::rule::field::{invalid, is_empty, list, named, text};
 
-/// Where a volume may come from, in the order in which the server looks, and what a source needs; of sources that need more than a
-/// word or are met rarely, only that there is one.
+/// The sources of volumes, in the order in which the server checks them, and their required fields. For complex or rarely used sources,
+/// only their presence is checked.
 const SOURCES: [(&str, &[&str]); 29] = [
     ("emptyDir", &[]),
     ("hostPath", &["path"]),
@@ -39,7 +39,7 @@ const SOURCES: [(&str, &[&str]); 29] = [
     ("ephemeral", &[]),
 ];
 
-/// Checks volumes; the names of those that containers may mount.
+/// Checks volumes. Returns the names of those that containers may mount.
 pub(crate) fn check<'a>(spec: &'a Value, path: &str, causes: &mut Vec<Cause>) -> Vec<&'a str> {
     let mut names: Vec<&str> = Vec::new();
     for (at, volume) in list(spec, "volumes").iter().enumerate() {

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use super::field::invalid;
 use crate::api::model::failure::Cause;
 
-/// Whether a text is an address, or was in the field before.
+/// Whether a text is an IP address, or the field had this text before.
 pub(crate) fn legacy(field: &str, text: &str, before: &[&str], causes: &mut Vec<Cause>) {
     if before.contains(&text) {
         return;
@@ -23,7 +23,7 @@ pub(crate) fn legacy(field: &str, text: &str, before: &[&str], causes: &mut Vec<
     }
 }
 
-/// Whether there are addresses of both families and no others; the place of the first text that is none.
+/// Whether there are addresses of both families and no others. The error is the index of the first invalid address.
 pub(crate) fn are_dual(texts: &[&str]) -> Result<bool, usize> {
     let mut families = [false; 2];
     for (at, text) in texts.iter().enumerate() {
@@ -33,7 +33,7 @@ pub(crate) fn are_dual(texts: &[&str]) -> Result<bool, usize> {
     Ok(families == [true; 2])
 }
 
-/// An address, even where its numbers begin with zeros.
+/// Parses an address, also with leading zeros.
 fn parse(text: &str) -> Option<IpAddr> {
     let trimmed = |part: &str| match part.trim_start_matches('0') {
         "" if !part.is_empty() => "0".to_owned(),

@@ -26,7 +26,7 @@ pub(crate) fn text<'a>(object: &'a Value, field: &str) -> &'a str {
     object[field].as_str().unwrap_or_default()
 }
 
-/// A number that Go has no pointer for.
+/// A number that is not a pointer in Go, so that 0 counts as unset.
 pub(crate) fn number(object: &Value, field: &str) -> i64 {
     object[field].as_i64().unwrap_or_default()
 }
@@ -39,7 +39,7 @@ pub(crate) fn without(object: &Value, fields: &[&str]) -> Value {
     object
 }
 
-/// Whether a value is what was stored before: of an empty map or list nothing is.
+/// Whether a value is the stored one; an empty map or list is not stored.
 pub(crate) fn is_same(old: &Value, new: &Value) -> bool {
     match (old, new) {
         (Value::Object(old), Value::Object(new)) => {
@@ -61,7 +61,7 @@ pub(crate) fn invalid(field: impl Into<String>, found: impl Display, why: impl D
     Cause::invalid(field, format!("Invalid value: {found}: {why}"))
 }
 
-/// A value that is no text, and is there twice.
+/// The violation for a duplicate value that is not a string.
 pub(crate) fn duplicate(field: impl Into<String>, found: impl Display) -> Cause {
     Cause {
         reason: "FieldValueDuplicate",
@@ -70,7 +70,7 @@ pub(crate) fn duplicate(field: impl Into<String>, found: impl Display) -> Cause 
     }
 }
 
-/// A list has more items than it may.
+/// The violation for a list with too many items.
 pub(crate) fn too_many(field: &str, found: usize, most: usize) -> Cause {
     Cause {
         reason: "FieldValueTooMany",
@@ -79,13 +79,13 @@ pub(crate) fn too_many(field: &str, found: usize, most: usize) -> Cause {
     }
 }
 
-/// What is wrong with a text, a cause each.
+/// The violations in a string, each with its cause.
 pub(crate) fn refuse(field: &str, found: &str, wrong: Vec<String>, causes: &mut Vec<Cause>) {
     let wrong = wrong.into_iter();
     causes.extend(wrong.map(|why| invalid(field, format!("{found:?}"), why)));
 }
 
-/// A value of a type with few values, none of which is empty.
+/// Checks a required value that must be one of a few.
 pub(crate) fn one_of(field: &str, found: &Value, allowed: &[&str], causes: &mut Vec<Cause>) {
     match is_empty(found) {
         true => causes.push(Cause::required(field, "")),
@@ -93,7 +93,7 @@ pub(crate) fn one_of(field: &str, found: &Value, allowed: &[&str], causes: &mut 
     }
 }
 
-/// As [`one_of`], where what is empty is just another value that is not allowed.
+/// As [`one_of`], but an empty value counts as an unsupported one.
 pub(crate) fn only(field: &str, found: &Value, allowed: &[&str], causes: &mut Vec<Cause>) {
     let found = found.as_str().unwrap_or_default();
     if !allowed.contains(&found) {
@@ -108,7 +108,7 @@ pub(crate) fn unsupported(field: &str, found: impl Display, allowed: &[&str]) ->
     Cause::unsupported(field, text)
 }
 
-/// Fields of an object that are numbers, none of them below zero.
+/// Checks that numbers in an object are not negative.
 pub(crate) fn non_negative(path: &str, object: &Value, fields: &[&str], causes: &mut Vec<Cause>) {
     for field in fields {
         let found = number(object, field);
@@ -126,7 +126,7 @@ pub(crate) fn between(field: &str, found: i64, least: i64, most: i64, causes: &m
     }
 }
 
-/// The number of a port, or its name.
+/// Checks the number or the name of a port.
 pub(crate) fn port(field: &str, found: &Value, causes: &mut Vec<Cause>) {
     match found {
         Value::String(found) => refuse(field, found, bad_port_name(found), causes),
@@ -161,7 +161,7 @@ pub(crate) fn label(field: &str, found: &str, causes: &mut Vec<Cause>) {
     refuse(field, found, name::bad_label(found), causes);
 }
 
-/// A name that must be there and is a label.
+/// Checks a required name that must be a DNS label.
 pub(crate) fn named(field: &str, found: &str, causes: &mut Vec<Cause>) {
     match found.is_empty() {
         true => causes.push(Cause::required(field, "")),
@@ -184,7 +184,7 @@ pub(crate) fn annotations(field: &str, found: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// A field of an object that stays as it is made.
+/// Checks that a field of an object does not change.
 pub(crate) fn immutable(
     path: &str,
     (live, object): (&Value, &Value),

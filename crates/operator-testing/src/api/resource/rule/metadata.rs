@@ -12,10 +12,10 @@ use crate::api::model::kind::Kind;
 use crate::api::model::metadata::{finalizers, is_deleting, is_standard_finalizer, text};
 use crate::api::model::name;
 
-/// So many bytes of annotations may an object have.
+/// The maximum size of an object's annotations, in bytes.
 pub(crate) const ANNOTATIONS_LIMIT: usize = 256 * 1024;
 
-/// What is wrong with the metadata of a new object.
+/// The violations in the metadata of a new object.
 pub(crate) fn of_new(kind: &Kind, object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     let (name, prefix) = (text(object, "name"), text(object, "generateName"));
@@ -37,7 +37,7 @@ pub(crate) fn of_new(kind: &Kind, object: &Value) -> Vec<Cause> {
     causes
 }
 
-/// What is wrong with the metadata of an object that replaces `live`.
+/// The violations in the metadata of an object that replaces `live`.
 pub(crate) fn of_changed(
     kind: &Kind,
     subresource: Option<&str>,
@@ -65,7 +65,7 @@ pub(crate) fn of_changed(
     causes
 }
 
-/// Whether the strategy of a kind asks of an update what it asks of a new object.
+/// Whether the strategy of a kind validates an update like a new object.
 fn is_checked_as_new(kind: &Kind) -> bool {
     match (kind.group.as_str(), kind.plural.as_str()) {
         _ if kind.custom.is_some() => false,
@@ -76,13 +76,13 @@ fn is_checked_as_new(kind: &Kind) -> bool {
     }
 }
 
-/// Whether the strategy of a kind compares the metadata with what it was.
+/// Whether the strategy of a kind compares the metadata with the previous one.
 fn has_own_layer(kind: &Kind, subresource: Option<&str>) -> bool {
     let is_status = subresource == Some("status");
     !(kind.is("", "events") || is_status && kind.is("batch", "cronjobs"))
 }
 
-/// What is wrong with labels, annotations and owners.
+/// The violations in labels, annotations and owner references.
 fn maps(object: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     let metadata = &object["metadata"];
@@ -106,7 +106,7 @@ fn bad_finalizers(object: &Value) -> Vec<Cause> {
     causes
 }
 
-/// What is wrong with the entries of `managedFields` that a client wrote.
+/// The violations in the entries of `managedFields` that a client wrote.
 fn managers(object: &Value) -> Vec<Cause> {
     const LONGEST: usize = 256;
     let mut causes = Vec::new();
@@ -122,7 +122,7 @@ fn managers(object: &Value) -> Vec<Cause> {
     causes
 }
 
-/// What is wrong with the name of a field manager.
+/// The violations in the name of a field manager.
 pub(crate) fn manager(field: &str, name: &str, causes: &mut Vec<Cause>) {
     const LONGEST: usize = 128;
     if name.len() > LONGEST {
@@ -147,7 +147,7 @@ pub(crate) fn too_long(field: &str, limit: usize) -> Cause {
     }
 }
 
-/// So many bytes the annotations of an object have.
+/// The size of an object's annotations in bytes.
 pub(crate) fn annotations_size(found: &Value) -> usize {
     let entries = found.as_object().into_iter().flatten();
     let size = |(key, value): (&String, &Value)| key.len() + value.as_str().map_or(0, str::len);
@@ -201,7 +201,7 @@ fn owners(object: &Value) -> Vec<Cause> {
     causes
 }
 
-/// The version in a group and version; nothing if it is no such thing.
+/// The version in a group and version; `None` if it is invalid.
 fn version(api_version: &str) -> &str {
     match api_version.split_once('/') {
         None => api_version,
@@ -210,7 +210,7 @@ fn version(api_version: &str) -> &str {
     }
 }
 
-/// Owner references as Go prints them.
+/// Formats owner references as Go does.
 fn in_go_order(owners: &[&Value]) -> Value {
     const FIELDS: [&str; 6] = [
         "apiVersion",
@@ -228,7 +228,7 @@ fn in_go_order(owners: &[&Value]) -> Value {
     owners.collect()
 }
 
-/// Finalizers of built-in kinds have a domain; those of custom kinds, and of some others, should.
+/// Finalizers of built-in kinds must have a domain; those of custom kinds, and of some others, should have one.
 fn short_finalizers(kind: &Kind, object: &Value) -> Vec<Cause> {
     let may_be_short = kind.custom.is_some()
         || [

@@ -8,23 +8,23 @@ use crate::api::model::failure::Cause;
 use crate::api::model::label::selects;
 use crate::api::model::name;
 
-/// What a kind says of a selector that selects nothing or cannot be read.
+/// The messages of a kind about a selector that is empty or invalid.
 pub(crate) struct Words {
-    /// The kind, for a selector without a term; kinds without this word may have one.
+    /// The kind, for an empty selector; kinds without this message accept one.
     pub empty: Option<&'static str>,
     pub unreadable: Unreadable,
 }
 
-/// What a kind says of a selector that cannot be read, besides what is wrong with its terms.
+/// The messages of a kind about an invalid selector, in addition to those about its requirements.
 pub(crate) enum Unreadable {
     Nothing,
     /// The selector.
     Shown,
-    /// The selector, and why.
+    /// The selector and the reason.
     Because(&'static str),
 }
 
-/// Checks the selector of an object that has a template; whether there is one that can be read.
+/// Checks the selector of an object with a template. Returns whether the selector is present and valid.
 pub(crate) fn check(spec: &Value, words: &Words, causes: &mut Vec<Cause>) -> bool {
     let selector = &spec["selector"];
     if selector.is_null() {
@@ -54,7 +54,7 @@ pub(crate) fn check(spec: &Value, words: &Words, causes: &mut Vec<Cause>) -> boo
     false
 }
 
-/// The terms of a selector.
+/// Checks the requirements of a selector.
 pub(crate) fn terms(path: &str, selector: &Value, causes: &mut Vec<Cause>) {
     labels(
         &format!("{path}.matchLabels"),
@@ -91,13 +91,13 @@ pub(crate) fn terms(path: &str, selector: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Whether a selector is there and has no term.
+/// Whether a selector is present and empty.
 pub(crate) fn is_void(selector: &Value) -> bool {
     let terms = ["matchLabels", "matchExpressions"];
     !selector.is_null() && terms.iter().all(|field| is_empty(&selector[*field]))
 }
 
-/// The labels of a template are those that the selector wants. No selector selects nothing.
+/// Checks that the selector matches the labels of the template. A missing selector matches nothing.
 pub(crate) fn matches(spec: &Value, causes: &mut Vec<Cause>) {
     let labels = &spec["template"]["metadata"]["labels"];
     if spec["selector"].is_null() || !selects(&spec["selector"], labels) {
@@ -107,7 +107,7 @@ pub(crate) fn matches(spec: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// A selector stays as it is made.
+/// Checks that a selector does not change.
 pub(crate) fn immutable(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
     let (live, selector) = (&live["spec"]["selector"], &object["spec"]["selector"]);
     if !is_same(live, selector) {
@@ -116,7 +116,7 @@ pub(crate) fn immutable(live: &Value, object: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// A selector as Go shows it.
+/// Formats a selector as Go does.
 pub(crate) fn in_order(selector: &Value) -> Value {
     let Value::Object(fields) = selector else {
         return selector.clone();

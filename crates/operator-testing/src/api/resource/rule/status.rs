@@ -5,13 +5,13 @@ use serde_json::Value;
 use super::field::{invalid, non_negative, number};
 use crate::api::model::failure::Cause;
 
-/// The counts of a kind.
+/// The counts in the status of a kind.
 pub(crate) struct Counts {
-    /// None of which is negative.
+    /// The counts that must not be negative.
     all: &'static [&'static str],
-    /// Those of `replicas`.
+    /// The counts that must not exceed `replicas`.
     parts: &'static [&'static str],
-    /// How the ready ones are called where more are available.
+    /// The name of the count of ready replicas, which available ones must not exceed.
     ready: &'static str,
 }
 

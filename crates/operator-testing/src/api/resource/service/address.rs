@@ -6,7 +6,7 @@ use crate::api::model::failure::{Cause, Failure, Result};
 use crate::api::model::kind::Kind;
 use crate::api::model::metadata::name;
 
-/// Refuses a Service without a name that is to get an address: an address belongs to someone.
+/// Rejects a Service without a name that needs an address, because addresses are recorded by name.
 pub(crate) fn check_owner(kind: &Kind, service: &Value) -> Result<()> {
     let spec = &service["spec"];
     let given = spec["clusterIP"].as_str().unwrap_or_default();
@@ -25,7 +25,7 @@ pub(crate) fn check_owner(kind: &Kind, service: &Value) -> Result<()> {
     Err(Failure::invalid(kind, "", vec![cause]))
 }
 
-/// What a Service wants that a cluster with IPv4 alone does not have.
+/// The fields of a Service that need an IP family which a cluster with only IPv4 does not have.
 fn unknown_families(spec: &Value) -> Vec<Cause> {
     let mut causes = Vec::new();
     if spec["ipFamilyPolicy"] == "RequireDualStack" {
@@ -46,7 +46,7 @@ fn drop_nulls(spec: &mut Value) {
     }
 }
 
-/// Whether load balancers ask the nodes on a port of their own.
+/// Whether load balancers check the health of nodes on a separate port.
 pub(crate) fn needs_health_port(spec: &Value) -> bool {
     spec["type"] == "LoadBalancer" && spec["externalTrafficPolicy"] == "Local"
 }
@@ -72,7 +72,7 @@ fn node_ports(spec: &Value) -> Vec<&Value> {
     ports.filter(|port| !port.is_null()).collect()
 }
 
-/// Drops the fields that a Service of the new type has no use for, if they are as they were.
+/// Drops fields that are invalid for the new type of the Service, if they have not changed.
 fn drop_of_other_type(live: &Value, spec: &mut Value) {
     let mut gone: Vec<&str> = Vec::new();
     if live["type"] != "ExternalName" && spec["type"] == "ExternalName" {
@@ -121,7 +121,7 @@ fn drop_of_other_type(live: &Value, spec: &mut Value) {
     }
 }
 
-/// Ports keep their node ports by name; two of one name can't.
+/// Keeps the node ports of named ports; ports with duplicate names lose theirs.
 fn keep_node_ports(live: &Value, spec: &mut Value) -> Result<()> {
     if !wants_node_ports(live) || !wants_node_ports(spec) {
         return Ok(());
@@ -148,7 +148,7 @@ fn keep_node_ports(live: &Value, spec: &mut Value) -> Result<()> {
     Ok(())
 }
 
-/// Gives a new or changed Service what it asks for and does not have, and takes what another type had from it.
+/// Allocates the missing addresses and ports of a new or changed Service, and releases those that its type does not need.
 pub(crate) fn allocate(
     allocated: &mut u32,
     kind: &Kind,

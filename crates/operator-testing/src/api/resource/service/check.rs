@@ -53,7 +53,7 @@ pub(crate) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause
     }
 }
 
-/// What a Service is warned of.
+/// The warnings about a Service.
 pub(crate) fn ignored(spec: &Value) -> Vec<&'static str> {
     let is_elsewhere = spec["type"] == "ExternalName";
     let has_externals = !list(spec, "externalIPs").is_empty();
@@ -86,7 +86,7 @@ pub(crate) fn ignored(spec: &Value) -> Vec<&'static str> {
     told.map(|(_, why)| why).collect()
 }
 
-/// The address of a Service stays.
+/// Checks that the address of a Service does not change.
 fn address(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     let is_elsewhere = |spec: &Value| spec["type"] == "ExternalName";
     if is_elsewhere(old) || is_elsewhere(new) {
@@ -105,7 +105,7 @@ fn address(old: &Value, new: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// A Service that is only another name.
+/// Checks a Service of type ExternalName.
 fn elsewhere(spec: &Value, causes: &mut Vec<Cause>) {
     for field in ["clusterIPs", "ipFamilies", "ipFamilyPolicy"] {
         if !is_empty(&spec[field]) {
@@ -170,7 +170,7 @@ fn affinity(spec: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Ports that the Service or its nodes have twice.
+/// The duplicate ports and node ports of a Service.
 fn taken_twice(spec: &Value, causes: &mut Vec<Cause>) {
     let ports = list(spec, "ports");
     let of_nodes = |port: &Value| number(port, "nodePort");
@@ -239,7 +239,7 @@ fn traffic(spec: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// The load balancer that a Service wants.
+/// Checks the load balancer fields of a Service.
 fn class(live: Option<&Value>, spec: &Value, causes: &mut Vec<Cause>) {
     let (found, field) = (&spec["loadBalancerClass"], "spec.loadBalancerClass");
     let was_balanced = live.filter(|live| live["spec"]["type"] == "LoadBalancer");
@@ -260,7 +260,7 @@ fn class(live: Option<&Value>, spec: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// What a load balancer says of itself.
+/// Checks the load balancer in the status.
 fn balancer(object: &Value, causes: &mut Vec<Cause>) {
     const PATH: &str = "status.loadBalancer.ingress";
     let ingress = list(&object["status"]["loadBalancer"], "ingress");

@@ -10,10 +10,10 @@ use crate::api::resource::rule::field::{invalid, non_negative, unsupported};
 use crate::api::resource::rule::{selector, status};
 use crate::api::resource::value::{absent, fields};
 
-/// How many templates a DaemonSet has had.
+/// The deprecated annotation with the number of templates that a DaemonSet has had.
 const TEMPLATES: &str = "deprecated.daemonset.template.generation";
 
-/// Fills in what a DaemonSet has a default for.
+/// Sets the defaults of a DaemonSet.
 pub(crate) fn fill(set: &mut Value) {
     if fill_workload(set).is_none() {
         return;
@@ -33,7 +33,7 @@ pub(crate) fn fill(set: &mut Value) {
     }
 }
 
-/// Counts the templates of a DaemonSet; of a new one, `live` is null.
+/// Counts the templates of a DaemonSet; for a new one, `live` is null.
 pub(crate) fn count_templates(live: &Value, set: &mut Value) {
     let known = &live["metadata"]["annotations"][TEMPLATES];
     let count: i64 = known

@@ -10,7 +10,7 @@ use crate::api::resource::rule::field::{invalid, non_negative, number, unsupport
 use crate::api::resource::rule::{selector, status};
 use crate::api::resource::value::fields;
 
-/// Fills in what a Deployment has a default for.
+/// Sets the defaults of a Deployment.
 pub(crate) fn fill(deployment: &mut Value) {
     let Some(spec) = fill_workload(deployment) else {
         return;
@@ -53,7 +53,7 @@ pub(crate) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause
     }
 }
 
-/// How a deployment comes to its new pods.
+/// Checks the strategy of a Deployment.
 fn strategy(strategy: &Value, causes: &mut Vec<Cause>) {
     let rolling = &strategy["rollingUpdate"];
     match strategy["type"].as_str() {

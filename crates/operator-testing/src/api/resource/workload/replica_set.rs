@@ -9,14 +9,14 @@ use crate::api::resource::rule::field::non_negative;
 use crate::api::resource::rule::{selector, status};
 use crate::api::resource::value::absent;
 
-/// Fills in what a ReplicaSet has a default for.
+/// Sets the defaults of a ReplicaSet.
 pub(crate) fn fill(set: &mut Value) {
     if let Some(spec) = fill_workload(set) {
         absent(&mut spec["replicas"], 1);
     }
 }
 
-/// A ReplicationController, which has the labels of its pods, and selects by them.
+/// Sets the defaults of a ReplicationController, whose labels and selector default to the labels of its pods.
 pub(crate) fn fill_controller(object: &mut Value) {
     if !object["spec"].is_object() {
         return;

@@ -7,7 +7,7 @@ use crate::api::resource::pod;
 use crate::api::resource::rule::field::unsupported;
 use crate::api::resource::rule::selector::{self, Unreadable, Words};
 
-/// Pods of one template, as many as are wanted.
+/// Checks the replicas, the selector and the template of a workload.
 pub(crate) fn alike_pods(spec: &Value, causes: &mut Vec<Cause>) {
     let words = Words {
         empty: Some("deployment"),
@@ -20,7 +20,7 @@ pub(crate) fn alike_pods(spec: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Pods that are to run for good.
+/// Checks the template of pods that must run continuously.
 pub(crate) fn lasting(spec: &Value, kind: &str, causes: &mut Vec<Cause>) {
     let pod = &spec["template"]["spec"];
     if pod["restartPolicy"] != "Always" {

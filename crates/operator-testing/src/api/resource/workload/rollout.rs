@@ -79,14 +79,14 @@ fn at_most_all(field: &str, found: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// The number of a share.
+/// Parses a percentage.
 fn share(found: &Value) -> Option<i64> {
     let digits = found.as_str()?.strip_suffix('%')?;
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| digits.parse().unwrap_or(i64::MAX))
 }
 
-/// A number, the number of a share, or that of a text.
+/// A number, the number of a percentage, or the number in a text.
 fn amount(found: &Value) -> i64 {
     let number = || found.as_str().and_then(|text| text.parse().ok());
     let known = found.as_i64().or_else(|| share(found)).or_else(number);

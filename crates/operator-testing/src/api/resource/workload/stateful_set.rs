@@ -18,7 +18,7 @@ use crate::api::resource::value::{absent, fields, items};
 
 const CHANGE: &str = "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', 'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden";
 
-/// What of a spec may change.
+/// The fields of a spec that may change.
 const MUTABLE: [&str; 7] = [
     "replicas",
     "ordinals",
@@ -64,7 +64,7 @@ pub(crate) fn check(live: Option<&Value>, object: &Value, causes: &mut Vec<Cause
     }
 }
 
-/// The template as the controller uses it: names are its own, and claims become volumes.
+/// The template in the form that the controller uses: names are generated, and claims become volumes.
 fn as_made(spec: &Value) -> Cow<'_, Value> {
     let template = &spec["template"];
     let claims = list(spec, "volumeClaimTemplates");
@@ -135,7 +135,7 @@ fn policies(spec: &Value, causes: &mut Vec<Cause>) {
     }
 }
 
-/// Fills in what a StatefulSet has a default for.
+/// Sets the defaults of a StatefulSet.
 pub(crate) fn fill(set: &mut Value) {
     let Some(spec) = fill_workload(set) else {
         return;
@@ -166,7 +166,7 @@ pub(crate) fn fill(set: &mut Value) {
     }
 }
 
-/// Drops what a StatefulSet is not yet served with, unless it was stored with it.
+/// Drops fields that are not enabled by default, unless they were stored before.
 pub(crate) fn without_alpha(live: Option<&Value>, set: &mut Value) {
     const FIELD: &str = "/spec/updateStrategy/rollingUpdate";
     let has_it = |set: &Value| {

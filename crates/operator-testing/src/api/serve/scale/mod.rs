@@ -23,11 +23,11 @@ use crate::api::write::{Base, Draft, Prepared, check_identity};
 /// The version of all scales.
 const SCALE: &str = "autoscaling/v1";
 
-/// What the decoder of custom kinds' scales says whatever is wrong.
+/// The decoder's message for any error in the scale of a custom kind.
 const UNREGISTERED: &str =
     r#"no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111""#;
 
-/// What a scale without replicas has to the real server, so that a patch that sets none is known.
+/// The value that marks a scale without replicas, so that a patch that sets none is recognized.
 const UNSET: i32 = i32::MIN;
 
 impl State {
@@ -75,7 +75,7 @@ impl State {
         }
     }
 
-    /// The scale that a write makes of the one that is there, and who owns what of it.
+    /// Computes the new scale from a write and the live scale, and the owners of its fields.
     fn scaled(
         &self,
         request: &Request<'_>,
@@ -116,7 +116,8 @@ impl State {
         Ok((wanted, managers))
     }
 
-    /// What an apply makes of a scale. That of a custom object the real server can compare, but not convert back to an object.
+    /// Computes the result of an apply to a scale. For a custom object, the real server can compare the result, but not convert it back to
+    /// an object.
     fn applied_scale(
         &self,
         request: &Request<'_>,
@@ -146,7 +147,7 @@ impl State {
     }
 }
 
-/// The scale that a patch makes has the uid of the object, or none.
+/// Checks that the uid in a patched scale is that of the object, or missing.
 fn check_patched(request: &Request<'_>, wanted: &Value, live: &Value) -> Result<()> {
     let (uid, expected) = (text(wanted, "uid"), text(live, "uid"));
     if request.kind.custom.is_some() || uid.is_empty() || uid == expected {
@@ -169,7 +170,7 @@ impl Request<'_> {
         Ok(object)
     }
 
-    /// The scale that an update sends; nothing of a patch, whose options are checked.
+    /// The scale in an update; `None` for a patch, of which only the options are checked.
     fn sent_scale(&self, verb: &str) -> Result<Option<Value>> {
         match (verb, self.call.content_type.as_str()) {
             ("get", _) => Ok(None),
@@ -221,7 +222,7 @@ fn with_replicas(
     Ok(object)
 }
 
-/// A scale as a kind: one of the resource that it belongs to.
+/// The kind Scale, as the kind of a resource's subresource.
 fn scale_kind(kind: &Kind) -> Kind {
     Kind {
         group: "autoscaling".into(),
@@ -285,7 +286,7 @@ fn show(object: &Value, paths: &Scale) -> Value {
     scale
 }
 
-/// A selector of a workload as text.
+/// Formats the selector of a workload as text.
 fn terms(selector: &Value) -> Vec<String> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let labels = selector["matchLabels"].as_object().into_iter().flatten();

@@ -10,7 +10,7 @@ use crate::api::model::kind::Kind;
 
 pub(crate) struct Parent {
     api_version: String,
-    /// Where the replicas are in each version; `None` of one that has no scale.
+    /// The path of the replicas in each version; `None` if the version has no scale.
     replicas: BTreeMap<String, Option<Vec<Step>>>,
     managers: Managers,
 }
@@ -40,7 +40,7 @@ impl Parent {
         }
     }
 
-    /// Who owns the replicas, as the managers of a scale.
+    /// The managers of the replicas, as managers of the scale.
     pub fn to_scale(&self) -> Managers {
         let mut managers = Managers::default();
         for (id, owned) in &self.managers.0 {
@@ -68,8 +68,8 @@ impl Parent {
         managers
     }
 
-    /// The managers of the object after those of its scale have changed. Like the real server, this does not know an updater again, and so
-    /// may give the replicas to an entry beside its own.
+    /// The managers of the object after those of its scale have changed. Like the real server, this does not recognize an earlier updater,
+    /// so it may add another entry for its replicas.
     pub fn with(&self, mut scale: Managers) -> Managers {
         let mut managers = Managers::default();
         for (id, owned) in &self.managers.0 {
@@ -103,7 +103,7 @@ impl Parent {
     }
 }
 
-/// Where a scale has its replicas.
+/// The path of the replicas in a scale.
 fn of_scale() -> [Step; 2] {
     ["spec", "replicas"].map(Step::field)
 }

@@ -12,12 +12,12 @@ use crate::api::request::call::{Call, ResourcePath};
 use crate::api::transport::service::ApiServer;
 use crate::api::write::delete::Options;
 
-/// What a deletion is asked for with.
+/// The parameters of a deletion.
 struct Wanted {
     options: Options,
-    /// As they were sent.
+    /// The options as they were sent.
     sent: Value,
-    /// The name that webhooks are told, which is none for a collection.
+    /// The name in the review; empty for a collection.
     name: String,
 }
 
@@ -64,7 +64,7 @@ impl ApiServer {
         Ok(self.cluster().state.collection_reply(&kind, page))
     }
 
-    /// Deletes one object, once webhooks agree. Preconditions are checked again where the object changed meanwhile.
+    /// Deletes one object, if all webhooks accept it. If the object changes meanwhile, preconditions are checked again.
     async fn admit_deletion(
         &self,
         call: &mut Call,

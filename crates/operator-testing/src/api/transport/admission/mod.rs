@@ -15,11 +15,11 @@ use crate::api::request::call::{Call, ResourcePath};
 use crate::api::request::resource::Request;
 use crate::api::store::state::State;
 
-/// So often a request is begun again that other writes overtake, before it is given up. The real server goes on for 34 seconds.
+/// The maximum number of attempts if other writes come first. The real server retries for 34 seconds.
 const ATTEMPTS: usize = 100;
 
 impl ApiServer {
-    /// Carries out a request about which webhooks are asked.
+    /// Executes a request that calls webhooks.
     pub(super) async fn admit(&self, call: &mut Call, admission: Admission) -> Result<Reply> {
         let Admission { path, verb, .. } = admission;
         match verb {
@@ -29,7 +29,7 @@ impl ApiServer {
         }
     }
 
-    /// Does a stage of a request under the lock, and what follows from it.
+    /// Executes a stage of a request under the lock, with its consequences.
     fn locked<T>(
         &self,
         call: &Call,
@@ -54,7 +54,7 @@ impl ApiServer {
     }
 }
 
-/// What is said of a request that other writes always overtake.
+/// The failure for a request before which other writes always come.
 fn overtaken() -> Failure {
     let text =
         "Timeout: request did not complete within requested timeout - context deadline exceeded";

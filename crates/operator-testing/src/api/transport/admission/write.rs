@@ -56,7 +56,7 @@ impl ApiServer {
 }
 
 impl State {
-    /// What a request makes of the live object, with what the server's own admission adds before webhooks see it.
+    /// Computes the new object from the live one, with the changes of the server's own admission before webhooks.
     fn propose(&mut self, request: &Request<'_>, verb: &str) -> Result<(Prepared, Question)> {
         let mut prepared = self.prepare(request, verb)?;
         let object = &mut prepared.draft.object;
@@ -84,7 +84,7 @@ impl State {
 }
 
 impl Prepared {
-    /// The object as webhooks see it.
+    /// The object that webhooks get.
     fn shown(&self) -> Value {
         let mut object = self.draft.object.clone();
         let managers = self.draft.managers.write_or_null();
@@ -92,7 +92,7 @@ impl Prepared {
         object
     }
 
-    /// Takes over what webhooks made of the object.
+    /// Stores the changes of webhooks in the draft.
     fn accept(&mut self, request: &Request<'_>, mutated: Mutated) -> Result<()> {
         let Mutated { mut object, lost } = mutated;
         let Some(lost) = lost else {
@@ -117,7 +117,7 @@ impl Prepared {
     }
 }
 
-/// The options of a write, as its query gives them.
+/// The options of a write, from its query.
 fn options(call: &Call, operation: &str) -> Value {
     let kind = match operation {
         "CREATE" => "CreateOptions",

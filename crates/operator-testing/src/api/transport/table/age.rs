@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::api::model::clock;
 
-/// How long ago a time was, for a table's `AGE`.
+/// The age of a time, for the column `AGE`.
 pub(crate) fn since(time: &Value) -> String {
     match time.as_str().unwrap_or_default() {
         "" => "<unknown>".to_owned(),
@@ -16,7 +16,7 @@ pub(crate) fn since(time: &Value) -> String {
     }
 }
 
-/// The time from one to the other, if both are there.
+/// The time between two times, if both are set.
 pub(crate) fn between(from: &Value, to: &Value) -> Option<String> {
     let read = |time: &Value| time.as_str()?.parse::<Timestamp>().ok();
     Some(human(seconds(read(from)?, read(to)?)))

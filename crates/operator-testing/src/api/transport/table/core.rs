@@ -60,7 +60,7 @@ pub(crate) fn webhooks(object: &Value) -> Vec<Value> {
     ]
 }
 
-/// Kinds that no printer was ever written for have the time of their creation.
+/// Kinds without a printer in Kubernetes have the column `Created At`.
 pub(crate) fn dated(object: &Value) -> Vec<Value> {
     vec![name(object), text(object, "creationTimestamp").into()]
 }
@@ -133,7 +133,7 @@ pub(crate) fn service(object: &Value) -> Vec<Value> {
     ]
 }
 
-/// Where a service is reached from without.
+/// The external addresses of a Service.
 fn external(service: &Value) -> String {
     let spec = &service["spec"];
     let given = items(&spec["externalIPs"]).map(string);
@@ -197,7 +197,7 @@ pub(crate) fn ingress(object: &Value) -> Vec<Value> {
     ]
 }
 
-/// The ways in which a volume is accessed, in short: `RWO,ROX`.
+/// The abbreviated access modes of a volume: `RWO,ROX`.
 pub(crate) fn access_modes(modes: &Value) -> String {
     const SHORT: [(&str, &str); 4] = [
         ("ReadWriteOnce", "RWO"),
@@ -246,7 +246,7 @@ pub(crate) fn claim(object: &Value) -> Vec<Value> {
     ]
 }
 
-/// An Event of `events.k8s.io`, as its older form.
+/// Converts an Event of `events.k8s.io` to its older form.
 pub(crate) fn new_event(object: &Value) -> Vec<Value> {
     event(&event::old_form(object.clone()))
 }

@@ -9,7 +9,7 @@ pub(crate) fn labels(labels: &Value) -> String {
     or_none(terms.join(","))
 }
 
-/// `app=web,tier in (back,front)`; empty when all or none are selected.
+/// Formats a selector: `app=web,tier in (back,front)`; empty if it selects all or nothing.
 pub(crate) fn selector(selector: &Value) -> String {
     let expressions = selector["matchExpressions"].as_array();
     let mut terms: Vec<(String, String)> = equalities(&selector["matchLabels"])
@@ -33,7 +33,7 @@ fn equalities(labels: &Value) -> impl Iterator<Item = String> {
     labels.map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default()))
 }
 
-/// The key, and the whole term.
+/// The key and the complete requirement.
 fn expression(expression: &Value) -> (String, String) {
     let key = expression["key"].as_str().unwrap_or_default();
     let values = expression["values"].as_array().into_iter().flatten();

@@ -24,7 +24,7 @@ use crate::api::model::kind::Kind;
 use crate::api::model::metadata::text;
 use crate::api::request::format::Include;
 
-/// What the rows of a table are of.
+/// The kind of rows in a table.
 #[derive(Clone, Debug)]
 pub(crate) enum Rows {
     Objects(Arc<Kind>),
@@ -32,14 +32,14 @@ pub(crate) enum Rows {
     Scales,
 }
 
-/// Whether a table says what its columns are: the first of a watch does, and each that is not of a watch.
+/// Whether a table defines its columns: the first of a watch does, and any other table.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Header {
     Shown,
     Omitted,
 }
 
-/// An object or a list of them as a table.
+/// Converts an object or a list to a table.
 pub(crate) fn table(rows: &Rows, object: &Value, include: Include, header: Header) -> Value {
     let mut metadata = json!({});
     for field in ["resourceVersion", "continue", "remainingItemCount"] {
@@ -83,7 +83,7 @@ fn row(rows: &Rows, object: &Value, include: Include) -> Value {
     row
 }
 
-/// An object with its kind, which those of a built-in list do not say.
+/// Adds `apiVersion` and `kind` to an object, which items of a built-in list lack.
 fn with_kind(rows: &Rows, object: &Value) -> Value {
     let mut shown = json!({});
     if let Rows::Objects(kind) = rows {
@@ -113,7 +113,7 @@ fn columns(rows: &Rows) -> Vec<Column> {
     }
 }
 
-/// The cells of a kind that has no columns of its own.
+/// The cells of a kind without its own columns.
 fn plain(object: &Value) -> Vec<Value> {
     vec![
         text(object, "name").into(),

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::age;
 use crate::api::model::metadata::{is_deleting, text};
 
-/// Why a pod that ended is greyed out, as `conditions` of its row.
+/// The `conditions` of a row, which mark a finished pod.
 pub(crate) fn end(object: &Value) -> Option<Value> {
     let phase = object["status"]["phase"].as_str()?;
     let is_pod = object["kind"] == "Pod" && object["apiVersion"] == "v1";
@@ -44,7 +44,7 @@ pub(crate) fn pod(object: &Value) -> Vec<Value> {
     ]
 }
 
-/// How many readiness gates are open.
+/// The number of readiness gates that are true.
 fn gates(spec: &Value, status: &Value) -> String {
     let gates: Vec<&Value> = items(&spec["readinessGates"]).collect();
     if gates.is_empty() {
@@ -57,12 +57,12 @@ fn gates(spec: &Value, status: &Value) -> String {
     format!("{}/{}", open.count(), gates.len())
 }
 
-/// What the statuses of a pod's containers come to.
+/// The summary of the statuses of a pod's containers.
 struct State {
     containers: usize,
     ready: usize,
     restarts: i64,
-    /// The last end of a container that was started again.
+    /// The last termination of a restarted container.
     last_restart: Option<String>,
     word: String,
 }
@@ -104,7 +104,7 @@ impl State {
         state
     }
 
-    /// Takes in the init containers; says whether all are done.
+    /// Adds the init containers. Returns whether all are done.
     fn initialize(&mut self, spec: &Value, status: &Value) -> bool {
         let total = items(&spec["initContainers"]).count();
         for (at, container) in items(&status["initContainerStatuses"]).enumerate() {
@@ -130,7 +130,7 @@ impl State {
         true
     }
 
-    /// Takes in the containers of a pod that is initialized; of the init containers only those count that go on.
+    /// Adds the containers of an initialized pod. Of the init containers, only sidecars count.
     fn run(&mut self, spec: &Value, status: &Value) {
         (self.restarts, self.last_restart) = (0, None);
         let sidecars = items(&status["initContainerStatuses"]);
@@ -177,14 +177,14 @@ impl State {
     }
 }
 
-/// The container of the spec that a status of an init container is about.
+/// The container of the spec to which the status of an init container belongs.
 fn init<'a>(spec: &'a Value, status: &Value) -> &'a Value {
     items(&spec["initContainers"])
         .find(|container| container["name"] == status["name"])
         .unwrap_or(&Value::Null)
 }
 
-/// An init container that [goes on](https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/).
+/// Whether an init container is a [sidecar](https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/).
 fn is_sidecar(container: &Value) -> bool {
     container["restartPolicy"] == "Always"
 }

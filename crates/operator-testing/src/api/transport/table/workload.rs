@@ -15,7 +15,7 @@ fn age(object: &Value) -> String {
     age::since(&object["metadata"]["creationTimestamp"])
 }
 
-/// The containers' names and images.
+/// The names and images of the containers.
 fn containers(template: &Value) -> (String, String) {
     let join = |field: &str| {
         let containers = template["spec"]["containers"].as_array();
@@ -122,7 +122,7 @@ pub(crate) fn job(object: &Value) -> Vec<Value> {
     ]
 }
 
-/// What became of a job, or is becoming of it.
+/// The state of a Job in a word.
 fn state(job: &Value) -> &'static str {
     let conditions = job["status"]["conditions"].as_array();
     let is = |type_: &str| {

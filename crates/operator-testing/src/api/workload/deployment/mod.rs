@@ -23,10 +23,10 @@ use crate::api::model::metadata::{is_deleting, name};
 
 const COMPONENT: &str = "deployment-controller";
 
-/// How many replicas a Deployment has asked for when a ReplicaSet was scaled.
+/// The annotation with the replicas of the Deployment when a ReplicaSet was scaled.
 const DESIRED: &str = "deployment.kubernetes.io/desired-replicas";
 
-/// The same with the surge.
+/// The annotation with these replicas and the surge.
 const MOST: &str = "deployment.kubernetes.io/max-replicas";
 
 const REVISION: &str = "deployment.kubernetes.io/revision";
@@ -34,9 +34,9 @@ const REVISION: &str = "deployment.kubernetes.io/revision";
 /// A Deployment and its ReplicaSets.
 struct Rollout {
     deployment: Value,
-    /// That of the Deployment's template.
+    /// The ReplicaSet of the Deployment's template.
     new: Option<Value>,
-    /// The others, the oldest first.
+    /// The other ReplicaSets, oldest first.
     old: Vec<Value>,
 }
 
@@ -68,7 +68,7 @@ impl Controllers<'_> {
         }
     }
 
-    /// Gives a ReplicaSet another size.
+    /// Scales a ReplicaSet.
     fn resize(&mut self, rollout: &Rollout, set: &mut Value, size: i64) -> Result<bool> {
         let deployment = &rollout.deployment;
         let before = replicas(set);
@@ -114,7 +114,7 @@ impl Rollout {
         self.old.iter().chain(&self.new)
     }
 
-    /// What is asked of all ReplicaSets.
+    /// The total replicas of all ReplicaSets.
     fn total(&self) -> i64 {
         self.sets().map(replicas).sum()
     }
@@ -125,7 +125,7 @@ impl Rollout {
             .sum()
     }
 
-    /// Whether the Deployment asks for another number than when its ReplicaSets were scaled.
+    /// Whether the replicas of the Deployment have changed since its ReplicaSets were scaled.
     fn is_scaled(&self) -> bool {
         let mut active = self.sets().filter(|set| replicas(set) > 0);
         active.any(|set| {
@@ -139,7 +139,7 @@ fn desired(deployment: &Value) -> i64 {
     number(&deployment["spec"]["replicas"])
 }
 
-/// How many pods more than asked for there may be, and how many fewer.
+/// The maximum surge and the maximum number of unavailable pods.
 fn bounds(deployment: &Value) -> (i64, i64) {
     let strategy = &deployment["spec"]["strategy"];
     if strategy["type"] == "Recreate" {
@@ -155,7 +155,7 @@ fn bounds(deployment: &Value) -> (i64, i64) {
     }
 }
 
-/// A number, or a percentage of one.
+/// A number, or a percentage of a number.
 pub(super) fn share(value: &Value, of: i64, is_rounded_up: bool) -> i64 {
     let Some(text) = value.as_str() else {
         return number(value);
@@ -167,7 +167,7 @@ pub(super) fn share(value: &Value, of: i64, is_rounded_up: bool) -> i64 {
     }
 }
 
-/// Writes down for which size of the Deployment a ReplicaSet is scaled.
+/// Records the replicas of the Deployment for which a ReplicaSet is scaled.
 fn annotate(set: &mut Value, deployment: &Value) {
     let desired = desired(deployment);
     let (surge, _) = bounds(deployment);

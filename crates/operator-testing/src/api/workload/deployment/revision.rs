@@ -11,10 +11,10 @@ use crate::api::workload::actor::{CONTROLLERS, EventText};
 use crate::api::workload::field::{annotation, condition, number, reference};
 use crate::api::workload::template::{HASH, hash};
 
-/// The revisions that a ReplicaSet had before it was rolled back to.
+/// The annotation with the revisions of a ReplicaSet before a rollback.
 const HISTORY: &str = "deployment.kubernetes.io/revision-history";
 
-/// The annotations that a ReplicaSet does not take over from its Deployment.
+/// The annotations that a ReplicaSet does not copy from its Deployment.
 const OWN: [&str; 6] = [
     "kubectl.kubernetes.io/last-applied-configuration",
     "deprecated.deployment.rollback.to",
@@ -24,16 +24,16 @@ const OWN: [&str; 6] = [
     MOST,
 ];
 
-/// What became of the ReplicaSet of a template.
+/// The state of the ReplicaSet for a template.
 #[derive(PartialEq)]
 pub(super) enum Found {
     AsItWas,
-    /// Something was written about it, and so there is another pass.
+    /// It was updated, so there will be another pass.
     Changed,
 }
 
 impl Controllers<'_> {
-    /// Brings the revision of the newest ReplicaSet up to date.
+    /// Updates the revision of the newest ReplicaSet.
     pub(super) fn note_revision(&mut self, rollout: &mut Rollout) -> Result<Found> {
         let next = next_revision(rollout);
         let Some(set) = &rollout.new else {
@@ -59,7 +59,7 @@ impl Controllers<'_> {
         self.write_revision(rollout, noted, &revision)
     }
 
-    /// Makes the ReplicaSet of a new template.
+    /// Creates the ReplicaSet of a new template.
     pub(super) fn make_set(&mut self, rollout: &mut Rollout, size: i64) -> Result<Found> {
         let deployment = &rollout.deployment;
         let revision = next_revision(rollout);
@@ -152,7 +152,7 @@ impl Controllers<'_> {
     }
 }
 
-/// How many replicas the newest ReplicaSet may have by now.
+/// The maximum replicas of the newest ReplicaSet at this point of the rollout.
 pub(super) fn size_of_new(rollout: &Rollout, size: i64) -> i64 {
     let desired = desired(&rollout.deployment);
     if rollout.deployment["spec"]["strategy"]["type"] == "Recreate" {
@@ -172,7 +172,7 @@ fn next_revision(rollout: &Rollout) -> i64 {
     old.max().unwrap_or(0) + 1
 }
 
-/// Gives a ReplicaSet the annotations of its Deployment, and its revision.
+/// Copies the annotations of the Deployment to a ReplicaSet, and sets its revision.
 fn take_over(set: &mut Value, deployment: &Value, revision: i64) {
     let mut annotations = match set["metadata"]["annotations"].take() {
         Value::Object(annotations) => annotations,

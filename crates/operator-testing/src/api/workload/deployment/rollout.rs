@@ -13,7 +13,7 @@ use crate::api::workload::field::{annotation, is_over, number};
 use crate::api::workload::replica_set::{age, replicas};
 
 impl Controllers<'_> {
-    /// `RollingUpdate`.
+    /// The strategy `RollingUpdate`.
     pub(super) fn roll_over(&mut self, mut rollout: Rollout) -> Result<()> {
         let found = match &rollout.new {
             Some(_) => self.note_revision(&mut rollout)?,
@@ -31,7 +31,7 @@ impl Controllers<'_> {
         self.report_progress(&rollout)
     }
 
-    /// `Recreate`.
+    /// The strategy `Recreate`.
     pub(super) fn recreate(&mut self, mut rollout: Rollout) -> Result<()> {
         if self.note_revision(&mut rollout)? == Found::Changed {
             return Ok(());
@@ -125,7 +125,7 @@ impl Controllers<'_> {
         Ok(is_scaled)
     }
 
-    /// Deletes the oldest ReplicaSets beyond the limit of the history.
+    /// Deletes the oldest ReplicaSets beyond the revision history limit.
     pub(super) fn forget_old(&mut self, rollout: &Rollout) -> Result<()> {
         let deployment = &rollout.deployment;
         let limit = &deployment["spec"]["revisionHistoryLimit"];

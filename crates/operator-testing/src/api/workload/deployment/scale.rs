@@ -54,7 +54,7 @@ impl Controllers<'_> {
         copies(self.controlled(&rollout.deployment, "apps", "replicasets"))
     }
 
-    /// In the middle of a rollout each ReplicaSet gets its share of what is added or taken away.
+    /// During a rollout, distributes the change of replicas proportionally to all ReplicaSets.
     fn scale_proportionally(&mut self, rollout: &Rollout, mut sets: Vec<Value>) -> Result<()> {
         let deployment = &rollout.deployment;
         let wanted = desired(deployment);
@@ -94,7 +94,7 @@ impl Controllers<'_> {
     }
 }
 
-/// By how many pods a ReplicaSet changes to keep its part of the whole, rounded.
+/// The change of a ReplicaSet's replicas that keeps its proportion, rounded.
 fn share(deployment: &Value, set: &Value, most: i64) -> i64 {
     let before = annotation(set, MOST).parse().unwrap_or_default();
     let before = match before {
@@ -107,7 +107,7 @@ fn share(deployment: &Value, set: &Value, most: i64) -> i64 {
     }
 }
 
-/// Whether the newest ReplicaSet has all pods of the Deployment, and all are available.
+/// Whether the newest ReplicaSet has all pods of the Deployment, and all of them are available.
 fn is_saturated(set: &Value, wanted: i64) -> bool {
     replicas(set) == wanted
         && annotation(set, DESIRED).parse() == Ok(wanted)

@@ -11,18 +11,18 @@ use crate::api::workload::Controllers;
 use crate::api::workload::actor::{CONTROLLERS, key};
 use crate::api::workload::field::{self, condition, counts, items, number, seconds};
 
-/// A condition's type, status, reason and message.
+/// The type, status, reason and message of a condition.
 type Known<'a> = (&'a str, &'a str, &'a str, &'a str);
 
 impl Controllers<'_> {
-    /// Writes the status where nothing is rolled out.
+    /// Writes the status without a rollout.
     pub(super) fn report(&mut self, rollout: &Rollout) -> Result<()> {
         let status = status(rollout);
         self.write_status(CONTROLLERS, &rollout.deployment, status)?;
         Ok(())
     }
 
-    /// Writes the status of a rollout, and how far it is.
+    /// Writes the status of a rollout, with its progress.
     pub(super) fn report_progress(&mut self, rollout: &Rollout) -> Result<()> {
         let deployment = &rollout.deployment;
         let mut reported = deployment.clone();
@@ -77,7 +77,7 @@ impl Controllers<'_> {
         Ok(())
     }
 
-    /// A ReplicaSet that cannot make its pods says so to its Deployment.
+    /// Copies the condition of a ReplicaSet that cannot create its pods.
     fn report_failure(&self, rollout: &Rollout, reported: &mut Value) {
         let mut sets = rollout.new.iter().chain(&rollout.old);
         match sets.find_map(|set| condition(set, "ReplicaFailure")) {
@@ -91,7 +91,7 @@ impl Controllers<'_> {
         }
     }
 
-    /// Whether a rollout has made no progress for too long; if it has still time, it is looked at again.
+    /// Whether a rollout has exceeded its progress deadline; otherwise, schedules the next check.
     fn is_late(&mut self, deployment: &Value) -> bool {
         let Some(known) = condition(deployment, "Progressing") else {
             return false;
@@ -113,7 +113,7 @@ impl Controllers<'_> {
         false
     }
 
-    /// Says of a Deployment that it is paused, or not any more; whether that was news.
+    /// Sets the condition of a Deployment that is paused or resumed. Returns whether it has changed.
     pub(super) fn note_pause(&mut self, deployment: &Value) -> Result<bool> {
         let reason = condition(deployment, "Progressing").map(|known| &known["reason"]);
         let is_late = reason.is_some_and(|reason| *reason == "ProgressDeadlineExceeded");
@@ -190,7 +190,7 @@ fn status(rollout: &Rollout) -> Value {
     reported["status"].take()
 }
 
-/// Whether all pods are of the newest template, and available.
+/// Whether all pods have the newest template, and are available.
 pub(super) fn is_complete(deployment: &Value, status: &Value) -> bool {
     let desired = desired(deployment);
     ["updatedReplicas", "replicas", "availableReplicas"]
@@ -215,7 +215,7 @@ pub(super) fn has_deadline(deployment: &Value) -> bool {
         .is_some_and(|deadline| deadline != i64::from(i32::MAX))
 }
 
-/// Sets a condition, unless it is known with that status and reason.
+/// Sets a condition, unless it already has this status and reason.
 pub(super) fn set_condition(object: &mut Value, (type_, status, reason, message): Known<'_>) {
     let known = condition(object, type_).cloned();
     let mut since = now();

@@ -10,7 +10,7 @@ use crate::api::workload::actor::{CONTROLLERS, EventText, key};
 use crate::api::workload::field::{items, number};
 
 impl Controllers<'_> {
-    /// Counts the pods that have ended and lets go of them; where the Job is to end and nothing runs any more, it ends.
+    /// Counts finished pods and removes their finalizers. If the Job must end and no pod runs any more, finishes it.
     pub(super) fn count_pods(&mut self, pass: Pass, target: Option<Value>) -> Result<()> {
         let mut job = pass.job.clone();
         let mut failed = pass.failed;
@@ -85,7 +85,7 @@ impl Controllers<'_> {
         Ok(())
     }
 
-    /// Takes the finalizer from a pod that is counted.
+    /// Removes the finalizer of a counted pod.
     fn let_go(&mut self, pod: &Value) {
         let key = key("", "pods", pod);
         let Some(pod) = self.state.store.find(&key) else {

@@ -7,10 +7,10 @@ use serde_json::Value;
 
 use crate::api::workload::field::{annotation, is_active, number};
 
-/// The annotation and label of a pod that has an index.
+/// The annotation and label with the index of a pod.
 pub(super) const INDEX: &str = "batch.kubernetes.io/job-completion-index";
 
-/// Which indexes have succeeded, and which are being worked on.
+/// The succeeded and the active indexes.
 pub(super) struct Indexes {
     succeeded: BTreeSet<i64>,
     active: BTreeSet<i64>,
@@ -18,7 +18,7 @@ pub(super) struct Indexes {
 }
 
 impl Indexes {
-    /// Of a Job that has them.
+    /// The indexes of an indexed Job.
     pub fn of(job: &Value, pods: &[Value]) -> Option<Self> {
         if job["spec"]["completionMode"] != "Indexed" {
             return None;
@@ -44,14 +44,14 @@ impl Indexes {
         i64::try_from(self.succeeded.len()).unwrap_or(i64::MAX)
     }
 
-    /// The first indexes that nobody works on.
+    /// The first indexes without an active pod.
     pub fn pending(&self) -> impl Iterator<Item = i64> {
         let is_taken = |index: &i64| self.succeeded.contains(index) || self.active.contains(index);
         (0..self.total).filter(move |index| !is_taken(index))
     }
 }
 
-/// `0-2,5`.
+/// Formats indexes: `0-2,5`.
 fn read(text: &str) -> BTreeSet<i64> {
     let ranges = text.split(',').filter_map(|range| {
         let (first, last) = range.split_once('-').unwrap_or((range, range));

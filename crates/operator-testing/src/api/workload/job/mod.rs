@@ -20,7 +20,7 @@ use crate::api::model::metadata::{is_deleting, now};
 const COMPONENT: &str = "job-controller";
 const TRACKING: &str = "batch.kubernetes.io/job-tracking";
 
-/// A condition's type, reason and message.
+/// The type, reason and message of a condition.
 type Target = (&'static str, &'static str, &'static str);
 
 const LIMIT: Target = (
@@ -39,12 +39,12 @@ const REACHED: Target = (
     "Reached expected number of succeeded pods",
 );
 
-/// A Job in one pass.
+/// A Job, during one pass.
 struct Pass {
     job: Value,
-    /// Those that neither end nor have ended.
+    /// The running pods.
     active: Vec<Value>,
-    /// Those that have ended and are not counted yet.
+    /// The finished pods that are not counted yet.
     ended: Vec<Value>,
     terminating: i64,
     succeeded: i64,
@@ -97,7 +97,7 @@ impl Controllers<'_> {
         result
     }
 
-    /// Why a Job fails, if it does; one that may run out of time is looked at then.
+    /// The reason why a Job fails, if it does. For a Job with a deadline, schedules the next check.
     fn failure(&mut self, key: &Key, pass: &Pass, pods: &[Value]) -> Option<Value> {
         let spec = &pass.job["spec"];
         let limit = number(&spec["backoffLimit"]);
@@ -135,7 +135,7 @@ impl Controllers<'_> {
         self.record_event(COMPONENT, job, EventText::normal(told, message));
     }
 
-    /// Deletes a Job that is over for as long as it says.
+    /// Deletes a finished Job after its time to live.
     fn expire_job(&mut self, key: &Key, job: &Value) {
         let Some(kept) = job["spec"]["ttlSecondsAfterFinished"].as_i64() else {
             return;
@@ -186,14 +186,14 @@ impl Pass {
         }
     }
 
-    /// How the Job is to end, if that was decided before.
+    /// The outcome of the Job, if it was decided in an earlier pass.
     fn known_target(&self) -> Option<Value> {
         let targets = ["SuccessCriteriaMet", "FailureTarget"].into_iter();
         let mut targets = targets.filter_map(|type_| condition(&self.job, type_));
         targets.find(|target| target["status"] == "True").cloned()
     }
 
-    /// How often the containers of running pods were started again, if they are.
+    /// The number of container restarts in running pods, if they count.
     fn restarts(&self, pods: &[Value]) -> i64 {
         if self.job["spec"]["template"]["spec"]["restartPolicy"] != "OnFailure" {
             return 0;
@@ -215,7 +215,7 @@ impl Pass {
     }
 }
 
-/// The condition that says how a Job is to end.
+/// The condition with the decided outcome of a Job.
 fn target_of((type_, reason, message): Target) -> Value {
     ended::condition(type_, "True", reason, message)
 }

@@ -50,7 +50,7 @@ impl Controllers<'_> {
         Ok(())
     }
 
-    /// Whether pods that failed are not followed by others yet.
+    /// Whether failed pods are not replaced yet, because of the backoff.
     fn waits_to_retry(&mut self, key: &Key, pass: &Pass) -> bool {
         let now = crate::api::workload::clock::instant();
         let uid = text(&pass.job, "uid");
@@ -72,7 +72,7 @@ impl Controllers<'_> {
     }
 }
 
-/// How many pods are to run.
+/// The desired number of running pods.
 fn wanted(pass: &Pass, active: i64) -> i64 {
     let spec = &pass.job["spec"];
     let parallelism = number(&spec["parallelism"]);

@@ -23,21 +23,21 @@ use super::field::{is_over, is_ready, items, number};
 use crate::api::model::key::Key;
 use crate::api::model::metadata::{is_deleting, name, text};
 
-/// The longest time between two tries.
+/// The maximum delay between two attempts.
 const LONGEST: Duration = Duration::from_secs(300);
 
-/// What a pod does next, after a delay.
+/// The next step of a pod, after a delay.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Step {
-    /// Its containers start, or their image is not found.
+    /// Its containers start, or their image cannot be pulled.
     Start,
-    /// It says what it waits for.
+    /// It reports the objects for which it waits.
     Wait(Lack),
-    /// Its containers are done.
+    /// Its containers finish.
     Finish,
-    /// They start once more, after so many times.
+    /// Its containers restart, after this number of restarts.
     Restart(i64),
-    /// They stop, as it is being deleted.
+    /// Its containers stop, because it is being deleted.
     Stop,
 }
 
@@ -120,7 +120,7 @@ impl Controllers<'_> {
         self.record_event("kubelet", pod, told);
     }
 
-    /// Gives a pod a node; whether it has one.
+    /// Assigns a pod to a node. Returns whether it has one.
     fn place(&mut self, pod: &mut Value, fate: &Fate) -> bool {
         if pod["spec"]["nodeName"].is_string() {
             return true;
@@ -163,7 +163,7 @@ impl Controllers<'_> {
     }
 }
 
-/// What a pod that has a node does next.
+/// The next step of a pod on a node.
 fn next(pod: &Value, fate: &Fate) -> Option<Step> {
     if is_deleting(pod) {
         // The last deletion is without grace; a finalizer may hold what is left.
@@ -197,7 +197,7 @@ fn delay(step: &Step, fate: &Fate) -> Duration {
     }
 }
 
-/// How long something waits that has failed so often.
+/// The delay after this number of failures.
 pub(super) fn backoff(first: Duration, times: i64) -> Duration {
     // Without any, what fails would do so forever within one request.
     let first = first.max(Duration::from_millis(10));

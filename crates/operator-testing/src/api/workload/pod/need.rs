@@ -9,7 +9,7 @@ use crate::api::resource::pod::claims;
 use crate::api::workload::Controllers;
 use crate::api::workload::field::items;
 
-/// What is missing.
+/// A missing object.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::api::workload) enum Lack {
     /// A volume cannot be mounted.
@@ -49,7 +49,7 @@ impl<'a> Reference<'a> {
     }
 }
 
-/// What a volume is filled from.
+/// The sources of a volume.
 fn of_volume(volume: &Value) -> Vec<Reference<'_>> {
     let secret = |source, name| Reference::new("secrets", source, name);
     let config_map = |source| Reference::new("configmaps", source, "name");
@@ -67,7 +67,7 @@ fn of_volume(volume: &Value) -> Vec<Reference<'_>> {
     own.into_iter().chain(projected).flatten().collect()
 }
 
-/// What the variables of a container are from, in the order in which a kubelet reads them.
+/// The sources of a container's variables, in the order in which a kubelet reads them.
 fn of_container(container: &Value) -> Vec<Reference<'_>> {
     let all = items(container, "envFrom").iter().flat_map(|from| {
         [
@@ -91,7 +91,7 @@ fn containers(pod: &Value) -> impl Iterator<Item = &Value> {
     lists.flat_map(|list| items(&pod["spec"], list))
 }
 
-/// Whether a pod waits for an object to be there, or to have a key.
+/// Whether a pod waits for an object, or for a key in it.
 pub(in crate::api::workload) fn waits_for(pod: &Value, object: &Key) -> bool {
     if !object.group.is_empty() || pod["status"]["phase"] != "Pending" {
         return false;
@@ -104,7 +104,7 @@ pub(in crate::api::workload) fn waits_for(pod: &Value, object: &Key) -> bool {
 }
 
 impl Controllers<'_> {
-    /// What keeps a pod that has a node from starting.
+    /// The missing objects that keep a pod on a node from starting.
     pub(super) fn lack_of(&self, pod: &Value) -> Option<Lack> {
         for volume in items(&pod["spec"], "volumes") {
             let why = |it: &Reference<'_>| {
@@ -172,7 +172,7 @@ impl Controllers<'_> {
             .map(|key| without_key(reference, key))
     }
 
-    /// Why the scheduler does not place a pod because of its claims.
+    /// The reason why the scheduler does not assign a pod, because of its claims.
     pub(super) fn unclaimed(&self, pod: &Value) -> Option<String> {
         claims(pod).find_map(|name| {
             let claim = self.state.store.find(&Key {

@@ -61,7 +61,7 @@ impl Controllers<'_> {
         }
     }
 
-    /// The node for a pod, or why there is none.
+    /// The node for a pod, or the reason why there is none.
     pub(super) fn find_node(&self, pod: &Value) -> Result<String, String> {
         let nodes = self.state.store.of_kind("", "nodes", "");
         let nodes: Vec<&Value> = nodes.map(|(_, node)| &**node).collect();
@@ -75,7 +75,7 @@ impl Controllers<'_> {
         })
     }
 
-    /// Puts a pod on a node, as the scheduler does through `pods/binding`.
+    /// Assigns a pod to a node, as the scheduler does by `pods/binding`.
     pub(super) fn bind(&mut self, pod: &Value, node: &str) -> Value {
         let mut bound = pod.clone();
         bound["spec"]["nodeName"] = node.into();
@@ -91,7 +91,7 @@ impl Controllers<'_> {
     }
 }
 
-/// Whether a pod may go to a node.
+/// Whether a pod may run on a node.
 pub(in crate::api::workload) fn fits(node: &Value, pod: &Value) -> bool {
     let wanted = pod["spec"]["nodeSelector"].as_object();
     let labels = &node["metadata"]["labels"];
@@ -104,7 +104,7 @@ pub(in crate::api::workload) fn fits(node: &Value, pod: &Value) -> bool {
         && target(pod).is_none_or(|wanted| wanted == name(node))
 }
 
-/// The node that a pod is on, or that a DaemonSet made it for.
+/// The node of a pod, or the node for which a DaemonSet created it.
 pub(in crate::api::workload) fn target(pod: &Value) -> Option<&str> {
     const FIELDS: &str = "/affinity/nodeAffinity/requiredDuringSchedulingIgnoredDuringExecution/nodeSelectorTerms/0/matchFields/0/values/0";
     let spec = &pod["spec"];

@@ -16,7 +16,7 @@ const DELAY: &str = "operator-testing/delay";
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Outcome {
-    /// Nobody says anything: it becomes ready, and is over at some time if that is in its nature.
+    /// No annotation: the pod becomes ready, and completes after a delay if its kind of pod does.
     Usual,
     Ready,
     NotReady,
@@ -29,7 +29,7 @@ pub(super) enum Outcome {
 pub(super) struct Fate {
     pub outcome: Outcome,
     pub delay: Duration,
-    /// What a pod waits for that has a node and has not started.
+    /// The reason why a pod on a node has not started.
     pub lack: Option<Lack>,
 }
 
@@ -72,7 +72,7 @@ impl Controllers<'_> {
     }
 }
 
-/// Whether an image is of a host that does not exist anywhere, by [RFC 6761].
+/// Whether an image is from a host that cannot exist, according to [RFC 6761].
 ///
 /// [RFC 6761]: https://www.rfc-editor.org/rfc/rfc6761#section-6.4
 fn is_invalid(image: &Value) -> bool {

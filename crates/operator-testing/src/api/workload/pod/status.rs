@@ -8,32 +8,33 @@ use super::outcome::{Fate, Outcome};
 use crate::api::model::metadata::{now, text};
 use crate::api::workload::field::{condition, is_over, items, number};
 
-/// A status to be written, and what to say of it.
+/// A status to be written, with an event.
 pub(super) struct Report {
     pub status: Value,
-    /// Whether the pod has an address by now.
+    /// Whether the pod has an address.
     pub has_address: bool,
-    /// An event's type, reason and message.
+    /// The type, reason and message of an event.
     pub told: Option<(&'static str, &'static str, String)>,
 }
 
-/// What the containers of a pod do.
+/// The state of a pod's containers.
 pub(super) enum Containers {
     Creating,
     Unpullable,
-    /// Some, by name, have variables without a value, and cannot be made.
+    /// Some containers, by name, have variables without a value, and cannot be created.
     Unconfigured(Vec<(String, String)>),
     Running,
-    /// They run, and their probes fail.
+    /// They run, but their probes fail.
     NotReady,
-    /// They have ended so often, and wait.
+    /// They have exited this number of times, and wait for a restart.
     Crashing(i64),
     Ended {
         code: i64,
     },
 }
 
-/// What is written as soon as it is seen: that the containers are being made, that a gate is open, that what runs is not ready any more.
+/// The status changes that are written immediately: containers are being created, a readiness gate is true, a running pod is no longer
+/// ready.
 pub(super) fn at_once(pod: &Value, fate: &Fate) -> Option<Report> {
     if is_over(pod) || !pod["spec"]["nodeName"].is_string() {
         return None;
@@ -50,7 +51,7 @@ pub(super) fn at_once(pod: &Value, fate: &Fate) -> Option<Report> {
     (report.status != pod["status"]).then_some(report)
 }
 
-/// The containers start, each in its way.
+/// The containers start, according to the outcome.
 pub(super) fn started(pod: &Value, fate: &Fate) -> Report {
     let restarts = items(&pod["status"], "containerStatuses").first();
     let restarts = restarts.map_or(0, |container| number(&container["restartCount"]));
@@ -85,7 +86,7 @@ pub(super) fn started(pod: &Value, fate: &Fate) -> Report {
     }
 }
 
-/// Containers that cannot be made, with the reasons; the others wait with them.
+/// The containers that cannot be created, with the reasons; the others wait.
 pub(super) fn unconfigured(pod: &Value, lacking: &[(String, String)]) -> Report {
     let why = lacking.first().map_or("", |(_, why)| why);
     let why = format!("Error: {why}");
@@ -93,19 +94,19 @@ pub(super) fn unconfigured(pod: &Value, lacking: &[(String, String)]) -> Report 
     told(pod, &containers, ("Warning", "Failed", why))
 }
 
-/// The containers are done.
+/// The containers have finished.
 pub(super) fn finished(pod: &Value, fate: &Fate) -> Report {
     let code = i64::from(fate.outcome == Outcome::Fails);
     report(pod, &Containers::Ended { code })
 }
 
-/// The containers of a pod that is being deleted have stopped; nothing where that is known.
+/// The containers of a pod that is being deleted have stopped; `None` if the status has this already.
 pub(super) fn stopped(pod: &Value) -> Option<Report> {
     let is_held = !items(&pod["metadata"], "finalizers").is_empty();
     (is_held && !is_over(pod)).then(|| report(pod, &Containers::Ended { code: 0 }))
 }
 
-/// The status of a pod that was given a node.
+/// The status of a pod that was assigned to a node.
 pub(super) fn scheduled(pod: &Value) -> Value {
     let mut status = pod["status"].clone();
     let set = condition_of(pod, "PodScheduled", "True", "", "");
@@ -113,7 +114,7 @@ pub(super) fn scheduled(pod: &Value) -> Value {
     status
 }
 
-/// The status of a pod for which there is no node.
+/// The status of a pod without a node.
 pub(super) fn unschedulable(pod: &Value, why: &str) -> Value {
     let mut status = pod["status"].clone();
     let set = condition_of(pod, "PodScheduled", "False", "Unschedulable", why);

@@ -10,14 +10,14 @@ use crate::api::workload::field::{items, reference};
 use crate::api::workload::history::REVISION;
 use crate::api::workload::{Controllers, template};
 
-/// The number of a pod by its name, if it is one of the set of that name.
+/// The ordinal in the name of a pod, if it belongs to the set with this name.
 pub(super) fn ordinal(set: &str, pod: &Value) -> Option<i64> {
     let number = name(pod).strip_prefix(set)?.strip_prefix('-')?;
     let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     number.parse().ok().filter(|_| is_number)
 }
 
-/// The pod of a number.
+/// The pod with this ordinal.
 pub(super) fn pod(set: &Value, number: i64, revision: &str) -> Value {
     let mut pod = template::pod(&set["spec"]["template"], set);
     let name = format!("{}-{number}", name(set));
@@ -60,7 +60,7 @@ fn claim_name(set: &Value, claim: &Value, number: i64) -> String {
 }
 
 impl Controllers<'_> {
-    /// Makes the claims of a pod that are not there.
+    /// Creates the missing claims of a pod.
     pub(super) fn keep_claims(&mut self, set: &Value, pod: &Value, number: i64) -> Result<()> {
         for template in items(&set["spec"], "volumeClaimTemplates") {
             let name = claim_name(set, template, number);
@@ -88,7 +88,7 @@ impl Controllers<'_> {
         Ok(())
     }
 
-    /// The claims of a pod that is scaled away go with it, where the set says so.
+    /// Makes a pod that is scaled down the owner of its claims, if the set's retention policy requires it.
     pub(super) fn release_claims(&mut self, set: &Value, pod: &Value, number: i64) {
         let policy = &set["spec"]["persistentVolumeClaimRetentionPolicy"];
         if policy["whenScaled"] != "Delete" {

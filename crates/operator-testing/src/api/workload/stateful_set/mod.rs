@@ -16,16 +16,16 @@ use crate::api::model::metadata::{is_deleting, name};
 
 const COMPONENT: &str = "statefulset-controller";
 
-/// A StatefulSet in one pass.
+/// A StatefulSet, during one pass.
 struct Pass {
     set: Value,
     current: Value,
     update: Value,
-    /// In order; none where it is to be made.
+    /// The pods by ordinal; `None` for a pod to be created.
     replicas: Vec<(i64, Option<Value>)>,
-    /// The others, the highest number first.
+    /// The other pods, the highest ordinal first.
     condemned: Vec<Value>,
-    /// Whether one waits for the other.
+    /// Whether pods are created and deleted one after another.
     is_ordered: bool,
     wait: i64,
 }
@@ -70,7 +70,7 @@ impl Controllers<'_> {
         result.map(drop)
     }
 
-    /// One pass; how many pods were deleted because of a new template.
+    /// Runs one pass. Returns the number of pods that were deleted because of a new template.
     fn run_pass(&mut self, pass: &Pass) -> Result<i64> {
         for (number, found) in &pass.replicas {
             let is_blocked = match found {
@@ -118,7 +118,7 @@ impl Controllers<'_> {
         Ok(self.update_members(pass))
     }
 
-    /// Replaces the last pod that has an old template, when those after it are available.
+    /// Replaces the last pod with an old template, if the pods after it are available.
     fn update_members(&mut self, pass: &Pass) -> i64 {
         let strategy = &pass.set["spec"]["updateStrategy"];
         if strategy["type"] == "OnDelete" {
@@ -257,7 +257,7 @@ impl Pass {
         status.into()
     }
 
-    /// When all pods have the new template, it is the current one.
+    /// When all pods have the new template, makes its revision the current one.
     fn complete(&self, status: &mut Value) {
         let spec = &self.set["spec"];
         let wanted = number(&spec["replicas"]);

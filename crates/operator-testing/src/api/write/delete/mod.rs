@@ -25,7 +25,7 @@ use crate::api::store::state::State;
 pub(crate) const FOREGROUND: &str = "foregroundDeletion";
 pub(crate) const ORPHAN: &str = "orphan";
 
-/// What became of an object.
+/// The result of a deletion.
 pub(crate) struct Deleted {
     pub object: Value,
     pub is_gone: bool,
@@ -51,19 +51,20 @@ impl State {
         Ok(self.collection_reply(request.kind, page))
     }
 
-    /// What the deletion of a collection is about. Without a limit too the real server reads it in pages, though to the last one.
+    /// The objects that the deletion of a collection selects. The real server also reads them in pages if there is no limit, but always to
+    /// the last page.
     pub(crate) fn collection(&self, request: &Request<'_>) -> Result<Page> {
         self.page(request, Reading::Paged)
     }
 
-    /// The deleted objects of a collection, as they were.
+    /// The deleted objects of a collection, in their last state.
     pub(crate) fn collection_reply(&self, kind: &Kind, mut page: Page) -> Reply {
         page.metadata["resourceVersion"] = self.store.version().to_string().into();
         let list = List::new(kind, page.metadata, page.items);
         Reply::ok(list.into_value())
     }
 
-    /// An object that may be deleted, as far as the server itself is concerned.
+    /// An object that the server itself permits to be deleted.
     pub(crate) fn deletable(
         &self,
         kind: &Kind,
@@ -85,7 +86,7 @@ impl State {
         Ok(live)
     }
 
-    /// Removes an object, or marks it as being deleted when something holds it.
+    /// Removes an object, or marks it as being deleted if something keeps it.
     pub(crate) fn delete_one(
         &mut self,
         kind: &Kind,
@@ -150,7 +151,7 @@ impl State {
         })
     }
 
-    /// Whether something else than `metadata.finalizers` keeps an object that is being deleted.
+    /// Whether something other than `metadata.finalizers` keeps an object that is being deleted.
     pub(crate) fn holds(&self, kind: &Kind, object: &Value) -> bool {
         kind.is("", "namespaces")
             && object["spec"]["finalizers"]
@@ -160,7 +161,7 @@ impl State {
 }
 
 impl Request<'_> {
-    /// The answer to the deletion of one object.
+    /// The response to the deletion of one object.
     pub(crate) fn deletion_reply(&self, deleted: Deleted, options: &Options) -> Reply {
         let (kind, name) = (self.kind, &self.path.name);
         if !deleted.is_gone && options.spares_orphans {
@@ -186,7 +187,7 @@ impl Request<'_> {
     }
 }
 
-/// Marks an object as being deleted in so many seconds.
+/// Marks an object as being deleted after a grace period in seconds.
 fn mark(object: &mut Value, grace: i64) {
     if !is_deleting(object)
         && let Some(generation) = object["metadata"]["generation"].as_i64()
@@ -197,7 +198,7 @@ fn mark(object: &mut Value, grace: i64) {
     metadata::set(object, "deletionGracePeriodSeconds", grace);
 }
 
-/// Writes the choice of propagation into the finalizers, where the garbage collector finds it.
+/// Adds a finalizer for the propagation policy, which the garbage collector reads.
 fn propagate(object: &mut Value, propagation: Option<Propagation>) {
     let Some(propagation) = propagation else {
         return;
@@ -224,7 +225,7 @@ fn propagate(object: &mut Value, propagation: Option<Propagation>) {
     metadata::set(object, "finalizers", value);
 }
 
-/// Only a pod that runs somewhere is given time.
+/// The grace period, which only pods that are assigned to a node have.
 fn grace(kind: &Kind, object: &Value, options: &Options) -> i64 {
     let is_running = kind.is("", "pods")
         && object["spec"]["nodeName"]
@@ -244,7 +245,7 @@ fn grace(kind: &Kind, object: &Value, options: &Options) -> i64 {
     }
 }
 
-/// Gives an object that is being deleted less time, where it is asked for.
+/// Shortens the grace period of an object that is already being deleted, if the request asks for it.
 fn shorten(object: &mut Value, wanted: Option<i64>) {
     let had = object["metadata"]["deletionGracePeriodSeconds"].as_i64();
     let (Some(had), Some(wanted)) = (had, wanted.map(|it| if it < 0 { 1 } else { it })) else {
@@ -264,7 +265,7 @@ fn is_event(kind: &Kind) -> bool {
     kind.is("", "events") || kind.is("events.k8s.io", "events")
 }
 
-/// The built-in kinds that answer with the deleted object instead of a Status.
+/// The built-in kinds for which the response is the deleted object instead of a Status.
 fn returns_object(kind: &Kind) -> bool {
     match kind.group.as_str() {
         "" => [

@@ -13,9 +13,9 @@ use crate::api::{decode, go};
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Options {
     pub propagation: Option<Propagation>,
-    /// Whether dependants are left alone where nothing else is chosen, as those of Jobs and ReplicationControllers are.
+    /// Whether dependents are orphaned by default, as those of Jobs and ReplicationControllers are.
     pub orphans: bool,
-    /// Whether `orphanDependents` is given, and is false.
+    /// Whether `orphanDependents` is given as false.
     pub spares_orphans: bool,
     pub grace: Option<i64>,
     pub dry_run: bool,
@@ -23,7 +23,7 @@ pub(crate) struct Options {
     pub resource_version: Option<String>,
 }
 
-/// What happens to the objects that an object owns.
+/// How to handle the dependents of the object.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Propagation {
     Background,
@@ -32,7 +32,7 @@ pub(crate) enum Propagation {
 }
 
 impl Options {
-    /// Without waiting for anything but finalizers.
+    /// Deletes the object immediately, unless it has finalizers.
     pub fn now() -> Self {
         Self {
             grace: Some(0),
@@ -40,7 +40,7 @@ impl Options {
         }
     }
 
-    /// Reads the options of a request; beside them, as they were sent.
+    /// Reads the options of a request. Also returns them as they were sent.
     pub fn read(request: &Request<'_>) -> Result<(Self, Value)> {
         let call = request.call;
         // A body stands for the whole query.
@@ -53,7 +53,7 @@ impl Options {
         Ok((Self::of(request, &sent)?, sent))
     }
 
-    /// Reads options whose fields have their types.
+    /// Reads options whose fields have the right types.
     pub fn of(request: &Request<'_>, sent: &Value) -> Result<Self> {
         let propagation = match sent["propagationPolicy"].as_str().unwrap_or_default() {
             "" if sent["orphanDependents"] == true => Some(Propagation::Orphan),
@@ -88,7 +88,7 @@ impl Options {
     }
 }
 
-/// The options that a query has.
+/// Reads the options in the query.
 fn of_query(call: &Call) -> Result<Value> {
     let mut options = json!({});
     let given = |name: &str| Some(call.param(name)).filter(|text| !text.is_empty());

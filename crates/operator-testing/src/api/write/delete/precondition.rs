@@ -8,7 +8,7 @@ use crate::api::model::kind::Kind;
 use crate::api::model::metadata::{name, text};
 use crate::api::resource::crd;
 
-/// Refuses an object of another uid or version than the client expects.
+/// Rejects an object whose uid or version differs from the one that the client expects.
 pub(crate) fn check(kind: &Kind, live: &Value, options: &Options) -> Result<()> {
     match kind.is("", "namespaces") || crd::is_crd(kind) {
         true => check_in_store(kind, live, options),
@@ -16,7 +16,7 @@ pub(crate) fn check(kind: &Kind, live: &Value, options: &Options) -> Result<()> 
     }
 }
 
-/// Of kinds that the server marks without the usual steps.
+/// As above, for kinds that the server marks as being deleted without the usual steps.
 fn check_in_store(kind: &Kind, live: &Value, options: &Options) -> Result<()> {
     let wanted = [
         ("UID", &options.uid, "uid"),

@@ -1,0 +1,44 @@
+//! The example in `docs/operator-toml.md` is valid, and the page names exactly the keys that are required.
+
+use cargo_operator::project::StateFile;
+
+const PAGE: &str = include_str!("../../docs/operator-toml.md");
+const REQUIRED: [&str; 7] = [
+    "format", "name", "tool", "kind", "group", "spec", "versions",
+];
+
+fn example() -> &'static str {
+    let (_, block) = PAGE.split_once("```toml\n").unwrap();
+    block.split_once("```").unwrap().0
+}
+
+#[test]
+fn the_documented_example_is_valid() {
+    let state = StateFile::read(example()).unwrap().state;
+    let kinds = state.kinds.iter().map(|kind| kind.kind.as_str());
+    assert_eq!(kinds.collect::<Vec<_>>(), ["Memcached", "Certificate"]);
+}
+
+#[test]
+fn the_page_names_the_required_keys_and_no_other_key_is_required() {
+    let names = REQUIRED.map(|key| format!("`{key}`"));
+    let sentence = PAGE.split("This is a complete example.").nth(1).unwrap();
+    let sentence = sentence.split("required").next().unwrap();
+    let is_named = |name: &&String| sentence.contains(name.as_str());
+    assert_eq!(names.iter().filter(is_named).count(), REQUIRED.len());
+
+    for (at, line) in example().lines().enumerate() {
+        let Some((key, _)) = line.split_once(" = ") else {
+            continue;
+        };
+        // the keys of a rule are those of RBAC
+        if ["apiGroups", "resources", "verbs"].contains(&key) {
+            continue;
+        }
+        let others = example().lines().enumerate();
+        let others = others.filter(|(other, _)| *other != at);
+        let text: Vec<&str> = others.map(|(_, line)| line).collect();
+        let is_required = StateFile::read(&text.join("\n")).is_err();
+        assert_eq!(is_required, REQUIRED.contains(&key), "{line}");
+    }
+}
