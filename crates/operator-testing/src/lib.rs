@@ -61,6 +61,7 @@ mod install;
 mod outcome;
 mod permission;
 mod project;
+mod provider;
 mod real;
 mod record;
 mod server;
@@ -77,6 +78,7 @@ pub use outcome::Outcomes;
 pub use project::{
     assert_is_spec, assert_is_valid, assert_sample_is_valid, condition, sample, schema,
 };
+pub use provider::ProviderFaults;
 pub use record::Request;
 pub use server::Server;
 pub use trial::{Start, Trial};

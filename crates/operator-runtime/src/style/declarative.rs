@@ -186,6 +186,7 @@ pub struct Status<K> {
 }
 
 enum Choice {
+    Unchanged,
     OfDesired,
     Value(serde_json::Result<Value>),
 }
@@ -199,6 +200,22 @@ impl<K> Status<K> {
         Self {
             choice: Choice::Value(serde_json::to_value(status)),
             parent: PhantomData,
+        }
+    }
+
+    /// The status as it is: nothing is written.
+    pub fn unchanged() -> Self {
+        Self {
+            choice: Choice::Unchanged,
+            parent: PhantomData,
+        }
+    }
+
+    /// What to write, where nothing is desired.
+    pub(super) fn into_value(self) -> Option<serde_json::Result<Value>> {
+        match self.choice {
+            Choice::Value(status) => Some(status),
+            Choice::Unchanged | Choice::OfDesired => None,
         }
     }
 
@@ -347,6 +364,7 @@ impl<D: Declarative> Reconciler for Engine<D> {
         let status = self.0.status(&parent, &observed, applied);
         let written = match status.map(|status| status.choice) {
             Ok(Choice::Value(status)) => write_status(&*parent, status, cx).await,
+            Ok(Choice::Unchanged) => Ok(()),
             Ok(Choice::OfDesired) => match desired_status {
                 Some(status) => write_status(&*parent, status, cx).await,
                 None => Ok(()),
