@@ -56,6 +56,7 @@ mod options;
 mod server;
 mod settings;
 mod setup;
+mod shared;
 mod style;
 
 pub use condition::{Condition, Truth};
@@ -66,6 +67,7 @@ pub use operator::{Operator, ShutdownHandle};
 pub use options::options_for_tests;
 pub use settings::{LogFormat, Settings};
 pub use setup::{Controllers, Setup, UpdateStrategy, Watches};
+pub use shared::Shared;
 pub use style::*;
 
 pub use kube::runtime::{

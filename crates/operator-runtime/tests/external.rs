@@ -128,9 +128,9 @@ impl External for Remote {
         Ok(Created::id(id))
     }
 
-    fn difference(&self, widget: &Widget, thing: &Thing) -> Option<String> {
+    fn difference(&self, widget: &Widget, thing: &Thing) -> Result<Option<String>> {
         let size = widget.spec.size;
-        (thing.size != size).then(|| format!("size is {}, not {size}", thing.size))
+        Ok((thing.size != size).then(|| format!("size is {}, not {size}", thing.size)))
     }
 
     async fn update(&self, widget: &Widget, id: &str, _: &Thing, _: &Context) -> Result<()> {
@@ -195,8 +195,7 @@ mod trial {
     ) -> anyhow::Result<()> {
         let controllers = controllers(world, ExternalOptions::default());
         let around = AroundCalls::new(move |call, effect| {
-            let object = format!("{} {:?} {}", call.kind, call.namespace, call.name);
-            faults.around(object, call.method, effect, |fault| {
+            faults.around(call.object(), call.method, effect, |fault| {
                 anyhow::anyhow!(fault).into()
             })
         });

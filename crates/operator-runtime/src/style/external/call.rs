@@ -22,6 +22,17 @@ pub struct ProviderCall {
     pub method: &'static str,
 }
 
+impl ProviderCall {
+    /// The object, for example `Bucket.example.com default/a`.
+    pub fn object(&self) -> String {
+        let Self { kind, name, .. } = self;
+        match &self.namespace {
+            Some(namespace) => format!("{kind} {namespace}/{name}"),
+            None => format!("{kind} {name}"),
+        }
+    }
+}
+
 type Around = dyn for<'a> Fn(
         ProviderCall,
         BoxFuture<'a, Result<Option<String>>>,

@@ -8,7 +8,11 @@ use std::{sync::Arc, time::Duration};
 use k8s_openapi::jiff::Timestamp;
 use kube::{
     Resource, ResourceExt,
-    runtime::{controller::Action, events::EventType},
+    runtime::{
+        controller::Action,
+        events::EventType,
+        reflector::{ObjectRef, Store},
+    },
 };
 use tokio::time::sleep;
 
@@ -23,6 +27,7 @@ use super::{
 use crate::{
     Error, Result,
     context::{Context, Precondition},
+    engine::Changed,
     style::Reconciler,
 };
 
@@ -247,7 +252,7 @@ impl<E: External> Engine<E> {
                 if self.provider.drift_policy(object)? == DriftPolicy::Report {
                     self.record_hash(object, cx).await?;
                 }
-                let phase = self.phase(object, &observed);
+                let phase = self.phase(object, &observed)?;
                 Ok(self.seen(id, observed, phase))
             }
             None => {
@@ -297,7 +302,7 @@ impl<E: External> Engine<E> {
         cx: &Context,
     ) -> Result<Outcome<E::Observed>> {
         let policy = self.provider.drift_policy(object)?;
-        let difference = self.provider.difference(object, &observed);
+        let difference = self.provider.difference(object, &observed)?;
         let hash = (policy == DriftPolicy::Report)
             .then(|| spec_hash(object))
             .transpose()?;
@@ -335,7 +340,7 @@ impl<E: External> Engine<E> {
         cx.event(object, EventType::Normal, "Updated", note).await;
         match self.observe(object, &id, cx).await? {
             Some(observed) => {
-                let phase = self.phase(object, &observed);
+                let phase = self.phase(object, &observed)?;
                 Ok(self.seen(id, observed, phase))
             }
             None => Ok(Outcome::absent(Some(id), self.options.poll_pending)),
@@ -343,11 +348,11 @@ impl<E: External> Engine<E> {
     }
 
     /// The phase after a creation or an update.
-    fn phase(&self, object: &E::Resource, observed: &E::Observed) -> Phase {
-        match self.provider.difference(object, observed) {
+    fn phase(&self, object: &E::Resource, observed: &E::Observed) -> Result<Phase> {
+        Ok(match self.provider.difference(object, observed)? {
             None => Phase::Synced,
             Some(difference) => Phase::Differs("Updating", difference),
-        }
+        })
     }
 
     fn seen(&self, id: String, observed: E::Observed, phase: Phase) -> Outcome<E::Observed> {
@@ -512,6 +517,14 @@ impl<E: External> Reconciler for Engine<E> {
 
     async fn cleanup(&self, object: Arc<E::Resource>, cx: &Context) -> Result<()> {
         self.remove(&object, cx).await
+    }
+
+    fn parents(
+        &self,
+        changed: &Changed,
+        cache: &Store<E::Resource>,
+    ) -> Vec<ObjectRef<E::Resource>> {
+        self.provider.parents(changed, cache)
     }
 }
 

@@ -60,8 +60,8 @@ use crate::{Controllers, Error, Result, Setup, Watches, context::Context};
 ///         Ok(Created::id(name))
 ///     }
 ///
-///     fn difference(&self, map: &ConfigMap, copy: &Self::Observed) -> Option<String> {
-///         (map.data.as_ref() != Some(copy)).then(|| "the data differ".into())
+///     fn difference(&self, map: &ConfigMap, copy: &Self::Observed) -> Result<Option<String>> {
+///         Ok((map.data.as_ref() != Some(copy)).then(|| "the data differ".into()))
 ///     }
 ///
 ///     async fn update(&self, map: &ConfigMap, id: &str, _: &Self::Observed, _: &Context) -> Result<()> {
@@ -152,7 +152,11 @@ pub trait External: Send + Sync + 'static {
 
     /// How the thing differs from what the object asks for, in words for an event and a condition; `None` if it does not differ. Compare
     /// only what the object sets, and only what the other system returns.
-    fn difference(&self, object: &Self::Resource, observed: &Self::Observed) -> Option<String>;
+    fn difference(
+        &self,
+        object: &Self::Resource,
+        observed: &Self::Observed,
+    ) -> Result<Option<String>>;
 
     /// Whether the thing can be used; otherwise the condition `Ready` is `False`.
     fn is_ready(&self, _observed: &Self::Observed) -> bool {
@@ -183,6 +187,16 @@ pub trait External: Send + Sync + 'static {
     /// Intervals and limits. Called once, when the operator starts.
     fn options(&self) -> ExternalOptions {
         ExternalOptions::default()
+    }
+
+    /// The objects to reconcile because an object of a watched or owned kind changed; see
+    /// [`Reconciler::parents`](super::Reconciler::parents).
+    fn parents(
+        &self,
+        _changed: &crate::Changed,
+        _cache: &crate::Store<Self::Resource>,
+    ) -> Vec<crate::ObjectRef<Self::Resource>> {
+        vec![]
     }
 }
 

@@ -75,10 +75,10 @@ fn unknown(field: &'static str, value: &str, expected: &'static str) -> crate::E
 }
 
 fn spec_field(object: &impl Serialize, field: &str) -> Result<Option<String>> {
-    let mut object = serde_json::to_value(object)?;
-    Ok(match object["spec"][field].take() {
+    let object = serde_json::to_value(object)?;
+    Ok(match &object["spec"][field] {
         Value::Null => None,
-        Value::String(text) => Some(text),
+        Value::String(text) => Some(text.clone()),
         value => Some(value.to_string()),
     })
 }
@@ -167,6 +167,8 @@ mod tests {
         assert_eq!(deletion(json!("orphan")), Some(DeletionPolicy::Retain));
         assert_eq!(deletion(json!("Delete")), Some(DeletionPolicy::Delete));
         assert_eq!(deletion(Value::Null), Some(DeletionPolicy::Delete));
+        let scalar = DeletionPolicy::of_spec(&json!({ "spec": "Retain" }));
+        assert_eq!(scalar.ok(), Some(DeletionPolicy::Delete));
         assert_eq!(deletion(json!("Keep")), None);
         assert_eq!(deletion(json!(3)), None);
         let drift = |object: Value| DriftPolicy::of_spec(&object).ok();
