@@ -1,4 +1,4 @@
-//! Writes annotations of the reconciled object.
+//! Reads and writes the reconciled object itself: its version, and annotations.
 
 use std::{collections::BTreeMap, sync::atomic::Ordering::Relaxed};
 
@@ -26,6 +26,23 @@ pub(crate) enum Precondition {
 pub(crate) type Annotations = BTreeMap<String, Option<String>>;
 
 impl Context {
+    /// Whether the API server has the reconciled object as it was read, or as our last write returned it. Records if it has none.
+    pub(crate) async fn is_unchanged<K>(&self, object: &K) -> Result<bool>
+    where
+        K: Resource<DynamicType = ()>,
+    {
+        let newest = self.read_owner().await?;
+        let known = self.known_version(object);
+        Ok(newest.is_some_and(|newest| newest["metadata"]["resourceVersion"] == known))
+    }
+
+    fn known_version(&self, object: &impl Resource) -> Value {
+        match &*self.written() {
+            Some(written) => written["metadata"]["resourceVersion"].clone(),
+            None => json!(object.meta().resource_version),
+        }
+    }
+
     /// Writes annotations of the reconciled object, and returns whether they were written. They are not if the precondition does not hold,
     /// or if the object was deleted; in both cases the reconciliation should end.
     pub(crate) async fn annotate<K>(
@@ -39,11 +56,7 @@ impl Context {
     {
         let metadata = match precondition {
             Precondition::Version => {
-                let written = self.written();
-                let version = written
-                    .as_ref()
-                    .map(|written| written["metadata"]["resourceVersion"].clone());
-                let version = version.unwrap_or_else(|| json!(object.resource_version()));
+                let version = self.known_version(object);
                 json!({ "resourceVersion": version, "annotations": annotations })
             }
             Precondition::Uid => json!({ "uid": object.uid(), "annotations": annotations }),

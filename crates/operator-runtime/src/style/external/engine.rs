@@ -137,6 +137,13 @@ impl<E: External> Engine<E> {
                 (record.started, record.token) = (None, None);
                 self.record_refusal(object, cx).await?
             }
+            Some(Unrecorded::NotCalled(started)) => {
+                // otherwise, another process has written it
+                if record.started == Some(started) {
+                    (record.started, record.token) = (None, None);
+                }
+                true
+            }
         };
         if written {
             self.memory.set_unrecorded(&uid, None);
@@ -223,7 +230,10 @@ impl<E: External> Engine<E> {
             Identity::Lookup | Identity::Assigned => false,
         };
         if !is_repetition {
-            let mut annotations = [(CREATION_STARTED, Some(now()))].to_vec();
+            let started = Timestamp::now().to_string();
+            let unrecorded = Unrecorded::NotCalled(started.clone());
+            self.memory.set_unrecorded(&uid(object), Some(unrecorded));
+            let mut annotations = [(CREATION_STARTED, Some(started))].to_vec();
             if *identity == Identity::Token {
                 annotations.push((CREATION_TOKEN, Some(token.clone())));
             }
@@ -232,6 +242,7 @@ impl<E: External> Engine<E> {
             }
         }
         self.memory.present(&uid(object));
+        self.memory.set_unrecorded(&uid(object), None);
         let id = match self.call_create(object, identity, &token, cx).await? {
             Answer::Id(id) => id,
             Answer::Refused(error) => {
@@ -564,12 +575,6 @@ fn call<K: Resource<DynamicType = ()>>(object: &K, method: &'static str) -> Prov
         name: object.name_any(),
         method,
     }
-}
-
-fn now() -> String {
-    let now = Timestamp::now().as_second();
-    let now = Timestamp::from_second(now).unwrap_or(Timestamp::UNIX_EPOCH);
-    now.to_string()
 }
 
 /// A hash of the spec, the same in every process.

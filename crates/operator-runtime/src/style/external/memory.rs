@@ -20,11 +20,13 @@ struct Entry {
     unrecorded: Option<Unrecorded>,
 }
 
-/// The result of a creation that could not be recorded yet.
+/// What this process knows of a creation, and the object does not yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Unrecorded {
     Id(String),
     Refused,
+    /// The write that records this start may have succeeded, but no call has followed it.
+    NotCalled(String),
 }
 
 impl Unrecorded {

@@ -1,5 +1,7 @@
 //! What the engine does with the thing of an object that is being deleted.
 
+use std::time::Duration;
+
 use kube::runtime::events::EventType;
 
 use super::{
@@ -11,12 +13,17 @@ use super::{
 };
 use crate::{Result, context::Context, error::LONGEST_DELAY};
 
+/// A fallback; normally the watch delivers the newer version before.
+const OUTDATED_DELAY: Duration = Duration::from_secs(1);
+
 /// How far the removal of a thing is.
 enum Removal {
     Done,
     /// It is being deleted, or may still appear.
     Waiting,
     Paused,
+    /// The object has changed, or was deleted.
+    Outdated,
 }
 
 /// The thing to delete.
@@ -45,6 +52,10 @@ impl<E: External> Engine<E> {
                 return Ok(());
             }
             Ok(Removal::Waiting) => (Phase::Deleting, self.options.poll_pending),
+            Ok(Removal::Outdated) => {
+                cx.delay_cleanup(OUTDATED_DELAY);
+                return Ok(());
+            }
             Ok(Removal::Paused) => (Phase::Paused, LONGEST_DELAY),
             Err(error) => {
                 self.report(object, Err(&error), recorded, cx).await?;
@@ -69,6 +80,10 @@ impl<E: External> Engine<E> {
     ) -> Result<Removal> {
         if record.is_paused {
             return Ok(Removal::Paused);
+        }
+        // A deletion cannot be undone, and the policy or the id may have changed since the watch has reported the object.
+        if !cx.is_unchanged(object).await? {
+            return Ok(Removal::Outdated);
         }
         if self.provider.deletion_policy(object)? == DeletionPolicy::Retain {
             if let Some(id) = &record.id {
@@ -112,7 +127,10 @@ impl<E: External> Engine<E> {
         match self.memory.unrecorded(&uid) {
             Some(Unrecorded::Id(id)) => return Ok(Target::Recorded(id)),
             Some(Unrecorded::Refused) => return Ok(Target::None),
-            None => {}
+            Some(Unrecorded::NotCalled(started)) if record.started == Some(started.clone()) => {
+                return Ok(Target::None);
+            }
+            Some(Unrecorded::NotCalled(_)) | None => {}
         }
         let identity = match self.identity(object) {
             // without an identity, nothing was created
