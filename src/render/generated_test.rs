@@ -40,6 +40,8 @@ pub struct Typed {
     pub sample: Option<String>,
     /// What its reconciliation fails with.
     pub fails: Option<String>,
+    /// Whether its controller manages things outside of the cluster.
+    pub has_provider: bool,
     /// Resources of which objects may remain after its deletion, as `configmaps` or `certificates.cert-manager.io`.
     pub keeps: Vec<String>,
     /// Those of children that are not updated, by the same names.

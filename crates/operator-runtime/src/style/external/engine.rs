@@ -137,13 +137,14 @@ impl<E: External> Engine<E> {
                 (record.started, record.token) = (None, None);
                 self.record_refusal(object, cx).await?
             }
-            Some(Unrecorded::NotCalled(started)) => {
-                // otherwise, another process has written it
-                if record.started == Some(started) {
-                    (record.started, record.token) = (None, None);
-                }
-                true
+            Some(Unrecorded::NotCalled(started)) if record.started.as_ref() == Some(&started) => {
+                (record.started, record.token) = (None, None);
+                return Ok(None);
             }
+            // the write may still arrive, or be in the cache later
+            Some(Unrecorded::NotCalled(_)) if record.started.is_none() => return Ok(None),
+            // another process was faster
+            Some(Unrecorded::NotCalled(_)) => true,
         };
         if written {
             self.memory.set_unrecorded(&uid, None);
@@ -230,7 +231,10 @@ impl<E: External> Engine<E> {
             Identity::Lookup | Identity::Assigned => false,
         };
         if !is_repetition {
-            let started = Timestamp::now().to_string();
+            let started = match self.memory.unrecorded(&uid(object)) {
+                Some(Unrecorded::NotCalled(started)) => started,
+                _ => Timestamp::now().to_string(),
+            };
             let unrecorded = Unrecorded::NotCalled(started.clone());
             self.memory.set_unrecorded(&uid(object), Some(unrecorded));
             let mut annotations = [(CREATION_STARTED, Some(started))].to_vec();

@@ -127,7 +127,7 @@ impl<E: External> Engine<E> {
         match self.memory.unrecorded(&uid) {
             Some(Unrecorded::Id(id)) => return Ok(Target::Recorded(id)),
             Some(Unrecorded::Refused) => return Ok(Target::None),
-            Some(Unrecorded::NotCalled(started)) if record.started == Some(started.clone()) => {
+            Some(Unrecorded::NotCalled(started)) if record.started.as_ref() == Some(&started) => {
                 return Ok(Target::None);
             }
             Some(Unrecorded::NotCalled(_)) | None => {}
