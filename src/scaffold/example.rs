@@ -191,6 +191,9 @@ struct Context<'a> {
     context: &'static str,
     /// The conditions to write, as an expression; empty where there are none.
     conditions: String,
+    /// Whether the policies of the spec are those of the runtime.
+    deletion_policy: bool,
+    drift_policy: bool,
     /// `i32` expression.
     replicas: String,
     /// The patch of an object that asks for one replica more, as JSON with the variable `replicas`; empty where it might not be valid.
@@ -292,6 +295,8 @@ fn context<'a>(subject: &Subject<'a>, style: &Style, names: Names) -> Context<'a
         cx,
         context,
         conditions: status.conditions,
+        deletion_policy: has_policies(version, "deletionPolicy", &DELETION_POLICIES),
+        drift_policy: has_policies(version, "driftPolicy", &DRIFT_POLICIES),
         replicas: replicas(version, facts, &var),
         more: more(version, facts, subject.sample),
         image: image.is_some(),
@@ -320,6 +325,26 @@ fn context<'a>(subject: &Subject<'a>, style: &Style, names: Names) -> Context<'a
         var,
         objects: names.objects,
     }
+}
+
+/// The values that `DeletionPolicy::of_spec` and `DriftPolicy::of_spec` of `operator-runtime` know, in any case.
+const DELETION_POLICIES: [&str; 5] = ["delete", "retain", "orphan", "abandon", "none"];
+const DRIFT_POLICIES: [&str; 2] = ["repair", "report"];
+
+/// Whether a field of the spec has only these values, or is absent.
+fn has_policies(version: &Version, field: &str, known: &[&str]) -> bool {
+    let spec = version.schema.properties.get("spec");
+    let Some(field) = spec.and_then(|spec| spec.properties.get(field)) else {
+        return true;
+    };
+    let is_known = |value: &Value| {
+        let value = value.as_str().map(str::to_lowercase);
+        value.is_some_and(|value| known.contains(&value.as_str()))
+    };
+    field
+        .enum_
+        .as_ref()
+        .is_some_and(|values| values.iter().all(is_known))
 }
 
 /// Where the wanted number of replicas stands.

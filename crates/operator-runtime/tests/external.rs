@@ -42,6 +42,9 @@ struct Things {
     /// The calls that change something.
     changes: Mutex<Vec<String>>,
     refuses: AtomicBool,
+    /// The next creation has its effect after it has failed, and later ones are refused.
+    is_late: AtomicBool,
+    rejects_updates: AtomicBool,
 }
 
 impl World {
@@ -95,11 +98,20 @@ impl External for Remote {
 
     async fn create(&self, widget: &Widget, key: &str, _: &Context) -> Result<Created> {
         let world = &self.0;
-        if world.0.refuses.load(SeqCst) {
-            return Ok(Created::refused(anyhow::anyhow!("the quota is used up")));
-        }
         if widget.spec.way.as_deref() == Some("assigned nothing") {
             return Ok(Created::id(""));
+        }
+        if world.0.is_late.swap(false, SeqCst) {
+            world.0.refuses.store(true, SeqCst);
+            let (world, name) = (world.clone(), widget.name_any());
+            tokio::spawn(async move {
+                tokio::time::sleep(Duration::from_millis(500)).await;
+                world.add(&name, 1);
+            });
+            return Err(anyhow::anyhow!("no answer").into());
+        }
+        if world.0.refuses.load(SeqCst) {
+            return Ok(Created::refused(anyhow::anyhow!("the quota is used up")));
         }
         let count = world.changes().len();
         let id = match self.identity(widget)? {
@@ -134,6 +146,9 @@ impl External for Remote {
     }
 
     async fn update(&self, widget: &Widget, id: &str, _: &Thing, _: &Context) -> Result<()> {
+        if self.0.0.rejects_updates.load(SeqCst) {
+            return Err(anyhow::anyhow!("the size is too large").into());
+        }
         self.0.changed(format!("update {id}"));
         if let Some(thing) = self.0.things().get_mut(id) {
             thing.size = widget.spec.size;
@@ -562,4 +577,32 @@ async fn an_id_that_cannot_be_recorded_is_not_lost() {
     assert_eq!(annotation(&widget, "external-id"), Some("thing-0"));
     assert!(failures.load(SeqCst) > 6);
     assert_eq!(world.changes(), ["create thing-0"]);
+}
+
+#[tokio::test]
+async fn the_refusal_of_a_repeated_creation_does_not_disown_a_thing_that_appears_late() {
+    let (server, world) = (server().await, World::default());
+    world.0.is_late.store(true, SeqCst);
+    let _running = start(&server, &world).await;
+    create(&server, "a", "name").await;
+    let widget = synced(&server, "a", "ReconcileError").await;
+    assert!(annotation(&widget, "creation-started").is_some());
+    let widget = synced(&server, "a", "Synced").await;
+    assert_eq!(annotation(&widget, "external-id"), Some("a"));
+    assert_eq!(world.changes(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_thing_that_cannot_be_changed_stays_ready() {
+    let (server, world) = (server().await, World::default());
+    let _running = start(&server, &world).await;
+    create(&server, "a", "name").await;
+    synced(&server, "a", "Synced").await;
+    world.0.rejects_updates.store(true, SeqCst);
+    patch(&server, "a", json!({ "spec": { "size": 2 } })).await;
+    let widget = synced(&server, "a", "ReconcileError").await;
+    assert_eq!(condition(&widget, "Ready").as_deref(), Some("True"));
+    world.0.rejects_updates.store(false, SeqCst);
+    synced(&server, "a", "Synced").await;
+    assert_eq!(world.things()["a"].size, 2);
 }

@@ -15,6 +15,7 @@ use kube::{
     },
 };
 use tokio::time::sleep;
+use tracing::warn;
 
 use super::{
     Answer, AroundCalls, Created, DriftPolicy, External, ExternalError, ExternalOptions, Identity,
@@ -22,7 +23,7 @@ use super::{
     call::{Calls, ProviderCall},
     memory::{Memory, Unrecorded},
     record::{CREATION_STARTED, CREATION_TOKEN, EXTERNAL_ID, Record, SYNCED_HASH, key},
-    state::{Phase, failed, unknown},
+    state::Phase,
 };
 use crate::{
     Error, Result,
@@ -52,12 +53,19 @@ pub(super) struct Outcome<O> {
 }
 
 impl<O> Outcome<O> {
-    fn absent(id: Option<String>, after: Duration) -> Self {
+    pub fn of(id: Option<String>, phase: Phase) -> Self {
         Self {
             id,
             observed: None,
-            phase: Phase::Absent,
+            phase,
+            after: None,
+        }
+    }
+
+    fn absent(id: Option<String>, after: Duration) -> Self {
+        Self {
             after: Some(after),
+            ..Self::of(id, Phase::Absent)
         }
     }
 }
@@ -250,7 +258,8 @@ impl<E: External> Engine<E> {
         let id = match self.call_create(object, identity, &token, cx).await? {
             Answer::Id(id) => id,
             Answer::Refused(error) => {
-                if self.record_refusal(object, cx).await? {
+                // The refusal of a repetition says nothing about the call before.
+                if is_repetition || self.record_refusal(object, cx).await? {
                     self.memory.set_unrecorded(&uid(object), None);
                 }
                 return Err(error);
@@ -343,11 +352,11 @@ impl<E: External> Engine<E> {
             return Ok(self.seen(id, observed, Phase::Differs("Drifted", difference)));
         }
         let updated = self.provider.update(object, &id, &observed, cx);
-        let called = call(object, "update");
-        let (calls, about) = (&self.calls, id.clone());
-        calls
-            .call(called, updated, move |()| Some(about.clone()))
-            .await?;
+        let (call, about) = (call(object, "update"), id.clone());
+        let updated = self.calls.call(call, updated, move |()| Some(about));
+        if let Err(error) = updated.await {
+            return Ok(self.seen(id, observed, Phase::Failed(error)));
+        }
         if !is_recorded {
             self.record_hash(object, cx).await?;
         }
@@ -439,7 +448,15 @@ impl<E: External> Engine<E> {
         for attempt in 1.. {
             let annotations = vec![(EXTERNAL_ID, Some(id.to_owned()))];
             match write(object, annotations, Precondition::Uid, cx).await {
-                Ok(written) => return Ok(written),
+                Ok(written) => {
+                    if !written {
+                        warn!(
+                            id,
+                            "the object was deleted before the id of its thing could be recorded"
+                        );
+                    }
+                    return Ok(written);
+                }
                 Err(_) if attempt < RECORD_ATTEMPTS => sleep(RECORD_DELAY * attempt).await,
                 Err(error) => return Err(error),
             }
@@ -462,29 +479,16 @@ impl<E: External> Engine<E> {
     pub async fn report(
         &self,
         object: &E::Resource,
-        result: Result<Outcome<E::Observed>, &Error>,
-        recorded: Option<String>,
+        outcome: &mut Outcome<E::Observed>,
         cx: &Context,
     ) -> Result<()> {
-        let state = match result {
-            Ok(outcome) => {
-                let is_ready = outcome
-                    .observed
-                    .as_ref()
-                    .map(|it| self.provider.is_ready(it));
-                State {
-                    synced: outcome.phase.synced(),
-                    ready: outcome.phase.ready(is_ready),
-                    id: outcome.id,
-                    observed: outcome.observed,
-                }
-            }
-            Err(error) => State {
-                id: recorded,
-                observed: None,
-                synced: failed(error),
-                ready: Some(unknown()),
-            },
+        let observed = outcome.observed.take();
+        let is_ready = observed.as_ref().map(|it| self.provider.is_ready(it));
+        let state = State {
+            id: outcome.id.clone(),
+            observed,
+            synced: outcome.phase.synced(),
+            ready: outcome.phase.ready(is_ready),
         };
         match self.provider.status(object, &state)?.into_value() {
             Some(status) => cx.update_status(object, &status?).await,
@@ -501,12 +505,7 @@ impl<E: External> Reconciler for Engine<E> {
         let record = Record::of(&*object, cx.operator());
         let recorded = record.as_ref().ok().and_then(|record| record.id.clone());
         let result = match record {
-            Ok(record) if record.is_paused => Ok(Outcome {
-                id: record.id,
-                observed: None,
-                phase: Phase::Paused,
-                after: Some(Duration::MAX),
-            }),
+            Ok(record) if record.is_paused => Ok(Outcome::of(recorded.clone(), Phase::Paused)),
             Ok(record) => self.sync(&object, &record, cx).await,
             Err(error) => Err(error),
         };
@@ -514,18 +513,16 @@ impl<E: External> Reconciler for Engine<E> {
             result?;
             return Ok(Action::await_change());
         }
-        match result {
-            Ok(outcome) => {
+        let failed = |error| Outcome::of(recorded, Phase::Failed(error));
+        let mut outcome = result.unwrap_or_else(failed);
+        let reported = self.report(&object, &mut outcome, cx).await;
+        match outcome.phase {
+            // the next attempt reports it again
+            Phase::Failed(error) => Err(error),
+            Phase::Paused => reported.map(|()| Action::await_change()),
+            _ => {
                 let after = outcome.after.unwrap_or(self.options.poll);
-                self.report(&object, Ok(outcome), None, cx).await?;
-                Ok(match after {
-                    Duration::MAX => Action::await_change(),
-                    after => Action::requeue(after),
-                })
-            }
-            Err(error) => {
-                self.report(&object, Err(&error), recorded, cx).await?;
-                Err(error)
+                reported.map(|()| Action::requeue(after))
             }
         }
     }

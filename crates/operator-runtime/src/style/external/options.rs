@@ -19,7 +19,8 @@ pub enum DeletionPolicy {
 }
 
 impl DeletionPolicy {
-    /// The policy in `spec.deletionPolicy`: `Delete`, or `Retain`, which may be called `Orphan` or `Abandon` too. Without the field, `Delete`.
+    /// The policy in `spec.deletionPolicy`: `Delete`, or `Retain`, which may be called `Orphan`, `Abandon` or `None` too. Without the field,
+    /// `Delete`.
     ///
     /// # Errors
     /// [`ExternalError::UnknownPolicy`] for another value; then nothing is deleted.
@@ -29,7 +30,7 @@ impl DeletionPolicy {
             None => Ok(Self::default()),
             Some(text) => match text.to_lowercase().as_str() {
                 "delete" => Ok(Self::Delete),
-                "retain" | "orphan" | "abandon" => Ok(Self::Retain),
+                "retain" | "orphan" | "abandon" | "none" => Ok(Self::Retain),
                 _ => Err(unknown(field, text, "Delete or Retain")),
             },
         }
@@ -164,6 +165,7 @@ mod tests {
             DeletionPolicy::of_spec(&json!({ "spec": { "deletionPolicy": value } })).ok()
         };
         assert_eq!(deletion(json!("Retain")), Some(DeletionPolicy::Retain));
+        assert_eq!(deletion(json!("None")), Some(DeletionPolicy::Retain));
         assert_eq!(deletion(json!("orphan")), Some(DeletionPolicy::Retain));
         assert_eq!(deletion(json!("Delete")), Some(DeletionPolicy::Delete));
         assert_eq!(deletion(Value::Null), Some(DeletionPolicy::Delete));

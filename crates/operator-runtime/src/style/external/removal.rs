@@ -57,19 +57,15 @@ impl<E: External> Engine<E> {
                 return Ok(());
             }
             Ok(Removal::Paused) => (Phase::Paused, LONGEST_DELAY),
-            Err(error) => {
-                self.report(object, Err(&error), recorded, cx).await?;
-                return Err(error);
-            }
+            Err(error) => (Phase::Failed(error), Duration::ZERO),
         };
+        let mut outcome = Outcome::of(recorded, phase);
+        let reported = self.report(object, &mut outcome, cx).await;
+        if let Phase::Failed(error) = outcome.phase {
+            return Err(error);
+        }
         cx.delay_cleanup(delay);
-        let outcome = Outcome {
-            id: recorded,
-            observed: None,
-            phase,
-            after: None,
-        };
-        self.report(object, Ok(outcome), None, cx).await
+        reported
     }
 
     async fn try_remove(

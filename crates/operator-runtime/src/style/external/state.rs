@@ -46,12 +46,13 @@ impl<O> State<O> {
 /// What a reconciliation has found, or done.
 pub(super) enum Phase {
     Synced,
-    /// The thing differs, and is not changed now: how, and why.
+    /// The thing differs, and is not changed now: why, and how.
     Differs(&'static str, String),
     /// The thing is absent, and is not created yet.
     Absent,
     Deleting,
     Paused,
+    Failed(Error),
 }
 
 impl Phase {
@@ -66,33 +67,31 @@ impl Phase {
             ),
             Self::Deleting => (true, "Deleting", "the thing is being deleted"),
             Self::Paused => (false, "Paused", "an annotation of the object pauses it"),
+            Self::Failed(error) => {
+                let reason = match error {
+                    Error::External(error) => error.reason(),
+                    _ => "ReconcileError",
+                };
+                return Condition::new("Synced", false, reason, error.to_string());
+            }
         };
         Condition::new("Synced", synced, reason, message)
     }
 
+    /// `is_ready` is `None` if nothing was observed.
     pub fn ready(&self, is_ready: Option<bool>) -> Option<Condition> {
         let (ready, reason, message) = match (self, is_ready) {
             (Self::Paused, _) => return None,
-            (Self::Deleting, _) => (false, "Deleting", "the thing is being deleted"),
-            (_, Some(true)) => (true, "Available", "the thing can be used"),
-            (_, Some(false)) => (false, "NotReady", "the thing cannot be used yet"),
-            (_, None) => (false, "Absent", "the thing does not exist"),
+            (Self::Deleting, _) => (Truth::False, "Deleting", "the thing is being deleted"),
+            (_, Some(true)) => (Truth::True, "Available", "the thing can be used"),
+            (_, Some(false)) => (Truth::False, "NotReady", "the thing cannot be used yet"),
+            (Self::Failed(_), None) => (
+                Truth::Unknown,
+                "NotObserved",
+                "the thing could not be observed",
+            ),
+            (_, None) => (Truth::False, "Absent", "the thing does not exist"),
         };
         Some(Condition::new("Ready", ready, reason, message))
     }
-}
-
-/// The condition `Synced` after a failure.
-pub(super) fn failed(error: &Error) -> Condition {
-    let reason = match error {
-        Error::External(error) => error.reason(),
-        _ => "ReconcileError",
-    };
-    Condition::new("Synced", false, reason, error.to_string())
-}
-
-/// The condition `Ready` while the thing cannot be observed.
-pub(super) fn unknown() -> Condition {
-    let message = "the thing could not be observed";
-    Condition::new("Ready", Truth::Unknown, "NotObserved", message)
 }
