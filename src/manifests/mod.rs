@@ -53,6 +53,8 @@ pub struct Kind {
     pub finalizer: bool,
     /// Whether the controller writes its status subresource.
     pub has_status: bool,
+    /// Whether the controller manages things outside of the cluster.
+    pub has_provider: bool,
     /// The owned kinds, with their verbs.
     pub owns: Vec<(ResourceType, Vec<&'static str>)>,
     pub watches: Vec<ResourceType>,

@@ -28,6 +28,7 @@ fn memcached() -> Kind {
         controlled: true,
         finalizer: true,
         has_status: true,
+        has_provider: false,
         owns: vec![(
             resource("apps", "Deployment", "deployments", true),
             Update::Apply.verbs().to_vec(),

@@ -21,6 +21,8 @@ struct Context<'a> {
     pruned: String,
     /// Whether the operator watches only some namespaces.
     namespaces: bool,
+    /// Whether a kind with a sample has a provider.
+    has_providers: bool,
     tests: Vec<Test>,
     /// The declarations in `operator.toml`, as a statement.
     declared: String,
@@ -44,6 +46,9 @@ struct Test {
     followed: String,
     /// The call that adds the sample to a trial.
     add: &'static str,
+    /// Whether the calls of its provider get faults.
+    has_provider: bool,
+    skip_provider: &'static str,
 }
 
 /// `None` if no kind has a sample.
@@ -63,6 +68,8 @@ pub fn text<'a>(
             };
             Some(Test {
                 skip_faults: skip(&format!("fn {name}_survives_every_fault() {{\n")),
+                skip_provider: skip(&format!("fn {name}_survives_every_provider_fault() {{\n")),
+                has_provider: typed.has_provider && typed.fails.is_none(),
                 skip_conforms: skip(&format!("fn {name}_conforms() {{\n")),
                 kept: list("kept", &typed.keeps),
                 waiting: list("waiting", &typed.waiting),
@@ -111,6 +118,7 @@ pub fn text<'a>(
         name: &project.state.name,
         kinds: constant("KINDS", |_| true),
         pruned: constant("PRUNED", |scaffold| scaffold.prunes),
+        has_providers: tests.iter().any(|test| test.has_provider),
         namespaces: !matches!(project.state.namespaces, Namespaces::All),
         declared: bracketed(4, "let declared = ", ['[', ']'], &declared(project)?, ";"),
         rules: bracketed(4, "let unchecked = ", ['[', ']'], &rules, ";"),

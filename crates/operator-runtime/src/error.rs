@@ -2,7 +2,10 @@
 
 use std::{fmt, net::SocketAddr, time::Duration};
 
-use crate::engine::kind::{GroupKind, Kind};
+use crate::{
+    engine::kind::{GroupKind, Kind},
+    style::ExternalError,
+};
 
 /// Why a reconciliation did not reach the desired state.
 ///
@@ -141,6 +144,10 @@ pub enum Error {
     #[error("panicked: {0}")]
     Panicked(String),
 
+    /// An object and its thing outside of the cluster are in a state in which the runtime does not act.
+    #[error(transparent)]
+    External(#[from] ExternalError),
+
     /// Any other error of the reconciler.
     #[error("{}", chain_message(&**.0))]
     Other(#[from] anyhow::Error),
@@ -183,6 +190,9 @@ impl Error {
 
     /// Whether a retry without a change is useless.
     pub fn is_permanent(&self) -> bool {
+        if let Self::External(error) = self {
+            return error.is_permanent();
+        }
         matches!(
             self,
             Self::Permanent(_)
@@ -206,6 +216,7 @@ impl Error {
             }
             Self::Taken { .. } => Some("ChildTaken"),
             Self::Panicked(_) => Some("Panicked"),
+            Self::External(error) => Some(error.reason()),
             Self::Kube(_) | Self::Json(_) | Self::Temporary { .. } | Self::Other(_) => {
                 (failures > 1 && !self.is_unreachable()).then_some("ReconcileError")
             }

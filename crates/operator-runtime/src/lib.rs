@@ -59,6 +59,7 @@ mod options;
 mod server;
 mod settings;
 mod setup;
+mod shared;
 mod style;
 #[cfg(feature = "otel")]
 mod trace;
@@ -74,6 +75,7 @@ pub use operator::{Operator, ShutdownHandle};
 pub use options::options_for_tests;
 pub use settings::{LogFormat, Settings};
 pub use setup::{Setup, UpdateStrategy, Watches};
+pub use shared::Shared;
 pub use style::*;
 
 pub use kube::runtime::{

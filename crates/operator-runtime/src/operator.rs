@@ -27,6 +27,7 @@ use crate::{
     server,
     settings::Settings,
     setup::{Setup, value},
+    shared::Shared,
 };
 
 /// An operator: runs controllers, in one replica at a time.
@@ -104,6 +105,7 @@ impl Operator {
             stop: CancellationToken::new(),
             values: HashMap::new(),
         }
+        .provide(Shared::default())
     }
 
     /// Provides a value to the setup functions, which get it with [`Setup::get`]. There is one value of each type.
