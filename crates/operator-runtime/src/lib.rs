@@ -46,6 +46,7 @@
 mod action;
 mod condition;
 mod context;
+mod crd;
 mod engine;
 mod error;
 mod health;

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::{info, warn};
 
 use crate::{
+    crd::{self, OwnCrds},
     engine::{
         controller::Wiring,
         fan_out::FanOut,
@@ -239,6 +240,7 @@ impl Operator {
             stop,
             observers,
         };
+        let crds = controllers.crds;
         let work = async {
             let mut builds = vec![];
             for (kind, start) in controllers.starts {
@@ -249,7 +251,7 @@ impl Operator {
                 let build = build.map_err(|error| Fatal::Setup(error.into()))?;
                 builds.push((kind, build));
             }
-            lead(wiring, builds).await
+            lead(wiring, &crds, builds).await
         };
         tokio::select! {
             done = work => done,
@@ -262,7 +264,11 @@ impl Operator {
 }
 
 /// Runs the controllers while this replica holds the lease, or immediately without leader election.
-async fn lead(wiring: Wiring, builds: Vec<(GroupKind, Build)>) -> Result<(), Fatal> {
+async fn lead(
+    wiring: Wiring,
+    crds: &[OwnCrds],
+    builds: Vec<(GroupKind, Build)>,
+) -> Result<(), Fatal> {
     let Wiring {
         client,
         operator,
@@ -272,7 +278,7 @@ async fn lead(wiring: Wiring, builds: Vec<(GroupKind, Build)>) -> Result<(), Fat
         ..
     } = wiring.clone();
     if !settings.leader_election {
-        return work(wiring, builds).await;
+        return work(wiring, crds, builds).await;
     }
     health.set_role(Role::Standby);
     let mut election = Election::new(client, &operator, &settings, health);
@@ -284,7 +290,7 @@ async fn lead(wiring: Wiring, builds: Vec<(GroupKind, Build)>) -> Result<(), Fat
     // In a task of its own, so that no reconciler's long computation delays a renewal.
     keeping.spawn(election.keep(held, done.clone()));
     let worked = tokio::select! {
-        worked = work(wiring, builds) => worked,
+        worked = work(wiring, crds, builds) => worked,
         Some(lost) = keeping.join_next() => return lost.unwrap_or_else(|error| Err(Fatal::Task(error.to_string()))),
     };
     done.cancel();
@@ -292,8 +298,12 @@ async fn lead(wiring: Wiring, builds: Vec<(GroupKind, Build)>) -> Result<(), Fat
     worked
 }
 
-/// Runs the controllers until the shutdown, and running reconciliations until the shutdown timeout.
-async fn work(wiring: Wiring, builds: Vec<(GroupKind, Build)>) -> Result<(), Fatal> {
+/// Ensures the CRDs, and runs the controllers until the shutdown, and running reconciliations until the shutdown timeout.
+async fn work(
+    wiring: Wiring,
+    crds: &[OwnCrds],
+    builds: Vec<(GroupKind, Build)>,
+) -> Result<(), Fatal> {
     let Wiring {
         client,
         operator,
@@ -304,6 +314,13 @@ async fn work(wiring: Wiring, builds: Vec<(GroupKind, Build)>) -> Result<(), Fat
         stop,
         ..
     } = wiring.clone();
+    if !crds.is_empty() {
+        health.set_role(Role::EnsuringCrds);
+        tokio::select! {
+            ensured = crd::ensure(client.clone(), &operator, crds) => ensured?,
+            () = stop.cancelled() => return Ok(()),
+        }
+    }
     let mut built = vec![];
     for (kind, build) in builds {
         // Not in the controller's task, which begins after this replica counts as working.
@@ -457,7 +474,7 @@ mod tests {
             kind: "Memcached".into(),
         };
         let build: Build = Box::new(|_| Box::pin(std::future::pending()));
-        let mut work = pin!(work(wiring, vec![(kind, build)]));
+        let mut work = pin!(work(wiring, &[], vec![(kind, build)]));
         assert!(poll!(&mut work).is_pending());
         assert_eq!(
             health.unready().as_deref(),

@@ -13,6 +13,7 @@ use prometheus_client::registry::Registry;
 
 use crate::{
     Result,
+    crd::OwnCrds,
     engine::{
         controller::{self, Running, Wiring},
         kind::{GroupKind, Kind, Scope},
@@ -227,6 +228,7 @@ pub(crate) type Build = Box<dyn FnOnce(Wiring) -> Running + Send>;
 #[derive(Default)]
 pub struct Controllers {
     pub(crate) starts: Vec<(GroupKind, Start)>,
+    pub(crate) crds: Vec<OwnCrds>,
 }
 
 impl Controllers {
@@ -270,10 +272,29 @@ impl Controllers {
         })
     }
 
+    /// Applies CRDs when this replica starts to work, and waits until the API server serves them. `crds` is a JSON array of them, and
+    /// `version` is that of the program, as `env!("CARGO_PKG_VERSION")`.
+    ///
+    /// An installed CRD is not changed if a higher version of the program has applied it, or if it has a version, a field or a value of an
+    /// enum that the one in `crds` lacks, unless a lower version of the program has applied it. A version in `status.storedVersions` is
+    /// never removed: [`Operator::run`](crate::Operator::run) returns an error.
+    ///
+    /// The operator needs the verb `create` on `customresourcedefinitions`, which RBAC cannot limit to a name, and `get` and `patch` on
+    /// its own.
+    #[must_use]
+    pub fn ensure_crds(mut self, version: &str, crds: &str) -> Self {
+        self.crds.push(OwnCrds {
+            version: version.to_owned(),
+            crds: crds.to_owned(),
+        });
+        self
+    }
+
     /// Combines two sets of controllers.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.starts.extend(other.starts);
+        self.crds.extend(other.crds);
         self
     }
 }
