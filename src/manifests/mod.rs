@@ -20,6 +20,7 @@ use serde_json::Value;
 
 pub use grant::WATCHED;
 pub use object::{Object, Role, Setting};
+pub use rbac::crd_rules;
 
 pub use crate::{
     crd::Scope,
@@ -34,6 +35,8 @@ pub struct Operator {
     pub image: Option<String>,
     pub namespaces: Namespaces,
     pub kinds: Vec<Kind>,
+    /// The names of the CRDs that the operator applies itself.
+    pub ensured_crds: Vec<String>,
 }
 
 /// A kind of the project, with the declarations of its controller.

@@ -3,9 +3,14 @@
 use serde::Serialize;
 use serde_json::json;
 
-use super::{generated_test::Typed, layout::policy_rule, registry::Watched};
+use super::{
+    generated_test::Typed,
+    layout::{ensured_crds, policy_rule},
+    registry::Watched,
+};
 use crate::{
-    manifests::WATCHED,
+    crd::Api,
+    manifests::{self, WATCHED},
     project::{Namespaces, Project, ResourceError, ResourceType},
     rustfmt::{CALL_WIDTH, bracketed, let_literal, literal, skip},
     scaffold::Scaffold,
@@ -109,9 +114,17 @@ pub fn text<'a>(
         .filter(|kind| kind.has_controller())
         .flat_map(|kind| &kind.rules);
     let unused = typed.iter().filter_map(|typed| typed.unused.clone());
+    // The CRDs are installed before the operator starts, so it only gets them.
+    let crds: Vec<String> = ensured_crds(project).map(Api::name).collect();
+    let crds = (!crds.is_empty()).then(|| manifests::crd_rules(&crds));
+    let crds = crds.into_iter().flatten().map(|mut rule| {
+        rule.verbs.retain(|verb| verb != "get");
+        rule
+    });
     let rules: Vec<String> = rules
         .map(policy_rule)
         .chain(unused)
+        .chain(crds)
         .map(|rule| literal(&json!(rule).to_string()))
         .collect();
     let context = Context {

@@ -48,6 +48,7 @@ mod condition;
 mod context;
 mod controller_options;
 mod controllers;
+mod crd;
 mod engine;
 mod error;
 mod health;
