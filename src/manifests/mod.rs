@@ -21,10 +21,7 @@ use serde_json::Value;
 pub use grant::WATCHED;
 pub use object::{Object, Role, Setting};
 
-pub use crate::{
-    crd::Scope,
-    project::{Namespaces, ResourceType},
-};
+pub use crate::project::{Namespaces, ResourceType};
 
 /// Where the operator's own objects live is named after it, and so is everything else it has.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,25 +30,19 @@ pub struct Operator {
     /// `NAME[:TAG][@DIGEST]`, as `--image` gave it.
     pub image: Option<String>,
     pub namespaces: Namespaces,
-    pub kinds: Vec<Kind>,
+    pub controllers: Vec<Controller>,
+    /// The paths of the CRDs that it installs, from the project's root, inside `crds/`.
+    pub crds: Vec<String>,
 }
 
-/// A kind of the project, with what its controller needs.
+/// A controller, with what it needs.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Kind {
-    pub group: String,
-    pub kind: String,
-    pub plural: String,
-    pub scope: Scope,
-    /// Its CRD's path from the project's root, inside `crds/`.
-    pub crd_path: String,
-    /// Whether the manifests install its CRD.
-    pub installed: bool,
-    /// Whether it has a controller, and therefore permissions.
-    pub controlled: bool,
+pub struct Controller {
+    /// The kind that it reconciles.
+    pub resource: ResourceType,
     /// Whether its objects carry our finalizer, or may still carry an earlier version's.
     pub finalizer: bool,
-    /// Whether the controller writes its status subresource.
+    /// Whether it writes the status subresource.
     pub has_status: bool,
     /// With the verbs of each.
     pub owns: Vec<(ResourceType, Vec<&'static str>)>,
@@ -60,7 +51,7 @@ pub struct Kind {
     pub reads: Vec<(ResourceType, Vec<&'static str>)>,
     /// Rights beyond those that follow from the lists above.
     pub rules: Vec<PolicyRule>,
-    /// An object that is valid by the schema.
+    /// A valid object of the kind.
     pub sample: Option<Value>,
 }
 
@@ -80,10 +71,9 @@ pub fn manifests(operator: &Operator) -> Manifests {
     objects.extend(deployment::deployment(operator));
     objects.push(network::policy(operator));
     objects.push(network::metrics(operator));
-    objects.extend(operator.controlled().filter_map(sample));
+    objects.extend(operator.controllers.iter().filter_map(sample));
 
-    let installed = operator.kinds.iter().filter(|kind| kind.installed);
-    let mut crds: Vec<String> = installed.map(|kind| kind.crd_path.clone()).collect();
+    let mut crds = operator.crds.clone();
     crds.sort_unstable();
     crds.dedup();
     Manifests { objects, crds }
@@ -93,10 +83,6 @@ impl Operator {
     /// The namespace that the operator runs in.
     pub fn namespace(&self) -> &str {
         &self.name
-    }
-
-    fn controlled(&self) -> impl Iterator<Item = &Kind> {
-        self.kinds.iter().filter(|kind| kind.controlled)
     }
 
     fn labels(&self) -> BTreeMap<String, String> {
@@ -143,10 +129,10 @@ fn namespace(operator: &Operator) -> Object {
     Object::new(Role::Namespace, namespace)
 }
 
-fn sample(kind: &Kind) -> Option<Object> {
+fn sample(controller: &Controller) -> Option<Object> {
     Some(Object {
-        role: Role::Sample(format!("{}.{}", kind.plural, kind.group)),
-        value: kind.sample.clone()?,
+        role: Role::Sample(controller.resource.name()),
+        value: controller.sample.clone()?,
         settings: vec![],
     })
 }

@@ -1,6 +1,5 @@
 //! `tests/generated.rs`: tests that the types match the specs, and that the samples are valid.
 
-use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde::Serialize;
 
 use crate::template::fill;
@@ -38,14 +37,6 @@ pub struct Typed {
     pub root: String,
     pub spec: String,
     pub sample: Option<String>,
-    /// What its reconciliation fails with.
-    pub fails: Option<String>,
-    /// Resources of which objects may remain after its deletion, as `configmaps` or `certificates.cert-manager.io`.
-    pub keeps: Vec<String>,
-    /// Those of children that are not updated, by the same names.
-    pub waiting: Vec<String>,
-    /// The right to a status that the example does not write, as it knows none of its fields.
-    pub unused: Option<PolicyRule>,
 }
 
 pub fn text<'a>(project: &Project, typed: impl Iterator<Item = &'a Typed>) -> String {

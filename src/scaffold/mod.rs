@@ -2,9 +2,14 @@
 
 mod declarative;
 mod example;
+mod existing;
 mod names;
 mod reconciler;
 mod status;
+
+pub use existing::{
+    EXISTING, EXISTING_ABOUT, EXISTING_TEMPLATES, Existing, ExistingFiles, existing_files,
+};
 
 use std::fmt;
 

@@ -86,7 +86,13 @@ pub struct Trial {
     kinds: Vec<(String, String)>,
     /// Those of them whose controllers delete children that are not desired.
     pruned: Vec<(String, String)>,
+    /// Those of them that exist without the operator.
+    existing: Vec<(String, String)>,
+    /// The files of CRDs that the manifests do not install.
+    crds: Vec<PathBuf>,
     namespaces: Vec<String>,
+    /// Whether the operator watches all namespaces, and not only these.
+    watches_all: bool,
     fixtures: Option<PathBuf>,
     declared: Vec<Declared>,
     /// The resources whose objects may remain.
@@ -105,7 +111,10 @@ impl Trial {
             samples: vec![],
             kinds: vec![],
             pruned: vec![],
+            existing: vec![],
+            crds: vec![],
             namespaces: vec!["default".to_owned()],
+            watches_all: true,
             fixtures: None,
             declared: vec![],
             kept: vec![],
@@ -192,11 +201,30 @@ impl Trial {
         self
     }
 
+    /// Names those of the kinds that exist without the operator, for example `Pod`: no earlier version of the operator has left a finalizer on
+    /// their objects.
+    #[must_use]
+    pub fn existing(mut self, kinds: &[&str]) -> Self {
+        self.existing.extend(kinds.iter().map(|name| parsed(name)));
+        self
+    }
+
+    /// Installs the CRDs in these files, which the manifests do not install, because other operators do.
+    #[must_use]
+    pub fn crds(mut self, files: &[&str]) -> Self {
+        self.crds.extend(files.iter().map(PathBuf::from));
+        self
+    }
+
     /// Creates these namespaces, which the operator watches, and the samples in the first of them instead of `default`.
     #[must_use]
     pub fn in_namespaces(self, namespaces: &[&str]) -> Self {
         let namespaces = namespaces.iter().map(|&name| name.to_owned()).collect();
-        Self { namespaces, ..self }
+        Self {
+            namespaces,
+            watches_all: false,
+            ..self
+        }
     }
 
     /// Sets how long the operator must not write anything to count as settled, on the test's clock; longer than its longest backoff. The

@@ -26,7 +26,7 @@ impl Trial {
     /// one name in several namespaces count as one.
     ///
     /// The operator reconciles each sample, with the finalizer that an earlier version of the operator may have set (the group of the kind and
-    /// the name of the account). Its children are deleted, and then lose their owner; before, they lose their labels if some are not updated
+    /// the name of the account), unless the kind is [`existing`](Self::existing). Its children are deleted, and then lose their owner; before, they lose their labels if some are not updated
     /// by apply ([`declares`](Self::declares)). If the operator [`prunes`](Self::prunes), children that the sample should not have are created.
     /// While permissions remain that no request needed, the sample cannot be decoded, writes fail for some seconds, and the sample is deleted during a request. Give the operator the settings of
     /// a cluster: it should elect a leader.
@@ -96,7 +96,13 @@ impl Trial {
             documents(&sample.text).unwrap_or_else(|error| panic!("the sample: {error}"));
         for object in &mut objects {
             let api_version = object["apiVersion"].as_str().unwrap_or_default();
-            if let Some((group, _)) = api_version.split_once('/') {
+            let group = api_version.split_once('/').map(|(group, _)| group);
+            let is_existing = |(other, kind): &(String, String)| {
+                Some(other.as_str()) == group && object["kind"] == **kind
+            };
+            if let Some(group) = group
+                && !self.existing.iter().any(is_existing)
+            {
                 object["metadata"]["finalizers"] = vec![format!("{group}/{name}")].into();
             }
         }

@@ -40,7 +40,10 @@ impl Trial {
         let mut present = BTreeSet::new();
         for object in objects.values() {
             let key = key_of(object);
-            if !kinds.contains(&(&*key.group, &*key.kind)) {
+            let is_watched = self.watches_all
+                || key.namespace.is_empty()
+                || self.namespaces.contains(&key.namespace);
+            if !is_watched || !kinds.contains(&(&*key.group, &*key.kind)) {
                 continue;
             }
             let expected = match phase {
