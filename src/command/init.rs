@@ -38,7 +38,7 @@ pub struct Args {
     #[arg(long = "controller", value_name = "KIND", conflicts_with_all = ["crds", "kind", "group", "scaffold", "types_only", "versions", "schema"])]
     controllers: Vec<String>,
     /// With --controller: watch only the metadata of the objects
-    #[arg(long, requires = "controllers")]
+    #[arg(long, requires = "controllers", conflicts_with_all = ["crds", "kind", "group"])]
     metadata: bool,
     #[command(flatten)]
     chosen: Chosen,

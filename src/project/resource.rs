@@ -70,6 +70,8 @@ pub enum ResourceError {
     Plural(String),
     #[error("there is no built-in kind `{0}`")]
     Near(String, String),
+    #[error("there is no built-in kind `{0}`")]
+    Meant(String, String),
     #[error("`{0}` cannot be watched, so no controller can reconcile it")]
     Unwatched(String),
     #[error("there is no Rust type for `{0}`")]
@@ -91,6 +93,7 @@ impl ResourceError {
             Self::Form(name, _)
             | Self::Plural(name)
             | Self::Near(name, _)
+            | Self::Meant(name, _)
             | Self::Unwatched(name)
             | Self::NoType(name)
             | Self::Newer(name)
@@ -110,6 +113,7 @@ impl ResourceError {
             Self::Plural(kind) => format!(
                 "add its plural, as in \"{kind}:PLURAL\", or add its CRD with `cargo operator add-crd --types-only FILE`"
             ),
+            Self::Meant(_, near) => format!("write \"{near}\""),
             Self::Unwatched(_) => "choose a kind whose objects are stored, such as \"v1/Pod\"".into(),
             Self::NoType(_) => "add its CRD with `cargo operator add-crd FILE --scaffold controller`, which generates its types and does not install it".into(),
             Self::Newer(_) => "choose another kind; `owns`, `watches` and `reads` can name this one".into(),
@@ -192,7 +196,11 @@ pub fn resolve_watched<'a>(
     let own = kinds.find(|(own, _)| own.group == group && own.kind == kind);
     let Some((own, api)) = own else {
         let resource = resolve(name, &[]).map_err(|error| match error {
-            ResourceError::Plural(name) => ResourceError::NoType(name),
+            ResourceError::Near(name, near) => ResourceError::Meant(name, near),
+            ResourceError::Plural(name) => match known_group(group, kind) {
+                Some(near) => ResourceError::Meant(name, near),
+                None => ResourceError::NoType(name),
+            },
             error => error,
         })?;
         return match resource.k8s_openapi_path() {
@@ -232,6 +240,17 @@ fn near(group: &str, kind: &str) -> Option<String> {
     let is_own = group.contains('.') && !group.ends_with(".k8s.io");
     best.map(written)
         .or_else(|| of_kind(kind).filter(|_| !is_own))
+}
+
+/// The built-in kind of the most like name in a group of which no CRD can define kinds, because it has no dot.
+fn known_group(group: &str, kind: &str) -> Option<String> {
+    let distance = |builtin: &&Builtin<'_>| {
+        strsim::osa_distance(&builtin.2.to_lowercase(), &kind.to_lowercase())
+    };
+    let of_group = BUILTIN
+        .iter()
+        .filter(|builtin| builtin.0 == group && !group.contains('.'));
+    of_group.min_by_key(distance).map(written)
 }
 
 /// The only built-in kind of exactly that name, in whichever group.
