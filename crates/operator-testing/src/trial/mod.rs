@@ -91,8 +91,6 @@ pub struct Trial {
     /// The files of CRDs that the manifests do not install.
     crds: Vec<PathBuf>,
     namespaces: Vec<String>,
-    /// Whether the operator watches all namespaces, and not only these.
-    watches_all: bool,
     fixtures: Option<PathBuf>,
     declared: Vec<Declared>,
     /// The resources whose objects may remain.
@@ -114,7 +112,6 @@ impl Trial {
             existing: vec![],
             crds: vec![],
             namespaces: vec!["default".to_owned()],
-            watches_all: true,
             fixtures: None,
             declared: vec![],
             kept: vec![],
@@ -201,8 +198,8 @@ impl Trial {
         self
     }
 
-    /// Names those of the kinds that exist without the operator, for example `Pod`: no earlier version of the operator has left a finalizer on
-    /// their objects.
+    /// Names those of the kinds that exist without the operator, for example `Pod`. Of their objects, only the samples must be reconciled, and
+    /// no earlier version of the operator has left a finalizer on them.
     #[must_use]
     pub fn existing(mut self, kinds: &[&str]) -> Self {
         self.existing.extend(kinds.iter().map(|name| parsed(name)));
@@ -220,11 +217,7 @@ impl Trial {
     #[must_use]
     pub fn in_namespaces(self, namespaces: &[&str]) -> Self {
         let namespaces = namespaces.iter().map(|&name| name.to_owned()).collect();
-        Self {
-            namespaces,
-            watches_all: false,
-            ..self
-        }
+        Self { namespaces, ..self }
     }
 
     /// Sets how long the operator must not write anything to count as settled, on the test's clock; longer than its longest backoff. The
