@@ -2,8 +2,11 @@
 
 use operator_runtime::Operator;
 
+pub mod announce;
 pub mod api;
+pub mod calls;
 pub mod controllers;
+pub mod echo;
 
 /// The operator's own flags. `tests/support/flags.rs` sets them in tests.
 #[derive(Clone, Debug, Default, clap::Args)]

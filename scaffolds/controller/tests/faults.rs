@@ -14,8 +14,35 @@ use operator_testing::{Outcomes, Trial};
 mod support;
 
 const NAME: &str = "controller";
-const KINDS: [&str; 1] = ["Pod"];
-const EXISTING: [&str; 1] = ["Pod"];
+const KINDS: [&str; 6] = [
+    "PodTerminator.programs.example.com",
+    "Pod",
+    "ConfigMap",
+    "CronJob.batch",
+    "Deployment.apps",
+    "StatefulSet.apps",
+];
+const EXISTING: [&str; 5] = [
+    "Pod",
+    "ConfigMap",
+    "CronJob.batch",
+    "Deployment.apps",
+    "StatefulSet.apps",
+];
+
+#[test]
+fn pod_terminator_survives_every_fault() {
+    let sample = "manifests/samples/podterminators.programs.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_converges(without_lease);
+}
+
+#[test]
+fn pod_terminator_conforms() {
+    let sample = "manifests/samples/podterminators.programs.example.com.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_conforms(without_lease);
+}
 
 #[test]
 fn pod_printer_survives_every_fault() {
@@ -32,8 +59,64 @@ fn pod_printer_conforms() {
 }
 
 #[test]
+fn steady_survives_every_fault() {
+    let sample = "manifests/samples/configmaps.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_converges(without_lease);
+}
+
+#[test]
+fn steady_conforms() {
+    let sample = "manifests/samples/configmaps.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_conforms(without_lease);
+}
+
+#[test]
+fn slow_survives_every_fault() {
+    let sample = "manifests/samples/cronjobs.batch.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_converges(without_lease);
+}
+
+#[test]
+fn slow_conforms() {
+    let sample = "manifests/samples/cronjobs.batch.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_conforms(without_lease);
+}
+
+#[test]
+fn deployment_announcer_survives_every_fault() {
+    let sample = "manifests/samples/deployments.apps.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_converges(without_lease);
+}
+
+#[test]
+fn deployment_announcer_conforms() {
+    let sample = "manifests/samples/deployments.apps.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_conforms(without_lease);
+}
+
+#[test]
+fn stateful_set_announcer_survives_every_fault() {
+    let sample = "manifests/samples/statefulsets.apps.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_converges(without_lease);
+}
+
+#[test]
+fn stateful_set_announcer_conforms() {
+    let sample = "manifests/samples/statefulsets.apps.yaml";
+    let trial = trial().sample_file(sample);
+    trial.assert_conforms(without_lease);
+}
+
+#[test]
 fn another_replica_can_take_the_lease() {
-    let sample = "manifests/samples/pods.yaml";
+    let sample = "manifests/samples/podterminators.programs.example.com.yaml";
     let trial = trial().sample_file(sample);
     trial.assert_yields(with_lease);
 }
@@ -41,10 +124,25 @@ fn another_replica_can_take_the_lease() {
 #[test]
 fn every_permission_is_needed() {
     let mut trial = trial();
+    let sample = "manifests/samples/podterminators.programs.example.com.yaml";
+    trial = trial.sample_file(sample);
     let sample = "manifests/samples/pods.yaml";
     trial = trial.sample_file(sample);
-    let declared = [];
-    let unchecked = [];
+    let sample = "manifests/samples/configmaps.yaml";
+    trial = trial.sample_file(sample);
+    let sample = "manifests/samples/cronjobs.batch.yaml";
+    trial = trial.sample_file(sample);
+    let sample = "manifests/samples/deployments.apps.yaml";
+    trial = trial.sample_file(sample);
+    let sample = "manifests/samples/statefulsets.apps.yaml";
+    trial = trial.sample_file(sample);
+    let declared = [
+        r#"{"kind":"PodTerminator","key":"reads","entry":"v1/Pod","group":"","resource":"pods","verbs":["list"]}"#,
+    ];
+    let unchecked = [
+        r#"{"apiGroups":[""],"resources":["pods"],"verbs":["delete"]}"#,
+        r#"{"apiGroups":["programs.example.com"],"resources":["podterminators/status"],"verbs":["patch"]}"#,
+    ];
     let trial = trial.declares(&declared);
     trial.assert_rights_are_needed(&unchecked, with_lease);
 }

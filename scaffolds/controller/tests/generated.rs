@@ -2,6 +2,15 @@
 //! Checks that the types match the CRDs, and that the samples and fixtures are valid.
 
 #[test]
+fn pod_terminator_v1_matches_its_crd() {
+    use controller::api::pod_terminator::v1::PodTerminator;
+    let spec = include_str!("../crds/podterminators.programs.example.com.yaml");
+    operator_testing::assert_is_spec::<PodTerminator>(spec);
+    let sample = "manifests/samples/podterminators.programs.example.com.yaml";
+    operator_testing::assert_sample_is_valid::<PodTerminator>(spec, sample);
+}
+
+#[test]
 fn the_fixtures_are_valid() {
     operator_testing::assert_fixtures_are_valid("tests/fixtures", "crds");
 }

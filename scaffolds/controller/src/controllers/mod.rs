@@ -3,9 +3,30 @@
 
 use operator_runtime::Controllers;
 
+pub mod deployment_announcer;
+pub mod pod_echo;
 pub mod pod_printer;
+pub mod pod_terminator;
+pub mod slow;
+pub mod stateful_set_announcer;
+pub mod steady;
 
 /// All controllers, to register with an `Operator`.
 pub fn all() -> Controllers {
-    Controllers::new().add_named("pod-printer", pod_printer::setup, |watches| watches)
+    Controllers::new()
+        .add(pod_terminator::setup, |watches| watches)
+        .add_named("pod-printer", pod_printer::setup, |watches| watches)
+        .add_named("pod-echo", pod_echo::setup, |watches| watches)
+        .add_named("steady", steady::setup, |watches| watches)
+        .add_named("slow", slow::setup, |watches| watches)
+        .add_named(
+            "deployment-announcer",
+            deployment_announcer::setup,
+            |watches| watches,
+        )
+        .add_named(
+            "stateful-set-announcer",
+            stateful_set_announcer::setup,
+            |watches| watches,
+        )
 }
