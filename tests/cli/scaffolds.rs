@@ -13,14 +13,14 @@ fn an_unknown_scaffold_is_an_error_that_lists_them() {
         let run = run(folder.path(), &format!("{command} --scaffold declaritive"));
         assert_eq!(run.code, 2, "{}", run.stderr);
         for part in [
-            "[possible values: reconciler, declarative, external]",
+            "[possible values: reconciler, declarative, external, controller]",
             "a similar value exists: 'declarative'",
         ] {
             assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
         }
     }
     let completions = ok(folder.path(), "completions bash").stdout;
-    assert!(completions.contains("reconciler declarative external"));
+    assert!(completions.contains("reconciler declarative external controller"));
 }
 
 #[test]
