@@ -22,7 +22,7 @@ pub use marker::is_marked;
 pub use misnamed::{Misnamed, misnamed};
 pub use owned::{Owned, OwnedCache, Update};
 pub use read::{Read, ReadVerb};
-pub use resource::{ResourceError, ResourceType, resolve, resolve_watched};
+pub use resource::{ResourceError, ResourceType, builtin_kinds, resolve, resolve_watched};
 pub use state::{
     FORMAT, Kind, NamedController, Namespaces, Rule, Runtime, Source, State, ToolSource,
     WatchedCache,

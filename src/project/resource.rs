@@ -180,6 +180,15 @@ pub fn resolve(name: &str, apis: &[Api]) -> Result<ResourceType, ResourceError> 
     })
 }
 
+/// The built-in kinds that have types in k8s-openapi, as in `owns`.
+pub fn builtin_kinds() -> impl Iterator<Item = String> {
+    let kinds = BUILTIN.iter().map(written);
+    kinds.filter(|kind| {
+        let resource = resolve(kind, &[]);
+        resource.is_ok_and(|resource| resource.k8s_openapi_path().is_some())
+    })
+}
+
 /// Finds the kind of a controller: a built-in one with a type of k8s-openapi, or a kind of the project that has only types.
 pub fn resolve_watched<'a>(
     name: &str,

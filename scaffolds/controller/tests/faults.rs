@@ -141,6 +141,7 @@ fn every_permission_is_needed() {
     ];
     let unchecked = [
         r#"{"apiGroups":[""],"resources":["pods"],"verbs":["delete"]}"#,
+        r#"{"apiGroups":["programs.example.com"],"resources":["podterminators"],"verbs":["get"]}"#,
         r#"{"apiGroups":["programs.example.com"],"resources":["podterminators/status"],"verbs":["patch"]}"#,
     ];
     let trial = trial.declares(&declared);
