@@ -187,7 +187,7 @@ fn check_with_rustc(
         }
     }
     let new = check()?;
-    // what rustc did not get to may be wrong as well
+    // code that rustc did not check may be affected as well
     let is_hidden = |deprecated_use: &DeprecatedUse| {
         new.is_unresolved || new.is_library_broken && !deprecated_use.is_library
     };
