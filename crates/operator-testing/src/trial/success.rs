@@ -49,7 +49,7 @@ impl Trial {
                 _ => None,
             };
             let outcome = outcomes.of(&key);
-            // what is being deleted is not reconciled any more
+            // objects that are being deleted are no longer reconciled
             let is_owed = object["metadata"]["deletionTimestamp"].is_null() || outcome.is_some();
             if is_owed && let Some(why) = problem(outcome, expected) {
                 let events = warnings(objects.values().map(|it| &**it), &key);
