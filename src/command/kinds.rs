@@ -305,7 +305,10 @@ pub fn kind(api: &Api, chosen: &Chosen, present: &[Kind]) -> Result<Kind, Failur
         None => types::mode(kind.versions.iter().filter_map(|name| api.version(name))),
     };
     if let Some(scaffold) = scaffold {
-        kind.owns = vec![Owned::new((scaffold.example_child)(api))];
+        kind.owns = (scaffold.example_child)(api)
+            .map(Owned::new)
+            .into_iter()
+            .collect();
     }
     Ok(kind)
 }

@@ -246,7 +246,9 @@ impl OpenProject {
         let Some(scaffold) = kind.scaffold else {
             return Ok(());
         };
-        let child = (scaffold.example_child)(&self.apis[index]);
+        let Some(child) = (scaffold.example_child)(&self.apis[index]) else {
+            return Ok(());
+        };
         let path = format!("src/controllers/{}.rs", kind.module_name());
         let is_there =
             self.lock.files.contains_key(&path) || disk::read(&self.root, &path)?.is_some();

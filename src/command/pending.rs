@@ -23,7 +23,8 @@ pub fn reports(open: &OpenProject, plan: &Plan) -> Result<Vec<Report>, Failure> 
         let path = format!("src/controllers/{}.rs", kind.module_name());
         let mut changes = plan.changes.iter();
         if changes.any(|change| change.path == path && change.action == Action::Create) {
-            reports.extend(undeclared_child(kind, (scaffold.example_child)(api), &path));
+            let child = (scaffold.example_child)(api);
+            reports.extend(child.and_then(|child| undeclared_child(kind, child, &path)));
         } else if let Some(text) = disk::read(&open.root, &path)?
             && let Some(controller) = user_code::controller(&text, &scaffold.interface.wanted)
         {
@@ -67,6 +68,7 @@ struct File<'a> {
 
 impl File<'_> {
     fn cleanup(&self, controller: &Controller) -> Option<Report> {
+        let cleanup = self.interface.cleanup?;
         let (kind, path) = (&self.kind.kind, self.path);
         let finalizer = controller.finalizer.as_ref();
         let finalizer = finalizer.map(|finalizer| &finalizer.part);
@@ -89,7 +91,7 @@ impl File<'_> {
                 ));
             }
             if controller.cleanup.is_none() {
-                code.push((self.interface.cleanup)(&controller.arguments));
+                code.push(cleanup(&controller.arguments));
             }
             let message = format!(
                 "operator.toml has `cleanup = true`, but the controller of {kind} lacks {}",

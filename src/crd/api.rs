@@ -5,8 +5,9 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use operator_schema::Schema;
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
-use super::position::Positions;
+use super::{compose::compose, position::Positions};
 use crate::diagnostic::Location;
 
 /// One kind with all its versions, read from one document.
@@ -138,6 +139,21 @@ impl Api {
     /// The CustomResourceDefinition's name, `<plural>.<group>`.
     pub fn name(&self) -> String {
         format!("{}.{}", self.names.plural, self.group)
+    }
+
+    /// The definition as a client applies it: without a status, and without what the API server sets.
+    pub fn definition(&self) -> Value {
+        let document = compose(&self.text).expect("it was read from such a text");
+        let mut document = document.value;
+        for (part, known) in [
+            ("", &["apiVersion", "kind", "metadata", "spec"][..]),
+            ("/metadata", &["name", "labels", "annotations"]),
+        ] {
+            if let Some(Value::Object(map)) = document.pointer_mut(part) {
+                map.retain(|key, value| known.contains(&key.as_str()) && !value.is_null());
+            }
+        }
+        document
     }
 
     /// The storage version.

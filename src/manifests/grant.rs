@@ -60,8 +60,8 @@ fn needs(operator: &Operator, kind: &Kind) -> Vec<(Vec<Place>, PolicyRule)> {
             rule("events.k8s.io", &["events"], &["create", "patch"]),
         ),
     ];
-    if kind.has_status || !kind.owns.is_empty() {
-        // To see whether the object still exists when its status or a child does not.
+    if kind.has_status || !kind.owns.is_empty() || kind.has_provider {
+        // To see whether the object still exists when its status or a child does not, and is as it was before its thing is deleted.
         needs.push((
             objects.clone(),
             rule(&kind.group, &[&kind.plural], &["get"]),

@@ -20,6 +20,7 @@ use serde_json::Value;
 
 pub use grant::WATCHED;
 pub use object::{Object, Role, Setting};
+pub use rbac::crd_rules;
 
 pub use crate::{
     crd::Scope,
@@ -34,6 +35,8 @@ pub struct Operator {
     pub image: Option<String>,
     pub namespaces: Namespaces,
     pub kinds: Vec<Kind>,
+    /// The names of the CRDs that the operator applies itself.
+    pub ensured_crds: Vec<String>,
 }
 
 /// A kind of the project, with the declarations of its controller.
@@ -53,6 +56,8 @@ pub struct Kind {
     pub finalizer: bool,
     /// Whether the controller writes its status subresource.
     pub has_status: bool,
+    /// Whether the controller manages things outside of the cluster.
+    pub has_provider: bool,
     /// The owned kinds, with their verbs.
     pub owns: Vec<(ResourceType, Vec<&'static str>)>,
     pub watches: Vec<ResourceType>,

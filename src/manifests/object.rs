@@ -22,6 +22,8 @@ pub enum Role {
     ServiceAccount,
     /// The permissions for the lease.
     LeaderElection,
+    /// The permissions for the CRDs that the operator applies itself.
+    CrdPermissions,
     /// Permissions in the whole cluster.
     ClusterPermissions,
     /// Permissions in single namespaces.

@@ -15,9 +15,22 @@ use super::{Object, Operator, Role};
 pub(super) fn objects(operator: &Operator) -> Vec<Object> {
     let mut objects = vec![Object::new(Role::ServiceAccount, service_account(operator))];
     objects.extend(leader_election(operator));
+    if !operator.ensured_crds.is_empty() {
+        objects.extend(cluster_role(
+            operator,
+            Role::CrdPermissions,
+            format!("{}-crds", operator.name),
+            normalise(crd_rules(&operator.ensured_crds)),
+        ));
+    }
     for (place, rules) in grants(operator) {
         match place {
-            Place::Cluster => objects.extend(cluster_role(operator, rules)),
+            Place::Cluster => objects.extend(cluster_role(
+                operator,
+                Role::ClusterPermissions,
+                operator.name.clone(),
+                rules,
+            )),
             Place::Namespace(namespace) => {
                 let metadata = ObjectMeta {
                     namespace: Some(namespace),
@@ -57,8 +70,35 @@ fn leader_election(operator: &Operator) -> [Object; 2] {
     )
 }
 
-fn cluster_role(operator: &Operator, rules: Vec<PolicyRule>) -> [Object; 2] {
-    let metadata = operator.cluster_metadata();
+/// The rules for an operator that applies these CRDs itself. A right to create cannot be limited to a name.
+/// <https://kubernetes.io/docs/reference/access-authn-authz/rbac/#referring-to-resources>
+pub fn crd_rules(crds: &[String]) -> [PolicyRule; 2] {
+    let crd = |verbs| {
+        rule(
+            "apiextensions.k8s.io",
+            &["customresourcedefinitions"],
+            verbs,
+        )
+    };
+    [
+        crd(&["create"]),
+        PolicyRule {
+            resource_names: Some(crds.to_vec()),
+            ..crd(&["get", "patch"])
+        },
+    ]
+}
+
+fn cluster_role(
+    operator: &Operator,
+    purpose: Role,
+    name: String,
+    rules: Vec<PolicyRule>,
+) -> [Object; 2] {
+    let metadata = ObjectMeta {
+        name: Some(name.clone()),
+        ..operator.cluster_metadata()
+    };
     let role = ClusterRole {
         metadata: metadata.clone(),
         rules: Some(rules),
@@ -66,12 +106,12 @@ fn cluster_role(operator: &Operator, rules: Vec<PolicyRule>) -> [Object; 2] {
     };
     let binding = ClusterRoleBinding {
         metadata,
-        role_ref: role_ref("ClusterRole", operator.name.clone()),
+        role_ref: role_ref("ClusterRole", name),
         subjects: Some(vec![subject(operator)]),
     };
     [
-        Object::new(Role::ClusterPermissions, role),
-        Object::new(Role::ClusterPermissions, binding),
+        Object::new(purpose.clone(), role),
+        Object::new(purpose, binding),
     ]
 }
 

@@ -28,6 +28,7 @@ fn memcached() -> Kind {
         controlled: true,
         finalizer: true,
         has_status: true,
+        has_provider: false,
         owns: vec![(
             resource("apps", "Deployment", "deployments", true),
             Update::Apply.verbs().to_vec(),
@@ -88,6 +89,7 @@ fn operator(namespaces: Namespaces, kinds: Vec<Kind>) -> Operator {
         image: Some("ghcr.io/me/memcached-operator:0.1.0".to_owned()),
         namespaces,
         kinds,
+        ensured_crds: vec![],
     }
 }
 
@@ -163,6 +165,17 @@ fn one_namespaced_kind_watched_everywhere() {
     ] {
         snapshot(name, &files[path]);
     }
+}
+
+#[test]
+fn crds_that_the_operator_applies_have_a_cluster_role_of_their_own() {
+    let mut operator = operator(Namespaces::Own, vec![memcached()]);
+    let crds = ["memcacheds.cache.example.com", "zones.dns.example.com"];
+    operator.ensured_crds = crds.map(str::to_owned).into();
+    let files = files(&operator);
+    snapshot("ensured-crds", &files["manifests/rbac/crds.yaml"]);
+    let base = &files["manifests/kustomization.yaml"];
+    assert!(base.contains("- rbac/crds.yaml\n"), "{base}");
 }
 
 #[test]

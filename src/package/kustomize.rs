@@ -75,6 +75,7 @@ fn path(role: &Role) -> String {
         Role::Namespace => "namespace",
         Role::ServiceAccount => "rbac/service-account",
         Role::LeaderElection => "rbac/leader-election",
+        Role::CrdPermissions => "rbac/crds",
         Role::ClusterPermissions => "rbac/cluster-role",
         Role::NamespacedPermissions => "rbac/role",
         Role::Deployment => "operator/deployment",

@@ -24,6 +24,9 @@ pub struct State {
     pub namespaces: Namespaces,
     #[serde(default)]
     pub image: Option<String>,
+    /// Whether the operator applies its own CRDs.
+    #[serde(default, rename = "ensure-crds")]
+    pub ensure_crds: bool,
     #[serde(default, rename = "kind")]
     pub kinds: Vec<Kind>,
 }

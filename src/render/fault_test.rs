@@ -3,9 +3,14 @@
 use serde::Serialize;
 use serde_json::json;
 
-use super::{generated_test::Typed, layout::policy_rule, registry::Watched};
+use super::{
+    generated_test::Typed,
+    layout::{ensured_crds, policy_rule},
+    registry::Watched,
+};
 use crate::{
-    manifests::WATCHED,
+    crd::Api,
+    manifests::{self, WATCHED},
     project::{Namespaces, Project, ResourceError, ResourceType},
     rustfmt::{CALL_WIDTH, bracketed, let_literal, literal, skip},
     scaffold::Scaffold,
@@ -21,6 +26,8 @@ struct Context<'a> {
     pruned: String,
     /// Whether the operator watches only some namespaces.
     namespaces: bool,
+    /// Whether a kind with a sample has a provider.
+    has_providers: bool,
     tests: Vec<Test>,
     /// The declarations in `operator.toml`, as a statement.
     declared: String,
@@ -44,6 +51,9 @@ struct Test {
     followed: String,
     /// The call that adds the sample to a trial.
     add: &'static str,
+    /// Whether the calls of its provider get faults.
+    has_provider: bool,
+    skip_provider: &'static str,
 }
 
 /// `None` if no kind has a sample.
@@ -63,6 +73,8 @@ pub fn text<'a>(
             };
             Some(Test {
                 skip_faults: skip(&format!("fn {name}_survives_every_fault() {{\n")),
+                skip_provider: skip(&format!("fn {name}_survives_every_provider_fault() {{\n")),
+                has_provider: typed.has_provider && typed.fails.is_none(),
                 skip_conforms: skip(&format!("fn {name}_conforms() {{\n")),
                 kept: list("kept", &typed.keeps),
                 waiting: list("waiting", &typed.waiting),
@@ -102,15 +114,24 @@ pub fn text<'a>(
         .filter(|kind| kind.has_controller())
         .flat_map(|kind| &kind.rules);
     let unused = typed.iter().filter_map(|typed| typed.unused.clone());
+    // The CRDs are installed before the operator starts, so it only gets them.
+    let crds: Vec<String> = ensured_crds(project).map(Api::name).collect();
+    let crds = (!crds.is_empty()).then(|| manifests::crd_rules(&crds));
+    let crds = crds.into_iter().flatten().map(|mut rule| {
+        rule.verbs.retain(|verb| verb != "get");
+        rule
+    });
     let rules: Vec<String> = rules
         .map(policy_rule)
         .chain(unused)
+        .chain(crds)
         .map(|rule| literal(&json!(rule).to_string()))
         .collect();
     let context = Context {
         name: &project.state.name,
         kinds: constant("KINDS", |_| true),
         pruned: constant("PRUNED", |scaffold| scaffold.prunes),
+        has_providers: tests.iter().any(|test| test.has_provider),
         namespaces: !matches!(project.state.namespaces, Namespaces::All),
         declared: bracketed(4, "let declared = ", ['[', ']'], &declared(project)?, ";"),
         rules: bracketed(4, "let unchecked = ", ['[', ']'], &rules, ";"),

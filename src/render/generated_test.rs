@@ -40,6 +40,8 @@ pub struct Typed {
     pub sample: Option<String>,
     /// The expected error of its reconciliation.
     pub fails: Option<String>,
+    /// Whether its controller manages things outside of the cluster.
+    pub has_provider: bool,
     /// The resources whose objects may remain after its deletion, for example `configmaps` or `certificates.cert-manager.io`.
     pub keeps: Vec<String>,
     /// The resources of children that are not updated, in the same form.

@@ -62,6 +62,8 @@ struct Whole<'a> {
     methods: String,
     rules: Vec<&'static str>,
     registry: Registry,
+    /// Whether the operator applies its own CRDs.
+    ensures_crds: bool,
     tool: &'a str,
     installs_tool: bool,
     /// The arguments for `cargo install` that install this tool.
@@ -111,6 +113,7 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
     let mut controllers: Vec<String> = controlled().map(|(kind, _)| kind.module_name()).collect();
     controllers.sort_by(|a, b| version_order(a, b));
     let scaffolds = scaffolds(state);
+    let ensured: Vec<&Api> = ensured_crds(project).collect();
     let whole = Whole {
         methods: scaffolds
             .iter()
@@ -146,6 +149,7 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         controllers,
         has_controllers: controlled().next().is_some(),
         registry: registry::registry(project, made.iter().flat_map(|made| &made.typed))?,
+        ensures_crds: !ensured.is_empty(),
         tool: &state.tool,
         installs_tool: state.tool_source != ToolSource::None,
         tool_install: match &state.tool_source {
@@ -173,6 +177,11 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
     ] {
         tree.insert(path, owner, fill(&format!("{path}.j2"), &whole));
     }
+    if !ensured.is_empty() {
+        let crds: Vec<_> = ensured.iter().map(|api| api.definition()).collect();
+        let crds = serde_json::to_string_pretty(&crds).expect("values with string keys");
+        tree.insert("src/controllers/crds.json", Owner::Tool, crds + "\n");
+    }
     for path in [".gitignore", ".dockerignore", "deny.toml"] {
         tree.insert(path, Owner::Merged, plain(path));
     }
@@ -199,6 +208,14 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         tree.insert(path, Owner::Tool, text);
     }
     Ok(rendered)
+}
+
+/// The CRDs that the operator applies itself.
+pub(super) fn ensured_crds(project: &Project) -> impl Iterator<Item = &Api> {
+    let kinds = project.kinds();
+    let own = kinds.filter(|(kind, _)| kind.source() == Source::Own);
+    let is_on = project.state.ensure_crds;
+    own.map(|(_, api)| api).filter(move |_| is_on)
 }
 
 /// Joins texts: `A`, `A and B`, or `A, B and C`.
@@ -263,6 +280,7 @@ fn kind_files(
             spec: kind.spec.clone(),
             sample: None,
             fails: kind.sample_fails.clone(),
+            has_provider: kind.scaffold.is_some_and(|scaffold| scaffold.has_provider),
             keeps: keeps.clone(),
             waiting: waiting.clone(),
             unused: None,
@@ -378,6 +396,7 @@ fn operator(project: &Project, made: &[Made]) -> Result<manifests::Operator, Ren
             controlled: kind.has_controller(),
             finalizer: true,
             has_status: made.has_status,
+            has_provider: kind.scaffold.is_some_and(|scaffold| scaffold.has_provider),
             owns,
             watches,
             reads,
@@ -390,6 +409,7 @@ fn operator(project: &Project, made: &[Made]) -> Result<manifests::Operator, Ren
         image: project.state.image.clone(),
         namespaces: project.state.namespaces.clone(),
         kinds,
+        ensured_crds: ensured_crds(project).map(Api::name).collect(),
     })
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use serde::Serialize;
 
-use super::generated_test::Typed;
+use super::{generated_test::Typed, layout::ensured_crds};
 use crate::{
     crd::Api,
     project::{Kind, OwnedCache, Project, ResourceError, ResourceType, Update, resolve},
@@ -107,7 +107,12 @@ pub fn registry<'a>(
         adds.push((scaffold.register, kind.module_name(), calls));
     }
     let chain = chain(&adds);
-    let all = format!("pub fn all() -> Controllers {{\n{chain}}}\n");
+    // With CRDs to apply, the template has `all`, which calls this one.
+    let name = match ensured_crds(project).next() {
+        None => "pub fn all",
+        Some(_) => "fn controllers",
+    };
+    let all = format!("{name}() -> Controllers {{\n{chain}}}\n");
     let [foreign_imports, own_imports] = types.imports();
     Ok(Registry {
         runtime_import: match has_strategy {

@@ -3,7 +3,7 @@
 
 use super::{
     Interface, Scaffold,
-    example::{self, Style},
+    example::{self, Child, Style},
     templates,
 };
 use crate::user_code::Wanted;
@@ -19,11 +19,12 @@ pub(super) const DECLARATIVE: Scaffold = Scaffold {
             arguments: ["&Self::Resource", "&operator_runtime::Observed"],
             cleanup: "finalize",
         },
-        cleanup,
+        cleanup: Some(cleanup),
         parents: example::parents,
     },
     rule: "`desired` returns all children that an object should have, and makes no requests: the runtime creates and updates them, and deletes children that are not returned any more. `status` returns the status.",
     prunes: true,
+    has_provider: false,
     templates: templates![
         "src/controllers/declarative_config_map.rs.j2",
         "src/controllers/declarative_deployment.rs.j2",
@@ -39,6 +40,7 @@ const STYLE: Style = Style {
     binds_child: "Some(child) = &deployment",
     child_status: "live",
     returns_status: true,
+    child: Child::of,
 };
 
 /// The method that is called when an object is being deleted.

@@ -29,6 +29,8 @@ pub(super) struct Style {
     pub child_status: &'static str,
     /// Whether the status is passed to the runtime by its type, and so must be optional in the object.
     pub returns_status: bool,
+    /// What the example manages for the objects of a kind.
+    pub child: fn(&Version) -> Child,
 }
 
 impl Style {
@@ -47,6 +49,8 @@ pub(super) enum Child {
     /// For a kind that has replicas or the scale subresource.
     Deployment,
     ConfigMap,
+    /// A thing outside of the cluster.
+    Remote,
 }
 
 impl Child {
@@ -65,12 +69,22 @@ impl Child {
         match self {
             Self::Deployment => "deployment.rs.j2",
             Self::ConfigMap => "config_map.rs.j2",
+            Self::Remote => "remote.rs.j2",
         }
     }
 
-    /// The condition that the templates set: where the child runs, where it does not yet, and where it could not be applied.
-    pub(super) fn conditions(self) -> [Value; 3] {
+    /// The conditions that the templates set: if the child is as it should be, if it is not yet, and after a failure.
+    pub(super) fn conditions(self) -> [Vec<Value>; 3] {
         const REFUSED: &str = "the API server refused the child: configmaps \"name\" is forbidden";
+        const AS_ASKED: &str = "the thing is as the object asks for";
+        let condition = |type_: &str, status: &str, reason: &str, message: &str| {
+            json!({
+                "type": type_, "status": status, "reason": reason, "message": message, "observedGeneration": 1,
+                "lastTransitionTime": "2006-01-02T15:04:05Z", "lastUpdateTime": "2006-01-02T15:04:05Z",
+            })
+        };
+        let ready = |status, reason, message| condition("Ready", status, reason, message);
+        let synced = |status, reason, message| condition("Synced", status, reason, message);
         let (reason, message, pending) = match self {
             Self::Deployment => (
                 "ReplicasReady",
@@ -82,25 +96,34 @@ impl Child {
                 "the ConfigMap contains the current spec",
                 "ApplyFailed",
             ),
-        };
-        let condition = |status: &str, reason: &str, message: &str| {
-            json!({
-                "type": "Ready", "status": status, "reason": reason, "message": message, "observedGeneration": 1,
-                "lastTransitionTime": "2006-01-02T15:04:05Z", "lastUpdateTime": "2006-01-02T15:04:05Z",
-            })
+            Self::Remote => {
+                let unknown = ready("Unknown", "NotObserved", "the thing could not be observed");
+                return [
+                    vec![
+                        synced("True", "Synced", AS_ASKED),
+                        ready("True", "Available", AS_ASKED),
+                    ],
+                    vec![
+                        synced("False", "Absent", AS_ASKED),
+                        ready("False", "Absent", AS_ASKED),
+                    ],
+                    vec![synced("False", "CreationUncertain", AS_ASKED), unknown],
+                ];
+            }
         };
         [
-            condition("True", reason, message),
-            condition("False", pending, message),
-            condition("False", "ApplyFailed", REFUSED),
+            vec![ready("True", reason, message)],
+            vec![ready("False", pending, message)],
+            vec![ready("False", "ApplyFailed", REFUSED)],
         ]
     }
 }
 
-pub(super) fn example_child(api: &Api) -> &'static str {
+pub(super) fn example_child(api: &Api) -> Option<&'static str> {
     match Child::of(api.storage_version()) {
-        Child::Deployment => "apps/v1/Deployment",
-        Child::ConfigMap => "v1/ConfigMap",
+        Child::Deployment => Some("apps/v1/Deployment"),
+        Child::ConfigMap => Some("v1/ConfigMap"),
+        Child::Remote => None,
     }
 }
 
@@ -168,6 +191,9 @@ struct Context<'a> {
     context: &'static str,
     /// The conditions to write, as an expression; empty where there are none.
     conditions: String,
+    /// Whether the policies of the spec are those of the runtime.
+    deletion_policy: bool,
+    drift_policy: bool,
     /// `i32` expression.
     replicas: String,
     /// The patch of an object that asks for one replica more, as JSON with the variable `replicas`; empty where it might not be valid.
@@ -187,7 +213,7 @@ struct Context<'a> {
 
 /// The files of a kind in a style.
 pub(super) fn files(subject: &Subject<'_>, style: &Style) -> Files {
-    let child = Child::of(subject.api.storage_version());
+    let child = (style.child)(subject.api.storage_version());
     let fill_both = |names: Names| {
         let context = json!(context(subject, style, names));
         let fill = |path: &str| (subject.fill)(&format!("{path}{}", child.template()), &context);
@@ -212,7 +238,7 @@ fn status(subject: &Subject<'_>, style: &Style, var: &str) -> Option<status::Exa
         return None;
     }
     let version = subject.api.storage_version();
-    let child = Child::of(version);
+    let child = (style.child)(version);
     status::example(child, version, subject.facts, subject.sample, style, var)
 }
 
@@ -247,7 +273,8 @@ fn context<'a>(subject: &Subject<'a>, style: &Style, names: Names) -> Context<'a
         .as_ref()
         .is_some_and(|it| it.wrapped == Wrapped::Nested);
     let reads_child = !status.conditions.is_empty() || status.reads_child;
-    let uses_source = reads_child && Child::of(version) == Child::Deployment || status.reads_labels;
+    let uses_source =
+        reads_child && (style.child)(version) == Child::Deployment || status.reads_labels;
     let [cx, context] = style.source;
     Context {
         name: project,
@@ -268,6 +295,8 @@ fn context<'a>(subject: &Subject<'a>, style: &Style, names: Names) -> Context<'a
         cx,
         context,
         conditions: status.conditions,
+        deletion_policy: has_policies(version, "deletionPolicy", &DELETION_POLICIES),
+        drift_policy: has_policies(version, "driftPolicy", &DRIFT_POLICIES),
         replicas: replicas(version, facts, &var),
         more: more(version, facts, subject.sample),
         image: image.is_some(),
@@ -296,6 +325,26 @@ fn context<'a>(subject: &Subject<'a>, style: &Style, names: Names) -> Context<'a
         var,
         objects: names.objects,
     }
+}
+
+/// The values that `DeletionPolicy::of_spec` and `DriftPolicy::of_spec` of `operator-runtime` know, in any case.
+const DELETION_POLICIES: [&str; 5] = ["delete", "retain", "orphan", "abandon", "none"];
+const DRIFT_POLICIES: [&str; 2] = ["repair", "report"];
+
+/// Whether a field of the spec has only these values, or is absent.
+fn has_policies(version: &Version, field: &str, known: &[&str]) -> bool {
+    let spec = version.schema.properties.get("spec");
+    let Some(field) = spec.and_then(|spec| spec.properties.get(field)) else {
+        return true;
+    };
+    let is_known = |value: &Value| {
+        let value = value.as_str().map(str::to_lowercase);
+        value.is_some_and(|value| known.contains(&value.as_str()))
+    };
+    field
+        .enum_
+        .as_ref()
+        .is_some_and(|values| values.iter().all(is_known))
 }
 
 /// Where the wanted number of replicas stands.

@@ -2,6 +2,7 @@
 
 mod declarative;
 mod example;
+mod external;
 mod names;
 mod reconciler;
 mod status;
@@ -18,7 +19,11 @@ use crate::{
 };
 
 /// All scaffolds; the first one is the default.
-const ROWS: &[Scaffold] = &[reconciler::RECONCILER, declarative::DECLARATIVE];
+const ROWS: &[Scaffold] = &[
+    reconciler::RECONCILER,
+    declarative::DECLARATIVE,
+    external::EXTERNAL,
+];
 
 /// Templates with their paths under `templates/`.
 macro_rules! templates {
@@ -42,10 +47,12 @@ pub struct Scaffold {
     pub rule: &'static str,
     /// Whether the operator deletes children that are not desired any more.
     pub prunes: bool,
+    /// Whether the controller manages things outside of the cluster, so that the calls of its provider get faults in a test.
+    pub has_provider: bool,
     /// The templates that no other scaffold has, by their paths under `templates/`.
     pub templates: &'static [(&'static str, &'static str)],
-    /// The kind of the example's child, as `owns` names it.
-    pub example_child: fn(&Api) -> &'static str,
+    /// The kind of the example's child, as `owns` names it, if it has one.
+    pub example_child: fn(&Api) -> Option<&'static str>,
     /// The files of a new kind.
     pub files: fn(&Subject<'_>) -> Files,
 }
@@ -54,8 +61,8 @@ pub struct Scaffold {
 pub struct Interface {
     pub wanted: Wanted,
     /// The method that is called when an object is being deleted, to be pasted into the controller, with the types of the object and of
-    /// the context.
-    pub cleanup: fn(&[String; 2]) -> String,
+    /// the context. `None` if every controller must have it.
+    pub cleanup: Option<fn(&[String; 2]) -> String>,
     /// `parents`, to be pasted into the controller of a kind of this scope.
     pub parents: fn(Scope) -> String,
 }
@@ -152,7 +159,7 @@ mod tests {
         }
         let error = read("reconcile").unwrap_err().to_string();
         assert!(
-            error.contains("`reconcile`, expected `reconciler` or `declarative`"),
+            error.contains("`reconcile`, expected one of `reconciler`, `declarative`, `external`"),
             "{error}"
         );
     }

@@ -2,7 +2,7 @@
 
 use super::{
     Interface, Scaffold,
-    example::{self, Style},
+    example::{self, Child, Style},
     templates,
 };
 use crate::user_code::Wanted;
@@ -21,11 +21,12 @@ pub(super) const RECONCILER: Scaffold = Scaffold {
             ],
             cleanup: "cleanup",
         },
-        cleanup,
+        cleanup: Some(cleanup),
         parents: example::parents,
     },
     rule: "`reconcile` is called many times. Each call applies the whole desired state with `cx.apply`. Write the status only with `cx.update_status`.",
     prunes: false,
+    has_provider: false,
     templates: templates![
         "src/controllers/config_map.rs.j2",
         "src/controllers/deployment.rs.j2",
@@ -41,6 +42,7 @@ const STYLE: Style = Style {
     binds_child: "Ok(child) = &applied",
     child_status: "observed",
     returns_status: false,
+    child: Child::of,
 };
 
 /// The method that is called when an object is being deleted.

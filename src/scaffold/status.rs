@@ -189,12 +189,13 @@ fn parts(
         }
     }
     if let Some(conditions) = &status.conditions {
-        let value = |condition: Value| {
+        let known = |condition: Value| {
             let fields = condition.as_object().into_iter().flatten();
             let fields = fields.filter(|(wire, _)| conditions.fields.contains(wire));
-            let condition = fields.map(|(wire, value)| (wire.clone(), value.clone()));
-            Some(Value::Array(vec![condition.collect()]))
+            let fields = fields.map(|(wire, value)| (wire.clone(), value.clone()));
+            fields.collect::<Value>()
         };
+        let value = |items: Vec<Value>| Some(items.into_iter().map(known).collect());
         parts.push(Part {
             wire: CONDITIONS,
             lines: vec![],

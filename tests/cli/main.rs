@@ -6,6 +6,7 @@ mod branches;
 mod current;
 mod dev;
 mod diagnostics;
+mod ensures;
 mod evolves;
 mod explained;
 mod guards;

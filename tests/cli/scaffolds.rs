@@ -13,14 +13,14 @@ fn an_unknown_scaffold_is_an_error_that_lists_them() {
         let run = run(folder.path(), &format!("{command} --scaffold declaritive"));
         assert_eq!(run.code, 2, "{}", run.stderr);
         for part in [
-            "[possible values: reconciler, declarative]",
+            "[possible values: reconciler, declarative, external]",
             "a similar value exists: 'declarative'",
         ] {
             assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
         }
     }
     let completions = ok(folder.path(), "completions bash").stdout;
-    assert!(completions.contains("reconciler declarative"));
+    assert!(completions.contains("reconciler declarative external"));
 }
 
 #[test]
@@ -213,4 +213,85 @@ fn a_kind_that_a_declarative_kind_no_longer_owns_is_reported_once() {
     assert!(removed.stderr.contains(message), "{}", removed.stderr);
     let again = ok(&p, "regenerate");
     assert!(!again.stderr.contains("abandoned"), "{}", again.stderr);
+}
+
+#[test]
+fn an_external_kind_owns_nothing_and_the_calls_of_its_provider_get_faults() {
+    let folder = folder();
+    ok(folder.path(), "init p --crd widget.yaml");
+    let p = folder.path().join("p");
+    ok(&p, "add-crd ../clusters.yaml --scaffold external");
+    ok(&p, "regenerate --check");
+    let made = files(&p);
+    let state = &made["operator.toml"];
+    assert!(
+        state.contains("scaffold = \"external\"\nowns = []\n"),
+        "{state}"
+    );
+    let registry = &made["src/controllers/mod.rs"];
+    assert!(registry.contains(".add_external("), "{registry}");
+    let faults = &made["tests/faults.rs"];
+    let trials = faults.matches("_survives_every_provider_fault()").count();
+    assert_eq!(trials, 1, "{faults}");
+    let (path, controller) = made
+        .iter()
+        .find(|(path, _)| path.starts_with("src/controllers/cluster"))
+        .unwrap();
+    assert!(controller.contains("impl External for ClusterProvider"));
+    // the trait requires what `cleanup = true` announces for others
+    assert!(!ok(&p, "inspect").stderr.contains("cleanup"));
+
+    edit(&p.join("operator.toml"), |text| {
+        text.replace("owns = []", "owns = []\nwatches = [\"v1/Node\"]")
+    });
+    let lacks = ok(&p, "regenerate").stderr;
+    assert!(lacks.contains("fn parents("), "{lacks}");
+    assert!(lacks.contains(path), "{lacks}");
+}
+
+#[test]
+fn policies_that_the_runtime_does_not_know_are_decided_by_the_provider() {
+    let folder = folder();
+    let definition = |policies: &str| {
+        format!(
+            "apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {{name: shops.example.com}}
+spec:
+  group: example.com
+  names: {{kind: Shop, plural: shops}}
+  scope: Namespaced
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              deletionPolicy: {{type: string, enum: [{policies}]}}
+"
+        )
+    };
+    for (name, policies, is_known) in [
+        ("known", "Delete, Orphan", true),
+        ("unknown", "Delete, MirrorPrune", false),
+    ] {
+        fs::write(folder.path().join("shops.yaml"), definition(policies)).unwrap();
+        let init = format!("init {name} --crd shops.yaml --scaffold external");
+        ok(folder.path(), &init);
+        let made = files(&folder.path().join(name));
+        let controller = &made["src/controllers/shop.rs"];
+        let decides = controller.contains("fn deletion_policy(");
+        assert_eq!(decides, !is_known, "{controller}");
+        assert!(!controller.contains("fn drift_policy("), "{controller}");
+        // without a status, the runtime still reads the object before it deletes the thing
+        let role = &made["manifests/rbac/cluster-role.yaml"];
+        let (_, rule) = role.split_once("  - shops\n").unwrap();
+        let expected = "  verbs:\n  - get\n  - list\n  - patch\n  - watch\n";
+        assert!(rule.starts_with(expected), "{rule}");
+    }
 }

@@ -41,13 +41,13 @@ pub fn tree(name: &str, apis: &[Api], schema: &str, chosen: impl Fn(usize) -> Ch
         let (scaffold, cleanup) = chosen(at);
         let scaffold = Scaffold::named(scaffold).unwrap();
         state += &format!(
-            "\n[[kind]]\nkind = {:?}\ngroup = {:?}\nspec = \"crds/{}.yaml\"\nversions = [{:?}]\nscaffold = {:?}\nschema = {schema:?}\ncleanup = {cleanup}\nowns = [{:?}]\n",
+            "\n[[kind]]\nkind = {:?}\ngroup = {:?}\nspec = \"crds/{}.yaml\"\nversions = [{:?}]\nscaffold = {:?}\nschema = {schema:?}\ncleanup = {cleanup}\nowns = {:?}\n",
             api.names.kind,
             api.group,
             api.name(),
             api.storage_version().name,
             scaffold.name,
-            (scaffold.example_child)(api),
+            (scaffold.example_child)(api).as_slice(),
         );
     }
     let project = Project {

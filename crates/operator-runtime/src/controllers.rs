@@ -6,6 +6,7 @@ use futures::{FutureExt, future::BoxFuture};
 
 use crate::{
     Result,
+    crd::OwnCrds,
     engine::{
         controller::{self, Running, Wiring},
         identity::{Identity, is_name},
@@ -52,6 +53,7 @@ pub(crate) type Build = Box<dyn FnOnce(Identity, Wiring) -> Running + Send>;
 #[derive(Default)]
 pub struct Controllers {
     registrations: Vec<Registration>,
+    pub(crate) crds: Vec<OwnCrds>,
 }
 
 /// A controller that was added.
@@ -133,10 +135,29 @@ impl Controllers {
         self
     }
 
+    /// Applies CRDs when this replica starts to work, and waits until the API server serves them. `crds` is a JSON array of them, and
+    /// `version` is that of the program, as `env!("CARGO_PKG_VERSION")`.
+    ///
+    /// An installed CRD is not changed if a higher version of the program has applied it, or if it has a version, a field or a value of an
+    /// enum that the one in `crds` lacks, unless a lower version of the program has applied it. A version in `status.storedVersions` is
+    /// never removed: [`Operator::run`](crate::Operator::run) returns an error.
+    ///
+    /// The operator needs the verb `create` on `customresourcedefinitions`, which RBAC cannot limit to a name, and `get` and `patch` on
+    /// its own.
+    #[must_use]
+    pub fn ensure_crds(mut self, version: &str, crds: &str) -> Self {
+        self.crds.push(OwnCrds {
+            version: version.to_owned(),
+            crds: crds.to_owned(),
+        });
+        self
+    }
+
     /// Combines two sets of controllers.
     #[must_use]
     pub fn and(mut self, other: Self) -> Self {
         self.registrations.extend(other.registrations);
+        self.crds.extend(other.crds);
         self
     }
 

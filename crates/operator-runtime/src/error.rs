@@ -2,7 +2,10 @@
 
 use std::{fmt, net::SocketAddr, time::Duration};
 
-use crate::engine::kind::{GroupKind, Kind};
+use crate::{
+    engine::kind::{GroupKind, Kind},
+    style::ExternalError,
+};
 
 /// Why a reconciliation did not reach the desired state.
 ///
@@ -141,6 +144,10 @@ pub enum Error {
     #[error("panicked: {0}")]
     Panicked(String),
 
+    /// An object and its thing outside of the cluster are in a state in which the runtime does not act.
+    #[error(transparent)]
+    External(#[from] ExternalError),
+
     /// Any other error of the reconciler.
     #[error("{}", chain_message(&**.0))]
     Other(#[from] anyhow::Error),
@@ -183,6 +190,9 @@ impl Error {
 
     /// Whether a retry without a change is useless.
     pub fn is_permanent(&self) -> bool {
+        if let Self::External(error) = self {
+            return error.is_permanent();
+        }
         matches!(
             self,
             Self::Permanent(_)
@@ -206,6 +216,7 @@ impl Error {
             }
             Self::Taken { .. } => Some("ChildTaken"),
             Self::Panicked(_) => Some("Panicked"),
+            Self::External(error) => Some(error.reason()),
             Self::Kube(_) | Self::Json(_) | Self::Temporary { .. } | Self::Other(_) => {
                 (failures > 1 && !self.is_unreachable()).then_some("ReconcileError")
             }
@@ -249,6 +260,29 @@ pub enum Fatal {
     #[cfg(feature = "otel")]
     #[error("cannot export traces: {0}")]
     Traces(String),
+    /// The CRDs of [`Controllers::ensure_crds`](crate::Controllers::ensure_crds) are not a JSON array.
+    #[error("the CRDs to ensure are not valid: {0}")]
+    Crds(String),
+    /// The operator's CRD lacks a version that stored objects may have.
+    #[error(
+        "cannot update the CRD {name}: stored objects may have version {version} (status.storedVersions), which the operator's CRD lacks; migrate the objects to another version and remove {version} from status.storedVersions, or keep the version in the CRD with `served: false`"
+    )]
+    StoredVersion {
+        /// The name of the CRD.
+        name: String,
+        /// The version that would be removed.
+        version: String,
+    },
+    /// Another CRD of the group uses a name of this one.
+    #[error(
+        "the names of the CRD {name} are not accepted: {reason}; rename the kind, or delete the other CRD"
+    )]
+    CrdNames {
+        /// The name of the CRD.
+        name: String,
+        /// The message of the condition `NamesAccepted`.
+        reason: String,
+    },
     /// The lease duration must be longer than the renew deadline, which must be longer than the retry period.
     #[error(
         "the lease's duration ({duration:?}) must be longer than the renew deadline ({deadline:?}), and that longer than the retry period ({period:?})"

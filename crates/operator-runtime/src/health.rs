@@ -18,6 +18,8 @@ const BEAT_WITHIN: Duration = Duration::from_secs(30);
 pub(crate) enum Role {
     Starting,
     Standby,
+    /// The leader applies its CRDs.
+    EnsuringCrds,
     Working,
     Stopping,
 }
@@ -101,6 +103,7 @@ impl Health {
                 Some(seen) if seen.elapsed() <= self.lease_duration => None,
                 _ => Some("cannot reach the lease".into()),
             },
+            Role::EnsuringCrds => Some("waiting for the CRDs".into()),
             Role::Working if state.filling.is_empty() => None,
             Role::Working => Some(format!(
                 "waiting for the lists of {}",

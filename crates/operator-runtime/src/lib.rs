@@ -48,6 +48,7 @@ mod condition;
 mod context;
 mod controller_options;
 mod controllers;
+mod crd;
 mod engine;
 mod error;
 mod health;
@@ -59,6 +60,7 @@ mod options;
 mod server;
 mod settings;
 mod setup;
+mod shared;
 mod style;
 #[cfg(feature = "otel")]
 mod trace;
@@ -74,6 +76,7 @@ pub use operator::{Operator, ShutdownHandle};
 pub use options::options_for_tests;
 pub use settings::{LogFormat, Settings};
 pub use setup::{Setup, UpdateStrategy, Watches};
+pub use shared::Shared;
 pub use style::*;
 
 pub use kube::runtime::{

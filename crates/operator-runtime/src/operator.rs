@@ -10,6 +10,7 @@ use tracing::{info, warn};
 
 use crate::{
     controllers::{Build, Controllers},
+    crd::{self, OwnCrds},
     engine::{
         controller::Wiring,
         fan_out::FanOut,
@@ -27,6 +28,7 @@ use crate::{
     server,
     settings::Settings,
     setup::{Setup, value},
+    shared::Shared,
 };
 
 /// An operator: runs controllers, in one replica at a time.
@@ -104,6 +106,7 @@ impl Operator {
             stop: CancellationToken::new(),
             values: HashMap::new(),
         }
+        .provide(Shared::default())
     }
 
     /// Provides a value to the setup functions, which get it with [`Setup::get`]. There is one value of each type.
@@ -177,7 +180,7 @@ impl Operator {
     async fn start(self) -> Result<(), Fatal> {
         let Self {
             client,
-            controllers,
+            mut controllers,
             listener,
             metrics,
             name,
@@ -187,6 +190,7 @@ impl Operator {
             values,
         } = self;
         settings.check()?;
+        let crds = std::mem::take(&mut controllers.crds);
         let controllers = controllers.identified(&name)?;
         let listener = match listener {
             Some(listener) => listener,
@@ -253,7 +257,7 @@ impl Operator {
                 let build = build.map_err(|error| Fatal::Setup(error.into()))?;
                 builds.push((identity, build));
             }
-            lead(wiring, &name, builds).await
+            lead(wiring, &name, &crds, builds).await
         };
         tokio::select! {
             done = work => done,
@@ -266,7 +270,12 @@ impl Operator {
 }
 
 /// Runs the controllers while this replica holds the lease, or immediately without leader election.
-async fn lead(wiring: Wiring, operator: &str, builds: Vec<(Identity, Build)>) -> Result<(), Fatal> {
+async fn lead(
+    wiring: Wiring,
+    operator: &str,
+    crds: &[OwnCrds],
+    builds: Vec<(Identity, Build)>,
+) -> Result<(), Fatal> {
     let Wiring {
         client,
         settings,
@@ -275,7 +284,7 @@ async fn lead(wiring: Wiring, operator: &str, builds: Vec<(Identity, Build)>) ->
         ..
     } = wiring.clone();
     if !settings.leader_election {
-        return work(wiring, builds).await;
+        return work(wiring, operator, crds, builds).await;
     }
     health.set_role(Role::Standby);
     let mut election = Election::new(client, operator, &settings, health);
@@ -287,7 +296,7 @@ async fn lead(wiring: Wiring, operator: &str, builds: Vec<(Identity, Build)>) ->
     // In a task of its own, so that no reconciler's long computation delays a renewal.
     keeping.spawn(election.keep(held, done.clone()));
     let worked = tokio::select! {
-        worked = work(wiring, builds) => worked,
+        worked = work(wiring, operator, crds, builds) => worked,
         Some(lost) = keeping.join_next() => return lost.unwrap_or_else(|error| Err(Fatal::Task(error.to_string()))),
     };
     done.cancel();
@@ -295,8 +304,13 @@ async fn lead(wiring: Wiring, operator: &str, builds: Vec<(Identity, Build)>) ->
     worked
 }
 
-/// Runs the controllers until the shutdown, and running reconciliations until the shutdown timeout.
-async fn work(wiring: Wiring, builds: Vec<(Identity, Build)>) -> Result<(), Fatal> {
+/// Ensures the CRDs, and runs the controllers until the shutdown, and running reconciliations until the shutdown timeout.
+async fn work(
+    wiring: Wiring,
+    operator: &str,
+    crds: &[OwnCrds],
+    builds: Vec<(Identity, Build)>,
+) -> Result<(), Fatal> {
     let Wiring {
         client,
         settings,
@@ -307,6 +321,13 @@ async fn work(wiring: Wiring, builds: Vec<(Identity, Build)>) -> Result<(), Fata
         stop,
         ..
     } = wiring.clone();
+    if !crds.is_empty() {
+        health.set_role(Role::EnsuringCrds);
+        tokio::select! {
+            ensured = crd::ensure(client.clone(), operator, crds) => ensured?,
+            () = stop.cancelled() => return Ok(()),
+        }
+    }
     let mut built = vec![];
     for (identity, build) in builds {
         // Not in the controller's task, which begins after this replica counts as working.
@@ -468,7 +489,7 @@ mod tests {
             shares_kind: false,
         };
         let build: Build = Box::new(|_, _| Box::pin(std::future::pending()));
-        let mut work = pin!(work(wiring, vec![(identity, build)]));
+        let mut work = pin!(work(wiring, "test", &[], vec![(identity, build)]));
         assert!(poll!(&mut work).is_pending());
         assert_eq!(
             health.unready().as_deref(),

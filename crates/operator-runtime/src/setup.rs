@@ -13,6 +13,7 @@ use crate::{
     engine::kind::{Kind, Scope},
     metrics::Metrics,
     settings::Settings,
+    shared::Shared,
 };
 
 type Values = HashMap<TypeId, Arc<dyn Any + Send + Sync>>;
@@ -75,6 +76,12 @@ impl Setup {
     /// The value that was passed to [`Operator::provide`](crate::Operator::provide); `None` if there is none of this type.
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
         self.values.get(&TypeId::of::<T>())?.clone().downcast().ok()
+    }
+
+    /// The value of this type that all controllers of the operator share; the first call creates it.
+    pub fn shared<T: Default + Send + Sync + 'static>(&self) -> Arc<T> {
+        let shared = self.get::<Shared>().unwrap_or_default();
+        shared.get()
     }
 
     /// The registry for your own metrics, which are exported with those of the runtime.

@@ -62,6 +62,7 @@ mod install;
 mod outcome;
 mod permission;
 mod project;
+mod provider;
 mod real;
 mod request_log;
 mod server;
@@ -78,6 +79,7 @@ pub use outcome::Outcomes;
 pub use project::{
     assert_is_spec, assert_is_valid, assert_sample_is_valid, condition, sample, schema,
 };
+pub use provider::ProviderFaults;
 pub use request_log::Request;
 pub use server::Server;
 pub use trial::{Start, Trial};

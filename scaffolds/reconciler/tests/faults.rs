@@ -65,7 +65,10 @@ fn every_permission_is_needed() {
         r#"{"kind":"Memcached","key":"owns","entry":"apps/v1/Deployment","group":"apps","resource":"deployments","verbs":["get","list","watch","create","patch"]}"#,
         r#"{"kind":"CachePolicy","key":"owns","entry":"v1/ConfigMap","group":"","resource":"configmaps","verbs":["get","list","watch","create","patch"]}"#,
     ];
-    let unchecked = [];
+    let unchecked = [
+        r#"{"apiGroups":["apiextensions.k8s.io"],"resources":["customresourcedefinitions"],"verbs":["create"]}"#,
+        r#"{"apiGroups":["apiextensions.k8s.io"],"resourceNames":["memcacheds.cache.example.com","cachepolicies.cache.example.com"],"resources":["customresourcedefinitions"],"verbs":["patch"]}"#,
+    ];
     let trial = trial.declares(&declared);
     trial.assert_permissions_are_needed(&unchecked, with_lease);
 }

@@ -1,5 +1,6 @@
 //! The context of a reconciliation: the client, and the operations on the object's status, children and events.
 
+mod annotate;
 mod apply;
 mod child;
 mod event;
@@ -41,6 +42,7 @@ use crate::{
 use event::Reporter;
 use history::History;
 
+pub(crate) use annotate::Precondition;
 pub(crate) use apply::is_being_deleted;
 pub(crate) use child::{ChildKey, Uncontrolled, Wanted};
 pub(crate) use observe::OwnedKey;

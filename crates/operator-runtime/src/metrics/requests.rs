@@ -72,3 +72,30 @@ impl Requests {
         self.requests.get_or_create(&labels).inc();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use prometheus_client::encoding::text;
+
+    #[test]
+    fn requests_are_counted_by_code_host_and_method() {
+        let mut registry = Registry::default();
+        let requests = Requests::register(&mut registry);
+        requests.set_host("10.96.0.1:443");
+        requests.done(&Method::GET, Some(StatusCode::NOT_FOUND));
+        requests.done(&Method::PATCH, None);
+        requests.done(&Method::PATCH, None);
+        let mut page = String::new();
+        text::encode(&mut page, &registry).unwrap();
+        for line in [
+            r#"rest_client_requests_total{code="404",host="10.96.0.1:443",method="GET"} 1"#,
+            r#"rest_client_requests_total{code="<error>",host="10.96.0.1:443",method="PATCH"} 2"#,
+        ] {
+            assert!(
+                page.lines().any(|found| found == line),
+                "{line} is not in\n{page}"
+            );
+        }
+    }
+}

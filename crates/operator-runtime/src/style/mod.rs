@@ -1,7 +1,12 @@
 //! The styles of controllers: for each, a trait that users implement, and the method of [`Controllers`](crate::Controllers) that adds it.
 
 mod declarative;
+mod external;
 mod reconciler;
 
 pub use declarative::{Applied, Declarative, Desired, Finalized, Observed, Status};
+pub use external::{
+    AroundCalls, Created, DeletionPolicy, DriftPolicy, External, ExternalError, ExternalOptions,
+    Identity, ProviderCall, State,
+};
 pub use reconciler::Reconciler;

@@ -3,6 +3,7 @@
 mod conform;
 mod lease;
 mod permissions;
+mod provider;
 mod run;
 mod stage;
 mod start;

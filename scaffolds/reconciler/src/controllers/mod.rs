@@ -8,8 +8,12 @@ use operator_runtime::Controllers;
 pub mod cache_policy;
 pub mod memcached;
 
-/// All controllers, to register with an `Operator`.
+/// All controllers, to register with an `Operator`, and the CRDs that it applies when it starts to work.
 pub fn all() -> Controllers {
+    controllers().ensure_crds(env!("CARGO_PKG_VERSION"), include_str!("crds.json"))
+}
+
+fn controllers() -> Controllers {
     Controllers::new()
         .add(memcached::setup, |watches| watches.owns::<Deployment>())
         .add(cache_policy::setup, |watches| watches.owns::<ConfigMap>())

@@ -78,6 +78,7 @@ pub struct Status<K> {
 }
 
 pub(super) enum Choice {
+    Unchanged,
     OfDesired,
     Value(serde_json::Result<Value>),
 }
@@ -91,6 +92,22 @@ impl<K> Status<K> {
         Self {
             choice: Choice::Value(serde_json::to_value(status)),
             parent: PhantomData,
+        }
+    }
+
+    /// The status as it is: nothing is written.
+    pub fn unchanged() -> Self {
+        Self {
+            choice: Choice::Unchanged,
+            parent: PhantomData,
+        }
+    }
+
+    /// What to write, where nothing is desired.
+    pub(crate) fn into_value(self) -> Option<serde_json::Result<Value>> {
+        match self.choice {
+            Choice::Value(status) => Some(status),
+            Choice::Unchanged | Choice::OfDesired => None,
         }
     }
 

@@ -33,6 +33,7 @@ impl<D: Declarative> Reconciler for Engine<D> {
         let status = self.0.status(&parent, &observed, applied);
         let written = match status.map(|status| status.choice) {
             Ok(Choice::Value(status)) => write_status(&*parent, status, cx).await,
+            Ok(Choice::Unchanged) => Ok(()),
             Ok(Choice::OfDesired) => match desired_status {
                 Some(status) => write_status(&*parent, status, cx).await,
                 None => Ok(()),

@@ -1,0 +1,94 @@
+//! Reads and writes the reconciled object itself: its version, and annotations.
+
+use std::{collections::BTreeMap, sync::atomic::Ordering::Relaxed};
+
+use kube::{
+    Resource, ResourceExt,
+    api::{Patch, PatchParams},
+};
+use serde::Serialize;
+use serde_json::{Value, json};
+use tracing::debug;
+
+use super::{Context, requests};
+use crate::{Result, engine::decode::forget_managers, error::is_gone};
+
+/// Which state of the object annotations are written to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Precondition {
+    /// The one that was read, or that our last write returned.
+    Version,
+    /// Any, unless it was deleted and recreated.
+    Uid,
+}
+
+/// Annotations to set, or to remove.
+pub(crate) type Annotations = BTreeMap<String, Option<String>>;
+
+impl Context {
+    /// Whether the API server has the reconciled object as it was read, or as our last write returned it. Records if it has none.
+    pub(crate) async fn is_unchanged<K>(&self, object: &K) -> Result<bool>
+    where
+        K: Resource<DynamicType = ()>,
+    {
+        let newest = self.read_owner().await?;
+        let known = self.known_version(object);
+        Ok(newest.is_some_and(|newest| newest["metadata"]["resourceVersion"] == known))
+    }
+
+    fn known_version(&self, object: &impl Resource) -> Value {
+        match &*self.written() {
+            Some(written) => written["metadata"]["resourceVersion"].clone(),
+            None => json!(object.meta().resource_version),
+        }
+    }
+
+    /// Writes annotations of the reconciled object, and returns whether they were written. They are not if the precondition does not hold,
+    /// or if the object was deleted; in both cases the reconciliation should end.
+    pub(crate) async fn annotate<K>(
+        &self,
+        object: &K,
+        annotations: Annotations,
+        precondition: Precondition,
+    ) -> Result<bool>
+    where
+        K: Resource<DynamicType = ()> + Serialize,
+    {
+        let metadata = match precondition {
+            Precondition::Version => {
+                let version = self.known_version(object);
+                json!({ "resourceVersion": version, "annotations": annotations })
+            }
+            Precondition::Uid => json!({ "uid": object.uid(), "annotations": annotations }),
+        };
+        let parameters = PatchParams {
+            field_manager: Some(self.operator().to_owned()),
+            ..PatchParams::default()
+        };
+        let patch = Patch::Merge(json!({ "metadata": metadata }));
+        let request = requests::<K>(object.namespace().as_deref())
+            .patch(&object.name_any(), &parameters, &patch)
+            .map_err(kube::Error::BuildRequest)?;
+        match self.controller.client.request::<Value>(request).await {
+            Ok(mut written) => {
+                forget_managers(&mut written);
+                *self.written() = Some(written);
+                Ok(true)
+            }
+            Err(kube::Error::Api(refused)) if refused.code == 409 => {
+                debug!("annotations not written: {}", refused.message);
+                match precondition {
+                    Precondition::Version => self.is_outdated.store(true, Relaxed),
+                    // an object with another uid is not this one
+                    Precondition::Uid => self.is_gone.store(true, Relaxed),
+                }
+                Ok(false)
+            }
+            Err(error) if is_gone(&error) => {
+                self.is_gone.store(true, Relaxed);
+                Ok(false)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+}

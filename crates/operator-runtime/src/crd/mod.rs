@@ -1,0 +1,189 @@
+//! Applies the CRDs of the operator when this replica starts to work, and waits until they are served. A newer CRD is left as it is, and a
+//! version of stored objects is never removed. Runs in the leader only, once.
+
+mod decision;
+
+use std::time::Duration;
+
+use k8s_openapi::apiextensions_apiserver::pkg::apis::apiextensions::v1::CustomResourceDefinition;
+use kube::{
+    Api, Client,
+    api::{Patch, PatchParams},
+    core::{ApiResource, DynamicObject},
+};
+use serde_json::Value;
+use tokio::time::sleep;
+use tracing::{info, warn};
+
+use self::decision::{Decision, decide};
+use crate::error::{Fatal, client_message, has_code};
+
+/// The delay before the second look at a CRD; it doubles.
+const FIRST_DELAY: Duration = Duration::from_millis(100);
+const LAST_DELAY: Duration = Duration::from_secs(5);
+
+/// CRDs of a program, as [`Controllers::ensure_crds`](crate::Controllers::ensure_crds) got them.
+pub(crate) struct OwnCrds {
+    /// Of the program.
+    pub version: String,
+    /// A JSON array.
+    pub crds: String,
+}
+
+/// A CRD of the operator.
+struct OwnCrd<'a> {
+    operator: &'a str,
+    version: &'a str,
+    name: String,
+    /// What is applied.
+    crd: Value,
+}
+
+/// Applies the CRDs where that is needed, and waits until all are served.
+pub(crate) async fn ensure(
+    client: Client,
+    operator: &str,
+    sources: &[OwnCrds],
+) -> Result<(), Fatal> {
+    let api = Api::all_with(client, &ApiResource::erase::<CustomResourceDefinition>(&()));
+    let mut own = vec![];
+    for OwnCrds { version, crds } in sources {
+        let crds: Vec<Value> =
+            serde_json::from_str(crds).map_err(|error| Fatal::Crds(error.to_string()))?;
+        own.extend(
+            crds.into_iter()
+                .map(|crd| OwnCrd::new(operator, version, crd)),
+        );
+    }
+    for crd in own {
+        crd.ensure(&api).await?;
+    }
+    Ok(())
+}
+
+impl<'a> OwnCrd<'a> {
+    fn new(operator: &'a str, version: &'a str, mut crd: Value) -> Self {
+        let name = crd["metadata"]["name"].as_str().unwrap_or_default();
+        let name = name.to_owned();
+        crd["metadata"]["annotations"][decision::annotation(operator)] = version.into();
+        Self {
+            operator,
+            version,
+            name,
+            crd,
+        }
+    }
+
+    async fn ensure(&self, api: &Api<DynamicObject>) -> Result<(), Fatal> {
+        let mut delay = FIRST_DELAY;
+        let mut is_reported = false;
+        loop {
+            match self.attempt(api, &mut is_reported).await {
+                Ok(installed) => {
+                    if self.is_served(&installed)? {
+                        return Ok(());
+                    }
+                }
+                Err(Problem::Fatal(error)) => return Err(error),
+                Err(Problem::Request(error)) if has_code(&error, &[409]) => {}
+                Err(Problem::Request(error)) => {
+                    let cure = match has_code(&error, &[403]) {
+                        true => {
+                            "; `ensure-crds = true` in operator.toml grants the permissions: apply the manifests that `cargo operator regenerate` writes"
+                        }
+                        false => "",
+                    };
+                    let message = client_message(&error);
+                    warn!(crd = self.name, retry_in = ?delay, "cannot ensure the CRD: {message}{cure}");
+                }
+            }
+            sleep(delay).await;
+            delay = (delay * 2).min(LAST_DELAY);
+        }
+    }
+
+    /// Looks at the CRD, and applies it if that is needed. Returns what is installed then.
+    async fn attempt(
+        &self,
+        api: &Api<DynamicObject>,
+        is_reported: &mut bool,
+    ) -> Result<DynamicObject, Problem> {
+        let Some(installed) = api.get_opt(&self.name).await? else {
+            info!(crd = self.name, version = self.version, "creating the CRD");
+            // No object has this version, so that a CRD that another client creates meanwhile is not changed.
+            return Ok(self.apply(api, "1").await?);
+        };
+        if installed.metadata.deletion_timestamp.is_some() {
+            if !std::mem::replace(is_reported, true) {
+                warn!(
+                    crd = self.name,
+                    "the CRD is being deleted; waiting for its end"
+                );
+            }
+            return Ok(installed);
+        }
+        let value = serde_json::to_value(&installed).map_err(kube::Error::SerdeError)?;
+        match decide(&self.crd, self.version, &value, self.operator) {
+            Decision::Keep => Ok(installed),
+            Decision::Leave { reason } => {
+                if !std::mem::replace(is_reported, true) {
+                    warn!(
+                        crd = self.name,
+                        version = self.version,
+                        "the installed CRD is left as it is: {reason}"
+                    );
+                }
+                Ok(installed)
+            }
+            Decision::Apply => {
+                info!(crd = self.name, version = self.version, "updating the CRD");
+                let version = installed.metadata.resource_version.unwrap_or_default();
+                Ok(self.apply(api, &version).await?)
+            }
+            Decision::Refuse { version } => Err(Problem::Fatal(Fatal::StoredVersion {
+                name: self.name.clone(),
+                version,
+            })),
+        }
+    }
+
+    /// Applies the CRD to exactly this version of it.
+    async fn apply(&self, api: &Api<DynamicObject>, version: &str) -> kube::Result<DynamicObject> {
+        let mut crd = self.crd.clone();
+        crd["metadata"]["resourceVersion"] = version.into();
+        let parameters = PatchParams::apply(self.operator).force();
+        api.patch(&self.name, &parameters, &Patch::Apply(&crd))
+            .await
+    }
+
+    fn is_served(&self, installed: &DynamicObject) -> Result<bool, Fatal> {
+        let conditions = installed.data["status"]["conditions"].as_array();
+        let condition = |name: &str| {
+            let mut conditions = conditions.into_iter().flatten();
+            conditions.find(|condition| condition["type"] == name)
+        };
+        match condition("NamesAccepted") {
+            Some(names) if names["status"] == "False" => Err(Fatal::CrdNames {
+                name: self.name.clone(),
+                reason: names["message"].as_str().unwrap_or_default().to_owned(),
+            }),
+            _ => {
+                let is_established = condition("Established")
+                    .is_some_and(|established| established["status"] == "True");
+                Ok(is_established && installed.metadata.deletion_timestamp.is_none())
+            }
+        }
+    }
+}
+
+/// Why an attempt failed.
+enum Problem {
+    Request(kube::Error),
+    Fatal(Fatal),
+}
+
+impl From<kube::Error> for Problem {
+    fn from(error: kube::Error) -> Self {
+        Self::Request(error)
+    }
+}

@@ -1,0 +1,124 @@
+//! A call of a provider: in its turn, not for ever, and visible to tests.
+
+use std::{future::Future, sync::Arc};
+
+use futures::{FutureExt, future::BoxFuture};
+use tokio::time::timeout;
+
+use super::{ExternalError, ExternalOptions, limit::Limit};
+use crate::Result;
+
+/// A call of a provider, as [`AroundCalls`] sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ProviderCall {
+    /// The kind and group of the object, for example `Bucket.example.com`.
+    pub kind: String,
+    /// The namespace of the object; `None` for a cluster-scoped kind.
+    pub namespace: Option<String>,
+    /// The name of the object.
+    pub name: String,
+    /// The method of [`External`](super::External).
+    pub method: &'static str,
+}
+
+impl ProviderCall {
+    /// The object, for example `Bucket.example.com default/a`.
+    pub fn object(&self) -> String {
+        let Self { kind, name, .. } = self;
+        match &self.namespace {
+            Some(namespace) => format!("{kind} {namespace}/{name}"),
+            None => format!("{kind} {name}"),
+        }
+    }
+}
+
+type Around = dyn for<'a> Fn(
+        ProviderCall,
+        BoxFuture<'a, Result<Option<String>>>,
+    ) -> BoxFuture<'a, Result<Option<String>>>
+    + Send
+    + Sync;
+
+/// A function around every call of a provider that has an effect or observes one, to inject faults in a test. Pass it to
+/// [`Operator::provide`](crate::Operator::provide).
+///
+/// It gets the call and its future, which returns the id of the thing that the call is about. If it returns an error, the call has failed,
+/// whether or not the future was run to its end.
+///
+/// ```
+/// # use operator_runtime::{AroundCalls, Operator};
+/// # fn example(operator: Operator) -> Operator {
+/// // every deletion fails after its effect
+/// operator.provide(AroundCalls::new(|call, effect| Box::pin(async move {
+///     let id = effect.await?;
+///     match call.method {
+///         "delete" => Err(anyhow::anyhow!("the answer is lost").into()),
+///         _ => Ok(id),
+///     }
+/// })))
+/// # }
+/// ```
+pub struct AroundCalls(Box<Around>);
+
+impl AroundCalls {
+    /// Creates it from a function.
+    pub fn new(
+        around: impl for<'a> Fn(
+            ProviderCall,
+            BoxFuture<'a, Result<Option<String>>>,
+        ) -> BoxFuture<'a, Result<Option<String>>>
+        + Send
+        + Sync
+        + 'static,
+    ) -> Self {
+        Self(Box::new(around))
+    }
+}
+
+/// How the calls of a controller are made.
+pub(super) struct Calls {
+    limit: Limit,
+    timeout: std::time::Duration,
+    around: Option<Arc<AroundCalls>>,
+}
+
+impl Calls {
+    pub fn new(options: &ExternalOptions, around: Option<Arc<AroundCalls>>) -> Self {
+        Self {
+            limit: Limit::new(options),
+            timeout: options.timeout,
+            around,
+        }
+    }
+
+    /// Makes a call. `id` reads the id of the thing from its result.
+    pub async fn call<T: Send>(
+        &self,
+        call: ProviderCall,
+        effect: impl Future<Output = Result<T>> + Send,
+        id: impl FnOnce(&T) -> Option<String> + Send,
+    ) -> Result<T> {
+        self.limit.wait().await;
+        let method = call.method;
+        let mut result = None;
+        let answered = async {
+            let Some(around) = &self.around else {
+                return effect.await;
+            };
+            let effect = async {
+                let value = effect.await?;
+                let id = id(&value);
+                result = Some(value);
+                Ok(id)
+            };
+            (around.0)(call, effect.boxed()).await?;
+            result.ok_or_else(|| anyhow::anyhow!("the call of `{method}` was not made").into())
+        };
+        let timed = timeout(self.timeout, answered).await;
+        timed.unwrap_or_else(|_| {
+            let after = self.timeout;
+            Err(ExternalError::TimedOut { method, after }.into())
+        })
+    }
+}

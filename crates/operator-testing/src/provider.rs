@@ -1,0 +1,233 @@
+//! Injects faults into the calls of a provider, which manages things outside of the cluster, and keeps account of these things.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::future::pending;
+use std::str::FromStr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use tokio::sync::Notify;
+use tokio::time::sleep;
+
+/// How late an answer is.
+const LATE: Duration = Duration::from_secs(20);
+
+/// A fault that is injected into one call of a provider.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum ProviderFault {
+    /// The call fails, and has no effect.
+    FailBefore,
+    /// The call has its effect, and fails.
+    FailAfter,
+    /// The call never returns, and has no effect.
+    HangBefore,
+    /// The call has its effect, and never returns.
+    HangAfter,
+    /// The call returns 20 seconds later.
+    Late,
+    /// The operator crashes before the effect of the call.
+    CrashBefore,
+    /// The operator crashes after the effect of the call, before it returns.
+    CrashAfter,
+}
+
+impl ProviderFault {
+    pub const ALL: [(Self, &str); 7] = [
+        (Self::FailBefore, "fail-before"),
+        (Self::FailAfter, "fail-after"),
+        (Self::HangBefore, "hang-before"),
+        (Self::HangAfter, "hang-after"),
+        (Self::Late, "late"),
+        (Self::CrashBefore, "crash-before"),
+        (Self::CrashAfter, "crash-after"),
+    ];
+}
+
+impl fmt::Display for ProviderFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut names = Self::ALL.iter().filter(|(fault, _)| fault == self);
+        f.write_str(names.next().map_or("", |(_, name)| name))
+    }
+}
+
+/// Faults by the number of the call, from 0.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ProviderSchedule(pub BTreeMap<usize, ProviderFault>);
+
+impl fmt::Display for ProviderSchedule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let faults = self.0.iter();
+        let faults: Vec<String> = faults
+            .map(|(number, fault)| format!("{number}:{fault}"))
+            .collect();
+        f.write_str(&faults.join(" "))
+    }
+}
+
+impl FromStr for ProviderSchedule {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let faults = text.split_whitespace().map(|word| {
+            let read = word.split_once(':').and_then(|(number, name)| {
+                let mut known = ProviderFault::ALL.iter();
+                let (fault, _) = known.find(|(_, known)| *known == name)?;
+                Some((number.parse().ok()?, *fault))
+            });
+            read.ok_or_else(|| format!("{word} is not NUMBER:FAULT"))
+        });
+        Ok(Self(faults.collect::<Result<_, _>>()?))
+    }
+}
+
+/// Injects faults into the calls of a provider. [`Trial::assert_survives_provider_faults`] creates one for each run; clones share it.
+///
+/// [`Trial::assert_survives_provider_faults`]: crate::Trial::assert_survives_provider_faults
+#[derive(Clone, Default)]
+pub struct ProviderFaults(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    schedule: ProviderSchedule,
+    state: Mutex<State>,
+    crash: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    /// The calls so far, as `create of Bucket.example.com default/a`.
+    calls: Vec<String>,
+    /// The ids of the things that exist, by their objects.
+    things: BTreeMap<String, BTreeSet<String>>,
+    /// The ids of things that existed at once for one object.
+    doubles: Option<String>,
+}
+
+impl ProviderFaults {
+    pub(crate) fn new(schedule: ProviderSchedule) -> Self {
+        Self(Arc::new(Inner {
+            schedule,
+            ..Inner::default()
+        }))
+    }
+
+    /// Makes a call, or fails it. `object` is the kind, the namespace and the name of the object; `method` is `create`, `delete` or another
+    /// one; `effect` is the call, which returns the id of the thing that it is about; `failure` creates the error of a fault.
+    pub fn around<'a, E: Send + 'a>(
+        &self,
+        object: String,
+        method: &str,
+        effect: BoxFuture<'a, Result<Option<String>, E>>,
+        failure: impl FnOnce(&'static str) -> E + Send + 'a,
+    ) -> BoxFuture<'a, Result<Option<String>, E>> {
+        let (this, method) = (self.clone(), method.to_owned());
+        async move {
+            use ProviderFault::{
+                CrashAfter, CrashBefore, FailAfter, FailBefore, HangAfter, HangBefore, Late,
+            };
+            let fault = this.begin(&object, &method);
+            match fault {
+                Some(FailBefore) => return Err(failure("a fault before the effect of the call")),
+                Some(HangBefore) => return pending().await,
+                Some(CrashBefore) => return this.crash().await,
+                _ => {}
+            }
+            let id = effect.await?;
+            this.record(&object, &method, id.as_deref());
+            match fault {
+                Some(FailAfter) => Err(failure("a fault after the effect of the call")),
+                Some(HangAfter) => pending().await,
+                Some(CrashAfter) => this.crash().await,
+                Some(Late) => {
+                    sleep(LATE).await;
+                    Ok(id)
+                }
+                _ => Ok(id),
+            }
+        }
+        .boxed()
+    }
+
+    fn begin(&self, object: &str, method: &str) -> Option<ProviderFault> {
+        let mut state = self.state();
+        let number = state.calls.len();
+        state.calls.push(format!("{method} of {object}"));
+        self.0.schedule.0.get(&number).copied()
+    }
+
+    fn record(&self, object: &str, method: &str, id: Option<&str>) {
+        let Some(id) = id else {
+            return;
+        };
+        let mut state = self.state();
+        let things = state.things.entry(object.to_owned()).or_default();
+        match method {
+            "create" => drop(things.insert(id.to_owned())),
+            "delete" => drop(things.remove(id)),
+            _ => {}
+        }
+        if things.len() > 1 {
+            let ids: Vec<_> = things.iter().map(String::as_str).collect();
+            let doubles = format!("{object} has two things at once: {}", ids.join(", "));
+            state.doubles.get_or_insert(doubles);
+        }
+    }
+
+    /// Ends the operator, and never returns.
+    async fn crash<T>(&self) -> T {
+        self.0.crash.notify_one();
+        pending().await
+    }
+
+    /// Waits for a crash.
+    pub(crate) async fn crashed(&self) {
+        self.0.crash.notified().await;
+    }
+
+    pub(crate) fn calls(&self) -> Vec<String> {
+        self.state().calls.clone()
+    }
+
+    /// The things that exist, by their objects.
+    pub(crate) fn things(&self) -> BTreeMap<String, BTreeSet<String>> {
+        let things = self.state().things.clone();
+        let things = things.into_iter().filter(|(_, ids)| !ids.is_empty());
+        things.collect()
+    }
+
+    /// Describes two things that existed at once for one object.
+    pub(crate) fn doubles(&self) -> Option<String> {
+        self.state().doubles.clone()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Debug for ProviderFaults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ProviderFaults")
+            .field("schedule", &self.0.schedule)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_schedule_is_read_as_it_is_printed() {
+        for (index, (fault, name)) in ProviderFault::ALL.into_iter().enumerate() {
+            let text = format!("{index}:{name}");
+            let schedule: ProviderSchedule = text.parse().unwrap();
+            assert_eq!(schedule.0[&index], fault);
+            assert_eq!(schedule.to_string(), text);
+        }
+        assert!("create".parse::<ProviderSchedule>().is_err());
+    }
+}

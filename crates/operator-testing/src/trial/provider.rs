@@ -1,0 +1,388 @@
+//! Tests an operator whose provider fails: after any fault in a call, there must be one thing for each object, and none after its deletion.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::future::Future;
+use std::sync::Mutex;
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use futures::FutureExt;
+use futures::future::BoxFuture;
+use kube::Client;
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use super::run::{RunOptions, Scenario, settle};
+use super::stage::Stage;
+use super::state::settled_state;
+use super::success::Phase;
+use super::{Sample, Trial};
+use crate::fault::{Faults, Schedule};
+use crate::install::documents;
+use crate::outcome::Outcomes;
+use crate::provider::{ProviderFault, ProviderFaults, ProviderSchedule};
+use crate::server::Server;
+
+/// How long a run observes the operator, with the sample and after its deletion: longer than a call may take, and than the person waits.
+const DURATION: Duration = Duration::from_secs(300);
+
+/// How often the operator is observed for that long, if the last reconciliation of an object has failed.
+const ATTEMPTS: usize = 3;
+
+/// How often the person looks whether an object waits for a decision.
+const PERSON: Duration = Duration::from_secs(30);
+
+/// How many equal calls in a row get faults, such as the observations of an object that does not change.
+const EQUAL_CALLS: usize = 3;
+
+/// Starts the operator of one run; several times, if it crashes.
+type Starting<'a> =
+    dyn Fn(ProviderFaults) -> Box<dyn Fn(Client, Outcomes) -> Started + Send + Sync> + Sync + 'a;
+
+type Started = BoxFuture<'static, Result<(), String>>;
+
+/// The result of one run.
+struct ProviderRun {
+    calls: Vec<String>,
+    /// The settled objects, and the number of things of each object: with the sample (unless it was deleted early), and after its deletion.
+    states: Vec<(Value, BTreeMap<String, usize>)>,
+    failure: Option<String>,
+}
+
+impl Trial {
+    /// Runs the operator under faults in the calls of its provider, on the API server in memory: each of the first calls fails before or after
+    /// its effect, hangs before or after it, returns late, or the operator crashes before or after it and is restarted. Each time there must
+    /// never be two things for one object, in the end as many as without faults, and the cluster must reach the same state. All is done again
+    /// with a sample that is deleted a second after its creation.
+    ///
+    /// If an object stops, because it is not known whether its thing was created, the trial decides as a person would: it sets the annotation
+    /// with the id, or removes the one that a creation was started.
+    ///
+    /// The operator is a function of a [`Client`], of the [`Outcomes`] to which it reports, of a `World`, and of the [`ProviderFaults`] through
+    /// which its provider makes its calls. There is one world for each run, which outlives a crash: it has the things.
+    ///
+    /// `PROVIDER_FAULTS="1:crash-after"` runs one schedule, as a failing test prints it.
+    ///
+    /// # Panics
+    ///
+    /// With the schedules that fail, or if the operator makes no calls or creates nothing.
+    pub fn assert_survives_provider_faults<W, R, E>(
+        &self,
+        operator: impl Fn(Client, Outcomes, W, ProviderFaults) -> R + Clone + Send + Sync + 'static,
+    ) where
+        W: Clone + Default + Send + Sync + 'static,
+        R: Future<Output = Result<(), E>> + Send + 'static,
+        E: Display + Send + 'static,
+    {
+        let starting = move |faults: ProviderFaults| {
+            let (world, operator) = (W::default(), operator.clone());
+            let start = move |client, outcomes| {
+                let running = operator(client, outcomes, world.clone(), faults.clone());
+                let running = async { running.await.map_err(|error| format!("{error:#}")) };
+                running.boxed()
+            };
+            Box::new(start) as Box<dyn Fn(Client, Outcomes) -> Started + Send + Sync>
+        };
+        self.survive(&starting);
+    }
+
+    fn survive(&self, starting: &Starting<'_>) {
+        let stage = Stage::in_memory(self);
+        let samples = self.samples.iter().filter(|sample| sample.fails.is_none());
+        for sample in samples {
+            let run = |schedule: &ProviderSchedule, scenario| {
+                self.run_provider(&stage, starting, sample, schedule, scenario)
+            };
+            let baselines = [Scenario::Plain, Scenario::DeleteEarly].map(|scenario| {
+                let baseline = run(&ProviderSchedule::default(), scenario);
+                if let Some(why) = &baseline.failure {
+                    panic!("without a fault: {why}");
+                }
+                (scenario, baseline)
+            });
+            let [(_, plain), _] = &baselines;
+            assert!(
+                plain
+                    .states
+                    .first()
+                    .is_some_and(|(_, things)| things.values().sum::<usize>() == 1),
+                "without a fault: there is not one thing for the sample\n  help: does its provider make its calls through `ProviderFaults`?"
+            );
+            let run_with = |schedule: &ProviderSchedule| {
+                let failures = baselines.iter().filter_map(|(scenario, baseline)| {
+                    let faulty = run(schedule, *scenario);
+                    let differs = || difference(*scenario, baseline, &faulty);
+                    let why = faulty.failure.clone().or_else(differs)?;
+                    Some(report(schedule, *scenario, &faulty, &why))
+                });
+                failures.collect::<Vec<_>>()
+            };
+            if let Ok(text) = std::env::var("PROVIDER_FAULTS") {
+                let schedule = text.parse();
+                let schedule = schedule.unwrap_or_else(|error| panic!("PROVIDER_FAULTS: {error}"));
+                let failures = run_with(&schedule);
+                assert!(failures.is_empty(), "{}", failures.join("\n\n"));
+                continue;
+            }
+            check(&schedules(&plain.calls), &run_with);
+        }
+    }
+
+    fn run_provider(
+        &self,
+        stage: &Stage,
+        starting: &Starting<'_>,
+        sample: &Sample,
+        schedule: &ProviderSchedule,
+        scenario: Scenario,
+    ) -> ProviderRun {
+        stage.runtime().block_on(async {
+            let server = stage.server(self);
+            let requests = Faults::new(Schedule::default(), &self.user, &server);
+            let faults = ProviderFaults::new(schedule.clone());
+            let start = starting(faults.clone());
+            let client = server.faulty_client(&self.user, &requests);
+            let (outcomes, crashes) = (server.outcomes(), faults.clone());
+            server.run(async move {
+                loop {
+                    tokio::select! {
+                        ended = start(client.clone(), outcomes.clone()) => return ended,
+                        () = crashes.crashed() => sleep(Duration::from_secs(1)).await,
+                    }
+                }
+            });
+            let options = RunOptions {
+                scenario,
+                min_duration: [DURATION; 2],
+                ..self.options(stage, sample, scenario, Schedule::default())
+            };
+            let mut states = vec![];
+            let life = async {
+                let before = server.objects().await;
+                let done = server.install(&sample.text).await;
+                done.unwrap_or_else(|error| panic!("the sample: {error}"));
+                if scenario == Scenario::DeleteEarly {
+                    sleep(Duration::from_secs(1)).await;
+                } else {
+                    let phase = Phase::WithSample;
+                    self.succeed(&server, &requests, &options, phase).await?;
+                    let state = settled_state(&server, &requests, &before).await;
+                    states.push((state, counts(&faults)));
+                }
+                let done = server.uninstall(&sample.text).await;
+                done.unwrap_or_else(|error| panic!("the sample: {error}"));
+                let phase = Phase::Deleted;
+                self.succeed(&server, &requests, &options, phase).await?;
+                let state = settled_state(&server, &requests, &before).await;
+                states.push((state, counts(&faults)));
+                Ok::<(), String>(())
+            };
+            let failure = tokio::select! {
+                lived = life => lived.err(),
+                () = decide(&server, sample, &faults) => unreachable!("it goes on until the end"),
+            };
+            ProviderRun {
+                calls: faults.calls(),
+                states,
+                failure: faults.doubles().or(failure),
+            }
+        })
+    }
+}
+
+impl Trial {
+    /// Waits until the operator has settled and succeeded. A regular observation may meet a fault just before: then the next one is awaited.
+    async fn succeed(
+        &self,
+        server: &Server,
+        requests: &Faults,
+        options: &RunOptions<'_>,
+        phase: Phase,
+    ) -> Result<(), String> {
+        let mut result = Ok(());
+        for _ in 0..ATTEMPTS {
+            settle(server, requests, options, DURATION).await?;
+            result = self.succeeded(server, options.sample, phase).await;
+            if result.is_ok() {
+                break;
+            }
+        }
+        result
+    }
+}
+
+fn counts(faults: &ProviderFaults) -> BTreeMap<String, usize> {
+    let things = faults.things().into_iter();
+    things.map(|(object, ids)| (object, ids.len())).collect()
+}
+
+/// Each fault in each of the first calls, and a crash after each of them followed by each fault in the next call.
+fn schedules(calls: &[String]) -> Vec<ProviderSchedule> {
+    let is_new = |number: &usize| {
+        let before = calls[..*number].iter().rev();
+        let equal = before.take_while(|call| **call == calls[*number]);
+        equal.count() < EQUAL_CALLS
+    };
+    let numbers = (0..calls.len()).filter(is_new);
+    let schedules = numbers.flat_map(|number| {
+        ProviderFault::ALL.into_iter().flat_map(move |(fault, _)| {
+            let crash = (number, ProviderFault::CrashAfter);
+            let one = ProviderSchedule([(number, fault)].into());
+            let two = ProviderSchedule([crash, (number + 1, fault)].into());
+            [one, two]
+        })
+    });
+    schedules.collect()
+}
+
+/// Runs all schedules, and panics with those that fail.
+fn check(schedules: &[ProviderSchedule], run: &(dyn Fn(&ProviderSchedule) -> Vec<String> + Sync)) {
+    let next = AtomicUsize::new(0);
+    let failures = Mutex::new(vec![]);
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZeroUsize::get);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(schedule) = schedules.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let failed = run(schedule);
+                    let mut failures = failures.lock().unwrap_or_else(PoisonError::into_inner);
+                    failures.extend(failed);
+                }
+            });
+        }
+    });
+    let mut failures = failures
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
+    failures.sort();
+    let shown: Vec<_> = failures.iter().take(5).map(String::as_str).collect();
+    assert!(
+        failures.is_empty(),
+        "{} runs of {} schedules fail:\n\n{}",
+        failures.len(),
+        schedules.len(),
+        shown.join("\n\n")
+    );
+}
+
+/// Decides for objects that wait for it, as a person would who knows which things exist.
+async fn decide(server: &Server, sample: &Sample, faults: &ProviderFaults) {
+    loop {
+        sleep(PERSON).await;
+        for (key, outcome) in server.outcomes().failing() {
+            let is_uncertain = |error: &str| error.contains("creation-started");
+            if !outcome.failing.as_deref().is_some_and(is_uncertain) {
+                continue;
+            }
+            for mut object in documents(&sample.text).unwrap_or_default() {
+                if object["kind"] == *key.kind {
+                    let things = faults.things();
+                    let mut ids = things.values().flatten().map(String::as_str);
+                    decide_one(server, &mut object, &key.name, ids.next_back()).await;
+                }
+            }
+        }
+    }
+}
+
+async fn decide_one(server: &Server, object: &mut Value, name: &str, id: Option<&str>) {
+    object["metadata"]["name"] = name.into();
+    let Ok(path) = server.path_of(object).await else {
+        return;
+    };
+    let client = server.own_client();
+    let Ok(get) = http::Request::get(&path).body(vec![]) else {
+        return;
+    };
+    let Ok(live) = client.request::<Value>(get).await else {
+        return;
+    };
+    let annotations = live["metadata"]["annotations"].as_object();
+    let mut keys = annotations.into_iter().flatten().map(|(key, _)| key);
+    let Some(started) = keys.find(|key| key.ends_with("/creation-started")) else {
+        return;
+    };
+    let decision = match id {
+        Some(id) => json!({ started.replace("/creation-started", "/external-id"): id }),
+        None => json!({ started: null }),
+    };
+    let patch = json!({ "metadata": { "annotations": decision } });
+    let request = http::Request::patch(&path)
+        .header("content-type", "application/merge-patch+json")
+        .body(patch.to_string().into_bytes());
+    if let Ok(request) = request {
+        // if that fails, the person tries again
+        drop(client.request::<Value>(request).await);
+    }
+}
+
+/// Where a run differs from the one without faults.
+fn difference(scenario: Scenario, baseline: &ProviderRun, run: &ProviderRun) -> Option<String> {
+    let phases = baseline.states.iter().zip(&run.states);
+    phases.enumerate().find_map(|(index, (expected, actual))| {
+        let when = match (index, baseline.states.len()) {
+            (0, 2) => "with the sample",
+            _ => "after the deletion of the sample",
+        };
+        // of a sample that was deleted early, nothing may have been created that could be retained
+        let is_early = scenario == Scenario::DeleteEarly && actual.1.is_empty();
+        if expected.1 != actual.1 && !is_early {
+            return Some(format!(
+                "{when}, these things exist: {:?}; without a fault: {:?}",
+                actual.1, expected.1
+            ));
+        }
+        let (expected, actual) = (objects(&expected.0), objects(&actual.0));
+        let differs = expected.keys().chain(actual.keys());
+        let mut differs = differs.filter(|path| expected.get(*path) != actual.get(*path));
+        let path = differs.next()?;
+        Some(format!(
+            "{when}, {path} is {}; without a fault: {}",
+            actual.get(path).map_or("absent", String::as_str),
+            expected.get(path).map_or("absent", String::as_str),
+        ))
+    })
+}
+
+/// The conditions of each object: other fields, such as ids, may differ.
+fn objects(state: &Value) -> BTreeMap<String, String> {
+    let objects = state.as_object().into_iter().flatten();
+    let objects = objects.map(|(path, object)| {
+        let conditions = object["status"]["conditions"].as_array();
+        let conditions = conditions.into_iter().flatten().map(|condition| {
+            let text = |field: &str| condition[field].as_str().unwrap_or_default().to_owned();
+            format!("{}={} ({})", text("type"), text("status"), text("reason"))
+        });
+        let deleting = match object["metadata"]["deletionTimestamp"].is_null() {
+            true => "present",
+            false => "being deleted",
+        };
+        let words: Vec<String> = [deleting.to_owned()]
+            .into_iter()
+            .chain(conditions)
+            .collect();
+        (path.clone(), words.join(", "))
+    });
+    objects.collect()
+}
+
+fn report(schedule: &ProviderSchedule, scenario: Scenario, run: &ProviderRun, why: &str) -> String {
+    let injected = schedule.0.iter().map(|(number, fault)| {
+        let call = run
+            .calls
+            .get(*number)
+            .map_or("which was not made", String::as_str);
+        format!("{fault} at call {number}, {call}")
+    });
+    let injected: Vec<String> = injected.collect();
+    let early = match scenario {
+        Scenario::DeleteEarly => ", with a sample that is deleted early",
+        _ => "",
+    };
+    format!(
+        "PROVIDER_FAULTS=\"{schedule}\": {}{early}\n  {why}",
+        injected.join("; ")
+    )
+}

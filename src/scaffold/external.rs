@@ -1,0 +1,44 @@
+//! The scaffold `external`: a provider that observes, creates, updates and deletes one thing outside of the cluster for each object. The runtime
+//! decides when.
+
+use super::{
+    Interface, Scaffold,
+    example::{self, Child, Style},
+    templates,
+};
+use crate::user_code::Wanted;
+
+pub(super) const EXTERNAL: Scaffold = Scaffold {
+    name: "external",
+    about: "A provider for each kind, which manages things outside of the cluster; the runtime decides when to create, update and delete them",
+    register: "add_external",
+    interface: Interface {
+        wanted: Wanted {
+            interface: "External",
+            method: "observe",
+            arguments: ["&Self::Resource", "&operator_runtime::Context"],
+            cleanup: "delete",
+        },
+        cleanup: None,
+        parents: example::parents,
+    },
+    rule: "`observe`, `create`, `update` and `delete` make one request each to the other system; the runtime calls them, and records the id of the thing in an annotation. `create` returns `Created::refused` only if certainly nothing was created.",
+    prunes: false,
+    has_provider: true,
+    templates: templates![
+        "src/controllers/external_remote.rs.j2",
+        "tests/remote.rs.j2",
+    ],
+    example_child: |_| None,
+    files: |subject| example::files(subject, &STYLE),
+};
+
+const STYLE: Style = Style {
+    prefix: "external_",
+    source: ["cx", "Context"],
+    is_shared: false,
+    binds_child: "",
+    child_status: "",
+    returns_status: true,
+    child: |_| Child::Remote,
+};
