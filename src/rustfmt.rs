@@ -206,7 +206,7 @@ pub fn let_literal(name: &str, text: &str) -> String {
     let head = format!("    let {name} =");
     let value = literal(text);
     let is_short = head.len() + value.len() + 2 <= width();
-    // what fits on no line stays where it is
+    // rustfmt does not move code that fits on no line
     match is_short || 8 + value.len() + 1 > width() {
         true => format!("{head} {value};\n"),
         false => format!("{head}\n        {value};\n"),

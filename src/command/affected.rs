@@ -48,18 +48,18 @@ pub fn reports(
         false => "all of it still compiles, because the types do not change",
     };
     if stale.breaks() || changed.public_api {
-        terminal.working("asking rustc which of your code the new types break");
+        terminal.working("asking rustc which parts of your code the new types break");
         match check_with_rustc(open, plan, &marked, |path| texts.contains_key(path)) {
             Some(uses) => others.extend(uses),
             None => {
                 others.extend(by_name(&|path, text| {
                     user_code::find_by_name(path, text, &changed)
                 }));
-                help = "these were found by their names alone, because the project was not built or does not compile; run `cargo check --all-targets` first, and rustc is asked";
+                help = "these were found by their names alone, because the project was not built or does not compile; to let rustc find them, first run `cargo check --all-targets`";
             }
         }
     }
-    // of one line the first is enough, and best what says why
+    // one report for each line is enough, preferably one with a reason
     let mut lines = BTreeSet::new();
     let mut first = |at: &Use| lines.insert((at.path.clone(), at.line));
     uses.retain(&mut first);
@@ -187,7 +187,7 @@ fn check_with_rustc(
         }
     }
     let new = check()?;
-    // what rustc did not get to may be wrong as well
+    // code that rustc did not check may be affected as well
     let is_hidden = |deprecated_use: &DeprecatedUse| {
         new.is_unresolved || new.is_library_broken && !deprecated_use.is_library
     };

@@ -45,7 +45,7 @@ pub fn help(event: &DevEvent) -> Option<String> {
         _ => return None,
     };
     match (request.code, request.verb) {
-        // another is that of a namespace that is going
+        // a `403` without this word means that the namespace is being deleted
         (403, _) if refusal.contains(" cannot ") => Some(format!(
             "help: the operator's role does not permit this: under [[kind]] in operator.toml, add the kind to owns, watches or reads, or add `{}`; then run cargo operator regenerate",
             request.rule()

@@ -58,7 +58,7 @@ impl Evolution {
         let old: Vec<Api> = specs.filter_map(old).collect();
         let mut kinds = vec![];
         for (index, (kind, after)) in (open.state.state.kinds.iter().zip(&open.apis)).enumerate() {
-            // by kind and group, as the name of the file is that of the plural
+            // by kind and group, because the file is named after the plural
             let is_same = |old: &&Api| old.names.kind == kind.kind && old.group == kind.group;
             // a group that changed is none that is new, if the kind is not there twice
             let is_moved = |old: &&Api| {

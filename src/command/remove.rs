@@ -68,7 +68,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         summary: format!("{}: {removed}", open.state.state.name),
         next: "cargo test".into(),
         fix: FixCommand::SameCommand,
-        // what `regenerate` does beside, for the other kinds, is not done
+        // updates for other kinds are left to `regenerate`
         warnings: 0,
     };
     args.view.finish(&outcome, terminal)

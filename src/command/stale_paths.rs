@@ -52,7 +52,7 @@ impl StalePaths {
     pub fn find(&self, path: &str, text: &str) -> Vec<Use> {
         let mut uses = user_code::find_stale_paths(path, text, &self.removed);
         uses.extend(user_code::find_wrong_scope(path, text, &self.rescoped));
-        // what still compiles is reported once for each file
+        // code that still compiles is reported once for each file
         let mut reported = BTreeSet::new();
         let outdated = user_code::find_stale_paths(path, text, &self.outdated).into_iter();
         uses.extend(outdated.filter(|at| reported.insert(at.message.clone())));

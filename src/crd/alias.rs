@@ -64,7 +64,7 @@ impl Anchors {
 fn copy(copied: &mut usize, bytes: usize, place: &Range<usize>) -> Result<(), Fault> {
     *copied += bytes;
     if *copied > MOST_BYTES {
-        let message = "repetition limit exceeded: what the aliases stand for is too large";
+        let message = "repetition limit exceeded: the content of the aliases is too large";
         return Err(Fault::syntax(place.clone(), message));
     }
     Ok(())

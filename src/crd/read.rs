@@ -61,7 +61,7 @@ fn read_document(path: &str, document: Document<'_>) -> Result<Vec<Api>, Vec<Rea
         return Err(vec![to_error(Fault { place, problem })]);
     }
     let in_json = document.text.trim_start().starts_with(['{', '[']);
-    // YAML readers differ in what JSON they take, so JSON is read as such where it is
+    // YAML readers differ in the JSON that they accept, so JSON is parsed as JSON
     let json = in_json
         .then(|| serde_json::from_str(document.text).ok())
         .flatten();

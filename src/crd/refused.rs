@@ -34,7 +34,7 @@ const WEBHOOK: &str = "spec.conversion.webhookClientConfig";
 /// The violations, with the JSON pointers of their places.
 pub fn refused(definition: &Value) -> Vec<(String, Problem)> {
     let refusals = refusals(definition).into_iter();
-    // what is filled in before the API server sees it: placeholders of a chart, and the webhook of a conversion
+    // values that are set before the API server gets the CRD: placeholders of a chart, and the webhook of a conversion
     let refusals = refusals
         .filter(|refusal| !refusal.message.contains("{{") && !refusal.field.starts_with(WEBHOOK));
     let mut problems: Vec<(String, Problem)> = refusals

@@ -93,7 +93,7 @@ impl Build {
             output: tokio::spawn(async move {
                 let mut text = vec![];
                 if let Some(output) = &mut output {
-                    // what was read until then may be enough
+                    // the messages so far may be sufficient
                     let _cut = output.read_to_end(&mut text).await;
                 }
                 text

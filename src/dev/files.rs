@@ -77,7 +77,7 @@ impl Files {
         let mut folders = self.packages.clone();
         folders.push(self.root.clone());
         for folder in folders {
-            // what is built, and git's objects, would be thousands of folders
+            // build output and git's objects would be thousands of folders
             self.watch_one(&folder, RecursiveMode::NonRecursive)?;
             for path in entries(&folder) {
                 if path.is_dir() && self.is_followed(&path) {
@@ -128,7 +128,7 @@ impl Files {
 
     fn note(&mut self, event: notify::Result<Event>) {
         let Some(event) = event.ok().filter(|event| !event.need_rescan()) else {
-            // too many at once, of which some are lost
+            // there were too many events at once, so some were lost
             self.changes(Part::State);
             for path in entries(&self.root.clone()) {
                 self.appeared(&path);
@@ -161,7 +161,7 @@ impl Files {
         if !path.is_dir() {
             return self.changed_at(path);
         }
-        // if it is gone again, so is what was in it
+        // if the folder was deleted again, so was its content
         let _watched = self.watcher.watch(path, RecursiveMode::Recursive);
         for entry in entries(path) {
             self.appeared(&entry);

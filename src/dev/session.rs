@@ -195,7 +195,7 @@ impl<'a> Session<'a> {
             }
         }
         if self.options.samples {
-            // what samples refer to comes first
+            // the objects that samples refer to come first
             for path in manifests(&root.join(FIXTURES)) {
                 self.apply_of_project(&path).await;
             }

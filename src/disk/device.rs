@@ -76,7 +76,7 @@ impl Device for Disk {
 
 fn sync(path: &Path) -> io::Result<()> {
     if !path.is_dir() {
-        // Windows syncs only what is open for writing
+        // Windows can sync only files that are open for writing
         let file = OpenOptions::new()
             .read(true)
             .write(cfg!(windows))

@@ -42,7 +42,7 @@ pub fn execute(
     }
     for (index, entry) in changes {
         let step = Step::new(root, index, entry, direction);
-        // A base that is newer than the file beside it would hide from a merge what the file lacks.
+        // If a base were newer than its file, a merge would not add the missing changes to the file.
         let is_base_of = |skipped: &String| entry.path.strip_prefix(BASE) == Some(skipped);
         if direction == Direction::Forward && executed.skipped.iter().any(is_base_of) {
             continue;
@@ -74,7 +74,7 @@ pub fn execute(
     sync(device, changed_folders.into_iter().collect())?;
     let path = root.join(direction.journal());
     device.remove_file(&path).map_err(DiskError::at(&path))?;
-    // From here on all is done: what can't be cleared now, the next command clears.
+    // All changes are done; if the cleanup fails, the next command completes it.
     let _ = clear(device, root);
     Ok(executed)
 }

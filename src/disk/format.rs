@@ -33,7 +33,7 @@ pub fn format_rust(root: &Path, files: &[(&str, &str)]) -> Vec<String> {
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .status();
-    // a failure is that of some file, which is as it was
+    // if rustfmt fails, it has not changed the file that it failed on
     match status {
         Ok(_) => {
             let formatted = |(path, text): &(&str, &str)| {
@@ -73,7 +73,7 @@ fn staged(root: &Path, files: &[(&str, &str)]) -> io::Result<TempDir> {
             fs::write(copy.path().join(module), "")?;
         }
     }
-    // after the empty files, one of which may have the path of a text
+    // written after the empty files, because one of these may have the path of a text
     for (path, text) in files {
         fs::write(copy.path().join(path), text)?;
     }

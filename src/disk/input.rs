@@ -85,7 +85,7 @@ fn folder(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), DiskError> {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         if kind.is_dir() {
-            // hidden folders have copies, as `.operator` and `.git` do; `target` has what was built
+            // hidden folders such as `.operator` and `.git` contain copies; `target` contains build output
             if !name.starts_with('.') && name != "target" {
                 folder(&path, files)?;
             }

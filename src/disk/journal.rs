@@ -112,7 +112,7 @@ impl Journal {
         })?;
         let journal: Self = serde_json::from_slice(&text)
             .map_err(|error| DiskError::Journal(name(), error.to_string()))?;
-        // Invariant: what is written or removed lies in the project
+        // Invariant: only paths in the project are written or removed
         let paths = journal.changes.iter().map(|change| &change.path);
         match paths.chain(&journal.folders).find(|path| !is_inside(path)) {
             Some(path) => Err(DiskError::Journal(

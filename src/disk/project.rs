@@ -82,7 +82,7 @@ pub fn is_project(path: &Path) -> bool {
 pub fn check_vacant(path: &Path) -> Result<(), DiskError> {
     match fs::read_dir(path) {
         Ok(entries) => {
-            // a folder `.operator` alone is what an interrupted command left
+            // only a folder `.operator` remains after an interrupted command
             let ours = |name: &OsStr| name == ".git" || name == ".operator";
             let vacant = entries.flatten().all(|entry| ours(&entry.file_name()));
             if vacant {

@@ -28,7 +28,7 @@ impl Scratch {
         let name = metadata.root_package()?.name.replace('-', "_");
         let target: PathBuf = metadata.target_directory.into();
         let command = built(&target.join("debug/deps"), &name)?;
-        // always the same, so that what is built of it stays one
+        // always the same path, so that there is only one build of it
         let folder = target.join("cargo-operator/scratch");
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).ok()?;

@@ -94,7 +94,7 @@ fn prepare(
     device
         .sync(&files)
         .map_err(|(index, source)| DiskError::at(&about[index])(source))?;
-    // locked before it has its name, so that no command takes it for that of an interrupted one
+    // locked before it is renamed, so that no other command recovers from it
     let lock = journal::open_locked(&draft).map_err(DiskError::at(&draft))?;
     let path = root.join(Direction::Forward.journal());
     let rename = device.rename(&draft, &path);

@@ -319,7 +319,7 @@ impl Walk<'_> {
                 let text = branches.iter().map(|it| json!(it).to_string());
                 Some(text.collect::<Vec<_>>().join(", ")).filter(|text| !text.is_empty())
             };
-            // the other branches are what they were
+            // the other branches have not changed
             let (was, is) = (text(&fewer), text(&more));
             self.transition(change, keyword, was.as_deref(), is.as_deref(), context);
         }

@@ -96,7 +96,7 @@ impl Walk<'_> {
     }
 
     fn rules(&mut self, before: &Schema, after: &Schema, context: NodeContext) {
-        // what a rule says when it refuses is a description
+        // the message of a rule is only a description
         fn judged(rule: &Rule) -> (&str, bool) {
             (&rule.rule, rule.optional_old_self == Some(true))
         }

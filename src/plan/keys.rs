@@ -49,7 +49,7 @@ fn tables(
             continue;
         }
         let Some(present) = ours.get_mut(key) else {
-            // what the user removed stays away
+            // a key that the user removed is not added again
             if old.is_none() {
                 ours.insert(key, new.clone());
             }

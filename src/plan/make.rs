@@ -130,7 +130,7 @@ impl Planner<'_> {
             Some(_) => return self.conflict(path, Cause::Edited, Some(&theirs)),
             None => match self.lock.files.get(path) {
                 None => Some(Action::Create),
-                // what the tool remembers is no file of the user's, and without all of a vendored crate nothing builds
+                // the tool's records do not belong to the user, and nothing builds if a file of a vendored crate is missing
                 Some(_) if path.starts_with(MEMORY) || path.starts_with(VENDORED) => {
                     Some(Action::Create)
                 }
@@ -202,7 +202,7 @@ impl Planner<'_> {
         let known = self.lock.files.get(path);
         match (self.ours.get(path), known) {
             (Some(ours), _) if same(ours, &theirs) => self.record(path, Owner::User, &theirs),
-            // what was seeded is recorded, not what would be seeded now
+            // the lock records the original text, not the one that would be generated now
             (_, Some(entry)) if entry.owner == Owner::User => {}
             (None, None) => {
                 self.record(path, Owner::User, &theirs);

@@ -65,7 +65,7 @@ impl Resolution {
         if let Some(path) = known().find(|path| self.adopts(path) && self.resets(path)) {
             return Err(ResolutionError::Both(path.clone()));
         }
-        // a folder leaves out what is the user's
+        // a folder does not include files that the user owns
         let is_users = |path: &&String| {
             let owner = match (theirs.0.get(*path), lock.files.get(*path)) {
                 (Some(file), _) => Some(file.owner),

@@ -27,7 +27,7 @@ pub fn sample(api: &Api, version: &Version) -> Result<Value, Diagnostic> {
         sample.shift_remove("status");
     }
     if required {
-        // the API server takes the status out of what is created, before it looks for what is required
+        // the API server removes the status from a new object before it checks required fields
         let violations = operator_schema::violations(&version.schema, &sample);
         return Err(no_sample(version, &violations));
     }

@@ -189,7 +189,7 @@ impl Reading {
         let type_ = value(graph, field).inline();
         let new = |type_: String, calls: &[(&'static str, Option<String>)]| {
             let calls = calls.to_vec();
-            // what fits on no line, rustfmt does not lay out
+            // rustfmt does not format code that fits on no line
             ("    ) ->  {".len() + type_.len() <= NARROW).then_some(Self { type_, calls })
         };
         let or = |value: String| ("unwrap_or", Some(value));

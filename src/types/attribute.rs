@@ -45,7 +45,7 @@ pub fn schemars(indent: usize, arguments: &[Argument], write: &impl Fn(&Type) ->
     let meta = |argument: &Argument| argument.meta(indent + 4, write);
     match arguments {
         [] => String::new(),
-        // rustfmt leaves alone what has an `extend`
+        // rustfmt does not format attributes with an `extend`
         [Argument::Extend(pairs)] => {
             let extend = extend(indent, pairs, "#[schemars()]".len());
             format!("{}#[schemars({extend})]\n", " ".repeat(indent))

@@ -235,7 +235,7 @@ fn condition_fields(graph: &TypeGraph, type_: &Type) -> Vec<String> {
     };
     let known = KNOWN.into_iter().filter(|wire| match item {
         Some(item) => item.fields.iter().any(|field| field.wire == *wire),
-        // that of k8s-openapi
+        // the type of k8s-openapi has all fields but this one
         None => *wire != "lastUpdateTime",
     });
     known.map(str::to_owned).collect()

@@ -135,7 +135,7 @@ fn unreadable(version: &Version) -> impl Iterator<Item = Diagnostic> {
         code: Code::UnreadableRule,
         severity: Severity::Warning,
         pointer: version.schema_pointer() + &unsupported.pointer,
-        // what is behind the first line is the rule again
+        // the lines after the first only repeat the rule
         message: format!(
             "this is not valid CEL: {}",
             unsupported.what.lines().next().unwrap_or_default()

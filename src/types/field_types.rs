@@ -90,7 +90,7 @@ pub fn retyped(before: &str, after: &str) -> Vec<Retype> {
             if after.resolve(new.name) != after.resolve(first) {
                 tell(path.clone(), None, first, &after.resolve(new.name));
             }
-            // else what is said of the first is said of it
+            // otherwise the report about the first field covers it
             if new.alias.is_some() {
                 continue;
             }

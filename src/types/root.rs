@@ -310,7 +310,7 @@ fn definition(api: &Api, version: &Version, schema: Option<Value>) -> Value {
         "selectableFields",
         (!selectable.is_empty()).then_some(Value::Array(selectable)),
     );
-    // the macro copies what it is given, and a schema may be large
+    // the macro copies its input, and a schema may be large
     let schema = schema.map(|schema| Map::from_iter([("openAPIV3Schema".to_owned(), schema)]));
     put(&mut entry, "schema", schema.map(Value::Object));
     let mut definition = json!({

@@ -90,7 +90,7 @@ impl Marking<'_> {
                     self.changed.enums_with_new_variants.insert(name.to_owned());
                 }
             }
-            // a shared type got one of its own, or lost it: fields of it are compared by what they stand for
+            // a type is no longer shared, or is now shared: its fields are compared by their resolved types
             (Shape::Alias(_), _) | (_, Shape::Alias(_)) => {}
             (Shape::Kind(old), Shape::Kind(new)) => {
                 if old.has_default && !new.has_default {

@@ -113,7 +113,7 @@ impl Condition {
             Some(generation) => item.insert("observedGeneration".into(), generation.into()),
             None => item.remove("observedGeneration"),
         };
-        // what `C` does not have is in the new one alone
+        // fields that `C` does not have are only in the new condition
         let differs = before
             .iter()
             .any(|(key, value)| item.get(key) != Some(value));

@@ -221,7 +221,7 @@ impl Sampler {
         let least = most_of(facets, |facet| facet.min_properties);
         let mut map = Map::new();
         for key in keys(facets, context.wanted, least) {
-            // the server drops it before it looks at what unions require
+            // the server drops the field before it evaluates unions
             if facets.first().is_some_and(|schema| !keeps(schema, key)) {
                 continue;
             }

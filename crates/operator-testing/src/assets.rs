@@ -227,7 +227,7 @@ fn fresh_folder() -> Result<PathBuf> {
     let count = COUNT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     let path =
         std::env::temp_dir().join(format!("operator-testing-{}-{count}", std::process::id()));
-    // What an earlier process of this number left behind.
+    // Files of an earlier process with the same id.
     let _removed = std::fs::remove_dir_all(&path);
     match std::fs::create_dir_all(&path) {
         Ok(()) => Ok(path),

@@ -163,7 +163,7 @@ impl Server {
 /// The last rejected requests, each once.
 fn refused(requests: &[Request]) -> Vec<String> {
     let is_refused = |request: &&Request| request.code >= 400;
-    // what the test itself asks in vain, again and again, is no news
+    // failed requests of the test itself, which polls, are omitted
     let by_others = |request: &&Request| is_refused(request) && !request.user.is_empty();
     let has_others = requests.iter().any(|request| by_others(&request));
     let mut distinct: Vec<(&Request, usize)> = Vec::new();

@@ -65,7 +65,7 @@ impl Problems {
         if missing {
             let message =
                 "is restricted here, but not specified outside of allOf, anyOf, oneOf and not";
-            // The server looks for the counterpart of what stands under the root's junctors only.
+            // The server checks the counterparts only of schemas under the root's junctors.
             let effect = match context.level {
                 Level::Root => Effect::Refused,
                 Level::Item | Level::Field => Effect::Contradiction,

@@ -45,7 +45,7 @@ pub(crate) async fn accept<S>(
         let stream = tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => stream,
-                // Out of files, or a client that is gone already: neither is an end.
+                // There are no free file descriptors, or the client has disconnected: the server continues in both cases.
                 Err(_) => {
                     sleep(Duration::from_millis(10)).await;
                     continue;
@@ -60,7 +60,7 @@ pub(crate) async fn accept<S>(
     }
     drop(listener);
     let ends = async { while connections.join_next().await.is_some() {} };
-    // What goes on for longer is cut.
+    // Connections that take longer are closed.
     let _late = timeout(PATIENCE, ends).await;
 }
 

@@ -317,7 +317,7 @@ impl Trial {
         (sample, scenario): (&Sample, Scenario),
         schedules: &dyn Fn(&Run) -> Vec<Schedule>,
     ) {
-        // what is done at intervals is done, and watches are renewed, each of which may fall silent
+        // long enough for periodic work, and for renewals of watches, each of which may stall
         let mut options = self.options(stage, sample, Scenario::Plain, Schedule::default());
         if !stage.is_real() {
             options.min_duration = LONG;

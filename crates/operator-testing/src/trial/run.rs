@@ -321,7 +321,7 @@ fn with_label(sample: &str) -> String {
 /// otherwise never returns.
 async fn write_without_lease(server: &Server, faults: &Faults, before: &Objects) -> String {
     faults.lease_taken().await;
-    // it learns of it when it renews the lease, and may end what it does
+    // the operator notices the loss when it renews the lease, and may finish its current work
     sleep(LEASE / 2).await;
     let known = faults.requests().len();
     delete_children(server, faults, before).await;

@@ -35,7 +35,7 @@ pub(super) async fn settled_state(server: &Server, faults: &Faults, before: &Obj
     let new = new.map(|(path, object)| (path.clone(), masked(object)));
     let mut objects: Vec<(String, Value)> =
         new.chain(gone).filter(|(path, _)| counts(path)).collect();
-    // of paths that are alike but for a uid, by what is there
+    // sorts paths that differ only in a uid by their values
     objects.sort_by_cached_key(|(path, object)| (mask_uids(path).into_owned(), object.to_string()));
     let mut settled_state = Map::new();
     for (path, object) in objects {
@@ -79,7 +79,7 @@ pub(super) async fn created_children(
         owners.any(|owner| owner["controller"] == true)
     };
     let made = objects.into_iter().filter(|(path, object)| {
-        // what was there before is others'
+        // objects that existed before belong to others
         written.contains(&resource_of(path))
             && !is_same(before, path, object)
             && is_controlled(object)
@@ -172,7 +172,7 @@ fn mask_times_and_uids(value: &mut Value) {
                     .into_iter()
                     .map(|(key, value)| (mask_uids(&key).into_owned(), value))
                     .collect();
-                // of keys that are alike now, by what they have
+                // sorts keys that are now equal by their values
                 known.sort_by_cached_key(|(key, value)| (key.clone(), value.to_string()));
                 for (key, value) in known {
                     fields.insert(free(fields, key), value);

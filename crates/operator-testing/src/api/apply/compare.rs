@@ -47,7 +47,7 @@ impl Comparison {
     ) {
         let shaped = new.filter(|value| !value.is_null()).or(old).or(new);
         let shape = shaped.map_or(Shape::Leaf, |value| node.shape(value));
-        // Where no schema says what a value is, it may become something else: then it is compared as what it was, too.
+        // Without a schema, a value may change its shape; then it is also compared in its previous shape.
         let before = old.filter(|value| !value.is_null());
         let before = before.map(|value| node.shape(value));
         let other = before.filter(|before| discriminant(before) != discriminant(&shape));

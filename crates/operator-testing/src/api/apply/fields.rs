@@ -121,7 +121,7 @@ fn compare(value: &Value, node: Node<'_>, trail: &Trail<'_>, wrong: &mut Vec<Wro
         return;
     }
     match (node.shape(value), value) {
-        // What is owned as a whole has types all the same.
+        // Values that are owned as a whole have types, too.
         (Shape::Leaf, Value::Array(list)) => {
             for (at, item) in list.iter().enumerate() {
                 compare(item, node.item(), &Trail::Index(trail, at), wrong);

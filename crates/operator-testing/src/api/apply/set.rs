@@ -167,7 +167,7 @@ impl FieldSet {
                 is_member = true;
                 continue;
             }
-            // What a future server may know is passed over.
+            // Entries that a future server may support are ignored.
             let Some(step) = Step::parse(key)? else {
                 continue;
             };

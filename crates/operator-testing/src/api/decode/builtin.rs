@@ -106,7 +106,7 @@ pub(super) fn normalize_builtin(
         return Ok(());
     }
     if last_word(schema) == Some("FieldsV1") {
-        // It is read where it is needed.
+        // It is decoded when it is needed.
         return Ok(());
     }
     let type_ = target.type_.as_deref().unwrap_or_default();

@@ -13,7 +13,7 @@ pub(crate) fn duplicates(body: &[u8]) -> Vec<String> {
         path: String::new(),
         found: &found,
     };
-    // What is no JSON is refused elsewhere.
+    // Invalid JSON is rejected elsewhere.
     let _whole = walk.deserialize(&mut serde_json::Deserializer::from_slice(body));
     found.into_inner()
 }

@@ -130,7 +130,7 @@ impl State {
             ..Options::default()
         };
         if let Some(kind) = self.registry.by_key(key) {
-            // A vanished object is what was wanted.
+            // If the object no longer exists, there is nothing to do.
             let _gone = self.delete_one(&kind, key, &options);
         }
     }

@@ -37,7 +37,7 @@ impl State {
                     .find(&key)
                     .is_none_or(|object| is_deleting(&object));
                 if !deleting && let Some(kind) = self.registry.by_key(&key) {
-                    // A vanished object is what was wanted.
+                    // If the object no longer exists, there is nothing to do.
                     let _gone = self.delete_one(&kind, &key, &Options::now());
                 }
             }

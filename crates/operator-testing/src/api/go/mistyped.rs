@@ -34,7 +34,7 @@ impl Undecodable {
             name(schema)
         );
         let target = resolve(schema);
-        // These read themselves, as what they are in JSON.
+        // These types decode themselves from their JSON form.
         let own = match last_word(schema) {
             Some("Time" | "MicroTime") => Some("string"),
             Some("IntOrString") => Some("int32"),

@@ -79,7 +79,7 @@ fn amount(text: &str) -> Option<i128> {
     }
     let power = DECIMAL.iter().position(|known| *known == suffix)?;
     let scaled = nanos.checked_mul(10i128.checked_pow(3 * u32::try_from(power).ok()?)?)?;
-    // What is below a billionth is rounded up.
+    // Parts below a billionth are rounded up.
     Some(scaled.checked_add(NANO - 1)?.div_euclid(NANO))
 }
 

@@ -97,7 +97,7 @@ pub(crate) fn quoted(text: &str) -> String {
 
 /// Whether a character is printable.
 pub(crate) fn is_printed(letter: char) -> bool {
-    // Rust shows what it cannot print as a number, and what is put on a letter only where there is none.
+    // Rust formats unprintable characters as numbers, and combining characters only if there is no base character.
     let shown = format!("a{letter}").escape_debug().to_string();
     !letter.is_control() && (letter == ' ' || !shown.starts_with("a\\u"))
 }

@@ -69,7 +69,7 @@ fn fill(owner: &str, schema: &Schema, value: &mut Value) {
 
 fn fill_fields(owner: &str, schema: &Schema, fields: &mut Map<String, Value>) {
     for (name, property) in &schema.properties {
-        // These times are structs, too, of which the document says nothing.
+        // These times are structs, too, which the document does not show.
         let is_struct = property.default.is_some() || TIMES.contains(&name.as_str());
         if let Some(value) = fields.get_mut(name) {
             fill(owner, property, value);

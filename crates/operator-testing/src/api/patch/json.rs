@@ -43,7 +43,7 @@ pub(crate) fn apply_operations(live: &Value, patch: Value) -> Result<Value> {
             if op == "move" {
                 let path = PointerBuf::parse(from.as_str()).map_err(|_| refused())?;
                 let remove = PatchOperation::Remove(RemoveOperation { path });
-                // What is not there is refused below.
+                // A missing value is rejected below.
                 let _gone = json_patch::patch(before.to_mut(), &[remove]);
             }
             operation["from"] = from.into();

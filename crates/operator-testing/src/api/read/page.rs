@@ -63,7 +63,7 @@ impl State {
             self.check_collection(kind)?;
         }
         let limit: usize = match call.param("resourceVersion") {
-            // Where any version will do, the real server takes what it has at hand, which is not in pages.
+            // If any version is acceptable, the real server answers from its cache, without pages.
             "0" => 0,
             _ => call.param("limit").parse().unwrap_or_default(),
         };

@@ -13,7 +13,7 @@ pub(crate) fn ranges(header: &str) -> Vec<Range<'_>> {
     let given = header.split(',').map(str::trim);
     let given = given.filter(|range| range.contains('/') || range.starts_with('*'));
     let mut ranges: Vec<Range<'_>> = given.map(Range::read).collect();
-    // What comes before another is no order, so that the way of sorting counts: Go's is by insertion.
+    // The comparison is not a total order, so the sorting algorithm matters: Go uses insertion sort.
     for end in 1..ranges.len() {
         let mut at = end;
         while at > 0 && ranges[at].is_before(&ranges[at - 1]) {

@@ -80,7 +80,7 @@ impl Call {
         let given = parts.uri.query().unwrap_or_default();
         let mut query = BTreeMap::new();
         for (name, text) in form_urlencoded::parse(given.as_bytes()).into_owned() {
-            // Of what is given twice, the first counts.
+            // The first of several values counts.
             query.entry(name).or_insert(text);
         }
         let path = match watched(parts.uri.path()) {

@@ -190,7 +190,7 @@ impl Store {
         object: Arc<Value>,
         previous: Option<Arc<Value>>,
     ) {
-        // What an object is now is kept anyway; of one that is removed, the log has a copy of its own.
+        // The current state of an object is stored anyway; for a removed object, the log has the only copy.
         let copy = match change {
             Change::Deleted => weight(&object),
             Change::Added | Change::Modified => 0,

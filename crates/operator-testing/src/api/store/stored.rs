@@ -40,7 +40,7 @@ impl Kind {
     /// As above, but without a copy if the stored form is the same.
     pub fn item(&self, stored: &Arc<Value>) -> Item {
         let is_shown_so = match &self.custom {
-            // those of which a read adds to what is stored
+            // kinds for which reading adds to the stored form
             None => !self.is_new_event() && !self.is("batch", "jobs"),
             Some(custom) => {
                 let api_version = self.api_version();

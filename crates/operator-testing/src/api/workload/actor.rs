@@ -122,7 +122,7 @@ impl Controllers<'_> {
         if let Some(mut event) = known {
             event["count"] = (event["count"].as_i64().unwrap_or(1) + 1).into();
             event["lastTimestamp"] = metadata::now().into();
-            // Nothing depends on what is said.
+            // A failed event has no consequences.
             let _told = self.write(CONTROLLERS, &event);
             return;
         }

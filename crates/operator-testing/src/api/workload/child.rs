@@ -39,7 +39,7 @@ impl Controllers<'_> {
             let mut object = Value::clone(&object);
             if is_own {
                 disown(&mut object, owner);
-                // What has gone meanwhile is not held.
+                // Objects that were deleted meanwhile are skipped.
                 let _released = self.write(CONTROLLERS, &object);
             } else if !is_deleting(&object) {
                 own(&mut object, reference(owner));

@@ -28,7 +28,7 @@ impl Controllers<'_> {
         let Some(cron) = self.state.store.find(key) else {
             return;
         };
-        // What could not be made is told by an event, and tried again at the next time.
+        // If an object cannot be created, an event reports it, and the next scheduled time retries.
         let _done = self.step_cron_job(key, Value::clone(&cron));
     }
 

@@ -22,7 +22,7 @@ impl Controllers<'_> {
         let Some(set) = self.state.store.find(key) else {
             return;
         };
-        // What could not be made is told by an event, and tried again with the next change.
+        // If an object cannot be created, an event reports it, and the next change retries.
         let _done = self.step_daemon_set(key, &set);
     }
 
@@ -52,7 +52,7 @@ impl Controllers<'_> {
                 if !is_wanted && !is_deleting(pod) {
                     self.drop_pod(COMPONENT, set, pod);
                 }
-                // Until it is gone, a pod keeps its place.
+                // A pod that is being deleted still occupies its node.
                 is_taken = true;
             }
             if *fits && !is_taken {

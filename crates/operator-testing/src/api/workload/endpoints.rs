@@ -38,7 +38,7 @@ impl Controllers<'_> {
                 && pod["status"]["podIP"].is_string()
         });
         let pods: Vec<Value> = pods.cloned().collect();
-        // What could not be written is written with the next change.
+        // If a write fails, the next change retries it.
         let _slice = self.keep_slice(&service, &pods);
         let _endpoints = self.keep_endpoints(&service, &pods);
     }

@@ -48,7 +48,7 @@ impl Controllers<'_> {
             .len()
             .saturating_sub(usize::try_from(limit).unwrap_or_default());
         for revision in dead.into_iter().take(surplus) {
-            // What has gone already is what was wanted.
+            // If the object no longer exists, there is nothing to do.
             let _gone = self.discard(CONTROLLERS, revision, &json!({}));
         }
     }

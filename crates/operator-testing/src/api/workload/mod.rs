@@ -97,7 +97,7 @@ impl Controllers<'_> {
         while let Some((key, at)) = self.next_due(now) {
             clock::at(at, || {
                 self.reconcile(&key, true);
-                // What nobody could see one by one is followed by what follows from it once.
+                // Several due steps that no client could observe separately are followed by only one reconciliation.
                 let mut done = BTreeSet::from([key]);
                 let mut again = Vec::new();
                 while let Some((key, due)) = self.next_due(now.min(at + instant)) {

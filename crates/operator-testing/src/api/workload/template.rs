@@ -78,7 +78,7 @@ pub(super) fn hash(template: &Value, collisions: i64) -> String {
     let mut text = String::new();
     print(template, &mut text);
     text += &collisions.to_string();
-    // FNV-1, of which Kubernetes writes each digit as a letter
+    // FNV-1; Kubernetes writes each digit as a letter
     let hash = text.bytes().fold(0x811c_9dc5_u32, |hash, byte| {
         hash.wrapping_mul(0x0100_0193) ^ u32::from(byte)
     });

@@ -103,7 +103,7 @@ impl State {
         let mut before = Managers::read(&base["metadata"]["managedFields"]).unwrap_or_default();
         let subresource = request.path.subresource.as_deref();
         if live.is_some() && before.0.is_empty() {
-            // What was never tracked is from now on, if it has types.
+            // Fields that had no managers are tracked from now on, if they have types.
             let first = writer(kind, FIRST.to_owned(), Operation::Update, subresource);
             let tracked = first.update(&request.blank(), &bare, &before);
             before = tracked.map_err(|what| {

@@ -69,7 +69,7 @@ impl State {
         }
         without_empty_rules(kind, &mut object);
         self.before_create(request, &mut object)?;
-        // What a webhook changed was decoded again, and shares nothing.
+        // After a webhook has changed the object, it was decoded again and shares no parts.
         if kind.is("batch", "jobs") && !is_mutated {
             share_labels(request, &mut object);
         }
@@ -80,7 +80,7 @@ impl State {
         warnings.iter().for_each(|text| request.call.warn(text));
         self.check_pod_security(request, None, &object)?;
         self.check_default_class(kind, true, &object)?;
-        // What it is stored with first has another form.
+        // The first stored form is different.
         lost.is_untidy |= kind.is("", "persistentvolumeclaims");
         Ok(Checked {
             key,

@@ -53,7 +53,7 @@ impl State {
         if !request.call.is_dry_run() {
             metadata::set(&mut object, "resourceVersion", Value::Null);
         }
-        // A dry run takes what it cannot read for absent.
+        // In a dry run, an unreadable object counts as absent.
         let is_seen =
             |live: &Arc<Value>| !request.call.is_dry_run() || kind.check_stored(live).is_ok();
         if let Some(live) = self.store.find(&key).filter(is_seen) {
@@ -85,7 +85,7 @@ impl State {
                 self.remove(&key);
             }
             if has_empty_rules {
-                // What is not stored is answered as it came.
+                // If nothing is stored, the response contains the object as it was sent.
                 object["rules"] = json!([]);
             }
             return Reply::ok(object);

@@ -93,10 +93,10 @@ impl Request<'_> {
         };
         let writer = self.writer(Operation::Update);
         let (bare_live, bare) = (without_managers(&live), without_managers(&object));
-        // What nobody owns stays so until the first apply.
+        // Fields without a manager have none until the first apply.
         let managers = match before.0.is_empty() {
             true => before,
-            // What does not fit the schemas of its versions ends all tracking.
+            // An object that does not conform to the schemas of its versions is no longer tracked.
             false => writer
                 .update(&bare_live, &bare, &before)
                 .unwrap_or_default(),

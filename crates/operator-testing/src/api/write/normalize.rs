@@ -39,7 +39,7 @@ impl Request<'_> {
             decode::keep_nulls(&sent, object);
         }
         let is_untidy = match self.kind.custom {
-            // What is applied is not decoded.
+            // Applied objects are not decoded.
             Some(_) => is_applied && is_tidied,
             None => self.has_null_bytes(&sent, object),
         };
@@ -49,7 +49,7 @@ impl Request<'_> {
             true => duplicates(&self.call.body),
             false => Vec::new(),
         };
-        // Of a built-in kind, what is unknown is not told twice.
+        // For a built-in kind, an unknown field is reported only once.
         let is_told = |path: &&String| {
             self.kind.custom.is_some()
                 || self.call.content_type == patch::MERGE
@@ -61,7 +61,7 @@ impl Request<'_> {
             .map(|path| format!("duplicate field {path:?}"));
         let mut unknown: Vec<String> = twice.collect();
         if !is_applied {
-            // What an apply may not have is refused by its schema for ownership, which knows more fields.
+            // Invalid fields of an apply are rejected by the schema for ownership, which has more fields.
             unknown.extend(dropped.iter().map(|path| format!("unknown field {path:?}")));
         }
         self.report_unknown(&unknown, &sent, patch)?;

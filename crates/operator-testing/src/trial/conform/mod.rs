@@ -171,7 +171,7 @@ impl Trial {
             .filter_map(|(path, object)| {
                 let metadata = &object["metadata"];
                 let finalizers = &metadata["finalizers"];
-                // what was there before, such as a fixture, was only changed
+                // objects that existed before, such as fixtures, were only changed
                 if let Some(before) = before.get(path) {
                     let is_known =
                         finalizers.is_null() || *finalizers == before["metadata"]["finalizers"];
@@ -234,7 +234,7 @@ async fn check_foreign_objects(scene: &Scene<'_>, children: &[Arc<Value>]) -> Re
         }
         let mut stranger = Value::clone(child);
         if let Some(stranger) = stranger.as_object_mut() {
-            // what the operator writes there is to be seen, even if it is the same
+            // makes writes of the operator visible, even if they write the same value
             for field in ["status", "data", "stringData", "binaryData"] {
                 stranger.shift_remove(field);
             }

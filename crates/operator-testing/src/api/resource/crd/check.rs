@@ -150,7 +150,7 @@ fn check_versions(versions: &[Value], schemas: Schemas, causes: &mut Vec<Cause>)
         ("selectableFields", check_selectable),
     ];
     let mut common = Vec::new();
-    // What is the same in all versions is named as the field of older CRDs.
+    // Parts that are equal in all versions are named like the field of older CRDs.
     let is_shared = |part: &str| {
         let mut all = versions.iter().map(|version| &version[part]);
         let first = all.next();

@@ -71,7 +71,7 @@ fn status_refused(schema: &Schema, live: &Value, object: &Value) -> Vec<Cause> {
 
 #[cfg(feature = "cel")]
 fn causes(judgement: operator_schema::Judgement) -> Vec<Cause> {
-    // What can't be evaluated here might be refused by a real server: a test must not pass for it.
+    // A real server might reject an object by a rule that can't be evaluated here, so a test must not pass.
     let unsupported = judgement.unsupported.into_iter();
     let unsupported = unsupported.map(|rule| {
         let text = format!("Invalid value: the API server of the tests can't evaluate {rule}");

@@ -59,7 +59,7 @@ impl State {
         let mut object = with_replicas(request, &live, &wanted, &paths)?;
         let written = object.clone();
         let mut lost = request.normalize(&mut object)?;
-        // What is scaled is not decoded: defaults come with the next write.
+        // The scaled object is not decoded; defaults are set with the next write.
         lost.is_untidy = kind.custom.is_some() && written != object;
         let draft = Draft {
             object,
@@ -104,7 +104,7 @@ impl State {
         if is_patch {
             check_patched(request, &wanted, live)?;
         }
-        // What nobody owns stays so until the first apply.
+        // Fields without a manager have none until the first apply.
         let managers = match before.0.is_empty() {
             true => before,
             false => {

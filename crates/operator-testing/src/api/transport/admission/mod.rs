@@ -37,7 +37,7 @@ impl ApiServer {
         stage: impl FnOnce(&mut State, &Request<'_>) -> Result<T>,
     ) -> Result<T> {
         let result = self.cluster().settled(|state| {
-            // Its CRD may be gone by now.
+            // Its CRD may have been deleted meanwhile.
             let kind = state
                 .registry
                 .kind(&path.group, &path.version, &path.plural);

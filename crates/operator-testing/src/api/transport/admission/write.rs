@@ -42,7 +42,7 @@ impl ApiServer {
                     return Ok(None);
                 }
                 if checked.base.live().is_none() {
-                    // Whoever empties it would not find what comes later.
+                    // The controller that empties the namespace would not find objects that are added later.
                     state.check_namespace(request.kind, &checked.key)?;
                 }
                 state.commit(request, checked).map(Some)

@@ -45,7 +45,7 @@ impl Controllers<'_> {
         let Some(deployment) = self.state.store.find(key) else {
             return;
         };
-        // What could not be written is told by a condition or an event, and tried again with the next change.
+        // If a write fails, a condition or an event reports it, and the next change retries.
         let _done = self.roll(Value::clone(&deployment));
     }
 

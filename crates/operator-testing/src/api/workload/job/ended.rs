@@ -98,7 +98,7 @@ impl Controllers<'_> {
             .map(Value::from)
             .collect();
         pod["metadata"]["finalizers"] = kept.into();
-        // One that has gone needs nothing.
+        // A deleted pod needs no update.
         let _freed = self.write(CONTROLLERS, &pod);
     }
 }

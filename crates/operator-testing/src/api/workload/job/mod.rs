@@ -62,7 +62,7 @@ impl Controllers<'_> {
         }
         let manager = job["spec"]["managedBy"].as_str();
         if manager.is_none_or(|manager| manager == "kubernetes.io/job-controller") {
-            // What could not be made is told by an event, and tried again with the next change.
+            // If an object cannot be created, an event reports it, and the next change retries.
             let _done = self.step_job(key, Value::clone(&job));
         }
     }
@@ -148,7 +148,7 @@ impl Controllers<'_> {
             self.wake(key, Duration::from_secs(left.unsigned_abs()));
         } else if !is_deleting(job) {
             let options = json!({"propagationPolicy": "Foreground"});
-            // One that has gone is what was wanted.
+            // If the object no longer exists, there is nothing to do.
             let _gone = self.discard(CONTROLLERS, job, &options);
         }
     }

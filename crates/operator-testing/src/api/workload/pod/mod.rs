@@ -69,7 +69,7 @@ impl Controllers<'_> {
             self.memory.timers.clear(key);
             self.wake(key, delay);
         } else if is_due {
-            // What it waits for, it says once.
+            // It reports only once what it waits for.
             if !matches!(step, Step::Wait(_)) {
                 self.memory.steps.remove(key);
             }
@@ -86,7 +86,7 @@ impl Controllers<'_> {
                 }
                 let uid = &pod["metadata"]["uid"];
                 let options = json!({"gracePeriodSeconds": 0, "preconditions": {"uid": uid}});
-                // What has gone already needs no end.
+                // A pod that no longer exists needs no update.
                 let _gone = self.discard(KUBELET, pod, &options);
                 return;
             }
@@ -109,7 +109,7 @@ impl Controllers<'_> {
             status["podIP"] = address.as_str().into();
             status["podIPs"] = json!([{"ip": address}]);
         }
-        // A pod that has gone meanwhile has no status.
+        // A pod that was deleted meanwhile has no status.
         let _reported = self.write_status(KUBELET, pod, status);
         if let Some((type_, reason, message)) = &report.told {
             self.record_pod_event(pod, EventText(type_, reason, message));
@@ -166,7 +166,7 @@ impl Controllers<'_> {
 /// The next step of a pod on a node.
 fn next(pod: &Value, fate: &Fate) -> Option<Step> {
     if is_deleting(pod) {
-        // The last deletion is without grace; a finalizer may hold what is left.
+        // The last deletion has no grace period; a finalizer may still keep the pod.
         let is_last = number(&pod["metadata"]["deletionGracePeriodSeconds"]) == 0;
         return (!is_last).then_some(Step::Stop);
     }
@@ -199,7 +199,7 @@ fn delay(step: &Step, fate: &Fate) -> Duration {
 
 /// The delay after this number of failures.
 pub(super) fn backoff(first: Duration, times: i64) -> Duration {
-    // Without any, what fails would do so forever within one request.
+    // Without a delay, failures would repeat forever within one request.
     let first = first.max(Duration::from_millis(10));
     let times = u32::try_from(times.clamp(0, 20)).unwrap_or_default();
     first

@@ -103,7 +103,7 @@ impl Controllers<'_> {
             let owner = json!([reference(pod)]);
             if claim["metadata"]["ownerReferences"] != owner {
                 metadata::set(&mut claim, "ownerReferences", owner);
-                // A claim that has gone is what was wanted.
+                // If the claim no longer exists, there is nothing to do.
                 let _kept = self.write(CONTROLLERS, &claim);
             }
         }

@@ -35,7 +35,7 @@ impl Controllers<'_> {
         let Some(set) = self.state.store.find(key) else {
             return;
         };
-        // What could not be made is told by an event, and tried again with the next change.
+        // If an object cannot be created, an event reports it, and the next change retries.
         let _done = self.step_stateful_set(key, Value::clone(&set));
     }
 

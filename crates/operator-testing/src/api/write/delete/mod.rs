@@ -100,7 +100,7 @@ impl State {
             .any(|name| [FOREGROUND, ORPHAN].contains(name));
         let usual = (options.orphans && !is_chosen).then_some(Propagation::Orphan);
         match is_event(kind) {
-            // Nothing ever waits for what they own.
+            // Foreground deletion does not wait for their dependents.
             true => propagate(&mut object, Some(Propagation::Background)),
             false => propagate(&mut object, options.propagation.or(usual)),
         }
@@ -115,7 +115,7 @@ impl State {
         if !is_held && grace == 0 {
             if kind.is("", "pods") {
                 mark(&mut object, grace);
-                // Watches see a pod marked before it is gone.
+                // Watches report that a pod is being deleted before they report its deletion.
                 if !options.dry_run && !is_deleting(&live) {
                     self.put(key.clone(), object.clone());
                 }
