@@ -101,7 +101,8 @@ async fn children_of_another_controller_of_the_kind_are_not_pruned() {
             })
             .await;
     }
-    rest(&server).await;
+    let settled = tokio::time::timeout(Duration::from_secs(20), rest(&server));
+    settled.await.expect("neither deletes what the other has");
     let uids = (
         accounts.get("a-extra").await.unwrap().uid(),
         maps.get("a-extra").await.unwrap().uid(),
