@@ -326,6 +326,29 @@ fn declared(mut number: usize) -> String {
 }
 
 #[test]
+fn the_registry_is_laid_out_for_named_controllers() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut files = vec![];
+    for (at, lengths) in [1..=50, 20..=20, 40..=40].into_iter().enumerate() {
+        let name = format!("n{at}");
+        run(folder.path(), &["init", &name]);
+        let own = folder.path().join(name);
+        let mut toml = fs::read_to_string(own.join("operator.toml")).unwrap();
+        for length in lengths {
+            let name = word('p', length);
+            let declared = declared(length * 3 + at);
+            toml += &format!("\n[[controller]]\nname = {name:?}\nkind = \"v1/Pod\"\n{declared}\n");
+        }
+        fs::write(own.join("operator.toml"), toml).unwrap();
+        run(&own, &["regenerate"]);
+        owned(&own.join("src"), &mut files);
+        owned(&own.join("tests"), &mut files);
+    }
+    assert!(!files.is_empty());
+    assert_laid_out(&files);
+}
+
+#[test]
 fn the_registry_is_laid_out_for_any_watches() {
     let folder = tempfile::tempdir().unwrap();
     let mut files = vec![];
