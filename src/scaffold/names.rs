@@ -50,7 +50,8 @@ impl Names {
         }
         let var = module_name(&api.names.kind);
         let objects = module_name(&api.names.plural);
-        let is_free = |name: &str| !words.contains(name) && !is_keyword(name);
+        let version = version_module(&api.storage_version().name);
+        let is_free = |name: &str| !words.contains(name) && !is_keyword(name) && name != version;
         let (var, objects) = match is_free(&var) && is_free(&objects) && var != objects {
             true => (var, objects),
             false => (OBJECT.to_owned(), OBJECTS.to_owned()),
@@ -58,7 +59,7 @@ impl Names {
         Self {
             crate_name: subject.operator.replace('-', "_"),
             module: subject.module.clone(),
-            version: version_module(&api.storage_version().name),
+            version,
             import: match name == *root {
                 true => name.clone(),
                 false => format!("{root} as {name}"),
