@@ -279,8 +279,8 @@ async fn decide(server: &Server, sample: &Sample, faults: &ProviderFaults) {
             for mut object in documents(&sample.text).unwrap_or_default() {
                 if object["kind"] == *key.kind {
                     let things = faults.things();
-                    let ids = things.values().flatten().map(String::as_str);
-                    decide_one(server, &mut object, &key.name, ids.last()).await;
+                    let mut ids = things.values().flatten().map(String::as_str);
+                    decide_one(server, &mut object, &key.name, ids.next()).await;
                 }
             }
         }
