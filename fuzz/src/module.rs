@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use cargo_operator::{
     crd::{Api, Version},
-    types::SchemaMode,
     types,
+    types::SchemaMode,
 };
 use syn::{Fields, Item};
 

@@ -107,7 +107,7 @@ impl Model {
             let result = run(p, args);
             // an edit of a spec that a conflict kept from being taken, and one that stayed when its kind left
             let is_kept = |result: &str| {
-                result.contains("was edited since") || result.contains("no [[kind]]")
+                result.contains("was edited after") || result.contains("no [[kind]]")
             };
             match result.code {
                 0 => {}

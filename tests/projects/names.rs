@@ -332,7 +332,7 @@ fn renamed(words: Vec<String>, names: &Named) -> Vec<String> {
     };
     let renamed = words.iter().enumerate().map(|(index, word)| {
         let is_module = *word == names.module
-            && at(index.checked_sub(1)) == "api"
+            && ["api", "controllers"].contains(&at(index.checked_sub(1)))
             && ["crate", "zyzzyva_operator"].contains(&at(index.checked_sub(2)));
         if is_module {
             return "zyzzyva".to_owned();

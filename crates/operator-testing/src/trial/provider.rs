@@ -280,7 +280,7 @@ async fn decide(server: &Server, sample: &Sample, faults: &ProviderFaults) {
                 if object["kind"] == *key.kind {
                     let things = faults.things();
                     let mut ids = things.values().flatten().map(String::as_str);
-                    decide_one(server, &mut object, &key.name, ids.next_back()).await;
+                    decide_one(server, &mut object, &key.name, ids.next()).await;
                 }
             }
         }
