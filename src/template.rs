@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use serde::Serialize;
 use tera::{Context, Tera};
 
-use crate::scaffold::Scaffold;
+use crate::scaffold::{EXISTING_TEMPLATES, Scaffold};
 
 macro_rules! templates {
     ($($path:literal),* $(,)?) => {
@@ -43,7 +43,8 @@ templates! {
 
 fn templates() -> impl Iterator<Item = (&'static str, &'static str)> {
     let of_scaffolds = Scaffold::all().flat_map(|scaffold| scaffold.templates);
-    TEMPLATES.iter().chain(of_scaffolds).copied()
+    let shared = TEMPLATES.iter().chain(EXISTING_TEMPLATES);
+    shared.chain(of_scaffolds).copied()
 }
 
 static TERA: LazyLock<Tera> = LazyLock::new(|| {

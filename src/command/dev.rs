@@ -219,7 +219,7 @@ impl Category {
 /// The parts of the project that the session needs.
 fn to_project(open: &OpenProject, terminal: &Terminal) -> Result<Project, Failure> {
     let state = &open.state.state;
-    if !state.kinds.iter().any(|kind| kind.has_controller()) {
+    if !open.has_controllers() {
         return Err(KindError::NoController(state.name.clone()).into());
     }
     let mut kinds: Vec<ResourceType> = vec![];
@@ -230,12 +230,17 @@ fn to_project(open: &OpenProject, terminal: &Terminal) -> Result<Project, Failur
             std::slice::from_ref(api),
         )?);
     }
+    let project = open.project();
+    let controllers = project.controllers()?;
+    for controller in &controllers {
+        if !kinds.contains(&controller.resource) {
+            kinds.push(controller.resource.clone());
+        }
+    }
     let own = kinds.len();
-    for name in state.kinds.iter().flat_map(|kind| {
-        kind.owns
-            .iter()
-            .map(|owned| &owned.kind)
-            .chain(&kind.watches)
+    for name in controllers.iter().flat_map(|controller| {
+        let owns = controller.owns.iter().map(|owned| &owned.kind);
+        owns.chain(controller.watches)
     }) {
         let other = resolve(name, &open.apis)?;
         if !kinds.contains(&other) {

@@ -7,7 +7,7 @@ use super::{
     evolve::Evolution,
     failure::Failure,
     kinds::{self, Chosen, KindError},
-    open::{OpenProject, own_source},
+    open::{NewController, OpenProject, own_source},
     recover::recover,
     view::{FixCommand, Outcome, View},
 };
@@ -23,6 +23,7 @@ use crate::{
 #[command(after_help = "Examples:
   cargo operator init memcached-operator --crd memcached.yaml
   cargo operator init memcached-operator --kind Memcached --group cache.example.com
+  cargo operator init pod-printer --controller v1/Pod
   helm template cert-manager | cargo operator init cert-operator --crd - --kind Certificate")]
 pub struct Args {
     /// The folder of the project, which is created
@@ -33,6 +34,12 @@ pub struct Args {
     /// A file or folder with CustomResourceDefinitions, or `-` for standard input; can be repeated
     #[arg(long = "crd", value_name = "FILE|DIR|-", conflicts_with = "group")]
     crds: Vec<String>,
+    /// A built-in kind to reconcile, as GROUP/VERSION/KIND, or as VERSION/KIND for the core group; can be repeated
+    #[arg(long = "controller", value_name = "KIND", conflicts_with_all = ["crds", "kind", "group", "scaffold", "types_only", "versions", "schema"])]
+    controllers: Vec<String>,
+    /// With --controller: watch only the metadata of the objects
+    #[arg(long, requires = "controllers", conflicts_with_all = ["crds", "kind", "group"])]
+    metadata: bool,
     #[command(flatten)]
     chosen: Chosen,
     #[command(flatten)]
@@ -63,6 +70,17 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         resolution: Resolution::default(),
         _guard: Some(guard),
     };
+    if args.chosen.module.is_some() && args.controllers.len() > 1 {
+        return Err(KindError::ManyNames(args.controllers.len()).into());
+    }
+    for kind in &args.controllers {
+        open.add_controller(NewController {
+            kind,
+            name: args.chosen.module.as_deref(),
+            metadata: args.metadata,
+            cleanup: args.chosen.cleanup,
+        })?;
+    }
     let is_empty =
         args.crds.is_empty() && args.chosen.kind.is_none() && args.chosen.starter.group.is_none();
     if !is_empty {
@@ -75,9 +93,15 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     rendered.diagnostics.extend(open.no_image());
     let warnings = open.warnings(&rendered);
     let plan = open.plan(rendered.tree)?;
-    let kinds = open.apis.len();
-    let mut controlled = open.state.state.kinds.iter();
-    let next = match controlled.any(|kind| kind.has_controller()) {
+    let kinds = open.apis.iter().map(|api| api.names.kind.as_str());
+    let mut kinds: Vec<&str> = kinds.collect();
+    for controller in &open.state.state.controllers {
+        let name = controller.kind.rsplit('/').next().unwrap_or_default();
+        if !kinds.contains(&name) {
+            kinds.push(name);
+        }
+    }
+    let next = match open.has_controllers() {
         true => "operator dev",
         false => "test",
     };
@@ -89,12 +113,9 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         standing,
         pending: vec![],
         plan,
-        summary: match kinds {
+        summary: match kinds.len() {
             0 => format!("{name}: an empty project"),
-            _ => format!(
-                "{name}: an operator for {}",
-                kinds::list(open.apis.iter().map(|api| api.names.kind.as_str()))
-            ),
+            _ => format!("{name}: an operator for {}", kinds::list(kinds.into_iter())),
         },
         next: format!("cd {} && cargo {next}", open.root.display()),
         fix: FixCommand::SameCommand,

@@ -1,22 +1,31 @@
-//! `inspect`: describes the project, kind by kind.
+//! `inspect`: describes the project, kind by kind, and its named controllers.
 
 use serde_json::json;
 
 use super::{
     Exit,
     failure::Failure,
-    kinds::{self, KindError, is_named},
+    kinds::{KindError, is_named},
     open::{OpenProject, ProjectArgs},
     pending,
     view::Format,
 };
-use crate::{crd::Scope, diagnostic::Report, disk::RecoveryMode, plan::Plan, terminal::Terminal};
+use crate::{
+    crd::Scope,
+    diagnostic::Report,
+    disk::RecoveryMode,
+    plan::Plan,
+    project::{NamedController, Owned, Read},
+    scaffold::EXISTING,
+    terminal::Terminal,
+};
 
-/// Show the kinds of the project with their versions, modules and permissions, and the diagnostics of their schemas
+/// Show the kinds and controllers of the project with their versions, modules and permissions, and the diagnostics of their schemas
 #[derive(clap::Args)]
 pub struct Args {
-    /// Only this kind, as KIND or KIND.GROUP
-    kind: Option<String>,
+    /// Only this kind, as KIND or KIND.GROUP, or the controller of this name
+    #[arg(value_name = "KIND|CONTROLLER")]
+    name: Option<String>,
     #[command(flatten)]
     project: ProjectArgs,
     /// The format of the output
@@ -33,19 +42,29 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         .iter()
         .zip(&open.apis)
         .filter(|(kind, _)| {
-            args.kind
+            args.name
                 .as_ref()
                 .is_none_or(|name| is_named(name, &kind.kind, &kind.group))
         })
         .collect();
-    if let Some(name) = args.kind.as_ref().filter(|_| chosen.is_empty()) {
-        return Err(KindError::Unknown(
-            name.clone(),
-            kinds::list(state.kinds.iter().map(|kind| kind.kind.as_str())),
-        )
-        .into());
+    let project = open.project();
+    let mut named = project.controllers()?;
+    named.retain(|controller| {
+        let is_named =
+            |name: &NamedController| args.name.as_ref().is_none_or(|it| *it == name.name);
+        controller.named().is_some_and(is_named)
+    });
+    if let Some(name) = args
+        .name
+        .as_ref()
+        .filter(|_| chosen.is_empty() && named.is_empty())
+    {
+        return Err(KindError::Unknown(name.clone(), open.names()).into());
     }
-    let is_chosen = |name: &String| chosen.iter().any(|(kind, _)| *name == kind.full_name());
+    let is_chosen = |name: &String| {
+        chosen.iter().any(|(kind, _)| *name == kind.full_name())
+            || named.iter().any(|controller| *name == controller.subject())
+    };
     // a plan that changes nothing retypes nothing
     let (_, mut reports) = open.reports(rendered.diagnostics, &Plan::default());
     reports.extend(pending::reports(&open, &Plan::default())?);
@@ -64,9 +83,23 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
                 })
             })
             .collect();
+        let controllers: Vec<_> = named
+            .iter()
+            .filter_map(|controller| Some((controller, controller.named()?)))
+            .map(|(controller, named)| {
+                json!({
+                    "name": named.name, "kind": named.kind, "scope": scope(controller.scope()),
+                    "module": format!("controllers::{}", controller.module), "scaffold": EXISTING,
+                    "cache": named.cache, "cleanup": named.cleanup,
+                    "owns": named.owns, "watches": named.watches, "reads": named.reads, "keeps": named.keeps,
+                    "diagnostics": reports.iter().filter(|report| report.subject.as_ref() == Some(&named.name))
+                        .map(Report::json).collect::<Vec<_>>(),
+                })
+            })
+            .collect();
         terminal.print(&format!(
             "{:#}\n",
-            json!({"name": state.name, "image": state.image, "kinds": kinds})
+            json!({"name": state.name, "image": state.image, "kinds": kinds, "controllers": controllers})
         ))?;
         return Ok(Exit::Clean);
     }
@@ -80,13 +113,6 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             .unwrap_or_default()
     );
     for (kind, api) in chosen {
-        let list = |names: &[String]| {
-            if names.is_empty() {
-                "-".to_owned()
-            } else {
-                names.join(", ")
-            }
-        };
         text += &format!(
             "\n{}\n  scope     {}\n  versions  {}\n  spec      {}\n  types     src/api/{}/\n",
             kind.full_name(),
@@ -98,34 +124,56 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         match kind.scaffold {
             None => text += "  types only: no controller, and its CRD is not installed\n",
             Some(_) => {
-                text += &format!(
-                    "  controls  src/controllers/{}.rs{}\n  owns      {}\n",
-                    kind.module_name(),
-                    if kind.cleanup { ", with cleanup" } else { "" },
-                    list(
-                        &kind
-                            .owns
-                            .iter()
-                            .map(ToString::to_string)
-                            .collect::<Vec<_>>()
-                    )
-                );
-                let reads: Vec<String> = kind.reads.iter().map(ToString::to_string).collect();
-                for (name, names) in [
-                    ("watches", &kind.watches),
-                    ("reads", &reads),
-                    ("keeps", &kind.keeps),
-                ] {
-                    if !names.is_empty() {
-                        text += &format!("  {name:<9} {}\n", list(names));
-                    }
-                }
+                let path = format!("src/controllers/{}.rs", kind.module_name());
+                text += &controls(&path, kind.cleanup, &kind.owns);
+                text += &related(&kind.watches, &kind.reads, &kind.keeps);
             }
         }
+    }
+    for controller in &named {
+        let Some(named) = controller.named() else {
+            continue;
+        };
+        let metadata = match controller.watches_metadata() {
+            true => ", metadata only",
+            false => "",
+        };
+        text += &format!(
+            "\n{}\n  kind      {}{metadata}\n  scope     {}\n",
+            named.name,
+            named.kind,
+            scope(controller.scope()),
+        );
+        text += &controls(&controller.path(), named.cleanup, &named.owns);
+        text += &related(&named.watches, &named.reads, &named.keeps);
     }
     terminal.print(&text)?;
     terminal.report(&reports);
     Ok(Exit::Clean)
+}
+
+/// The file of a controller, and its children.
+fn controls(path: &str, cleanup: bool, owns: &[Owned]) -> String {
+    let owns: Vec<String> = owns.iter().map(ToString::to_string).collect();
+    let cleanup = if cleanup { ", with cleanup" } else { "" };
+    format!("  controls  {path}{cleanup}\n  owns      {}\n", list(&owns))
+}
+
+/// The other kinds of a controller.
+fn related(watches: &[String], reads: &[Read], keeps: &[String]) -> String {
+    let reads: Vec<String> = reads.iter().map(ToString::to_string).collect();
+    let lists = [("watches", watches), ("reads", &reads), ("keeps", keeps)];
+    let lists = lists.into_iter().filter(|(_, names)| !names.is_empty());
+    lists
+        .map(|(name, names)| format!("  {name:<9} {}\n", list(names)))
+        .collect()
+}
+
+fn list(names: &[String]) -> String {
+    match names.is_empty() {
+        true => "-".to_owned(),
+        false => names.join(", "),
+    }
 }
 
 fn scope(scope: Scope) -> &'static str {

@@ -12,7 +12,7 @@ use crate::{
     disk,
     project::{IMAGE_HELP, Kind, Owned},
     rust::module_name,
-    scaffold::Scaffold,
+    scaffold::{EXISTING, EXISTING_ABOUT, Scaffold},
     terminal::Terminal,
     types::{self, SchemaMode},
 };
@@ -32,8 +32,8 @@ pub struct Chosen {
     #[arg(long, value_delimiter = ',', value_name = "V,...")]
     pub versions: Vec<String>,
     /// The style of the controller
-    #[arg(long, value_parser = scaffolds(), default_value = Scaffold::first().name, value_name = "STYLE")]
-    pub scaffold: &'static Scaffold,
+    #[arg(long, value_parser = styles(), default_value = Scaffold::first().name, value_name = "STYLE")]
+    pub scaffold: Style,
     /// Generate only types: no controller, and no manifest that installs the CRD
     #[arg(long, conflicts_with_all = ["scaffold", "cleanup"])]
     pub types_only: bool,
@@ -43,16 +43,29 @@ pub struct Chosen {
     /// Where `crd()` of the types gets its schema from [default: derive, or embed for a large schema]
     #[arg(long, value_enum, value_name = "MODE")]
     pub schema: Option<SchemaMode>,
-    /// The name of the module, if the one of the kind is already in use
+    /// The name of the module, if the one of the kind is already in use; with the style controller, the name of the controller
     #[arg(long = "as", value_name = "NAME")]
     pub module: Option<String>,
 }
 
-/// The scaffolds by their names.
-fn scaffolds() -> impl TypedValueParser<Value = &'static Scaffold> {
-    let names =
-        Scaffold::all().map(|scaffold| PossibleValue::new(scaffold.name).help(scaffold.about));
-    PossibleValuesParser::new(names).try_map(|name| Scaffold::named(&name).ok_or("no scaffold"))
+/// The style of a controller, as it is chosen on the command line.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Style {
+    /// Of a kind of the operator's own.
+    Own(&'static Scaffold),
+    /// A controller with a name, of a kind whose CRD something else installs.
+    Existing,
+}
+
+/// The styles by their names.
+fn styles() -> impl TypedValueParser<Value = Style> {
+    let own = Scaffold::all().map(|scaffold| (scaffold.name, scaffold.about));
+    let all = own.chain([(EXISTING, EXISTING_ABOUT)]);
+    let names = all.map(|(name, about)| PossibleValue::new(name).help(about));
+    PossibleValuesParser::new(names).try_map(|name| match name.as_str() {
+        EXISTING => Ok(Style::Existing),
+        name => Scaffold::named(name).map(Style::Own).ok_or("no scaffold"),
+    })
 }
 
 /// Why the kinds that were asked for can't be had.
@@ -76,6 +89,12 @@ pub enum KindError {
     Twice(String, String, String),
     #[error("the module name `{0}` is already in use by {1}")]
     Taken(String, String),
+    #[error("the name `{0}` is already in use by the controller of {1}")]
+    ControllerTaken(String, String),
+    #[error("{0} is already in the project")]
+    Typed(String),
+    #[error("{0} is reconciled by {1}")]
+    Reconciled(String, String),
     #[error("--as applies to one kind, and the input has {0}")]
     ManyNames(usize),
     #[error("operator.toml names the spec {spec} of {kind}, but there is no such file")]
@@ -143,9 +162,12 @@ impl KindError {
             Self::NotServed { .. } => "set `served: true` for it, or generate only the types with --types-only".into(),
             Self::Twice(..) => "pass only one of the two".into(),
             Self::Taken(..) => "choose another with --as NAME".into(),
+            Self::ControllerTaken(..) => "choose another with --as NAME".into(),
+            Self::Typed(kind) => format!("`cargo operator add-controller {kind}` adds a controller"),
+            Self::Reconciled(_, name) => format!("first run `cargo operator remove {name}`"),
             Self::ManyNames(_) => "add the kinds one after the other, or choose one with --kind".into(),
             Self::NoController(_) => format!(
-                "`cargo operator add-crd FILE` adds a kind with one; or set `scaffold = {:?}` of a kind in operator.toml",
+                "`cargo operator add-crd FILE` adds a kind with one, and `add-controller` one for an existing kind; or set `scaffold = {:?}` of a kind in operator.toml",
                 Scaffold::first().name
             ),
             Self::NoSpec { .. } => "restore it, or remove the kind's [[kind]] table from operator.toml".into(),
@@ -154,7 +176,7 @@ impl KindError {
                 "the file is yours and is not converted: move it elsewhere and run `cargo operator regenerate --reset {controller}`, or write {seeded:?}"
             ),
             Self::Unknown(..) | Self::Several(..) => {
-                "write KIND, or KIND.GROUP if several kinds have that name".into()
+                "write KIND, KIND.GROUP if several kinds have that name, or the name of a controller".into()
             }
             Self::Name(_) => "use lower-case letters, digits and `-`, beginning with a letter, and no word that Rust or cargo reserves: `--name my-operator`".into(),
             Self::SpecExists(_) => "pass that file to the command, or move it elsewhere".into(),
@@ -257,10 +279,15 @@ pub fn read_each<T>(
 
 /// The state's entry for a new kind; `present` are the kinds that the project has.
 pub fn kind(api: &Api, chosen: &Chosen, present: &[Kind]) -> Result<Kind, Failure> {
-    let scaffold = (!chosen.types_only).then_some(chosen.scaffold);
+    let scaffold = match chosen.scaffold {
+        Style::Own(scaffold) => Some(scaffold).filter(|_| !chosen.types_only),
+        Style::Existing => None,
+    };
     let own = module_name(&api.names.kind);
     let taken = |name: &str| present.iter().find(|kind| kind.module_name() == name);
-    let module = match (&chosen.module, taken(&own)) {
+    let named = chosen.module.as_ref();
+    let named = named.filter(|_| chosen.scaffold != Style::Existing);
+    let module = match (named, taken(&own)) {
         (Some(name), _) => Some(name.clone()),
         (None, None) => None,
         (None, Some(_)) => {
@@ -291,7 +318,7 @@ pub fn kind(api: &Api, chosen: &Chosen, present: &[Kind]) -> Result<Kind, Failur
         module,
         scaffold,
         schema: SchemaMode::default(),
-        cleanup: chosen.cleanup,
+        cleanup: chosen.cleanup && scaffold.is_some(),
         owns: vec![],
         watches: vec![],
         reads: vec![],
@@ -299,7 +326,10 @@ pub fn kind(api: &Api, chosen: &Chosen, present: &[Kind]) -> Result<Kind, Failur
         sample_fails: None,
         rules: vec![],
     };
-    kind.versions = versions(api, &kind, &chosen.versions)?;
+    kind.versions = match chosen.scaffold {
+        Style::Existing if chosen.versions.is_empty() => vec![watched_version(api).to_owned()],
+        _ => versions(api, &kind, &chosen.versions)?,
+    };
     kind.schema = match chosen.schema {
         Some(mode) => mode,
         None => types::mode(kind.versions.iter().filter_map(|name| api.version(name))),
@@ -311,6 +341,16 @@ pub fn kind(api: &Api, chosen: &Chosen, present: &[Kind]) -> Result<Kind, Failur
             .collect();
     }
     Ok(kind)
+}
+
+/// The version in which a controller watches a kind that something else installs: the storage version, if it is served.
+fn watched_version(api: &Api) -> &str {
+    let storage = api.storage_version();
+    let served = api.versions.iter().find(|version| version.served);
+    match (storage.served, served) {
+        (false, Some(served)) => &served.name,
+        _ => &storage.name,
+    }
 }
 
 /// The versions that get types: those that were asked for, or else the storage version, which a controller must be able to watch.

@@ -1,5 +1,6 @@
 //! The commands: one file each, with its arguments and `exec`. They compute a plan and pass it to `view`, which shows or applies it.
 
+mod add_controller;
 mod add_crd;
 mod affected;
 mod completions;
@@ -64,6 +65,7 @@ struct Cli {
 enum Command {
     Init(init::Args),
     AddCrd(add_crd::Args),
+    AddController(add_controller::Args),
     Types(types::Args),
     Sample(sample::Args),
     Regenerate(regenerate::Args),
@@ -95,6 +97,7 @@ fn run(command: Command, terminal: &Terminal) -> Result<Exit, Failure> {
     match command {
         Command::Init(args) => init::exec(args, terminal),
         Command::AddCrd(args) => add_crd::exec(args, terminal),
+        Command::AddController(args) => add_controller::exec(args, terminal),
         Command::Types(args) => types::exec(args, terminal),
         Command::Sample(args) => sample::exec(args, terminal),
         Command::Regenerate(args) => regenerate::exec(args, terminal),

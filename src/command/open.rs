@@ -2,20 +2,24 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
+use heck::ToKebabCase;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::{
     failure::Failure,
-    kinds::{self, Chosen, KindError, STARTER, find, is_named},
+    kinds::{self, Chosen, KindError, STARTER, Style, find, is_named},
 };
 use crate::{
     crd::{self, Api},
     diagnostic::Report,
     disk::{self, DiskError, Guard, RecoveryMode},
     plan::{LOCK, Resolution},
-    project::{Kind, Lock, StateFile, ToolSource, tool_source},
+    project::{
+        Kind, Lock, NamedController, StateFile, ToolSource, WatchedCache, resolve_watched,
+        tool_source,
+    },
     render::{RECORD, SPECS},
-    rust::version_module,
+    rust::{module_name, version_module},
     terminal::Terminal,
 };
 
@@ -53,6 +57,17 @@ impl LockedProject {
         super::recover::recover(&root, mode, terminal)?;
         Ok(Self { root, guard })
     }
+}
+
+/// A controller to be added.
+pub struct NewController<'a> {
+    /// The kind, as in `owns`.
+    pub kind: &'a str,
+    /// Its name; that of the kind, where it is absent.
+    pub name: Option<&'a str>,
+    /// Whether it watches the metadata of the objects only.
+    pub metadata: bool,
+    pub cleanup: bool,
 }
 
 /// A project in memory: what is on disk, with the changes that a command makes to the state and the specs.
@@ -189,6 +204,11 @@ impl OpenProject {
                     if crd::holds_more(&text) {
                         return Err(KindError::MoreInSpec(spec.clone()).into());
                     }
+                    if chosen.scaffold == Style::Existing {
+                        let version = kind.versions.first().map_or("", String::as_str);
+                        let name = format!("{}/{version}/{}", kind.group, kind.kind);
+                        return Err(KindError::Typed(name).into());
+                    }
                     if chosen.types_only
                         || chosen.cleanup
                         || chosen.schema.is_some()
@@ -206,14 +226,64 @@ impl OpenProject {
                     if !is_ours && present.is_some_and(|present| present != api.text) {
                         return Err(KindError::SpecExists(kind.spec).into());
                     }
+                    let version = kind.versions.first().map_or("", String::as_str);
+                    let watched = format!("{}/{version}/{}", kind.group, kind.kind);
                     self.state.add_kind(kind);
                     self.apis.push(api);
                     added += 1;
+                    if chosen.scaffold == Style::Existing {
+                        self.add_controller(NewController {
+                            kind: &watched,
+                            name: chosen.module.as_deref(),
+                            metadata: false,
+                            cleanup: chosen.cleanup,
+                        })?;
+                    }
                 }
             }
         }
         self.state.state.check()?;
         Ok(added)
+    }
+
+    /// Adds a controller of a kind that exists without the operator. Returns its name.
+    pub fn add_controller(&mut self, new: NewController<'_>) -> Result<String, Failure> {
+        let state = &self.state.state;
+        let kinds = state.kinds.iter().zip(&self.apis);
+        let resource = resolve_watched(new.kind, kinds)?;
+        let name = match new.name {
+            Some(name) => name.to_owned(),
+            None => resource.kind.to_kebab_case(),
+        };
+        let named = state.controllers.iter().find(|it| it.name == name);
+        let own = state
+            .kinds
+            .iter()
+            .find(|kind| kind.has_controller() && kind.module_name() == module_name(&name));
+        let taken = named.map(|it| it.kind.clone());
+        if let Some(kind) = taken.or(own.map(Kind::full_name)) {
+            return Err(KindError::ControllerTaken(name, kind).into());
+        }
+        self.state.add_controller(NamedController {
+            name: name.clone(),
+            kind: new.kind.to_owned(),
+            cache: new.metadata.then_some(WatchedCache::Metadata),
+            cleanup: new.cleanup,
+            owns: vec![],
+            watches: vec![],
+            reads: vec![],
+            keeps: vec![],
+            sample_fails: None,
+            rules: vec![],
+        });
+        self.state.state.check()?;
+        Ok(name)
+    }
+
+    /// Whether anything is reconciled.
+    pub fn has_controllers(&self) -> bool {
+        let state = &self.state.state;
+        !state.controllers.is_empty() || state.kinds.iter().any(Kind::has_controller)
     }
 
     /// Updates the versions of a kind to match its spec: a version that no longer exists is removed, and a new storage version is added.
@@ -258,10 +328,25 @@ impl OpenProject {
         Ok(())
     }
 
+    /// The kinds and the named controllers, for an error.
+    pub fn names(&self) -> String {
+        let state = &self.state.state;
+        let kinds = state.kinds.iter().map(|kind| kind.kind.as_str());
+        let controllers = state.controllers.iter().map(|it| it.name.as_str());
+        kinds::list(kinds.chain(controllers))
+    }
+
     /// Whether the spec is not the one that the project was generated from.
     fn is_edited(&self, api: &Api) -> Result<bool, DiskError> {
         let record = disk::read(&self.root, &format!("{SPECS}{}.yaml", api.name()))?;
         Ok(record.is_some_and(|record| record != api.text))
+    }
+
+    /// Takes out the controller of this name.
+    pub fn remove_controller(&mut self, name: &str) -> Option<NamedController> {
+        let mut controllers = self.state.state.controllers.iter();
+        let index = controllers.position(|it| it.name == name)?;
+        Some(self.state.remove_controller(index))
     }
 
     /// Removes the one kind that `name` means, and its spec, if the file contains nothing else.
@@ -272,8 +357,7 @@ impl OpenProject {
         let index = match matching.as_slice() {
             [(index, _)] => *index,
             [] => {
-                let known = kinds::list(kinds.iter().map(|kind| kind.kind.as_str()));
-                return Err(KindError::Unknown(name.into(), known).into());
+                return Err(KindError::Unknown(name.into(), self.names()).into());
             }
             several => {
                 let known: Vec<String> = several.iter().map(|(_, kind)| kind.full_name()).collect();
@@ -281,6 +365,16 @@ impl OpenProject {
                 return Err(KindError::Several(name.into(), known).into());
             }
         };
+        let kind = &kinds[index];
+        let mut controllers = self.state.state.controllers.iter();
+        let is_of = |controller: &&NamedController| {
+            let mut parts = controller.kind.split('/');
+            parts.next() == Some(&kind.group) && parts.next_back() == Some(&kind.kind)
+        };
+        if let Some(controller) = controllers.find(is_of) {
+            let name = controller.name.clone();
+            return Err(KindError::Reconciled(kind.full_name(), name).into());
+        }
         let spec = self.state.remove_kind(index).spec;
         let is_shared = self.state.state.kinds.iter().any(|kind| kind.spec == spec);
         let text = disk::read(&self.root, &spec)?.unwrap_or_default();

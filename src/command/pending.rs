@@ -4,11 +4,10 @@ use std::ops::Range;
 
 use super::{failure::Failure, open::OpenProject, rules};
 use crate::{
-    crd::Api,
     diagnostic::{Code, Location, Report, Severity},
     disk,
     plan::{Action, Plan},
-    project::{Kind, Owner},
+    project::{Controller as Described, Owner, Table},
     scaffold::Interface,
     user_code::{self, Controller, Part},
 };
@@ -16,28 +15,26 @@ use crate::{
 /// Reported by every command until the user has done it.
 pub fn reports(open: &OpenProject, plan: &Plan) -> Result<Vec<Report>, Failure> {
     let mut reports = vec![];
-    for (kind, api) in open.state.state.kinds.iter().zip(&open.apis) {
-        let Some(scaffold) = kind.scaffold else {
-            continue;
-        };
-        let path = format!("src/controllers/{}.rs", kind.module_name());
+    let project = open.project();
+    for described in &project.controllers()? {
+        let path = described.path();
         let mut changes = plan.changes.iter();
         if changes.any(|change| change.path == path && change.action == Action::Create) {
-            let child = (scaffold.example_child)(api);
-            reports.extend(child.and_then(|child| undeclared_child(kind, child, &path)));
+            reports.extend(undeclared_child(described, &path));
         } else if let Some(text) = disk::read(&open.root, &path)?
-            && let Some(controller) = user_code::controller(&text, &scaffold.interface.wanted)
+            && let Some(written) =
+                user_code::controller(&text, &described.scaffold.interface.wanted)
         {
             let file = File {
                 open,
-                kind,
-                api,
-                interface: &scaffold.interface,
+                described,
+                interface: &described.scaffold.interface,
                 path: &path,
                 text: &text,
             };
-            reports.extend(file.cleanup(&controller));
-            reports.extend(file.parents(&controller));
+            reports.extend(file.cleanup(&written));
+            reports.extend(file.parents(&written));
+            reports.extend(file.cache(&written));
         }
     }
     reports.extend(rules::reports(open));
@@ -45,11 +42,15 @@ pub fn reports(open: &OpenProject, plan: &Plan) -> Result<Vec<Report>, Failure> 
 }
 
 /// Reports that the example of a new controller has a child that `owns` does not name, so that its tests fail.
-fn undeclared_child(kind: &Kind, child: &str, path: &str) -> Option<Report> {
-    let is_owned = kind.owns.iter().any(|owned| owned.kind == child);
+fn undeclared_child(described: &Described<'_>, path: &str) -> Option<Report> {
+    let (Table::Kind(_), Some((_, api))) = (described.table, described.definition) else {
+        return None;
+    };
+    let child = (described.scaffold.example_child)(api)?;
+    let is_owned = described.owns.iter().any(|owned| owned.kind == child);
     (!is_owned).then(|| {
         report(
-            kind,
+            described,
             format!("the example in {path} applies {child}, which is not in `owns`"),
             None,
             format!("add \"{child}\" to `owns` in operator.toml, or change the controller to apply only children that are in `owns`"),
@@ -59,17 +60,46 @@ fn undeclared_child(kind: &Kind, child: &str, path: &str) -> Option<Report> {
 
 struct File<'a> {
     open: &'a OpenProject,
-    kind: &'a Kind,
-    api: &'a Api,
+    described: &'a Described<'a>,
     interface: &'static Interface,
     path: &'a str,
     text: &'a str,
 }
 
 impl File<'_> {
+    /// `the controller of Widget`, or `the controller pod-printer`.
+    fn label(&self) -> String {
+        match self.described.table {
+            Table::Kind(kind) => format!("the controller of {}", kind.kind),
+            Table::Controller(named) => format!("the controller {}", named.name),
+        }
+    }
+
+    /// The type of the objects is not the one that the cache in operator.toml calls for.
+    fn cache(&self, controller: &Controller) -> Option<Report> {
+        self.described.named()?;
+        let resource = controller.resource.as_ref()?;
+        let type_ = &self.text[resource.clone()];
+        let has_metadata = type_.contains("PartialObjectMeta");
+        let label = self.label();
+        match (self.described.watches_metadata(), has_metadata) {
+            (true, true) | (false, false) => None,
+            (true, false) => Some(self.report(
+                format!("operator.toml has `cache = \"metadata\"`, but {label} watches whole objects"),
+                resource.clone(),
+                format!("write `type Resource = kube::core::PartialObjectMeta<{type_}>;`, or remove `cache`"),
+            )),
+            (false, true) => Some(self.report(
+                format!("{label} watches metadata only, but operator.toml has no `cache = \"metadata\"` for it"),
+                resource.clone(),
+                "add `cache = \"metadata\"` to its table in operator.toml".into(),
+            )),
+        }
+    }
+
     fn cleanup(&self, controller: &Controller) -> Option<Report> {
         let cleanup = self.interface.cleanup?;
-        let (kind, path) = (&self.kind.kind, self.path);
+        let (label, path) = (self.label(), self.path);
         let finalizer = controller.finalizer.as_ref();
         let finalizer = finalizer.map(|finalizer| &finalizer.part);
         let method = format!("`{}`", self.interface.wanted.cleanup);
@@ -77,8 +107,8 @@ impl File<'_> {
             ("FINALIZER", finalizer),
             (method.as_str(), controller.cleanup.as_ref()),
         ];
-        let name = format!("{}/{}", self.api.group, self.open.state.state.name);
-        if self.kind.cleanup {
+        let name = self.described.finalizer(&self.open.state.state.name);
+        if self.described.cleanup {
             let lacks = parts.iter().filter(|(_, part)| part.is_none());
             let lacks: Vec<&str> = lacks.map(|(name, _)| *name).collect();
             if lacks.is_empty() {
@@ -94,7 +124,7 @@ impl File<'_> {
                 code.push(cleanup(&controller.arguments));
             }
             let message = format!(
-                "operator.toml has `cleanup = true`, but the controller of {kind} lacks {}",
+                "operator.toml has `cleanup = true`, but {label} lacks {}",
                 lacks.join(" and ")
             );
             return Some(self.report(message, controller.header.clone(), paste(&code)));
@@ -124,10 +154,14 @@ impl File<'_> {
             }
         };
         Some(self.report(
-            format!("the controller of {kind} has {names}, but operator.toml has no `cleanup = true` for it"),
+            format!("{label} has {names}, but operator.toml has no `cleanup = true` for it"),
             first.name.clone(),
             format!(
-                "to keep it, add `cleanup = true` to the kind in operator.toml; otherwise remove {} of {path}{after}",
+                "to keep it, add `cleanup = true` to {} in operator.toml; otherwise remove {} of {path}{after}",
+                match self.described.table {
+                    Table::Kind(_) => "the kind",
+                    Table::Controller(_) => "its table",
+                },
                 lines.join(" and ")
             ),
         ))
@@ -139,8 +173,11 @@ impl File<'_> {
         if registry.is_some_and(|entry| entry.owner == Owner::User) {
             return None;
         }
-        let kind = &self.kind.kind;
-        match (&self.kind.watches[..], &controller.parents) {
+        let kind = match self.described.table {
+            Table::Kind(kind) => &kind.kind,
+            Table::Controller(named) => &named.name,
+        };
+        match (self.described.watches, &controller.parents) {
             ([], None) | ([_, ..], Some(_)) => None,
             ([], Some(parents)) => Some(self.report(
                 format!("nothing calls `parents`, because operator.toml has no `watches` for {kind}"),
@@ -157,14 +194,14 @@ impl File<'_> {
                     watches.join(", ")
                 ),
                 controller.header.clone(),
-                paste(&[(self.interface.parents)(self.api.scope)]),
+                paste(&[(self.interface.parents)(self.described.scope())]),
             )),
         }
     }
 
     fn report(&self, message: String, range: Range<usize>, help: String) -> Report {
         let location = Location::new(self.path, 1, self.text, range);
-        report(self.kind, message, Some(location), help)
+        report(self.described, message, Some(location), help)
     }
 }
 
@@ -181,11 +218,16 @@ fn lines(part: &Part) -> String {
     }
 }
 
-fn report(kind: &Kind, message: String, location: Option<Location>, help: String) -> Report {
+fn report(
+    described: &Described<'_>,
+    message: String,
+    location: Option<Location>,
+    help: String,
+) -> Report {
     Report {
         severity: Severity::Warning,
         code: Some(Code::ControllerDiffers),
-        subject: Some(kind.full_name()),
+        subject: Some(described.subject()),
         message,
         location,
         instead: None,

@@ -25,12 +25,16 @@ impl OpenProject {
     pub fn render(&self, terminal: &Terminal) -> Result<Rendered, Failure> {
         terminal.working("generating");
         self.check_scaffolds()?;
-        let project = Project {
+        render::render(&self.project()).map_err(|error| self.render_failed(error))
+    }
+
+    /// The project in memory.
+    pub fn project(&self) -> Project {
+        Project {
             state: self.state.state.clone(),
             apis: self.apis.clone(),
             removed: self.removed(),
-        };
-        render::render(&project).map_err(|error| self.render_failed(error))
+        }
     }
 
     /// Rejects a scaffold for a kind whose controller has another scaffold, because the file belongs to the user.
@@ -228,8 +232,7 @@ impl OpenProject {
     /// Notes about missing manifests, for commands that generate manifests.
     pub fn no_image(&self) -> Option<(String, Diagnostic)> {
         let state = &self.state.state;
-        let mut controlled = state.kinds.iter().filter(|kind| kind.has_controller());
-        (state.image.is_none() && controlled.next().is_some()).then(|| {
+        (state.image.is_none() && self.has_controllers()).then(|| {
             let diagnostic = Diagnostic {
                 code: Code::NoImage,
                 severity: Severity::Note,

@@ -1,4 +1,4 @@
-//! `remove`: removes a kind from the project.
+//! `remove`: removes a kind or a named controller from the project.
 
 use super::{
     Exit, affected,
@@ -8,16 +8,18 @@ use super::{
     resolve::Resolve,
     view::{FixCommand, Outcome, View},
 };
-use crate::terminal::Terminal;
+use crate::{project::NamedController, terminal::Terminal};
 
-/// Remove a kind from the project: its entry in operator.toml, its CRD, and its files that nobody edited
+/// Remove a kind or a controller from the project: its entry in operator.toml, its CRD, and its files that nobody edited
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   cargo operator remove Widget --dry-run
-  cargo operator remove Certificate.cert-manager.io")]
+  cargo operator remove Certificate.cert-manager.io
+  cargo operator remove pod-printer")]
 pub struct Args {
-    /// The kind, as KIND or KIND.GROUP
-    kind: String,
+    /// The kind, as KIND or KIND.GROUP, or the name of the controller
+    #[arg(value_name = "KIND|CONTROLLER")]
+    name: String,
     #[command(flatten)]
     project: ProjectArgs,
     #[command(flatten)]
@@ -29,7 +31,26 @@ pub struct Args {
 pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let mut open = OpenProject::at(&args.project, args.view.recovery_mode(), terminal)?;
     open.resolution = args.resolve.into();
-    let api = open.remove(&args.kind)?;
+    let removed = match open.remove_controller(&args.name) {
+        Some(controller) => {
+            let NamedController { name, cleanup, .. } = controller;
+            match cleanup {
+                true => format!(
+                    "the controller {name} removed; objects that have its finalizer {}/{name} cannot be deleted until somebody removes it",
+                    open.state.state.name
+                ),
+                false => format!("the controller {name} removed"),
+            }
+        }
+        None => {
+            let api = open.remove(&args.name)?;
+            format!(
+                "{} removed; clusters still have the CRD {}, and deleting it deletes its objects",
+                api.names.kind,
+                api.name()
+            )
+        }
+    };
     let rendered = open.render(terminal)?;
     let plan = open.plan_for(rendered.tree, |_| true)?;
     let (mut reports, standing) = open.reports(rendered.diagnostics, &plan);
@@ -44,12 +65,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         evolution,
         reports,
         plan,
-        summary: format!(
-            "{}: {} removed; clusters still have the CRD {}, and deleting it deletes its objects",
-            open.state.state.name,
-            api.names.kind,
-            api.name()
-        ),
+        summary: format!("{}: {removed}", open.state.state.name),
         next: "cargo test".into(),
         fix: FixCommand::SameCommand,
         // updates for other kinds are left to `regenerate`

@@ -15,8 +15,13 @@ pub fn reports(open: &OpenProject) -> Vec<Report> {
     let path = disk::shown(&open.root.join(STATE));
     let document = toml_edit::Document::parse(text.as_str()).ok();
     let mut reports = vec![];
-    for (index, kind) in open.state.state.kinds.iter().enumerate() {
-        for (number, rule) in kind.rules.iter().enumerate() {
+    let state = &open.state.state;
+    let kinds = state.kinds.iter().enumerate();
+    let kinds = kinds.map(|(index, kind)| ("kind", index, kind.full_name(), &kind.rules));
+    let named = state.controllers.iter().enumerate();
+    let named = named.map(|(index, it)| ("controller", index, it.name.clone(), &it.rules));
+    for (table, index, subject, rules) in kinds.chain(named) {
+        for (number, rule) in rules.iter().enumerate() {
             for Misnamed {
                 key,
                 index: word,
@@ -25,13 +30,13 @@ pub fn reports(open: &OpenProject) -> Vec<Report> {
             } in misnamed(rule, &open.apis)
             {
                 let range = document.as_ref().and_then(|document| {
-                    let rules = document.get("kind")?.get(index)?.get("rules")?;
+                    let rules = document.get(table)?.get(index)?.get("rules")?;
                     rules.get(number)?.get(key)?.get(word)?.span()
                 });
                 reports.push(Report {
                     severity: Severity::Warning,
                     code: Some(Code::UnknownResource),
-                    subject: Some(kind.full_name()),
+                    subject: Some(subject.clone()),
                     message,
                     location: range.map(|range| Location::new(&path, 1, text, range)),
                     instead: None,

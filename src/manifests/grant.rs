@@ -1,13 +1,13 @@
 //! The permissions that the operator needs, and their scope: the whole cluster, or single namespaces.
 //!
-//! They are derived only from the kinds, and their `owns`, `watches`, `reads` and `rules`.
+//! They are derived only from the controllers, and their `owns`, `watches`, `reads` and `rules`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use k8s_openapi::api::rbac::v1::PolicyRule;
 
 use super::rule::{normalise, rule, split};
-use super::{Kind, Namespaces, Operator, ResourceType, Scope};
+use super::{Controller, Namespaces, Operator, ResourceType};
 use crate::project::is_cluster_scoped;
 
 /// Where a permission is granted.
@@ -26,8 +26,8 @@ pub const WATCHED: &[&str] = &["list", "watch"];
 /// The permissions of all controllers, normalized. Scopes without permissions are omitted.
 pub(super) fn grants(operator: &Operator) -> BTreeMap<Place, Vec<PolicyRule>> {
     let mut grants: BTreeMap<Place, Vec<PolicyRule>> = BTreeMap::new();
-    for kind in operator.controlled() {
-        for (places, rule) in needs(operator, kind) {
+    for controller in &operator.controllers {
+        for (places, rule) in needs(operator, controller) {
             for place in places {
                 grants.entry(place).or_default().push(rule.clone());
             }
@@ -39,50 +39,45 @@ pub(super) fn grants(operator: &Operator) -> BTreeMap<Place, Vec<PolicyRule>> {
         .collect()
 }
 
-fn needs(operator: &Operator, kind: &Kind) -> Vec<(Vec<Place>, PolicyRule)> {
+fn needs(operator: &Operator, controller: &Controller) -> Vec<(Vec<Place>, PolicyRule)> {
+    let ResourceType { group, plural, .. } = &controller.resource;
     let watched = watched(operator);
     let cluster = vec![Place::Cluster];
     // Children of a cluster-scoped object are in the namespace of the operator unless the reconciler says where.
     let own = Place::Namespace(operator.namespace().to_owned());
     let events = Place::Namespace(NAMESPACE_OF_CLUSTER_EVENTS.to_owned());
-    let (objects, children, events) = match (kind.scope, &operator.namespaces) {
-        (Scope::Namespaced, _) => (watched.clone(), watched.clone(), watched.clone()),
-        (Scope::Cluster, Namespaces::All) => (cluster.clone(), cluster.clone(), cluster.clone()),
-        (Scope::Cluster, _) => {
+    let (objects, children, events) = match (controller.resource.namespaced, &operator.namespaces) {
+        (true, _) => (watched.clone(), watched.clone(), watched.clone()),
+        (false, Namespaces::All) => (cluster.clone(), cluster.clone(), cluster.clone()),
+        (false, _) => {
             let children = BTreeSet::from_iter(watched.iter().cloned().chain([own]));
             (cluster, children.into_iter().collect(), vec![events])
         }
     };
     let mut needs = vec![
-        (objects.clone(), rule(&kind.group, &[&kind.plural], WATCHED)),
+        (objects.clone(), rule(group, &[plural], WATCHED)),
         (
             events,
             rule("events.k8s.io", &["events"], &["create", "patch"]),
         ),
     ];
-    if kind.has_status || !kind.owns.is_empty() || kind.has_provider {
+    if controller.has_status || !controller.owns.is_empty() || controller.has_provider {
         // To see whether the object still exists when its status or a child does not, and is as it was before its thing is deleted.
-        needs.push((
-            objects.clone(),
-            rule(&kind.group, &[&kind.plural], &["get"]),
-        ));
+        needs.push((objects.clone(), rule(group, &[plural], &["get"])));
     }
-    if kind.finalizer {
-        needs.push((
-            objects.clone(),
-            rule(&kind.group, &[&kind.plural], &["patch"]),
-        ));
+    if controller.finalizer {
+        needs.push((objects.clone(), rule(group, &[plural], &["patch"])));
     }
-    if kind.has_status {
-        let status = format!("{}/status", kind.plural);
-        needs.push((objects.clone(), rule(&kind.group, &[&status], &["patch"])));
+    if controller.has_status {
+        let status = format!("{plural}/status");
+        needs.push((objects.clone(), rule(group, &[&status], &["patch"])));
     }
-    let owned = kind
+    let owned = controller
         .owns
         .iter()
         .map(|(it, verbs)| (it, &children, &**verbs));
-    let observed = kind.watches.iter().map(|it| (it, &watched, WATCHED));
-    let read = kind
+    let observed = controller.watches.iter().map(|it| (it, &watched, WATCHED));
+    let read = controller
         .reads
         .iter()
         .map(|(it, verbs)| (it, &watched, &**verbs));
@@ -90,7 +85,7 @@ fn needs(operator: &Operator, kind: &Kind) -> Vec<(Vec<Place>, PolicyRule)> {
         let rule = rule(&resource.group, &[&resource.plural], verbs);
         needs.push((places_of(resource, places), rule));
     }
-    for extra in kind.rules.iter().cloned().flat_map(split) {
+    for extra in controller.rules.iter().cloned().flat_map(split) {
         let cluster = extra.non_resource_urls.is_some() || is_about_the_cluster(&extra);
         needs.push((
             if cluster {

@@ -22,10 +22,7 @@ pub use grant::WATCHED;
 pub use object::{Object, Role, Setting};
 pub use rbac::crd_rules;
 
-pub use crate::{
-    crd::Scope,
-    project::{Namespaces, ResourceType},
-};
+pub use crate::project::{Namespaces, ResourceType};
 
 /// An operator. Its namespace and all its objects have its name.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,27 +31,21 @@ pub struct Operator {
     /// `NAME[:TAG][@DIGEST]`, as `--image` gave it.
     pub image: Option<String>,
     pub namespaces: Namespaces,
-    pub kinds: Vec<Kind>,
+    pub controllers: Vec<Controller>,
+    /// The paths of the CRDs that it installs, from the project's root, inside `crds/`.
+    pub crds: Vec<String>,
     /// The names of the CRDs that the operator applies itself.
     pub ensured_crds: Vec<String>,
 }
 
-/// A kind of the project, with the declarations of its controller.
+/// A controller, with its declarations.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Kind {
-    pub group: String,
-    pub kind: String,
-    pub plural: String,
-    pub scope: Scope,
-    /// The path of its CRD from the project's root, in `crds/`.
-    pub crd_path: String,
-    /// Whether the manifests install its CRD.
-    pub installed: bool,
-    /// Whether it has a controller, and therefore permissions.
-    pub controlled: bool,
+pub struct Controller {
+    /// The kind that it reconciles.
+    pub resource: ResourceType,
     /// Whether its objects have a finalizer of the operator, or may still have that of an earlier version.
     pub finalizer: bool,
-    /// Whether the controller writes its status subresource.
+    /// Whether it writes the status subresource.
     pub has_status: bool,
     /// Whether the controller manages things outside of the cluster.
     pub has_provider: bool,
@@ -85,10 +76,9 @@ pub fn manifests(operator: &Operator) -> Manifests {
     objects.extend(deployment::deployment(operator));
     objects.push(network::policy(operator));
     objects.push(network::metrics(operator));
-    objects.extend(operator.controlled().filter_map(sample));
+    objects.extend(operator.controllers.iter().filter_map(sample));
 
-    let installed = operator.kinds.iter().filter(|kind| kind.installed);
-    let mut crds: Vec<String> = installed.map(|kind| kind.crd_path.clone()).collect();
+    let mut crds = operator.crds.clone();
     crds.sort_unstable();
     crds.dedup();
     Manifests { objects, crds }
@@ -98,10 +88,6 @@ impl Operator {
     /// The namespace that the operator runs in.
     pub fn namespace(&self) -> &str {
         &self.name
-    }
-
-    fn controlled(&self) -> impl Iterator<Item = &Kind> {
-        self.kinds.iter().filter(|kind| kind.controlled)
     }
 
     fn labels(&self) -> BTreeMap<String, String> {
@@ -148,10 +134,10 @@ fn namespace(operator: &Operator) -> Object {
     Object::new(Role::Namespace, namespace)
 }
 
-fn sample(kind: &Kind) -> Option<Object> {
+fn sample(controller: &Controller) -> Option<Object> {
     Some(Object {
-        role: Role::Sample(format!("{}.{}", kind.plural, kind.group)),
-        value: kind.sample.clone()?,
+        role: Role::Sample(controller.resource.name()),
+        value: controller.sample.clone()?,
         settings: vec![],
     })
 }

@@ -17,15 +17,9 @@ fn resource(group: &str, kind: &str, plural: &str, namespaced: bool) -> Resource
     }
 }
 
-fn memcached() -> Kind {
-    Kind {
-        group: "cache.example.com".to_owned(),
-        kind: "Memcached".to_owned(),
-        plural: "memcacheds".to_owned(),
-        scope: Scope::Namespaced,
-        crd_path: "crds/memcacheds.cache.example.com.yaml".to_owned(),
-        installed: true,
-        controlled: true,
+fn memcached() -> Controller {
+    Controller {
+        resource: resource("cache.example.com", "Memcached", "memcacheds", true),
         finalizer: true,
         has_status: true,
         has_provider: false,
@@ -52,13 +46,9 @@ fn memcached() -> Kind {
     }
 }
 
-fn zone() -> Kind {
-    Kind {
-        group: "dns.example.com".to_owned(),
-        kind: "Zone".to_owned(),
-        plural: "zones".to_owned(),
-        scope: Scope::Cluster,
-        crd_path: "crds/zones.dns.example.com.yaml".to_owned(),
+fn zone() -> Controller {
+    Controller {
+        resource: resource("dns.example.com", "Zone", "zones", false),
         finalizer: false,
         has_status: false,
         owns: vec![(
@@ -83,12 +73,14 @@ fn a_read_grants_its_verbs() {
     assert_eq!(verbs, Some(vec!["get".to_owned()]));
 }
 
-fn operator(namespaces: Namespaces, kinds: Vec<Kind>) -> Operator {
+fn operator(namespaces: Namespaces, controllers: Vec<Controller>) -> Operator {
+    let crd = |it: &Controller| format!("crds/{}.yaml", it.resource.name());
     Operator {
         name: "memcached-operator".to_owned(),
         image: Some("ghcr.io/me/memcached-operator:0.1.0".to_owned()),
         namespaces,
-        kinds,
+        crds: controllers.iter().map(crd).collect(),
+        controllers,
         ensured_crds: vec![],
     }
 }
@@ -230,17 +222,26 @@ fn an_empty_project_has_only_permissions_for_its_lease() {
 }
 
 #[test]
-fn a_kind_with_types_only_is_not_installed_and_grants_no_permissions() {
-    let project = |kinds| files(&operator(Namespaces::All, kinds));
-    let types_only = Kind {
-        installed: false,
-        controlled: false,
-        ..zone()
+fn a_controller_of_an_existing_kind_may_only_watch_it_and_report_events() {
+    let pods = Controller {
+        resource: resource("", "Pod", "pods", true),
+        finalizer: false,
+        has_status: false,
+        owns: vec![],
+        sample: Some(json!({"kind": "Pod"})),
+        ..memcached()
     };
+    let files = files(&Operator {
+        crds: vec![],
+        ..operator(Namespaces::All, vec![pods])
+    });
+    let rules = rules_of(&files["manifests/rbac/cluster-role.yaml"]);
     assert_eq!(
-        project(vec![memcached(), types_only]),
-        project(vec![memcached()])
+        rules,
+        "*: [\"\"] [\"pods\"] [\"list\",\"watch\"]\n*: [\"events.k8s.io\"] [\"events\"] [\"create\",\"patch\"]"
     );
+    assert!(files.contains_key("manifests/samples/pods.yaml"));
+    assert!(!files.contains_key("crds/kustomization.yaml"));
 }
 
 #[test]
@@ -250,21 +251,21 @@ fn permissions_follow_the_declarations() {
     };
     let all = rules(memcached());
     assert!(all.contains("deployments"));
-    let childless = rules(Kind {
+    let childless = rules(Controller {
         owns: vec![],
         ..memcached()
     });
     assert!(!childless.contains("deployments"));
     let own = r#"["cache.example.com"] ["memcacheds"] ["get","list","watch"]"#;
     assert!(
-        rules(Kind {
+        rules(Controller {
             finalizer: false,
             ..memcached()
         })
         .contains(own)
     );
     assert!(!all.contains(own));
-    let statusless = rules(Kind {
+    let statusless = rules(Controller {
         has_status: false,
         ..memcached()
     });

@@ -269,6 +269,16 @@ const UNWATCHED: [(&str, &str, bool); 8] = [
     ("authorization.k8s.io", "subjectaccessreviews", false),
 ];
 
+/// Whether a kind is a built-in one that cannot be watched.
+pub fn is_unwatched(group: &str, kind: &str) -> bool {
+    let plural = kind.to_lowercase();
+    UNWATCHED.iter().any(|it| {
+        let singular = it.1.strip_suffix("es").filter(|it| it.ends_with('s'));
+        it.0 == group
+            && (Some(plural.as_str()) == singular || it.1.strip_suffix('s') == Some(&plural))
+    })
+}
+
 /// Whether a resource is a built-in one that has no namespace. A plural that is not known, such as `*`, is taken for one if its group
 /// has only such resources.
 pub fn is_cluster_scoped(group: &str, plural: &str) -> bool {

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::state::{FORMAT, Namespaces, Runtime, State, ToolSource};
+use super::state::{FORMAT, Kind, NamedController, Namespaces, Runtime, State, ToolSource};
 use crate::rust::{USED_MODULES, is_keyword};
 
 /// Why `operator.toml` can't be used.
@@ -24,6 +24,10 @@ pub enum StateError {
     Twice(&'static str, String),
     #[error("the module {0} is listed twice")]
     TwiceModule(String),
+    #[error("the controller `{0}` would have the same module or name as that of {1}")]
+    ControllerModule(String, String),
+    #[error("`{0}` is not the name of a controller")]
+    ControllerName(String),
     #[error("`{0}` has characters that are not allowed in a path, a version or an address")]
     Word(String),
     #[error("`{0}` is not a module name")]
@@ -59,6 +63,8 @@ impl StateError {
             }
             Self::Twice(_, word)
             | Self::TwiceModule(word)
+            | Self::ControllerModule(word, _)
+            | Self::ControllerName(word)
             | Self::Name(word)
             | Self::Word(word)
             | Self::Module(word)
@@ -69,7 +75,9 @@ impl StateError {
             | Self::SpecPath(word, _) => format!("{word:?}"),
         };
         let start = match self {
-            Self::Twice(..) | Self::TwiceModule(_) => text.rfind(&word),
+            Self::Twice(..) | Self::TwiceModule(_) | Self::ControllerModule(..) => {
+                text.rfind(&word)
+            }
             _ => text.find(&word),
         };
         start.map(|start| start..start + word.len())
@@ -87,6 +95,10 @@ impl StateError {
             }
             Self::TwiceModule(_) => {
                 "give one of the kinds another module name with `as` (--as NAME)"
+            }
+            Self::ControllerModule(..) => "choose another `name` (--as NAME)",
+            Self::ControllerName(_) => {
+                "use at most 50 lower-case letters, digits and `-`, beginning with a letter and with a letter after each `-`: `pod-printer`"
             }
             Self::Twice(..) => "remove or rename one of the two",
             Self::Word(_) => "use letters, digits and . _ - / : @ + ~",
@@ -174,6 +186,32 @@ impl State {
                 return Err(StateError::SpecPath(kind.spec.clone(), kind.kind.clone()));
             }
         }
+        self.check_controllers()
+    }
+
+    fn check_controllers(&self) -> Result<(), StateError> {
+        for (index, controller) in self.controllers.iter().enumerate() {
+            let NamedController { name, rules, .. } = controller;
+            if !is_controller_name(name) {
+                return Err(StateError::ControllerName(name.clone()));
+            }
+            let mut earlier = self.controllers[..index].iter();
+            if earlier.any(|other| other.name == *name) {
+                return Err(StateError::Twice("controller", name.clone()));
+            }
+            let module = controller.module_name();
+            // the name of a kind's own controller is the kind in lower case
+            let is_like = |kind: &&Kind| {
+                let is_alike = kind.module_name() == module || kind.kind.to_lowercase() == *name;
+                kind.has_controller() && is_alike
+            };
+            if let Some(kind) = self.kinds.iter().find(is_like) {
+                return Err(StateError::ControllerModule(name.clone(), kind.full_name()));
+            }
+            if rules.iter().any(|rule| rule.verbs.is_empty()) {
+                return Err(StateError::NoVerbs(name.clone()));
+            }
+        }
         Ok(())
     }
 }
@@ -256,6 +294,17 @@ pub fn is_package_name(name: &str) -> bool {
         && name
             .bytes()
             .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-')
+}
+
+/// Whether it can be a label's value, the end of a finalizer and, with `_`, a module.
+fn is_controller_name(name: &str) -> bool {
+    name.len() <= 50
+        && name.split('-').all(|part| {
+            part.starts_with(|c: char| c.is_ascii_lowercase())
+                && part
+                    .bytes()
+                    .all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+        })
 }
 
 fn is_module_name(name: &str) -> bool {

@@ -2,6 +2,7 @@
 
 mod builtin;
 mod check;
+mod controller;
 mod installed;
 mod lock;
 mod marker;
@@ -14,14 +15,18 @@ mod state_file;
 
 pub use builtin::is_cluster_scoped;
 pub use check::{IMAGE_HELP, StateError, is_image, is_package_name};
+pub use controller::{Controller, Table};
 pub use installed::tool_source;
 pub use lock::{Entry, Lock, LockError, Owner};
 pub use marker::is_marked;
 pub use misnamed::{Misnamed, misnamed};
 pub use owned::{Owned, OwnedCache, Update};
 pub use read::{Read, ReadVerb};
-pub use resource::{ResourceError, ResourceType, resolve};
-pub use state::{FORMAT, Kind, Namespaces, Rule, Runtime, Source, State, ToolSource};
+pub use resource::{ResourceError, ResourceType, builtin_kinds, resolve, resolve_watched};
+pub use state::{
+    FORMAT, Kind, NamedController, Namespaces, Rule, Runtime, Source, State, ToolSource,
+    WatchedCache,
+};
 pub use state_file::StateFile;
 
 use std::collections::BTreeSet;

@@ -1,6 +1,9 @@
 //! Resolves kinds in the syntax of `operator.toml`, `GROUP/VERSION/KIND`, to resource types with the plural.
 
-use super::builtin::{BUILTIN, Builtin};
+use super::{
+    Kind,
+    builtin::{BUILTIN, Builtin, is_unwatched},
+};
 use crate::crd::{Api, Scope};
 
 /// A kind of the cluster, by its names in URLs and objects.
@@ -67,13 +70,36 @@ pub enum ResourceError {
     Plural(String),
     #[error("there is no built-in kind `{0}`")]
     Near(String, String),
+    #[error("there is no built-in kind `{0}`")]
+    Meant(String, String),
+    #[error("`{0}` cannot be watched, so no controller can reconcile it")]
+    Unwatched(String),
+    #[error("there is no Rust type for `{0}`")]
+    NoType(String),
+    #[error("k8s-openapi's types for Kubernetes 1.33 have no `{0}`, which is newer")]
+    Newer(String),
+    #[error("`{0}` is not served, so no controller can watch it")]
+    NotServed(String, String),
+    #[error("{1} defines `{0}` and does not generate types for this version")]
+    NoVersion(String, String),
+    #[error("`{0}` already has a controller, because its [[kind]] has a `scaffold`")]
+    Own(String),
 }
 
 impl ResourceError {
     /// The kind, as it is in `operator.toml`.
     pub fn name(&self) -> &str {
         match self {
-            Self::Form(name, _) | Self::Plural(name) | Self::Near(name, _) => name,
+            Self::Form(name, _)
+            | Self::Plural(name)
+            | Self::Near(name, _)
+            | Self::Meant(name, _)
+            | Self::Unwatched(name)
+            | Self::NoType(name)
+            | Self::Newer(name)
+            | Self::NotServed(name, _)
+            | Self::NoVersion(name, _)
+            | Self::Own(name) => name,
         }
     }
 
@@ -87,6 +113,13 @@ impl ResourceError {
             Self::Plural(kind) => format!(
                 "add its plural, as in \"{kind}:PLURAL\", or add its CRD with `cargo operator add-crd --types-only FILE`"
             ),
+            Self::Meant(_, near) => format!("write \"{near}\""),
+            Self::Unwatched(_) => "choose a kind whose objects are stored, such as \"v1/Pod\"".into(),
+            Self::NoType(_) => "add its CRD with `cargo operator add-crd FILE --scaffold controller`, which generates its types and does not install it".into(),
+            Self::Newer(_) => "choose another kind; `owns`, `watches` and `reads` can name this one".into(),
+            Self::NotServed(_, served) => format!("choose a version that its CRD serves: {served}"),
+            Self::NoVersion(_, spec) => format!("add the version to `versions` of the kind whose `spec` is {spec:?}"),
+            Self::Own(_) => "edit that controller, or remove `scaffold` from its [[kind]] if another operator installs the CRD".into(),
         }
     }
 }
@@ -147,6 +180,65 @@ pub fn resolve(name: &str, apis: &[Api]) -> Result<ResourceType, ResourceError> 
     })
 }
 
+/// The built-in kinds that have types in k8s-openapi, as in `owns`.
+pub fn builtin_kinds() -> impl Iterator<Item = String> {
+    let kinds = BUILTIN.iter().map(written);
+    kinds.filter(|kind| {
+        let resource = resolve(kind, &[]);
+        resource.is_ok_and(|resource| resource.k8s_openapi_path().is_some())
+    })
+}
+
+/// Finds the kind of a controller: a built-in one with a type of k8s-openapi, or a kind of the project that has only types.
+pub fn resolve_watched<'a>(
+    name: &str,
+    mut kinds: impl Iterator<Item = (&'a Kind, &'a Api)>,
+) -> Result<ResourceType, ResourceError> {
+    let (group, kind) = match name.split('/').collect::<Vec<_>>().as_slice() {
+        [_, kind] => ("", kind.to_owned()),
+        [group, _, kind] => (*group, kind.to_owned()),
+        _ => ("", ""),
+    };
+    if is_unwatched(group, kind) {
+        return Err(ResourceError::Unwatched(name.into()));
+    }
+    let own = kinds.find(|(own, _)| own.group == group && own.kind == kind);
+    let Some((own, api)) = own else {
+        let resource = resolve(name, &[]).map_err(|error| match error {
+            ResourceError::Near(name, near) => ResourceError::Meant(name, near),
+            ResourceError::Plural(name) => match known_group(group, kind) {
+                Some(near) => ResourceError::Meant(name, near),
+                None => ResourceError::NoType(name),
+            },
+            error => error,
+        })?;
+        return match resource.k8s_openapi_path() {
+            Some(_) => Ok(resource),
+            None if is_built_in(&resource) => Err(ResourceError::Newer(name.into())),
+            None => Err(ResourceError::NoType(name.into())),
+        };
+    };
+    let resource = resolve(name, std::slice::from_ref(api))?;
+    if own.has_controller() {
+        return Err(ResourceError::Own(name.into()));
+    }
+    let version = api.version(&resource.version);
+    if !version.is_some_and(|version| version.served) {
+        let served = api.versions.iter().filter(|version| version.served);
+        let served: Vec<&str> = served.map(|version| version.name.as_str()).collect();
+        return Err(ResourceError::NotServed(name.into(), served.join(", ")));
+    }
+    if !own.versions.contains(&resource.version) {
+        return Err(ResourceError::NoVersion(name.into(), own.spec.clone()));
+    }
+    Ok(resource)
+}
+
+fn is_built_in(resource: &ResourceType) -> bool {
+    let mut rows = BUILTIN.iter();
+    rows.any(|row| row.0 == resource.group && row.2 == resource.kind && row.3 == resource.plural)
+}
+
 /// The built-in kind that was probably meant: of that name but for case and version, or of a like name in that group.
 fn near(group: &str, kind: &str) -> Option<String> {
     let likeness = |builtin: &str| strsim::jaro(&builtin.to_lowercase(), &kind.to_lowercase());
@@ -157,6 +249,17 @@ fn near(group: &str, kind: &str) -> Option<String> {
     let is_own = group.contains('.') && !group.ends_with(".k8s.io");
     best.map(written)
         .or_else(|| of_kind(kind).filter(|_| !is_own))
+}
+
+/// The built-in kind of the most like name in a group of which no CRD can define kinds, because it has no dot.
+fn known_group(group: &str, kind: &str) -> Option<String> {
+    let distance = |builtin: &&Builtin<'_>| {
+        strsim::osa_distance(&builtin.2.to_lowercase(), &kind.to_lowercase())
+    };
+    let of_group = BUILTIN
+        .iter()
+        .filter(|builtin| builtin.0 == group && !group.contains('.'));
+    of_group.min_by_key(distance).map(written)
 }
 
 /// The only built-in kind of exactly that name, in whichever group.

@@ -2,7 +2,7 @@
 
 use super::{owned::Owned, read::Read};
 use crate::{rust::module_name, scaffold::Scaffold, types::SchemaMode};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// The format of `operator.toml` that this tool writes.
 pub const FORMAT: u32 = 1;
@@ -29,6 +29,8 @@ pub struct State {
     pub ensure_crds: bool,
     #[serde(default, rename = "kind")]
     pub kinds: Vec<Kind>,
+    #[serde(default, rename = "controller")]
+    pub controllers: Vec<NamedController>,
 }
 
 /// Where the crates of the runtime come from.
@@ -165,6 +167,50 @@ impl Kind {
     pub fn full_name(&self) -> String {
         format!("{}.{}", self.kind, self.group)
     }
+}
+
+/// A controller of a kind that exists without the operator: a built-in one, or one of which the project has only types.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NamedController {
+    /// Distinguishes it in metrics, field managers and finalizers, because a kind may have several controllers.
+    pub name: String,
+    /// The kind that it reconciles, as in `owns`.
+    pub kind: String,
+    /// What it caches of the objects; the whole object, where it is absent.
+    #[serde(default)]
+    pub cache: Option<WatchedCache>,
+    /// Whether it has a method for deleted objects, and the objects therefore a finalizer.
+    #[serde(default)]
+    pub cleanup: bool,
+    /// The other keys are those of a kind.
+    #[serde(default)]
+    pub owns: Vec<Owned>,
+    #[serde(default)]
+    pub watches: Vec<String>,
+    #[serde(default)]
+    pub reads: Vec<Read>,
+    #[serde(default)]
+    pub keeps: Vec<String>,
+    #[serde(default, rename = "sample-fails")]
+    pub sample_fails: Option<String>,
+    #[serde(default)]
+    pub rules: Vec<Rule>,
+}
+
+impl NamedController {
+    /// The module of the controller.
+    pub fn module_name(&self) -> String {
+        module_name(&self.name)
+    }
+}
+
+/// What a controller caches of the objects that it reconciles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum WatchedCache {
+    /// The metadata alone.
+    Metadata,
 }
 
 /// Whose the CRD of a kind is.

@@ -8,7 +8,7 @@ use super::{
     check::StateError,
     marker::is_marked,
     owned::Owned,
-    state::{FORMAT, Kind, State, ToolSource},
+    state::{FORMAT, Kind, NamedController, State, ToolSource, WatchedCache},
 };
 use crate::types::SchemaMode;
 
@@ -59,13 +59,15 @@ impl StateFile {
         {
             return Err(StateError::Format(format));
         }
-        let kinds = document.get("kind");
-        if kinds.is_some_and(|kinds| !kinds.is_array_of_tables()) {
-            let start = text.find("kind").unwrap_or_default();
-            return Err(StateError::Invalid {
-                place: start..start + "kind".len(),
-                message: "write each kind as its own table: [[kind]]".into(),
-            });
+        for key in ["kind", "controller"] {
+            let tables = document.get(key);
+            if tables.is_some_and(|tables| !tables.is_array_of_tables()) {
+                let start = text.find(key).unwrap_or_default();
+                return Err(StateError::Invalid {
+                    place: start..start + key.len(),
+                    message: format!("write each {key} as its own table: [[{key}]]"),
+                });
+            }
         }
         let state: State = toml_edit::de::from_str(text)
             .map_err(|error| invalid(error.message(), error.span()))?;
@@ -75,26 +77,46 @@ impl StateFile {
 
     /// Adds a kind.
     pub fn add_kind(&mut self, kind: Kind) {
-        let present = self.document.remove("kind").unwrap_or_default();
-        let mut tables = present.into_array_of_tables().unwrap_or_default();
-        tables.push(table(&kind));
-        self.document.insert("kind", Item::ArrayOfTables(tables));
+        self.add_table("kind", kind_table(&kind));
         self.state.kinds.push(kind);
+    }
+
+    /// Adds a controller.
+    pub fn add_controller(&mut self, controller: NamedController) {
+        self.add_table("controller", controller_table(&controller));
+        self.state.controllers.push(controller);
+    }
+
+    fn add_table(&mut self, key: &str, table: Table) {
+        let present = self.document.remove(key).unwrap_or_default();
+        let mut tables = present.into_array_of_tables().unwrap_or_default();
+        tables.push(table);
+        self.document.insert(key, Item::ArrayOfTables(tables));
     }
 
     /// Takes out the kind at `index`, with its comments.
     pub fn remove_kind(&mut self, index: usize) -> Kind {
+        self.remove_table("kind", index);
+        self.state.kinds.remove(index)
+    }
+
+    /// Takes out the controller at `index`, with its comments.
+    pub fn remove_controller(&mut self, index: usize) -> NamedController {
+        self.remove_table("controller", index);
+        self.state.controllers.remove(index)
+    }
+
+    fn remove_table(&mut self, key: &str, index: usize) {
         let tables = self
             .document
-            .get_mut("kind")
+            .get_mut(key)
             .and_then(Item::as_array_of_tables_mut);
         if let Some(tables) = tables {
             tables.remove(index);
             if tables.is_empty() {
-                self.document.remove("kind");
+                self.document.remove(key);
             }
         }
-        self.state.kinds.remove(index)
     }
 
     /// Sets the versions of the kind at `index`.
@@ -210,7 +232,21 @@ fn set_keeping_decor(item: &mut Item, text: &str) {
     }
 }
 
-fn table(kind: &Kind) -> Table {
+fn controller_table(controller: &NamedController) -> Table {
+    let mut table = Table::new();
+    table.decor_mut().set_prefix("\n");
+    table["name"] = value(&controller.name);
+    table["kind"] = value(&controller.kind);
+    if controller.cache == Some(WatchedCache::Metadata) {
+        table["cache"] = value("metadata");
+    }
+    if controller.cleanup {
+        table["cleanup"] = value(true);
+    }
+    table
+}
+
+fn kind_table(kind: &Kind) -> Table {
     let mut table = Table::new();
     table.decor_mut().set_prefix("\n");
     let list = |items: &[String]| value(items.iter().collect::<Array>());

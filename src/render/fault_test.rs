@@ -1,19 +1,18 @@
 //! `tests/faults.rs`: tests the whole operator with each sample, under every fault, without its lease, and with its permissions.
 
+use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde::Serialize;
 use serde_json::json;
 
 use super::{
-    generated_test::Typed,
     layout::{ensured_crds, policy_rule},
     registry::Watched,
 };
 use crate::{
     crd::Api,
     manifests::{self, WATCHED},
-    project::{Namespaces, Project, ResourceError, ResourceType},
+    project::{Controller, Namespaces, Project, ResourceError, ResourceType, Table},
     rustfmt::{CALL_WIDTH, bracketed, let_literal, literal, skip},
-    scaffold::Scaffold,
     template::fill,
 };
 
@@ -24,6 +23,10 @@ struct Context<'a> {
     kinds: String,
     /// The kinds whose controllers delete undesired children, as a statement; empty if there are none.
     pruned: String,
+    /// The kinds that exist without the operator, as a statement; empty if there are none.
+    existing: String,
+    /// Whether there are CRDs that the manifests do not install.
+    foreign: bool,
     /// Whether the operator watches only some namespaces.
     namespaces: bool,
     /// Whether a kind with a sample has a provider.
@@ -56,64 +59,123 @@ struct Test {
     skip_provider: &'static str,
 }
 
-/// `None` if no kind has a sample.
-pub fn text<'a>(
-    project: &Project,
-    typed: impl Iterator<Item = &'a Typed>,
-) -> Result<Option<String>, ResourceError> {
-    let typed: Vec<&Typed> = typed.collect();
-    let tests: Vec<Test> = typed
-        .iter()
-        .filter_map(|typed| {
-            let sample = typed.sample.as_ref()?;
-            let name = typed.module.trim_end_matches('_').to_owned();
-            let add = match typed.fails {
-                None => "sample_file(sample)",
-                Some(_) => "sample_file_that_fails(sample, error)",
-            };
-            Some(Test {
-                skip_faults: skip(&format!("fn {name}_survives_every_fault() {{\n")),
-                skip_provider: skip(&format!("fn {name}_survives_every_provider_fault() {{\n")),
-                has_provider: typed.has_provider && typed.fails.is_none(),
-                skip_conforms: skip(&format!("fn {name}_conforms() {{\n")),
-                kept: list("kept", &typed.keeps),
-                waiting: list("waiting", &typed.waiting),
-                followed: {
-                    let keeps = (!typed.keeps.is_empty()).then_some("keeps(&kept)");
-                    let waits =
-                        (!typed.waiting.is_empty()).then_some("waits_for_deletion(&waiting)");
-                    chain([Some(add), keeps, waits].into_iter().flatten())
-                },
-                name,
-                sample: let_literal("sample", &format!("manifests/samples/{sample}"))
-                    + &typed
-                        .fails
-                        .as_ref()
-                        .map(|error| let_literal("error", error))
-                        .unwrap_or_default(),
-                add,
-            })
+/// How a controller is tested.
+#[derive(Clone)]
+pub struct Case {
+    module: String,
+    /// The file of the sample in `manifests/samples/`.
+    sample: Option<String>,
+    /// What the reconciliation of the sample fails with.
+    fails: Option<String>,
+    /// Resources of which objects may remain after the deletion of the sample, as `configmaps` or `certificates.cert-manager.io`.
+    keeps: Vec<String>,
+    /// Those of children that are not updated, by the same names.
+    waiting: Vec<String>,
+    /// The right to a status that the example does not write, as it knows none of its fields.
+    unused: Option<PolicyRule>,
+    /// Whether the controller manages things outside of the cluster.
+    has_provider: bool,
+}
+
+impl Case {
+    pub fn new(controller: &Controller<'_>, watched: &Watched, sample: Option<String>) -> Self {
+        let owns = watched.owns.iter().zip(controller.owns);
+        let waiting = owns.filter(|(_, owned)| owned.update.waits_for_deletion());
+        Self {
+            module: controller.module.clone(),
+            sample,
+            fails: controller.sample_fails.map(str::to_owned),
+            keeps: watched.keeps.iter().map(ResourceType::name).collect(),
+            waiting: waiting.map(|((found, _), _)| found.name()).collect(),
+            unused: None,
+            has_provider: controller.scaffold.has_provider,
+        }
+    }
+
+    /// With a right that no request need use.
+    pub fn with_unused(self, unused: Option<PolicyRule>) -> Self {
+        Self { unused, ..self }
+    }
+
+    /// Adds what another controller of the same objects needs.
+    fn absorb(&mut self, other: &Self) {
+        self.fails = self.fails.take().or_else(|| other.fails.clone());
+        for (own, others) in [
+            (&mut self.keeps, &other.keeps),
+            (&mut self.waiting, &other.waiting),
+        ] {
+            for name in others {
+                if !own.contains(name) {
+                    own.push(name.clone());
+                }
+            }
+        }
+    }
+
+    fn test(&self) -> Option<Test> {
+        let sample = self.sample.as_ref()?;
+        let name = self.module.trim_end_matches('_').to_owned();
+        let add = match self.fails {
+            None => "sample_file(sample)",
+            Some(_) => "sample_file_that_fails(sample, error)",
+        };
+        let keeps = (!self.keeps.is_empty()).then_some("keeps(&kept)");
+        let waits = (!self.waiting.is_empty()).then_some("waits_for_deletion(&waiting)");
+        let error = self.fails.as_ref();
+        let error = error.map(|error| let_literal("error", error));
+        Some(Test {
+            skip_faults: skip(&format!("fn {name}_survives_every_fault() {{\n")),
+            skip_provider: skip(&format!("fn {name}_survives_every_provider_fault() {{\n")),
+            has_provider: self.has_provider && self.fails.is_none(),
+            skip_conforms: skip(&format!("fn {name}_conforms() {{\n")),
+            kept: list("kept", &self.keeps),
+            waiting: list("waiting", &self.waiting),
+            followed: chain([Some(add), keeps, waits].into_iter().flatten()),
+            name,
+            sample: let_literal("sample", &format!("manifests/samples/{sample}"))
+                + &error.unwrap_or_default(),
+            add,
         })
+    }
+}
+
+/// The tests of the controllers; `None` where no kind has a sample. Controllers of one kind share its sample, and so a test.
+pub fn text(
+    project: &Project,
+    controllers: &[Controller<'_>],
+    cases: Vec<Case>,
+) -> Result<Option<String>, ResourceError> {
+    let unused: Vec<PolicyRule> = cases
+        .iter()
+        .filter_map(|case| case.unused.clone())
         .collect();
-    let kinds = project.state.kinds.iter();
-    let constant = |name: &str, counts: fn(&Scaffold) -> bool| {
-        let kinds = kinds
-            .clone()
-            .filter(|kind| kind.scaffold.is_some_and(counts));
-        let names: Vec<String> = kinds
-            .map(|kind| format!("{:?}", kind.full_name()))
-            .collect();
+    let mut merged: Vec<Case> = vec![];
+    for case in cases {
+        let mut known = merged.iter_mut();
+        match known.find(|it| it.sample.is_some() && it.sample == case.sample) {
+            Some(known) => known.absorb(&case),
+            None => merged.push(case),
+        }
+    }
+    let constant = |name: &str, counts: fn(&Controller<'_>) -> bool| {
+        let mut names: Vec<String> = vec![];
+        for controller in controllers.iter().filter(|it| counts(it)) {
+            let ResourceType { kind, group, .. } = &controller.resource;
+            let name = match group.as_str() {
+                "" => format!("{kind:?}"),
+                group => format!("\"{kind}.{group}\""),
+            };
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
         let head = format!("const {name}: [&str; {}] = ", names.len());
         match names.is_empty() {
             true => String::new(),
             false => bracketed(0, &head, ['[', ']'], &names, ";"),
         }
     };
-    let rules = kinds
-        .clone()
-        .filter(|kind| kind.has_controller())
-        .flat_map(|kind| &kind.rules);
-    let unused = typed.iter().filter_map(|typed| typed.unused.clone());
+    let rules = controllers.iter().flat_map(|it| it.rules);
     // The CRDs are installed before the operator starts, so it only gets them.
     let crds: Vec<String> = ensured_crds(project).map(Api::name).collect();
     let crds = (!crds.is_empty()).then(|| manifests::crd_rules(&crds));
@@ -127,17 +189,42 @@ pub fn text<'a>(
         .chain(crds)
         .map(|rule| literal(&json!(rule).to_string()))
         .collect();
+    let tests: Vec<Test> = merged.iter().filter_map(Case::test).collect();
     let context = Context {
         name: &project.state.name,
         kinds: constant("KINDS", |_| true),
-        pruned: constant("PRUNED", |scaffold| scaffold.prunes),
+        existing: constant("EXISTING", |controller| controller.named().is_some()),
+        pruned: constant("PRUNED", |controller| controller.scaffold.prunes),
         has_providers: tests.iter().any(|test| test.has_provider),
         namespaces: !matches!(project.state.namespaces, Namespaces::All),
-        declared: bracketed(4, "let declared = ", ['[', ']'], &declared(project)?, ";"),
+        foreign: !foreign_specs(controllers).is_empty(),
+        declared: bracketed(
+            4,
+            "let declared = ",
+            ['[', ']'],
+            &declared(project, controllers)?,
+            ";",
+        ),
         rules: bracketed(4, "let unchecked = ", ['[', ']'], &rules, ";"),
         tests,
     };
     Ok((!context.tests.is_empty()).then(|| fill("tests/faults.rs.j2", &context)))
+}
+
+/// The CRDs of reconciled kinds that others install, as a statement; empty where there are none.
+pub fn foreign_specs(controllers: &[Controller<'_>]) -> String {
+    let named = controllers.iter().filter(|it| it.named().is_some());
+    let mut specs: Vec<String> = named
+        .filter_map(|it| it.definition)
+        .map(|(kind, _)| literal(&kind.spec))
+        .collect();
+    specs.sort_unstable();
+    specs.dedup();
+    let head = format!("pub const CRDS: [&str; {}] = ", specs.len());
+    match specs.is_empty() {
+        true => String::new(),
+        false => bracketed(0, &head, ['[', ']'], &specs, ";"),
+    }
 }
 
 /// The calls on a trial, as the value of a variable.
@@ -171,29 +258,36 @@ pub fn watched_namespaces(namespaces: &Namespaces) -> String {
 }
 
 /// Each entry of `owns`, `watches` and `reads`, as a JSON literal.
-fn declared(project: &Project) -> Result<Vec<String>, ResourceError> {
+fn declared(
+    project: &Project,
+    controllers: &[Controller<'_>],
+) -> Result<Vec<String>, ResourceError> {
     let mut declared = vec![];
-    for (kind, _) in project.kinds().filter(|(kind, _)| kind.has_controller()) {
+    for controller in controllers {
         let Watched {
             owns,
             watches,
             reads,
             keeps: _,
-        } = Watched::of(kind, &project.apis)?;
+        } = Watched::of(controller, &project.apis)?;
+        let kind = match controller.table {
+            Table::Kind(kind) => &kind.kind,
+            Table::Controller(named) => &named.name,
+        };
         let mut declare = |key: &str, entry: &str, resource: &ResourceType, verbs: &[&str]| {
             let text = json!({
-                "kind": kind.kind, "key": key, "entry": entry,
+                "kind": kind, "key": key, "entry": entry,
                 "group": resource.group, "resource": resource.plural, "verbs": verbs,
             });
             declared.push(literal(&text.to_string()));
         };
-        for (entry, (resource, verbs)) in kind.owns.iter().zip(&owns) {
+        for (entry, (resource, verbs)) in controller.owns.iter().zip(&owns) {
             declare("owns", &entry.kind, resource, verbs);
         }
-        for (entry, resource) in kind.watches.iter().zip(&watches) {
+        for (entry, resource) in controller.watches.iter().zip(&watches) {
             declare("watches", entry, resource, WATCHED);
         }
-        for (entry, (resource, verbs)) in kind.reads.iter().zip(&reads) {
+        for (entry, (resource, verbs)) in controller.reads.iter().zip(&reads) {
             declare("reads", &entry.kind, resource, verbs);
         }
     }

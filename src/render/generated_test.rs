@@ -1,6 +1,5 @@
 //! `tests/generated.rs`: tests that the types match the specs, and that the samples are valid.
 
-use k8s_openapi::api::rbac::v1::PolicyRule;
 use serde::Serialize;
 
 use crate::template::fill;
@@ -38,16 +37,6 @@ pub struct Typed {
     pub root: String,
     pub spec: String,
     pub sample: Option<String>,
-    /// The expected error of its reconciliation.
-    pub fails: Option<String>,
-    /// Whether its controller manages things outside of the cluster.
-    pub has_provider: bool,
-    /// The resources whose objects may remain after its deletion, for example `configmaps` or `certificates.cert-manager.io`.
-    pub keeps: Vec<String>,
-    /// The resources of children that are not updated, in the same form.
-    pub waiting: Vec<String>,
-    /// The permission for a status that the example does not write, because it does not know its fields.
-    pub unused: Option<PolicyRule>,
 }
 
 pub fn text<'a>(project: &Project, typed: impl Iterator<Item = &'a Typed>) -> String {

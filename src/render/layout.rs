@@ -6,10 +6,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::{
-    RenderError, cargo_lock, fault_test,
+    RenderError, cargo_lock,
+    fault_test::{self, Case},
     generated_test::{self, Typed},
     registry::{self, Registry, Watched},
-    sample::sample,
+    sample::{builtin_sample, sample},
     vendor,
 };
 use crate::{
@@ -19,11 +20,12 @@ use crate::{
     package::kustomize,
     plan::Tree,
     project::{
-        Kind, Namespaces, Owner, Project, ResourceType, Rule, Runtime, Source, State, ToolSource,
+        Controller, Kind, NamedController, Namespaces, Owner, Project, ResourceType, Rule, Runtime,
+        Source, ToolSource,
     },
     rust::version_module,
     rustfmt::{is_wide, version_order},
-    scaffold::{Scaffold, Subject},
+    scaffold::{Existing, Scaffold, Subject, existing_files},
     template::{fill, plain},
     types,
 };
@@ -55,7 +57,10 @@ struct Whole<'a> {
     runtime: String,
     testing: String,
     kinds: Vec<KindNames>,
+    /// Those that have a controller.
     kind_names: String,
+    /// The CRDs that the manifests do not install, as a statement of the tests; empty where there are none.
+    foreign_specs: String,
     controllers: Vec<String>,
     has_controllers: bool,
     /// The methods that controllers of each scaffold have, with a rule for AGENTS.md.
@@ -93,11 +98,12 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
     let mut rendered = Rendered::default();
     let mut made = vec![];
     let kinds: Vec<(&Kind, &Api)> = project.kinds().collect();
+    let all = project.controllers()?;
     let files: Vec<_> = kinds
         .par_iter()
         .map(|(kind, api)| {
             let mut files = Rendered::default();
-            let made = kind_files(&mut files, project, kind, api)?;
+            let made = kind_files(&mut files, project, kind, api, &all)?;
             Ok::<_, RenderError>((files, made))
         })
         .collect();
@@ -108,11 +114,25 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         made.push(of_kind);
     }
     let tree = &mut rendered.tree;
+    let mut cases: Vec<Case> = made.iter().filter_map(|made| made.case.clone()).collect();
+    let mut samples = Samples::default();
+    for controller in &all {
+        let sample = match made_of(project, controller, &made) {
+            Some(made) => made.sample.clone(),
+            None => builtin_sample(&controller.resource),
+        };
+        if let Some(named) = controller.named() {
+            let sample = sample.as_ref();
+            cases.push(named_files(
+                tree, project, controller, named, &made, sample,
+            )?);
+        }
+        samples.add(&controller.resource, sample);
+    }
     let vendored = state.runtime == Runtime::Vendored;
-    let controlled = || project.kinds().filter(|(kind, _)| kind.has_controller());
-    let mut controllers: Vec<String> = controlled().map(|(kind, _)| kind.module_name()).collect();
+    let mut controllers: Vec<String> = all.iter().map(|it| it.module.clone()).collect();
     controllers.sort_by(|a, b| version_order(a, b));
-    let scaffolds = scaffolds(state);
+    let scaffolds = scaffolds(&all);
     let ensured: Vec<&Api> = ensured_crds(project).collect();
     let whole = Whole {
         methods: scaffolds
@@ -145,9 +165,19 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
                 KindNames { module, versions }
             })
             .collect(),
-        kind_names: enumeration(controlled().map(|(kind, _)| kind.kind.as_str())),
+        kind_names: {
+            let mut names: Vec<&str> = vec![];
+            for controller in &all {
+                let name = controller.resource.kind.as_str();
+                if !names.contains(&name) {
+                    names.push(name);
+                }
+            }
+            enumeration(names.into_iter())
+        },
+        has_controllers: !controllers.is_empty(),
         controllers,
-        has_controllers: controlled().next().is_some(),
+        foreign_specs: fault_test::foreign_specs(&all),
         registry: registry::registry(project, made.iter().flat_map(|made| &made.typed))?,
         ensures_crds: !ensured.is_empty(),
         tool: &state.tool,
@@ -191,17 +221,17 @@ pub fn render(project: &Project) -> Result<Rendered, RenderError> {
         Owner::Tool,
         generated_test::text(project, made.iter().flat_map(|made| &made.typed)),
     );
-    if let Some(text) = fault_test::text(project, made.iter().flat_map(|made| &made.typed))? {
+    if let Some(text) = fault_test::text(project, &all, cases)? {
         tree.insert("tests/faults.rs", Owner::Tool, text);
     }
-    if made.iter().any(|made| made.sample.is_some()) {
+    if samples.0.iter().any(|(_, sample)| sample.is_some()) {
         let path = "tests/support/mod.rs";
         tree.insert(path, Owner::Tool, fill(&format!("{path}.j2"), &whole));
         let path = "tests/support/flags.rs";
         tree.insert(path, Owner::User, plain(path));
     }
     vendor::add(tree, &state.runtime);
-    let operator = operator(project, &made)?;
+    let operator = operator(project, &all, &made, samples)?;
     for (path, text) in
         kustomize::files(&operator, manifests::manifests(&operator), &project.removed)?
     {
@@ -227,14 +257,9 @@ fn enumeration<'a>(names: impl Iterator<Item = &'a str>) -> String {
     }
 }
 
-/// The scaffolds of a project's kinds, or the default scaffold if it has no kinds.
-fn scaffolds(state: &State) -> Vec<&'static Scaffold> {
-    let has = |scaffold: &&Scaffold| {
-        state
-            .kinds
-            .iter()
-            .any(|kind| kind.scaffold == Some(scaffold))
-    };
+/// The scaffolds of a project's controllers, or the default scaffold if it has none.
+fn scaffolds(controllers: &[Controller<'_>]) -> Vec<&'static Scaffold> {
+    let has = |scaffold: &&Scaffold| controllers.iter().any(|it| it.scaffold == *scaffold);
     let scaffolds: Vec<_> = Scaffold::all().filter(has).collect();
     match scaffolds.is_empty() {
         true => vec![Scaffold::first()],
@@ -248,6 +273,7 @@ fn kind_files(
     project: &Project,
     kind: &Kind,
     api: &Api,
+    controllers: &[Controller<'_>],
 ) -> Result<Made, RenderError> {
     let module = kind.module_name();
     let name = kind.full_name();
@@ -257,11 +283,6 @@ fn kind_files(
             .extend(diagnostics.into_iter().map(|it| (name.clone(), it)))
     };
     let mut made = Made::default();
-    let watched = Watched::of(kind, &project.apis)?;
-    let keeps: Vec<String> = watched.keeps.iter().map(ResourceType::name).collect();
-    let owns = watched.owns.iter().zip(&kind.owns);
-    let waiting = owns.filter(|(_, owned)| owned.update.waits_for_deletion());
-    let waiting: Vec<String> = waiting.map(|((found, _), _)| found.name()).collect();
     let spec = format!("{SPECS}{}.yaml", api.name());
     rendered.tree.insert(spec, Owner::Tool, api.text.as_str());
     for version_name in &kind.versions {
@@ -279,22 +300,23 @@ fn kind_files(
             root: module_of_version.facts.root.clone(),
             spec: kind.spec.clone(),
             sample: None,
-            fails: kind.sample_fails.clone(),
-            has_provider: kind.scaffold.is_some_and(|scaffold| scaffold.has_provider),
-            keeps: keeps.clone(),
-            waiting: waiting.clone(),
-            unused: None,
         };
-        if let Some(scaffold) = kind.scaffold.filter(|_| version.storage) {
+        let is_reconciled = |controller: &Controller<'_>| {
+            let definition = controller.definition.map(|(kind, _)| kind.full_name());
+            definition.as_ref() == Some(&name) && controller.resource.version == *version_name
+        };
+        let mut reconciling = controllers.iter().filter(|it| is_reconciled(it));
+        if let Some(controller) = reconciling.next() {
             match sample(api, version) {
                 Ok(sample) => made.sample = Some(sample),
                 Err(diagnostic) => say(vec![diagnostic]),
             }
-            let file = format!("{}.yaml", api.name());
-            let is_there = !project
-                .removed
-                .contains(&format!("manifests/samples/{file}"));
-            typed.sample = made.sample.as_ref().filter(|_| is_there).map(|_| file);
+            typed.sample = made
+                .sample
+                .as_ref()
+                .and_then(|_| sample_file(project, &controller.resource));
+        }
+        if let Some(scaffold) = kind.scaffold.filter(|_| version.storage) {
             made.has_status = version.status_subresource;
             if scaffold != Scaffold::first() {
                 let owns = kind.owns.iter().map(|owned| format!("{}\n", owned.kind));
@@ -313,13 +335,16 @@ fn kind_files(
                 sample: made.sample.as_ref(),
                 fill,
             });
-            if made.has_status && !files.writes_status {
-                typed.unused = Some(PolicyRule {
-                    api_groups: Some(vec![api.group.clone()]),
-                    resources: Some(vec![format!("{}/status", api.names.plural)]),
-                    verbs: vec!["patch".to_owned()],
-                    ..PolicyRule::default()
-                });
+            let unused = (made.has_status && !files.writes_status).then(|| PolicyRule {
+                api_groups: Some(vec![api.group.clone()]),
+                resources: Some(vec![format!("{}/status", api.names.plural)]),
+                verbs: vec!["patch".to_owned()],
+                ..PolicyRule::default()
+            });
+            for controller in controllers.iter().filter(|it| is_reconciled(it)) {
+                let watched = Watched::of(controller, &project.apis)?;
+                let case = Case::new(controller, &watched, typed.sample.clone());
+                made.case = Some(case.with_unused(unused.clone()));
             }
             rendered.tree.insert(
                 format!("src/controllers/{module}.rs"),
@@ -372,43 +397,134 @@ struct Made {
     wide: Vec<String>,
     sample: Option<Value>,
     has_status: bool,
+    /// How its controller is tested, if it has one of its own.
+    case: Option<Case>,
+}
+
+/// Of each kind that has a controller, the sample.
+#[derive(Default)]
+struct Samples(Vec<(ResourceType, Option<Value>)>);
+
+impl Samples {
+    fn add(&mut self, resource: &ResourceType, sample: Option<Value>) {
+        if !self.0.iter().any(|(known, _)| known == resource) {
+            self.0.push((resource.clone(), sample));
+        }
+    }
+
+    /// Each sample is given once.
+    fn take(&mut self, resource: &ResourceType) -> Option<Value> {
+        let mut samples = self.0.iter_mut();
+        samples.find(|(known, _)| known == resource)?.1.take()
+    }
+}
+
+/// What was made of the kind that a controller reconciles, if the project defines it.
+fn made_of<'a>(
+    project: &Project,
+    controller: &Controller<'_>,
+    made: &'a [Made],
+) -> Option<&'a Made> {
+    let (kind, _) = controller.definition?;
+    let mut made = project.kinds().zip(made);
+    let found = made.find(|((it, _), _)| it.full_name() == kind.full_name());
+    found.map(|(_, made)| made)
+}
+
+/// The file in `manifests/samples/`, unless the user deleted it.
+fn sample_file(project: &Project, resource: &ResourceType) -> Option<String> {
+    let file = format!("{}.yaml", resource.name());
+    let path = format!("manifests/samples/{file}");
+    (!project.removed.contains(&path)).then_some(file)
+}
+
+/// The files of a controller that has a name, and how it is tested.
+fn named_files(
+    tree: &mut Tree,
+    project: &Project,
+    controller: &Controller<'_>,
+    named: &NamedController,
+    made: &[Made],
+    sample: Option<&Value>,
+) -> Result<Case, RenderError> {
+    let resource = &controller.resource;
+    let (types, root) = match controller.api_module() {
+        None => controller.foreign_type().unwrap_or_default(),
+        Some(module) => {
+            let mut typed = made.iter().flat_map(|made| &made.typed);
+            let typed = typed.find(|it| format!("{}::{}", it.module, it.version) == module);
+            let root = typed.map(|typed| typed.root.clone()).unwrap_or_default();
+            (format!("crate::api::{module}"), root)
+        }
+    };
+    let file = sample.and_then(|_| sample_file(project, resource));
+    let finalizer = controller.finalizer(&project.state.name);
+    let files = existing_files(&Existing {
+        operator: &project.state.name,
+        name: &named.name,
+        module: &controller.module,
+        types,
+        root,
+        kind: &resource.kind,
+        plural: &resource.plural,
+        namespaced: resource.namespaced,
+        in_namespaces: project.state.namespaces != Namespaces::All,
+        finalizer: controller.cleanup.then_some(finalizer),
+        metadata: controller.watches_metadata(),
+        sample: file.as_deref(),
+        fill,
+    });
+    tree.insert(controller.path(), Owner::User, files.controller);
+    if let Some(test) = files.test {
+        let path = format!("tests/{}.rs", controller.module);
+        tree.insert(path, Owner::User, test);
+    }
+    let watched = Watched::of(controller, &project.apis)?;
+    Ok(Case::new(controller, &watched, file))
 }
 
 const HEADER: &str =
     "// Generated by `cargo operator regenerate` from the CRD in crds/. Do not edit.\n";
 
-fn operator(project: &Project, made: &[Made]) -> Result<manifests::Operator, RenderError> {
-    let mut kinds = vec![];
-    for ((kind, api), made) in project.kinds().zip(made) {
+fn operator(
+    project: &Project,
+    controllers: &[Controller<'_>],
+    made: &[Made],
+    mut samples: Samples,
+) -> Result<manifests::Operator, RenderError> {
+    let own = project
+        .kinds()
+        .filter(|(kind, _)| kind.source() == Source::Own);
+    let crds = own.map(|(kind, _)| kind.spec.clone()).collect();
+    let mut controlled = vec![];
+    for controller in controllers {
         let Watched {
             owns,
             watches,
             reads,
             keeps: _,
-        } = Watched::of(kind, &project.apis)?;
-        kinds.push(manifests::Kind {
-            group: api.group.clone(),
-            kind: api.names.kind.clone(),
-            plural: api.names.plural.clone(),
-            scope: api.scope,
-            crd_path: kind.spec.clone(),
-            installed: kind.source() == Source::Own,
-            controlled: kind.has_controller(),
-            finalizer: true,
-            has_status: made.has_status,
-            has_provider: kind.scaffold.is_some_and(|scaffold| scaffold.has_provider),
+        } = Watched::of(controller, &project.apis)?;
+        let is_own = controller.named().is_none();
+        let own = made_of(project, controller, made).filter(|_| is_own);
+        controlled.push(manifests::Controller {
+            resource: controller.resource.clone(),
+            // objects of the operator's own kinds may still have that of an earlier version
+            finalizer: is_own || controller.cleanup,
+            has_status: own.is_some_and(|made| made.has_status),
+            has_provider: controller.scaffold.has_provider,
             owns,
             watches,
             reads,
-            rules: kind.rules.iter().map(policy_rule).collect(),
-            sample: made.sample.clone(),
+            rules: controller.rules.iter().map(policy_rule).collect(),
+            sample: samples.take(&controller.resource),
         });
     }
     Ok(manifests::Operator {
         name: project.state.name.clone(),
         image: project.state.image.clone(),
         namespaces: project.state.namespaces.clone(),
-        kinds,
+        controllers: controlled,
+        crds,
         ensured_crds: ensured_crds(project).map(Api::name).collect(),
     })
 }

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{generated_test::Typed, layout::ensured_crds};
 use crate::{
     crd::Api,
-    project::{Kind, OwnedCache, Project, ResourceError, ResourceType, Update, resolve},
+    project::{Controller, OwnedCache, Project, ResourceError, ResourceType, Update, resolve},
     rust::version_module,
     rustfmt::{CALL_WIDTH, bracketed, import, literal, skip, width},
 };
@@ -24,19 +24,19 @@ pub struct Watched {
 }
 
 impl Watched {
-    pub fn of(kind: &Kind, apis: &[Api]) -> Result<Self, ResourceError> {
+    pub fn of(controller: &Controller<'_>, apis: &[Api]) -> Result<Self, ResourceError> {
         let all = |names: &[String]| {
             names
                 .iter()
                 .map(|name| resolve(name, apis))
                 .collect::<Result<Vec<_>, _>>()
         };
-        let reads = kind.reads.iter().map(|read| {
+        let reads = controller.reads.iter().map(|read| {
             let verbs = read.verbs.iter().map(|verb| verb.name());
             Ok((resolve(&read.kind, apis)?, verbs.collect()))
         });
-        let prunes = kind.scaffold.is_some_and(|scaffold| scaffold.prunes);
-        let owns = kind.owns.iter().map(|owned| {
+        let prunes = controller.scaffold.prunes;
+        let owns = controller.owns.iter().map(|owned| {
             let mut verbs = owned.update.verbs().to_vec();
             if prunes && !verbs.contains(&"delete") {
                 verbs.push("delete");
@@ -45,9 +45,9 @@ impl Watched {
         });
         Ok(Self {
             owns: owns.collect::<Result<_, _>>()?,
-            watches: all(&kind.watches)?,
+            watches: all(controller.watches)?,
             reads: reads.collect::<Result<_, _>>()?,
-            keeps: all(&kind.keeps)?,
+            keeps: all(controller.keeps)?,
         })
     }
 }
@@ -70,6 +70,7 @@ pub struct Registry {
 /// pub fn all() -> Controllers {
 ///     Controllers::new()
 ///         .add(memcached::setup, |watches| watches.owns::<Deployment>())
+///         .add_named("pod-printer", pod_printer::setup, |watches| watches)
 /// }
 /// ```
 pub fn registry<'a>(
@@ -79,32 +80,24 @@ pub fn registry<'a>(
     let mut types = Types::of(project, typed);
     let mut adds = vec![];
     let mut has_strategy = false;
-    for (kind, _) in project.kinds() {
-        let Some(scaffold) = kind.scaffold else {
-            continue;
-        };
-        let watched = Watched::of(kind, &project.apis)?;
-        let owns = watched
-            .owns
-            .iter()
-            .zip(&kind.owns)
-            .flat_map(|((resource, _), owned)| {
-                let method = match owned.cache {
-                    None => "owns",
-                    Some(OwnedCache::Content) => "owns_with_content",
-                };
-                let update = Some(owned.update).filter(|it| *it != Update::default());
-                [Some(types.call(method, resource)), update.map(Call::update)]
-            });
+    for controller in project.controllers()? {
+        let watched = Watched::of(&controller, &project.apis)?;
+        let owns = watched.owns.iter().zip(controller.owns);
+        let owns = owns.flat_map(|((resource, _), owned)| {
+            let method = match owned.cache {
+                None => "owns",
+                Some(OwnedCache::Content) => "owns_with_content",
+            };
+            let update = Some(owned.update).filter(|it| *it != Update::default());
+            [Some(types.call(method, resource)), update.map(Call::update)]
+        });
         let owns: Vec<Call> = owns.flatten().collect();
         let watches = watched.watches.iter();
         let watches = watches.map(|resource| types.call("watches", resource));
         let calls: Vec<Call> = owns.into_iter().chain(watches).collect();
-        has_strategy |= kind
-            .owns
-            .iter()
-            .any(|owned| owned.update != Update::default());
-        adds.push((scaffold.register, kind.module_name(), calls));
+        let mut owns = controller.owns.iter();
+        has_strategy |= owns.any(|owned| owned.update != Update::default());
+        adds.push(Add::new(&controller, calls));
     }
     let chain = chain(&adds);
     // With CRDs to apply, the template has `all`, which calls this one.
@@ -145,57 +138,87 @@ impl Call {
     }
 }
 
-/// `Controllers::new()` with a call for each controller, as the only expression of a function. A chain of one call stays on one line.
-fn chain(controllers: &[(&str, String, Vec<Call>)]) -> String {
-    let add = |indent| {
-        let adds = controllers.iter();
-        adds.map(move |(method, module, calls)| add(indent, method, module, calls))
-    };
+/// The call that adds a controller.
+struct Add {
+    method: &'static str,
+    /// The arguments before the closure.
+    arguments: Vec<String>,
+    /// What the closure calls.
+    calls: Vec<Call>,
+}
+
+impl Add {
+    fn new(controller: &Controller<'_>, calls: Vec<Call>) -> Self {
+        let setup = format!("{}::setup", controller.module);
+        let (method, arguments) = match controller.named() {
+            Some(named) => ("add_named", vec![literal(&named.name), setup]),
+            None => (controller.scaffold.register, vec![setup]),
+        };
+        Self {
+            method,
+            arguments,
+            calls,
+        }
+    }
+
+    /// `.add(module::setup, |watches| ...)` in a chain at an indent.
+    fn text(&self, indent: usize) -> String {
+        let Self {
+            method,
+            arguments,
+            calls,
+        } = self;
+        let inline: String = calls.iter().map(Call::inline).collect();
+        let body = format!("watches{inline}");
+        let closure = format!("|watches| {body}");
+        let head = arguments.join(", ");
+        let is_short = (calls.len() < 2 || body.len() <= CALL_WIDTH) && calls.iter().all(is_short);
+        if is_short && head.len() + 2 + closure.len() <= CALL_WIDTH {
+            return format!(".{method}({head}, {closure})");
+        }
+        // where the names leave no room for the head of the closure, each argument has its own line
+        let is_long = head.len() + ", |watches| {".len() > CALL_WIDTH;
+        let outside = " ".repeat(indent);
+        let indent = if is_long { indent + 4 } else { indent };
+        let pad = " ".repeat(indent);
+        let closure = match (is_short, calls.as_slice()) {
+            (true, _) if is_long => closure,
+            (true, _) => format!("|watches| {{\n{pad}    {body}\n{pad}}}"),
+            (false, [earlier @ .., last]) if is_overflowing(indent + 4, earlier, last) => {
+                let earlier: String = earlier.iter().map(Call::inline).collect();
+                let name = format!("watches{earlier}.{}", last.name);
+                let lines = bracketed(indent + 4, &name, ['(', ')'], &last.arguments, "");
+                format!("|watches| {{\n{lines}{pad}}}")
+            }
+            (false, _) => {
+                let lines = calls.iter().map(|call| {
+                    let name = format!(".{}", call.name);
+                    bracketed(indent + 8, &name, ['(', ')'], &call.arguments, "")
+                });
+                let lines: String = lines.collect();
+                format!("|watches| {{\n{pad}    watches\n{lines}{pad}}}")
+            }
+        };
+        match is_long {
+            true => {
+                let lines = arguments.iter().map(|it| format!("{pad}{it},\n"));
+                let lines: String = lines.collect();
+                format!(".{method}(\n{lines}{pad}{closure},\n{outside})")
+            }
+            false => format!(".{method}({head}, {closure})"),
+        }
+    }
+}
+
+/// `Controllers::new()` with a call for each controller, as the only expression of a function. A chain of one call is not broken.
+fn chain(controllers: &[Add]) -> String {
+    let add = |indent| controllers.iter().map(move |add| add.text(indent));
     let inline = format!("    Controllers::new(){}\n", add(4).collect::<String>());
     if controllers.len() < 2 || inline.trim().len() <= CALL_WIDTH {
         return inline;
     }
     let lines = add(8).map(|add| format!("        {add}\n"));
     format!("    Controllers::new()\n{}", lines.collect::<String>())
-}
-
-/// `.add(module::setup, |watches| ...)` in a chain at an indent.
-fn add(indent: usize, method: &str, module: &str, calls: &[Call]) -> String {
-    let setup = format!("{module}::setup");
-    let inline: String = calls.iter().map(Call::inline).collect();
-    let body = format!("watches{inline}");
-    let closure = format!("|watches| {body}");
-    let is_short = (calls.len() < 2 || body.len() <= CALL_WIDTH) && calls.iter().all(is_short);
-    if is_short && setup.len() + 2 + closure.len() <= CALL_WIDTH {
-        return format!(".{method}({setup}, {closure})");
-    }
-    // where the name leaves no room for the head of the closure, each argument has its own line
-    let is_long = setup.len() + ", |watches| {".len() > CALL_WIDTH;
-    let outside = " ".repeat(indent);
-    let indent = if is_long { indent + 4 } else { indent };
-    let pad = " ".repeat(indent);
-    let closure = match (is_short, calls) {
-        (true, _) if is_long => closure,
-        (true, _) => format!("|watches| {{\n{pad}    {body}\n{pad}}}"),
-        (false, [earlier @ .., last]) if is_overflowing(indent + 4, earlier, last) => {
-            let earlier: String = earlier.iter().map(Call::inline).collect();
-            let name = format!("watches{earlier}.{}", last.name);
-            let lines = bracketed(indent + 4, &name, ['(', ')'], &last.arguments, "");
-            format!("|watches| {{\n{lines}{pad}}}")
-        }
-        (false, _) => {
-            let lines = calls.iter().map(|call| {
-                let name = format!(".{}", call.name);
-                bracketed(indent + 8, &name, ['(', ')'], &call.arguments, "")
-            });
-            let lines: String = lines.collect();
-            format!("|watches| {{\n{pad}    watches\n{lines}{pad}}}")
-        }
-    };
-    match is_long {
-        true => format!(".{method}(\n{pad}{setup},\n{pad}{closure},\n{outside})"),
-        false => format!(".{method}({setup}, {closure})"),
-    }
 }
 
 /// Whether the arguments of the last call of a chain are placed on separate lines, and the rest of the chain on the line above them.

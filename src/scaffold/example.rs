@@ -194,6 +194,8 @@ struct Context<'a> {
     /// Whether the policies of the spec are those of the runtime.
     deletion_policy: bool,
     drift_policy: bool,
+    /// Whether the policy of the sample keeps its thing.
+    retains: bool,
     /// `i32` expression.
     replicas: String,
     /// The patch of an object that asks for one replica more, as JSON with the variable `replicas`; empty where it might not be valid.
@@ -297,6 +299,7 @@ fn context<'a>(subject: &Subject<'a>, style: &Style, names: Names) -> Context<'a
         conditions: status.conditions,
         deletion_policy: has_policies(version, "deletionPolicy", &DELETION_POLICIES),
         drift_policy: has_policies(version, "driftPolicy", &DRIFT_POLICIES),
+        retains: retains(version, subject.sample),
         replicas: replicas(version, facts, &var),
         more: more(version, facts, subject.sample),
         image: image.is_some(),
@@ -345,6 +348,18 @@ fn has_policies(version: &Version, field: &str, known: &[&str]) -> bool {
         .enum_
         .as_ref()
         .is_some_and(|values| values.iter().all(is_known))
+}
+
+/// Whether a sample has a deletion policy that keeps its thing, also by the default of the schema.
+fn retains(version: &Version, sample: Option<&Value>) -> bool {
+    let field = "deletionPolicy";
+    let spec = version.schema.properties.get("spec");
+    let default = spec.and_then(|spec| spec.properties.get(field)?.default.as_ref());
+    let chosen = sample.and_then(|sample| sample["spec"].get(field));
+    let policy = chosen.or(default).and_then(Value::as_str);
+    let policy = policy.map(str::to_lowercase).unwrap_or_default();
+    has_policies(version, field, &DELETION_POLICIES)
+        && DELETION_POLICIES[1..].contains(&policy.as_str())
 }
 
 /// Where the wanted number of replicas stands.

@@ -2,10 +2,15 @@
 
 mod declarative;
 mod example;
+mod existing;
 mod external;
 mod names;
 mod reconciler;
 mod status;
+
+pub use existing::{
+    EXISTING, EXISTING_ABOUT, EXISTING_TEMPLATES, Existing, ExistingFiles, existing_files,
+};
 
 use std::fmt;
 

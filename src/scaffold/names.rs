@@ -43,25 +43,52 @@ impl Names {
     /// Those of a kind, where the templates use `words`.
     pub fn of(subject: &Subject<'_>, words: &HashSet<String>) -> Self {
         let api = subject.api;
-        let root = &subject.facts.root;
-        let mut name = root.clone();
+        let kind = Identity {
+            operator: subject.operator,
+            module: &subject.module,
+            version: version_module(&api.storage_version().name),
+            root: &subject.facts.root,
+            kind: &api.names.kind,
+            plural: &api.names.plural,
+        };
+        kind.names(words)
+    }
+}
+
+/// What the names of a kind are made of.
+pub struct Identity<'a> {
+    /// The name of the project.
+    pub operator: &'a str,
+    pub module: &'a str,
+    /// The module of the version.
+    pub version: String,
+    /// The Rust type.
+    pub root: &'a str,
+    pub kind: &'a str,
+    pub plural: &'a str,
+}
+
+impl Identity<'_> {
+    /// The names of the kind, where the templates use `words`.
+    pub fn names(self, words: &HashSet<String>) -> Names {
+        let mut name = self.root.to_owned();
         while words.contains(&name) {
             name += "Object";
         }
-        let var = module_name(&api.names.kind);
-        let objects = module_name(&api.names.plural);
+        let var = module_name(self.kind);
+        let objects = module_name(self.plural);
         let is_free = |name: &str| !words.contains(name) && !is_keyword(name);
         let (var, objects) = match is_free(&var) && is_free(&objects) && var != objects {
             true => (var, objects),
             false => (OBJECT.to_owned(), OBJECTS.to_owned()),
         };
-        Self {
-            crate_name: subject.operator.replace('-', "_"),
-            module: subject.module.clone(),
-            version: version_module(&api.storage_version().name),
-            import: match name == *root {
+        Names {
+            crate_name: self.operator.replace('-', "_"),
+            module: self.module.to_owned(),
+            version: self.version,
+            import: match name == self.root {
                 true => name.clone(),
-                false => format!("{root} as {name}"),
+                false => format!("{} as {name}", self.root),
             },
             kind: name,
             var,

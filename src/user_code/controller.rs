@@ -12,6 +12,8 @@ pub struct Controller {
     pub finalizer: Option<Finalizer>,
     pub cleanup: Option<Part>,
     pub parents: Option<Part>,
+    /// The type of the objects.
+    pub resource: Option<Range<usize>>,
     /// The types of the object and of the context, as written in the method that takes both.
     pub arguments: [String; 2],
 }
@@ -54,6 +56,7 @@ pub fn controller(text: &str, wanted: &Wanted) -> Option<Controller> {
         finalizer: None,
         cleanup: None,
         parents: None,
+        resource: None,
         arguments: wanted.arguments.map(str::to_owned),
     };
     for item in &block.items {
@@ -63,6 +66,9 @@ pub fn controller(text: &str, wanted: &Wanted) -> Option<Controller> {
                     part: part(item, item.ident.span()),
                     value: literal(&item.expr),
                 });
+            }
+            ImplItem::Type(item) if item.ident == "Resource" => {
+                controller.resource = Some(item.ty.span().byte_range());
             }
             ImplItem::Fn(item) if item.sig.ident == wanted.cleanup => {
                 controller.cleanup = Some(part(item, item.sig.ident.span()));

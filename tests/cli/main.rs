@@ -3,6 +3,7 @@
 mod affected_code;
 mod bad_input;
 mod branches;
+mod controllers;
 mod current;
 mod dev;
 mod diagnostics;

@@ -13,14 +13,14 @@ fn an_unknown_scaffold_is_an_error_that_lists_them() {
         let run = run(folder.path(), &format!("{command} --scaffold declaritive"));
         assert_eq!(run.code, 2, "{}", run.stderr);
         for part in [
-            "[possible values: reconciler, declarative, external]",
+            "[possible values: reconciler, declarative, external, controller]",
             "a similar value exists: 'declarative'",
         ] {
             assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
         }
     }
     let completions = ok(folder.path(), "completions bash").stdout;
-    assert!(completions.contains("reconciler declarative external"));
+    assert!(completions.contains("reconciler declarative external controller"));
 }
 
 #[test]
@@ -232,7 +232,8 @@ fn an_external_kind_owns_nothing_and_the_calls_of_its_provider_get_faults() {
     assert!(registry.contains(".add_external("), "{registry}");
     let faults = &made["tests/faults.rs"];
     let trials = faults.matches("_survives_every_provider_fault()").count();
-    assert_eq!(trials, 1, "{faults}");
+    assert_eq!(trials, 2, "{faults}");
+    assert!(!faults.contains("widget_survives_every_provider_fault"));
     let (path, controller) = made
         .iter()
         .find(|(path, _)| path.starts_with("src/controllers/cluster"))

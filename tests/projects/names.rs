@@ -156,6 +156,7 @@ fn named(files: &BTreeMap<String, String>) -> Named {
     let root = between(controller, "type Resource = ", ";").expect("it has a kind");
     let var = between(controller, "fn reconcile(&self, ", ": Arc<")
         .or_else(|| between(controller, "fn desired(&self, ", ": &"))
+        .or_else(|| between(controller, "fn identity(&self, ", ": &"))
         .expect("it has a method that takes an object");
     let test = files
         .get(&format!("tests/{module}.rs"))
@@ -345,11 +346,16 @@ fn renamed(words: Vec<String>, names: &Named) -> Vec<String> {
                 return original.to_owned();
             }
         }
-        if let Some(style @ ("Reconciler" | "Controller")) = word.strip_prefix(&names.root) {
+        if let Some(style @ ("Reconciler" | "Controller" | "Provider")) =
+            word.strip_prefix(&names.root)
+        {
             return format!("Zyzzyva{style}");
         }
         match word.strip_prefix(names.module.trim_end_matches('_')) {
-            Some(rest @ ("_manages_its_config_map" | "_manages_its_deployment")) => {
+            Some(
+                rest
+                @ ("_manages_its_config_map" | "_manages_its_deployment" | "_manages_its_copy"),
+            ) => {
                 format!("zyzzyva{rest}")
             }
             _ => word.clone(),

@@ -21,6 +21,17 @@ impl Server {
         self.apply_all(documents(yaml)?).await
     }
 
+    /// Applies the objects of a YAML file, like [`install`](Self::install).
+    ///
+    /// # Errors
+    /// If the file cannot be read, and those of [`install`](Self::install), with the path of the file.
+    pub async fn install_file(&self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
+        let objects = documents(&read(path)?).map_err(|error| error.in_file(path))?;
+        let objects = objects.into_iter().map(|object| (path.to_owned(), object));
+        self.apply_files(objects.collect()).await
+    }
+
     /// Applies the files and kustomizations that a kustomization lists under `resources`, in the namespace that its key `namespace` sets.
     /// The keys `labels`, `images` and `commonAnnotations` are ignored, because they do not affect tests. Fails for other keys.
     pub async fn install_kustomization(&self, path: impl AsRef<Path>) -> Result<()> {
@@ -304,9 +315,9 @@ fn move_to(object: &mut Value, namespace: &str) {
     object["metadata"]["namespace"] = namespace.into();
 }
 
-fn read(path: &PathBuf) -> Result<String> {
+fn read(path: &Path) -> Result<String> {
     std::fs::read_to_string(path).map_err(|source| Error::File {
-        path: path.clone(),
+        path: path.to_owned(),
         source,
     })
 }

@@ -4,7 +4,7 @@ use std::{
     num::NonZeroU16,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
@@ -177,34 +177,42 @@ async fn an_object_is_left_alone_after_its_attempts_until_it_changes() {
     assert_eq!(seen.of("a"), 10, "a success resets the count");
 }
 
-/// Cleans up at the fifth attempt.
-#[derive(Default)]
-struct Stubborn(AtomicUsize);
+/// Cleans up at the fifth attempt, and records whether all objects were reduced.
+struct Stubborn {
+    attempts: AtomicUsize,
+    reduced: Arc<AtomicBool>,
+}
 
 impl Reconciler for Stubborn {
     type Resource = Pod;
     const FINALIZER: Option<&'static str> = Some("widget-operator/stubborn");
 
-    async fn reconcile(&self, _: Arc<Pod>, _: &Context) -> Result<Action> {
+    async fn reconcile(&self, pod: Arc<Pod>, _: &Context) -> Result<Action> {
+        self.reduced.fetch_and(pod.spec.is_none(), Ordering::SeqCst);
         Ok(Action::await_change())
     }
 
     async fn cleanup(&self, _: Arc<Pod>, _: &Context) -> Result<()> {
-        match self.0.fetch_add(1, Ordering::SeqCst) {
+        match self.attempts.fetch_add(1, Ordering::SeqCst) {
             4.. => Ok(()),
             _ => Err(failure()),
         }
     }
 
     fn options(&self) -> ControllerOptions<Pod> {
-        options().retry_limit(2)
+        options().retry_limit(2).reduce(|pod| pod.spec = None)
     }
 }
 
 #[tokio::test]
-async fn a_cleanup_is_retried_without_a_limit() {
+async fn a_cleanup_is_retried_without_a_limit_and_an_object_with_a_new_finalizer_is_reduced() {
     let server = Server::start().await.unwrap();
-    let controllers = add(Controllers::new(), "stubborn", Stubborn::default());
+    let reduced = Arc::new(AtomicBool::new(true));
+    let stubborn = Stubborn {
+        attempts: AtomicUsize::new(0),
+        reduced: reduced.clone(),
+    };
+    let controllers = add(Controllers::new(), "stubborn", stubborn);
     let _running = Running::start(server.client(), Settings::for_tests(), controllers).await;
     create(&server, "a", "web").await;
     let api = pods(&server);
@@ -214,6 +222,8 @@ async fn a_cleanup_is_retried_without_a_limit() {
             (!pod.finalizers().is_empty()).then_some(())
         })
         .await;
+    rest(&server).await;
+    assert!(reduced.load(Ordering::SeqCst));
     delete(&server, "a").await;
     server
         .eventually("it is gone", async || {

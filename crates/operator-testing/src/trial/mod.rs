@@ -89,6 +89,10 @@ pub struct Trial {
     kinds: Vec<(String, String)>,
     /// Those of them whose controllers delete children that are not desired.
     pruned: Vec<(String, String)>,
+    /// Those of them that exist without the operator.
+    existing: Vec<(String, String)>,
+    /// The files of CRDs that the manifests do not install.
+    crds: Vec<PathBuf>,
     namespaces: Vec<String>,
     fixtures: Option<PathBuf>,
     declared: Vec<Declared>,
@@ -108,6 +112,8 @@ impl Trial {
             samples: vec![],
             kinds: vec![],
             pruned: vec![],
+            existing: vec![],
+            crds: vec![],
             namespaces: vec!["default".to_owned()],
             fixtures: None,
             declared: vec![],
@@ -192,6 +198,21 @@ impl Trial {
     #[must_use]
     pub fn reconciles(mut self, kinds: &[&str]) -> Self {
         self.kinds.extend(kinds.iter().map(|name| parsed(name)));
+        self
+    }
+
+    /// Names those of the kinds that exist without the operator, for example `Pod`. Of their objects, only the samples must be reconciled, and
+    /// no earlier version of the operator has left a finalizer on them.
+    #[must_use]
+    pub fn existing(mut self, kinds: &[&str]) -> Self {
+        self.existing.extend(kinds.iter().map(|name| parsed(name)));
+        self
+    }
+
+    /// Installs the CRDs in these files, which the manifests do not install, because other operators do.
+    #[must_use]
+    pub fn crds(mut self, files: &[&str]) -> Self {
+        self.crds.extend(files.iter().map(PathBuf::from));
         self
     }
 

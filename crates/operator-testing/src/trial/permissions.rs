@@ -27,7 +27,8 @@ impl Trial {
     ///
     /// The operator reconciles each sample. To trigger as many kinds of requests as possible, the test
     ///
-    /// - sets the finalizer that an earlier version of the operator may have set (the group of the kind and the name of the account);
+    /// - sets the finalizer that an earlier version of the operator may have set (the group of the kind and the name of the account),
+    ///   unless the kind is [`existing`](Self::existing);
     /// - removes labels of the children, if some of them are not updated by apply ([`declares`](Self::declares));
     /// - deletes the children, and later removes their owner references;
     /// - creates children that the sample should not have, if the operator [`prunes`](Self::prunes).
@@ -100,7 +101,13 @@ impl Trial {
             documents(&sample.text).unwrap_or_else(|error| panic!("the sample: {error}"));
         for object in &mut objects {
             let api_version = object["apiVersion"].as_str().unwrap_or_default();
-            if let Some((group, _)) = api_version.split_once('/') {
+            let group = api_version.split_once('/').map(|(group, _)| group);
+            let is_existing = |(other, kind): &(String, String)| {
+                Some(other.as_str()) == group && object["kind"] == **kind
+            };
+            if let Some(group) = group
+                && !self.existing.iter().any(is_existing)
+            {
                 object["metadata"]["finalizers"] = vec![format!("{group}/{name}")].into();
             }
         }

@@ -60,6 +60,10 @@ impl Stage {
                 let made = server.install(&object).await;
                 made.unwrap_or_else(|error| panic!("the namespace {name}: {error}"));
             }
+            for crd in &trial.crds {
+                let installed = server.install_file(crd).await;
+                installed.unwrap_or_else(|error| panic!("{error}"));
+            }
             let installed = server.install_kustomization(&trial.manifests).await;
             installed.unwrap_or_else(|error| panic!("{}: {error}", trial.manifests.display()));
             let prepared = trial.install_fixtures(&server).await;

@@ -49,8 +49,13 @@ impl Trial {
                 _ => None,
             };
             let outcome = outcomes.of(&key);
-            // objects that are being deleted are no longer reconciled
-            let is_owed = object["metadata"]["deletionTimestamp"].is_null() || outcome.is_some();
+            // what is being deleted is not reconciled any more
+            let is_deleted = !object["metadata"]["deletionTimestamp"].is_null();
+            // a controller may select some objects of a kind that exists without the operator
+            let is_existing =
+                |(group, kind): &(String, String)| *group == key.group && *kind == key.kind;
+            let is_selected = sampled.contains(&key) || !self.existing.iter().any(is_existing);
+            let is_owed = !is_deleted && is_selected || outcome.is_some();
             if is_owed && let Some(why) = problem(outcome, expected) {
                 let events = warnings(objects.values().map(|it| &**it), &key);
                 problems.push(format!("{key} {why}{events}"));

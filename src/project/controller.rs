@@ -1,0 +1,156 @@
+//! The controllers of a project, whichever table of `operator.toml` describes them: one for each kind that has a scaffold, and those that have
+//! a name.
+
+use super::{
+    Kind, NamedController, Owned, Project, Read, ResourceError, ResourceType, Rule, WatchedCache,
+    resource::resolve_watched,
+};
+use crate::{
+    crd::{Api, Scope},
+    rust::version_module,
+    scaffold::Scaffold,
+};
+
+/// A controller: what is reconciled, and how.
+#[derive(Clone, Debug)]
+pub struct Controller<'a> {
+    /// Whose table it has.
+    pub table: Table<'a>,
+    /// The module of its file.
+    pub module: String,
+    /// The kind that it reconciles, in the version that it watches.
+    pub resource: ResourceType,
+    /// Where the project defines that kind.
+    pub definition: Option<(&'a Kind, &'a Api)>,
+    pub scaffold: &'static Scaffold,
+    pub cleanup: bool,
+    pub owns: &'a [Owned],
+    pub watches: &'a [String],
+    pub reads: &'a [Read],
+    pub keeps: &'a [String],
+    pub sample_fails: Option<&'a str>,
+    pub rules: &'a [Rule],
+}
+
+/// The table of a controller in `operator.toml`.
+#[derive(Clone, Copy, Debug)]
+pub enum Table<'a> {
+    /// `[[kind]]`: the kind is the operator's own.
+    Kind(&'a Kind),
+    /// `[[controller]]`.
+    Controller(&'a NamedController),
+}
+
+impl<'a> Controller<'a> {
+    /// That of a `[[controller]]` table.
+    pub fn named(&self) -> Option<&'a NamedController> {
+        match self.table {
+            Table::Kind(_) => None,
+            Table::Controller(named) => Some(named),
+        }
+    }
+
+    /// What reports call it: its name, or `KIND.GROUP`.
+    pub fn subject(&self) -> String {
+        match self.table {
+            Table::Kind(kind) => kind.full_name(),
+            Table::Controller(named) => named.name.clone(),
+        }
+    }
+
+    /// `src/controllers/<module>.rs`.
+    pub fn path(&self) -> String {
+        format!("src/controllers/{}.rs", self.module)
+    }
+
+    /// The finalizer that the runtime takes for its own, for an operator of this name.
+    pub fn finalizer(&self, operator: &str) -> String {
+        match self.table {
+            Table::Kind(kind) => format!("{}/{operator}", kind.group),
+            Table::Controller(named) => format!("{operator}/{}", named.name),
+        }
+    }
+
+    /// Whether its cache has only the metadata of the objects.
+    pub fn watches_metadata(&self) -> bool {
+        let named = self.named();
+        named.is_some_and(|named| named.cache == Some(WatchedCache::Metadata))
+    }
+
+    pub fn scope(&self) -> Scope {
+        match self.resource.namespaced {
+            true => Scope::Namespaced,
+            false => Scope::Cluster,
+        }
+    }
+
+    /// The module and the name of the kind's type, if the project does not define the kind.
+    pub fn foreign_type(&self) -> Option<(String, String)> {
+        let path = self.resource.k8s_openapi_path()?;
+        let (module, name) = path.rsplit_once("::")?;
+        Some((module.to_owned(), name.to_owned()))
+    }
+
+    /// The module of the kind's types in `src/api/`, if the project defines the kind.
+    pub fn api_module(&self) -> Option<String> {
+        let (kind, _) = self.definition?;
+        let version = version_module(&self.resource.version);
+        Some(format!("{}::{version}", kind.module_name()))
+    }
+}
+
+impl Project {
+    /// All controllers: those of the kinds, in their order, then those with a name.
+    pub fn controllers(&self) -> Result<Vec<Controller<'_>>, ResourceError> {
+        let of_kinds = self.kinds().filter_map(|(kind, api)| {
+            let scaffold = kind.scaffold?;
+            Some(Ok(of_kind(kind, api, scaffold)))
+        });
+        let named = self.state.controllers.iter().map(|named| self.named(named));
+        of_kinds.chain(named).collect()
+    }
+
+    fn named<'a>(&'a self, named: &'a NamedController) -> Result<Controller<'a>, ResourceError> {
+        let resource = resolve_watched(&named.kind, self.kinds())?;
+        let definition = self
+            .kinds()
+            .find(|(kind, _)| kind.group == resource.group && kind.kind == resource.kind);
+        Ok(Controller {
+            table: Table::Controller(named),
+            module: named.module_name(),
+            resource,
+            definition,
+            scaffold: Scaffold::first(),
+            cleanup: named.cleanup,
+            owns: &named.owns,
+            watches: &named.watches,
+            reads: &named.reads,
+            keeps: &named.keeps,
+            sample_fails: named.sample_fails.as_deref(),
+            rules: &named.rules,
+        })
+    }
+}
+
+fn of_kind<'a>(kind: &'a Kind, api: &'a Api, scaffold: &'static Scaffold) -> Controller<'a> {
+    Controller {
+        table: Table::Kind(kind),
+        module: kind.module_name(),
+        resource: ResourceType {
+            group: api.group.clone(),
+            version: api.storage_version().name.clone(),
+            kind: api.names.kind.clone(),
+            plural: api.names.plural.clone(),
+            namespaced: api.scope == Scope::Namespaced,
+        },
+        definition: Some((kind, api)),
+        scaffold,
+        cleanup: kind.cleanup,
+        owns: &kind.owns,
+        watches: &kind.watches,
+        reads: &kind.reads,
+        keeps: &kind.keeps,
+        sample_fails: kind.sample_fails.as_deref(),
+        rules: &kind.rules,
+    }
+}

@@ -1,0 +1,327 @@
+//! Controllers of existing kinds: made by `init` and `add-controller`, or with the types of a foreign kind, and removed.
+
+use std::fs;
+
+use super::support::{edit, files, folder, ok, run};
+
+const PODS: &str = "init pods --controller v1/Pod --as pod-printer";
+
+#[test]
+fn a_project_of_a_built_in_kind_has_no_crd_and_few_permissions() {
+    let folder = folder();
+    ok(folder.path(), PODS);
+    let p = folder.path().join("pods");
+    ok(&p, "regenerate --check");
+    let made = files(&p);
+    assert!(!made.keys().any(|path| path.starts_with("crds/")));
+    let state = &made["operator.toml"];
+    let table = "\n[[controller]]\nname = \"pod-printer\"\nkind = \"v1/Pod\"\n";
+    assert!(state.ends_with(table), "{state}");
+    let registry = &made["src/controllers/mod.rs"];
+    let add = ".add_named(\"pod-printer\", pod_printer::setup, |watches| watches)";
+    assert!(registry.contains(add), "{registry}");
+    let role = &made["manifests/rbac/cluster-role.yaml"];
+    for verb in ["get", "update", "delete"] {
+        assert!(!role.contains(&format!("- {verb}\n")), "{verb}: {role}");
+    }
+    let controller = &made["src/controllers/pod_printer.rs"];
+    assert!(controller.contains("type Resource = Pod;"));
+    assert!(!controller.contains("FINALIZER"));
+    assert!(made["manifests/samples/pods.yaml"].contains("kind: Pod"));
+    let inspected = ok(&p, "inspect pod-printer").stdout;
+    for part in [
+        "\npod-printer\n  kind      v1/Pod\n  scope     Namespaced\n",
+        "  controls  src/controllers/pod_printer.rs\n  owns      -\n",
+    ] {
+        assert!(inspected.contains(part), "{inspected}");
+    }
+    let json = ok(&p, "inspect --format json").stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["controllers"][0]["name"], "pod-printer");
+    assert_eq!(json["controllers"][0]["scaffold"], "controller");
+}
+
+#[test]
+fn a_finalizer_and_a_cache_of_metadata_are_asked_for() {
+    let folder = folder();
+    ok(
+        folder.path(),
+        "init p --controller v1/Secret --metadata --cleanup",
+    );
+    let p = folder.path().join("p");
+    let made = files(&p);
+    let controller = &made["src/controllers/secret.rs"];
+    for part in [
+        "use kube::core::PartialObjectMeta;",
+        "type Resource = PartialObjectMeta<Secret>;",
+        "const FINALIZER: Option<&'static str> = Some(\"p/secret\");",
+        "async fn cleanup(&self",
+    ] {
+        assert!(controller.contains(part), "{part}: {controller}");
+    }
+    assert!(made["manifests/rbac/cluster-role.yaml"].contains("- patch\n  - watch\n"));
+    assert!(
+        ok(&p, "inspect")
+            .stdout
+            .contains("v1/Secret, metadata only\n")
+    );
+    // the state and the code disagree
+    edit(&p.join("operator.toml"), |text| {
+        text.replace("cache = \"metadata\"\ncleanup = true\n", "")
+    });
+    let regenerated = ok(&p, "regenerate").stderr;
+    for part in [
+        "the controller secret has FINALIZER and `cleanup`, but operator.toml has no `cleanup = true` for it",
+        "add `cleanup = true` to its table in operator.toml",
+        "the controller secret watches metadata only, but operator.toml has no `cache = \"metadata\"` for it",
+    ] {
+        assert!(regenerated.contains(part), "{part}: {regenerated}");
+    }
+}
+
+#[test]
+fn several_controllers_of_a_kind_share_its_sample() {
+    let folder = folder();
+    ok(folder.path(), PODS);
+    let p = folder.path().join("pods");
+    ok(&p, "add-controller v1/Pod --as pod-counter");
+    ok(&p, "add-controller v1/Node");
+    ok(&p, "regenerate --check");
+    let made = files(&p);
+    let faults = &made["tests/faults.rs"];
+    assert!(faults.contains("const KINDS: [&str; 2] = [\"Pod\", \"Node\"];"));
+    assert!(faults.contains("fn pod_printer_conforms"), "{faults}");
+    assert!(!faults.contains("pod_counter_conforms"), "{faults}");
+    assert!(made.contains_key("tests/pod_counter.rs"));
+    let before = files(&p);
+    let taken = run(&p, "add-controller v1/Pod --as pod-counter");
+    assert_eq!(taken.code, 2);
+    for part in [
+        "the name `pod-counter` is already in use by the controller of v1/Pod",
+        "choose another with --as NAME",
+    ] {
+        assert!(taken.stderr.contains(part), "{}", taken.stderr);
+    }
+    assert!(files(&p) == before);
+}
+
+#[test]
+fn a_foreign_kind_gets_types_and_a_controller_and_is_not_installed() {
+    let folder = folder();
+    ok(folder.path(), PODS);
+    let p = folder.path().join("pods");
+    ok(
+        &p,
+        "add-crd ../widget.yaml --scaffold controller --as widget-watcher",
+    );
+    ok(&p, "regenerate --check");
+    let made = files(&p);
+    let state = &made["operator.toml"];
+    let tables = state.split("[[").skip(1).collect::<Vec<_>>();
+    assert_eq!(tables.len(), 3, "{state}");
+    assert!(state.contains("name = \"widget-watcher\"\nkind = \"example.com/v1/Widget\"\n"));
+    assert!(!state.contains("scaffold"), "{state}");
+    assert!(!made.contains_key("crds/kustomization.yaml"));
+    assert!(!made["manifests/kustomization.yaml"].contains("../crds"));
+    let crds = "pub const CRDS: [&str; 1] = [\"crds/widgets.example.com.yaml\"];";
+    assert!(made["tests/support/mod.rs"].contains(crds));
+    assert!(made["tests/faults.rs"].contains(".crds(&support::CRDS)"));
+    let controller = &made["src/controllers/widget_watcher.rs"];
+    assert!(
+        controller.contains("use crate::api::widget::v1::Widget;"),
+        "{controller}"
+    );
+
+    // another one by its name, and the kind itself stays while it is reconciled
+    ok(&p, "add-controller example.com/v1/Widget");
+    let refused = run(&p, "remove Widget");
+    assert_eq!(refused.code, 2);
+    for part in [
+        "Widget.example.com is reconciled by widget-watcher",
+        "first run `cargo operator remove widget-watcher`",
+    ] {
+        assert!(refused.stderr.contains(part), "{}", refused.stderr);
+    }
+    let again = run(&p, "add-crd ../widget.yaml --scaffold controller");
+    let hint = "`cargo operator add-controller example.com/v1/Widget` adds a controller";
+    assert!(
+        again.code == 2 && again.stderr.contains(hint),
+        "{}",
+        again.stderr
+    );
+    for name in ["widget-watcher", "widget", "Widget"] {
+        ok(&p, &format!("remove {name}"));
+    }
+    ok(&p, "regenerate --check");
+    let remaining = files(&p);
+    assert!(!remaining.keys().any(|path| path.contains("widget")));
+}
+
+#[test]
+fn a_removed_controller_leaves_the_others_and_edited_files() {
+    let folder = folder();
+    ok(folder.path(), PODS);
+    let p = folder.path().join("pods");
+    let before = files(&p);
+    ok(&p, "add-controller v1/Node --cleanup");
+    let removed = ok(&p, "remove node");
+    let finalizer = "objects that have its finalizer pods/node cannot be deleted until";
+    assert!(removed.stdout.contains(finalizer) || removed.stderr.contains(finalizer));
+    let mut after = files(&p);
+    let lock = "operator.lock".to_owned();
+    after.remove(&lock);
+    let mut expected = before;
+    expected.remove(&lock);
+    assert!(after == expected);
+    edit(&p.join("src/controllers/pod_printer.rs"), |text| {
+        text + "\n// mine\n"
+    });
+    ok(&p, "remove pod-printer");
+    assert!(p.join("src/controllers/pod_printer.rs").exists());
+}
+
+#[test]
+fn a_wrong_kind_or_name_is_an_error_with_a_cure_and_writes_nothing() {
+    let folder = folder();
+    ok(folder.path(), "init p --crd widget.yaml");
+    let p = folder.path().join("p");
+    let before = files(&p);
+    for (arguments, error, help) in [
+        (
+            "v1/pod",
+            "there is no built-in kind `v1/pod`",
+            "write \"v1/Pod\"\n",
+        ),
+        (
+            "Deployment",
+            "is not of the form",
+            "write \"apps/v1/Deployment\"",
+        ),
+        (
+            "apps/v1beta1/Deployment",
+            "no built-in kind",
+            "write \"apps/v1/Deployment\"\n",
+        ),
+        (
+            "v1/Binding",
+            "`v1/Binding` cannot be watched",
+            "such as \"v1/Pod\"",
+        ),
+        (
+            "authentication.k8s.io/v1/TokenReview",
+            "cannot be watched",
+            "stored",
+        ),
+        (
+            "resource.k8s.io/v1/DeviceClass",
+            "which is newer",
+            "`owns`, `watches`",
+        ),
+        (
+            "argoproj.io/v1alpha1/Rollout",
+            "there is no Rust type for `argoproj.io/v1alpha1/Rollout`",
+            "`cargo operator add-crd FILE --scaffold controller`",
+        ),
+        (
+            "example.com/v1/Widget --as w",
+            "`example.com/v1/Widget` already has a controller",
+            "remove `scaffold` from its [[kind]]",
+        ),
+        (
+            "v1/Pod --as widget",
+            "the name `widget` is already in use by the controller of Widget.example.com",
+            "--as NAME",
+        ),
+        (
+            "v1/Pod --as Pod",
+            "`Pod` is not the name of a controller",
+            "`pod-printer`",
+        ),
+        (
+            "v1/Pod --as a--b",
+            "`a--b` is not the name of a controller",
+            "lower-case",
+        ),
+    ] {
+        let refused = run(&p, &format!("add-controller {arguments}"));
+        assert_eq!(refused.code, 2, "{arguments}: {}", refused.stdout);
+        for part in [error, help] {
+            assert!(refused.stderr.contains(part), "{part}: {}", refused.stderr);
+        }
+        assert!(files(&p) == before, "{arguments}");
+    }
+    for arguments in [
+        "--controller v1/Pod --crd widget.yaml",
+        "--controller v1/Pod --controller v1/Node --as both",
+        "--controller v1/Pods",
+        "--metadata --crd widget.yaml",
+    ] {
+        let refused = run(folder.path(), &format!("init q {arguments}"));
+        assert_eq!(refused.code, 2, "{arguments}: {}", refused.stdout);
+        assert!(!folder.path().join("q").exists(), "{arguments}");
+    }
+}
+
+#[test]
+fn a_wrong_table_is_an_error_at_its_line() {
+    let folder = folder();
+    ok(folder.path(), PODS);
+    let p = folder.path().join("pods");
+    ok(&p, "add-crd ../widget.yaml --types-only");
+    let state = p.join("operator.toml");
+    let right = fs::read_to_string(&state).unwrap();
+    let before = files(&p);
+    for (from, to, error) in [
+        (
+            "v1/Pod",
+            "v1/Pdo",
+            "error: there is no built-in kind `v1/Pdo`\n  --> operator.toml:",
+        ),
+        (
+            "kind = \"v1/Pod\"",
+            "kind = \"v1/Pod\"\ncache = \"content\"",
+            "unknown value `content`, expected `metadata`",
+        ),
+        (
+            "kind = \"v1/Pod\"",
+            "kind = \"v1/Pod\"\nscafold = 1",
+            "unknown key `scafold`",
+        ),
+        (
+            "[[controller]]",
+            "[controller]",
+            "write each controller as its own table: [[controller]]",
+        ),
+        (
+            "\"pod-printer\"",
+            "\"pod_printer\"",
+            "`pod_printer` is not the name of a controller\n  --> operator.toml:",
+        ),
+        (
+            "v1/Pod",
+            "example.com/v2/Widget",
+            "`example.com/v2/Widget` is not served",
+        ),
+        (
+            "[[controller]]",
+            "[[controller]]\nname = \"pod-printer\"\nkind = \"v1/Node\"\n[[controller]]",
+            "the controller pod-printer is listed twice\n  --> operator.toml:",
+        ),
+        (
+            "versions = [\"v1\"]",
+            "versions = [\"v1\"]\nscaffold = \"controller\"",
+            "unknown value `controller`, expected",
+        ),
+    ] {
+        fs::write(&state, right.replace(from, to)).unwrap();
+        let refused = run(&p, "regenerate");
+        assert_eq!(refused.code, 2, "{to}: {}", refused.stdout);
+        assert!(
+            refused.stderr.contains(error),
+            "{error}: {}",
+            refused.stderr
+        );
+        fs::write(&state, &right).unwrap();
+        assert!(files(&p) == before, "{to}");
+    }
+}
