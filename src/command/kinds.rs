@@ -17,10 +17,10 @@ use crate::{
     types::{self, SchemaMode},
 };
 
-/// In place of the path of a definition that is made here.
+/// The source that is shown for a starter CRD, instead of a path.
 pub const STARTER: &str = "the new CRD";
 
-/// Which kinds, and what to make of them.
+/// The options that select kinds and their scaffold.
 #[derive(Args, Clone, Debug)]
 pub struct Chosen {
     /// Only this kind of the input; with --group, the kind of a new CRD
@@ -68,7 +68,7 @@ fn styles() -> impl TypedValueParser<Value = Style> {
     })
 }
 
-/// Why the kinds that were asked for can't be had.
+/// The reason why the requested kinds cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KindError {
     #[error("there is no CustomResourceDefinition in {0}")]
@@ -195,7 +195,7 @@ impl KindError {
     }
 }
 
-/// Reads the definitions that `paths` and the options name, or makes a starter.
+/// Reads the CRDs that `paths` and the options select, or creates a starter CRD.
 pub fn specs(paths: &[String], chosen: &Chosen, terminal: &Terminal) -> Result<Vec<Api>, Failure> {
     if paths.is_empty() {
         let text = starter::definition(chosen.kind.as_deref(), &chosen.starter)
@@ -205,7 +205,7 @@ pub fn specs(paths: &[String], chosen: &Chosen, terminal: &Terminal) -> Result<V
     read(paths, chosen.kind.as_deref(), terminal)
 }
 
-/// Reads the definitions in `paths`, all or the one that is named. The errors of all files are reported.
+/// Reads all CRDs in `paths`, or only the selected one. The errors of all files are reported.
 pub fn read(
     paths: &[String],
     kind: Option<&str>,
@@ -214,8 +214,8 @@ pub fn read(
     read_each(paths, kind, terminal, Ok)
 }
 
-/// As [`read`], and makes something of each definition at once, so that no more than one file's schemas are in memory. The largest file
-/// comes first, as what is made of the others adds up meanwhile; the result is in the order of the files.
+/// Like [`read`], but converts each CRD immediately, so that the schemas of only one file are in memory. The largest file is read first,
+/// while few results are in memory; the results are in the order of the files.
 pub fn read_each<T>(
     paths: &[String],
     kind: Option<&str>,
@@ -353,7 +353,7 @@ fn watched_version(api: &Api) -> &str {
     }
 }
 
-/// The versions that get types: those that were asked for, or else the storage version, which a controller must be able to watch.
+/// The versions that get types: the requested ones, or else the storage version, which a controller must be able to watch.
 pub fn versions(api: &Api, kind: &Kind, wanted: &[String]) -> Result<Vec<String>, KindError> {
     let storage = api.storage_version();
     let mut versions = wanted.to_vec();
@@ -379,7 +379,7 @@ pub fn versions(api: &Api, kind: &Kind, wanted: &[String]) -> Result<Vec<String>
     Ok(versions)
 }
 
-/// The definition of `kind` among those of its spec.
+/// The CRD of `kind` in its spec file.
 pub fn find(apis: Vec<Api>, kind: &Kind) -> Result<Api, KindError> {
     let name = |api: &Api| format!("{}.{}", api.names.kind, api.group);
     let defined: Vec<String> = apis.iter().map(name).collect();

@@ -279,8 +279,8 @@ pub fn is_unwatched(group: &str, kind: &str) -> bool {
     })
 }
 
-/// Whether a resource is a built-in one that has no namespace. A plural that is not known, such as `*`, is taken for one if its group
-/// has only such resources.
+/// Whether a resource is built-in and cluster-scoped. An unknown plural, such as `*`, counts as cluster-scoped if its group has only
+/// cluster-scoped resources.
 pub fn is_cluster_scoped(group: &str, plural: &str) -> bool {
     let watched = BUILTIN.iter().map(|it| (it.0, it.3, it.4));
     let of_group: Vec<(&str, bool)> = watched

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::state::{FORMAT, Kind, NamedController, Namespaces, Runtime, State, ToolSource};
 use crate::rust::{USED_MODULES, is_keyword};
 
-/// Why `operator.toml` can't be used.
+/// The reason why `operator.toml` is invalid.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum StateError {
     #[error("{message}")]
@@ -51,7 +51,7 @@ pub enum StateError {
 }
 
 impl StateError {
-    /// What is wrong, in bytes of the text that was read, where one place is to blame.
+    /// The error, with its byte range in the text, if it concerns one place.
     pub fn place(&self, text: &str) -> Option<Range<usize>> {
         let word = match self {
             Self::Invalid { place, .. } => return Some(place.clone()),
@@ -118,7 +118,7 @@ impl StateError {
 }
 
 impl State {
-    /// What the rest of the program relies on; a command that changed the state asks again.
+    /// Checks everything on which the rest of the program relies. A command that changes the state calls this again.
     pub fn check(&self) -> Result<(), StateError> {
         if !is_package_name(&self.name) {
             return Err(StateError::Name(self.name.clone()));
@@ -216,11 +216,11 @@ impl State {
     }
 }
 
-/// What an image's name must be, for an error.
+/// Describes a valid image name, for the error.
 pub const IMAGE_HELP: &str =
     "write NAME[:TAG][@DIGEST] in lower case, such as ghcr.io/me/memcached-operator:0.1.0";
 
-/// Whether it can be an image's reference; the registry judges the rest
+/// Whether the text can be an image reference; the registry checks the rest
 /// (<https://github.com/distribution/reference/blob/main/reference.go>).
 pub fn is_image(name: &str) -> bool {
     let (name, digest) = match name.split_once('@') {
@@ -262,13 +262,13 @@ fn is_label(name: &str) -> bool {
         && !name.ends_with('-')
 }
 
-/// Of characters that mean nothing to a shell, to YAML, TOML or Rust.
+/// Whether all characters are harmless in a shell, in YAML, TOML and Rust.
 pub(super) fn is_plain(word: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b"._-/:@+~".contains(&b);
     !word.is_empty() && word.bytes().all(plain)
 }
 
-/// Names that Cargo, or a package in every project, has taken.
+/// Names that Cargo or a package in every project already uses.
 const RESERVED: [&str; 12] = [
     "alloc",
     "build",
@@ -284,7 +284,7 @@ const RESERVED: [&str; 12] = [
     "test",
 ];
 
-/// Whether Cargo takes it for a package and Kubernetes for a label's value and an object's name.
+/// Whether the name is valid for a Cargo package, a Kubernetes label value and a Kubernetes object.
 pub fn is_package_name(name: &str) -> bool {
     name.len() <= 50
         && !RESERVED.contains(&name)

@@ -26,7 +26,7 @@ const CRATES_IO: [&str; 2] = [
     "sparse+https://index.crates.io/",
 ];
 
-/// The source of the `program` of that version; [`ToolSource::None`] where nobody else could install from it, or nothing is known.
+/// The source of the `program` in this version; [`ToolSource::None`] if it is unknown, or if others cannot install from it.
 pub fn tool_source(record: Option<&str>, program: &str, version: &str) -> ToolSource {
     let record = record.and_then(|text| serde_json::from_str::<Record>(text).ok());
     let installs = record.map_or_else(BTreeMap::new, |record| record.installs);

@@ -16,7 +16,7 @@ pub const FORMAT: u32 = 2;
 #[serde(deny_unknown_fields)]
 pub struct Lock {
     pub format: u32,
-    /// By path from the project's folder, with `/` everywhere.
+    /// The files, by path from the project's folder, always with `/`.
     #[serde(default)]
     pub files: BTreeMap<String, Entry>,
 }
@@ -25,13 +25,13 @@ pub struct Lock {
 #[serde(deny_unknown_fields)]
 pub struct Entry {
     pub owner: Owner,
-    /// SHA-256 of the text that was generated last, in hexadecimal. A file that the user adopted has none.
+    /// The SHA-256 of the last generated text, in hexadecimal; `None` for an adopted file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
-    /// A tombstone: the user deleted the file, and it stays so.
+    /// Whether the user deleted the file, so that it is not generated again.
     #[serde(default, skip_serializing_if = "is_false")]
     pub removed: bool,
-    /// Of a file that the user adopted, the hash of what is generated for it.
+    /// For an adopted file, the hash of its generated version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub declined: Option<String>,
 }
@@ -44,17 +44,17 @@ fn is_false(value: &bool) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Owner {
-    /// Derived: replaced while pristine, never when edited.
+    /// Replaced if nobody edited the file.
     Tool,
-    /// Merged three ways with the text that was generated last.
+    /// Merged three-way; the base is the last generated text.
     Merged,
     /// `Cargo.toml`: merged key by key.
     Keys,
-    /// Seeded once, never touched again; or adopted.
+    /// Written once and never changed again, or adopted.
     User,
 }
 
-/// Why `operator.lock` can't be used.
+/// The reason why `operator.lock` is invalid.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum LockError {
     #[error("operator.lock can't be read: {0}")]
@@ -124,7 +124,7 @@ impl Lock {
         }
     }
 
-    /// A line for each file, so that two branches seldom meet in one line.
+    /// Formats one line for each file, so that merges of two branches seldom conflict.
     pub fn to_text(&self) -> String {
         let mut text = format!(
             "# The files that `cargo operator` generated. Commit this file, and do not edit it.\nformat = {}\n\n[files]\n",
@@ -160,7 +160,7 @@ impl Lock {
         text
     }
 
-    /// Whether `text` is what was generated last for `path`; line endings that git changed do not count.
+    /// Whether `text` is the last generated text of `path`, apart from line endings, which git may have changed.
     pub fn is_pristine(&self, path: &str, text: &str) -> bool {
         self.files
             .get(path)
@@ -169,7 +169,7 @@ impl Lock {
 }
 
 impl Entry {
-    /// Of a file that was generated.
+    /// The entry of a generated file.
     pub fn new(owner: Owner, text: &str) -> Self {
         Self {
             owner,
@@ -179,7 +179,7 @@ impl Entry {
         }
     }
 
-    /// Of a file that the user took over, whosever it was, with the text that is generated for it.
+    /// The entry of an adopted file, with its generated text.
     pub fn adopted(theirs: Option<&str>) -> Self {
         Self {
             owner: Owner::User,

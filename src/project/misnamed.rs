@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{builtin::BUILTIN, state::Rule};
 use crate::crd::Api;
 
-/// A word of a rule that was probably meant otherwise.
+/// A probably misspelled word in a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Misnamed {
     /// `apiGroups`, `resources` or `verbs`.
@@ -18,9 +18,9 @@ pub struct Misnamed {
 /// The known kinds of a group, each with its plural.
 #[derive(Default)]
 struct Group<'a> {
-    /// From the name of a kind in lower case.
+    /// The plurals, by the lowercase name of the kind.
     plurals: BTreeMap<String, &'a str>,
-    /// Whether these are all: not so of a group that the project shares with others.
+    /// Whether the list is complete; it is not for a group that also has kinds outside of the project.
     is_whole: bool,
 }
 
@@ -134,7 +134,7 @@ fn plural(resource: &str) -> &str {
 }
 
 impl<'a> Group<'a> {
-    /// The plural that was probably meant by the name of a kind, or a word of a letter or two more, less or other.
+    /// The intended plural, if the word is the name of a kind, or differs from a plural by one or two letters.
     fn nearest(&self, name: &str) -> Option<&'a str> {
         let lower = name.to_lowercase();
         let by_kind = self.plurals.get(&lower).copied();
@@ -173,7 +173,7 @@ const VERBS: [&str; 15] = [
     "watch",
 ];
 
-/// The verb that was probably meant; `None` for a verb, and for a word that may be one of somebody's own.
+/// The intended verb; `None` for a known verb, and for a word that may be a custom verb.
 fn near_verb(verb: &str) -> Option<&'static str> {
     // those of constrained impersonation, such as `impersonate:user-info`, and others with a prefix
     if VERBS.contains(&verb) || verb.contains(':') {

@@ -1,4 +1,5 @@
-//! The desired state of a project (`operator.toml` and its specs), and what was generated (`operator.lock`). Text in, values out. No I/O.
+//! The desired state of a project (`operator.toml` and its specs), and the record of its generated files (`operator.lock`). Text in, values
+//! out. No I/O.
 
 mod builtin;
 mod check;
@@ -38,7 +39,7 @@ use crate::crd::Api;
 pub struct Project {
     pub state: State,
     pub apis: Vec<Api>,
-    /// Paths of generated files that the user deleted: nothing is to name them.
+    /// The generated files that the user deleted. No other generated file may name them.
     pub removed: BTreeSet<String>,
 }
 

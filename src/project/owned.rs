@@ -13,16 +13,16 @@ use serde::{
 pub struct Owned {
     /// `GROUP/VERSION/KIND`, or `VERSION/KIND` of the core group.
     pub kind: String,
-    /// What the operator caches of the children; what the runtime chooses for the kind, where it is absent.
+    /// The parts of children that the operator caches; the runtime's default for the kind if absent.
     pub cache: Option<OwnedCache>,
     pub update: Update,
 }
 
-/// What a cache of children has.
+/// The content of the cache of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum OwnedCache {
-    /// The whole child, so that applying it reads nothing.
+    /// Whole children, so that an apply does not read them from the API server.
     Content,
 }
 
@@ -61,8 +61,8 @@ impl Update {
         }
     }
 
-    /// What the operator does with the children, as verbs of its role. Server-side apply needs `create` for a child that is absent. The
-    /// garbage collector deletes the children of a deleted object, which needs no verb.
+    /// The verbs in the operator's role for these children. Server-side apply needs `create` for a child that does not exist. The garbage
+    /// collector deletes the children of a deleted object, which needs no verb.
     pub fn verbs(self) -> &'static [&'static str] {
         match self {
             Self::Apply => &["get", "list", "watch", "create", "patch"],
@@ -126,7 +126,7 @@ impl<'de> Deserialize<'de> for Owned {
     }
 }
 
-/// Not an untagged enum, whose errors do not name the key or the word that is wrong.
+/// Deserialized by hand, because the errors of an untagged enum do not name the wrong key or value.
 struct EntryVisitor;
 
 impl<'de> Visitor<'de> for EntryVisitor {
@@ -157,7 +157,7 @@ impl<'de> Visitor<'de> for EntryVisitor {
 }
 
 impl Owned {
-    /// A kind of children that are applied, with the cache that the runtime chooses.
+    /// Creates an entry with the default update strategy and cache.
     pub fn new(kind: impl Into<String>) -> Self {
         Self {
             kind: kind.into(),

@@ -13,7 +13,7 @@ pub struct Read {
     pub verbs: Vec<ReadVerb>,
 }
 
-/// A verb that changes nothing.
+/// A read-only verb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReadVerb {
@@ -32,7 +32,7 @@ impl ReadVerb {
     }
 }
 
-/// What an entry without verbs has.
+/// The verbs of an entry that names none.
 const DEFAULT: [ReadVerb; 2] = [ReadVerb::Get, ReadVerb::List];
 
 #[derive(Deserialize)]
@@ -71,7 +71,7 @@ impl TryFrom<RawRead> for Read {
     }
 }
 
-/// As in `operator.toml`, without quotes where the verbs are the default.
+/// Formats the entry as in `operator.toml`, but without quotes if it has the default verbs.
 impl fmt::Display for Read {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.kind)?;

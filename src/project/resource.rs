@@ -18,7 +18,7 @@ pub struct ResourceType {
 }
 
 impl ResourceType {
-    /// Its plural, with its group where it has one: `configmaps`, `deployments.apps`.
+    /// The plural, with the group unless it is the core group: `configmaps`, `deployments.apps`.
     pub fn name(&self) -> String {
         match self.group.as_str() {
             "" => self.plural.clone(),
@@ -26,7 +26,7 @@ impl ResourceType {
         }
     }
 
-    /// The path of its type in k8s-openapi, for a built-in kind that all versions of Kubernetes have which k8s-openapi supports.
+    /// The path of its type in k8s-openapi, for a built-in kind that exists in all versions of Kubernetes that k8s-openapi supports.
     pub fn k8s_openapi_path(&self) -> Option<String> {
         /// Kinds that are newer than Kubernetes 1.33.
         const NEWER: [&str; 7] = [
@@ -61,7 +61,7 @@ impl ResourceType {
     }
 }
 
-/// Why a kind of `operator.toml` can't be used.
+/// The reason why a kind in `operator.toml` is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResourceError {
     #[error("`{0}` is not of the form GROUP/VERSION/KIND, or VERSION/KIND for the core group")]
@@ -124,7 +124,7 @@ impl ResourceError {
     }
 }
 
-/// Finds a kind among the built-in ones and those of the project; a plural that stands with it (`KIND:PLURAL`) goes before both.
+/// Finds a kind among the built-in ones and those of the project. A plural in the entry (`KIND:PLURAL`) takes precedence.
 pub fn resolve(name: &str, apis: &[Api]) -> Result<ResourceType, ResourceError> {
     let parts: Vec<&str> = name.split('/').collect();
     let (group, version, kind) = match parts.as_slice() {
@@ -239,7 +239,7 @@ fn is_built_in(resource: &ResourceType) -> bool {
     rows.any(|row| row.0 == resource.group && row.2 == resource.kind && row.3 == resource.plural)
 }
 
-/// The built-in kind that was probably meant: of that name but for case and version, or of a like name in that group.
+/// The intended built-in kind: one whose name differs only in case or version, or that has a similar name in the same group.
 fn near(group: &str, kind: &str) -> Option<String> {
     let likeness = |builtin: &str| strsim::jaro(&builtin.to_lowercase(), &kind.to_lowercase());
     let of_group = BUILTIN.iter().filter(|builtin| builtin.0 == group);
@@ -262,7 +262,7 @@ fn known_group(group: &str, kind: &str) -> Option<String> {
     of_group.min_by_key(distance).map(written)
 }
 
-/// The only built-in kind of exactly that name, in whichever group.
+/// The built-in kind with exactly this name, if only one group has it.
 fn of_kind(kind: &str) -> Option<String> {
     let mut matching = BUILTIN.iter().filter(|builtin| builtin.2 == kind);
     let first = matching.next()?;

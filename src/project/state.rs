@@ -7,12 +7,12 @@ use serde::{Deserialize, Serialize};
 /// The format of `operator.toml` that this tool writes.
 pub const FORMAT: u32 = 1;
 
-/// What a project should be.
+/// The desired state of a project.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct State {
     pub format: u32,
-    /// Of the package, the binary, the field manager and the objects that run it.
+    /// The name of the package, the binary, the field manager, and the objects that run the operator.
     pub name: String,
     #[serde(default)]
     pub runtime: Runtime,
@@ -37,12 +37,12 @@ pub struct State {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Runtime {
-    /// Their sources lie in `crates/` of the project.
+    /// Their sources are in `crates/` of the project.
     #[default]
     Vendored,
-    /// The folder that holds this tool's repository, from the project.
+    /// The folder of this tool's repository, relative to the project.
     Path(String),
-    /// Of a registry.
+    /// A version in a registry.
     Version(String),
 }
 
@@ -50,7 +50,7 @@ pub enum Runtime {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase", deny_unknown_fields)]
 pub enum ToolSource {
-    /// A registry, by the version of `tool`.
+    /// A registry, in the version that `tool` names.
     #[default]
     Registry,
     Git {
@@ -58,7 +58,7 @@ pub enum ToolSource {
         rev: String,
     },
     Path(String),
-    /// Not known: the CI does without it.
+    /// Unknown: the CI omits the jobs that need the tool.
     None,
 }
 
@@ -68,7 +68,7 @@ pub enum ToolSource {
 pub enum Namespaces {
     #[default]
     All,
-    /// That in which it runs.
+    /// The namespace in which the operator runs.
     Own,
     Listed(Vec<String>),
 }
@@ -107,19 +107,19 @@ impl From<RawNamespaces> for Namespaces {
 pub struct Kind {
     pub kind: String,
     pub group: String,
-    /// The path of its CustomResourceDefinition.
+    /// The path of its CRD file.
     pub spec: String,
-    /// Those that have Rust types.
+    /// The versions with Rust types.
     pub versions: Vec<String>,
-    /// The module's name where the kind's own is taken.
+    /// The name of the module, if the default name is already in use.
     #[serde(default, rename = "as")]
     pub module: Option<String>,
-    /// Types alone, and no controller, where it is absent.
+    /// The scaffold of the controller; if absent, the kind has only types.
     #[serde(default)]
     pub scaffold: Option<&'static Scaffold>,
     #[serde(default)]
     pub schema: SchemaMode,
-    /// Whether the controller has a method for deleted objects, and its objects therefore a finalizer.
+    /// Whether the controller has a cleanup method, so that its objects have a finalizer.
     #[serde(default)]
     pub cleanup: bool,
     /// Kinds of children.
@@ -131,13 +131,13 @@ pub struct Kind {
     /// Kinds that are read without a watch.
     #[serde(default)]
     pub reads: Vec<Read>,
-    /// Kinds of which objects may remain after the deletion of an object.
+    /// Kinds whose objects may remain after an object is deleted.
     #[serde(default)]
     pub keeps: Vec<String>,
-    /// What the reconciliation of its sample fails with, as it lacks something that no test provides.
+    /// A part of the error of its sample's reconciliation, if that must fail because it needs something that no test provides.
     #[serde(default, rename = "sample-fails")]
     pub sample_fails: Option<String>,
-    /// Rights beyond these.
+    /// Additional RBAC rules.
     #[serde(default)]
     pub rules: Vec<Rule>,
 }
@@ -155,7 +155,7 @@ impl Kind {
         self.scaffold.is_some()
     }
 
-    /// A kind without a controller is used by those of others.
+    /// Who defines the kind: a kind without a controller belongs to another operator.
     pub fn source(&self) -> Source {
         match self.scaffold {
             Some(_) => Source::Own,
@@ -213,12 +213,12 @@ pub enum WatchedCache {
     Metadata,
 }
 
-/// Whose the CRD of a kind is.
+/// Who the CRD of a kind belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// The operator's: its manifests install it.
+    /// The operator, whose manifests install it.
     Own,
-    /// Another operator's: the project has Rust types of it, and never installs it.
+    /// Another operator. The project has Rust types of the kind, but does not install its CRD.
     Foreign,
 }
 

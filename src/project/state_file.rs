@@ -12,7 +12,7 @@ use super::{
 };
 use crate::types::SchemaMode;
 
-/// `operator.toml` as text that keeps what people wrote, beside its reading.
+/// The text of `operator.toml`, with its formatting and comments, and its parsed content.
 #[derive(Clone, Debug)]
 pub struct StateFile {
     document: DocumentMut,
@@ -20,7 +20,7 @@ pub struct StateFile {
 }
 
 impl StateFile {
-    /// A new project without kinds, made by this version of the tool, which came from there.
+    /// Creates a project without kinds, for this version of the tool and its source.
     pub fn new(name: &str, tool: &str, source: &ToolSource) -> Self {
         let source = match source {
             ToolSource::Registry => String::new(),
@@ -94,7 +94,7 @@ impl StateFile {
         self.document.insert(key, Item::ArrayOfTables(tables));
     }
 
-    /// Takes out the kind at `index`, with its comments.
+    /// Removes the kind at `index`, with its comments.
     pub fn remove_kind(&mut self, index: usize) -> Kind {
         self.remove_table("kind", index);
         self.state.kinds.remove(index)
@@ -140,7 +140,7 @@ impl StateFile {
         self.state.kinds[index].versions = versions;
     }
 
-    /// Names the child of the example controller, for a kind that gets one and says nothing of children.
+    /// Adds the child of the example controller to a kind without `owns`.
     pub fn own_example(&mut self, index: usize, child: &str) {
         let tables = self
             .document
@@ -158,8 +158,8 @@ impl StateFile {
         self.state.image = Some(image.to_owned());
     }
 
-    /// Names the version of this tool as the one that CI installs, and with another version the revision, where the project names the
-    /// repository that it came from.
+    /// Sets the version of the tool that CI installs to this one. If the version changes and the tool came from the repository that the
+    /// project names, also sets the revision.
     pub fn set_tool(&mut self, version: &str, source: &ToolSource) {
         if self.state.tool == version {
             return;
@@ -180,7 +180,7 @@ impl StateFile {
         }
     }
 
-    /// Refuses a project that a later version of this tool wrote last.
+    /// Rejects a project that was last written by a newer version of this tool.
     pub fn check_tool(&self, version: &str) -> Result<(), StateError> {
         let parse = |version: &str| semver::Version::parse(version).ok();
         match (parse(&self.state.tool), parse(version)) {
@@ -199,7 +199,7 @@ impl fmt::Display for StateFile {
     }
 }
 
-/// A message of serde about a key or a word that is not known, with the one that was probably meant. There are too many keys to list.
+/// Extends serde's message about an unknown key or value with the most similar known one, because there are too many keys to list.
 fn keyed(message: &str) -> String {
     let unknown = |kind: &str| {
         let rest = message.strip_prefix(kind)?.strip_prefix(" `")?;

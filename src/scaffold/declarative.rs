@@ -1,5 +1,5 @@
-//! The scaffold `declarative`: functions from an object and its children to the children and the status that it should have. The runtime makes
-//! the requests.
+//! The scaffold `declarative`: functions that get an object and its children, and return the children and the status that the object should
+//! have. The runtime makes the requests.
 
 use super::{
     Interface, Scaffold,

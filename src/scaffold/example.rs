@@ -1,5 +1,5 @@
-//! The example controller of a kind: what its templates place. It compiles for the schema of the kind. The styles share it, and differ in
-//! [`Style`].
+//! The values for the templates of a kind's example controller, which compiles for the schema of the kind. All scaffolds use them, and
+//! differ in [`Style`].
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -15,15 +15,15 @@ use crate::{
     types::{Access, KindFacts, StatusFacts, Wrapped},
 };
 
-/// How the example of a scaffold is written.
+/// The differences between the examples of the scaffolds.
 pub(super) struct Style {
-    /// What the names of the templates of its controllers begin with.
+    /// The prefix of the names of its controller templates.
     pub prefix: &'static str,
     /// What makes the metadata of children: the variable and its type.
     pub source: [&'static str; 2],
-    /// Whether the variable of the object is an `Arc` and no reference.
+    /// Whether the variable of the object is an `Arc` instead of a reference.
     pub is_shared: bool,
-    /// The pattern and the value that bind `child`, the Deployment as it is now.
+    /// The pattern and the value that bind `child`, the current Deployment.
     pub binds_child: &'static str,
     /// The variable of the Deployment's status.
     pub child_status: &'static str,
@@ -43,10 +43,10 @@ impl Style {
     }
 }
 
-/// What the example keeps for each object.
+/// The kind of child that the example creates for each object.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Child {
-    /// For a kind that has replicas or the scale subresource.
+    /// A Deployment, for a kind with replicas or a scale subresource.
     Deployment,
     ConfigMap,
     /// A thing outside of the cluster.
@@ -127,7 +127,7 @@ pub(super) fn example_child(api: &Api) -> Option<&'static str> {
     }
 }
 
-/// The method that finds the objects which a change of another kind concerns.
+/// The method that finds the objects to reconcile after a change of another kind.
 pub(super) fn parents(scope: Scope) -> String {
     let (which, chosen) = match scope {
         Scope::Namespaced => (
@@ -158,20 +158,20 @@ pub(super) fn parents(scope: Scope) -> String {
     )
 }
 
-/// What the templates of one kind place.
+/// The values for the templates of one kind.
 #[derive(Serialize)]
 struct Context<'a> {
     name: &'a str,
     crate_name: String,
-    /// The Rust type, as the files name it.
+    /// The name of the Rust type in the files.
     kind: String,
-    /// What imports it from its module: its name, or `Event as EventObject`.
+    /// The import of the type from its module: its name, or `Event as EventObject`.
     import: String,
     module: String,
-    /// What the name of its test begins with.
+    /// The prefix of the name of its test.
     test: String,
     version: String,
-    /// An object of the kind, and the collection of them, as variables.
+    /// The variables for an object of the kind, and for a collection of objects.
     var: String,
     objects: String,
     cleanup: bool,
@@ -179,11 +179,11 @@ struct Context<'a> {
     status: bool,
     /// The status of the object, or its default, as an expression.
     status_read: String,
-    /// Statements that fill the status, but for the conditions.
+    /// The statements that fill the status, except for the conditions.
     status_lines: Vec<String>,
     /// The status as the type of the field in the object, without its `Option`, as an expression.
     status_value: &'static str,
-    /// Whether the status depends on a Deployment as it is now, and whether on anything that its labels or its reading need.
+    /// Whether the status depends on the current Deployment, and whether it needs the child's labels.
     reads_child: bool,
     uses_source: bool,
     /// What makes the metadata of children: the variable and its type.
@@ -198,15 +198,15 @@ struct Context<'a> {
     retains: bool,
     /// `i32` expression.
     replicas: String,
-    /// The patch of an object that asks for one replica more, as JSON with the variable `replicas`; empty where it might not be valid.
+    /// The JSON patch that increases the replicas of an object, with the variable `replicas`; empty if the result might be invalid.
     more: String,
     /// Whether the spec names an image, and the `String` expression of it.
     image: bool,
-    /// Whether the example brings an image of its own.
+    /// Whether the example uses a default image.
     image_constant: bool,
     image_value: String,
     container: String,
-    /// The spec, as an expression that serialises.
+    /// The spec, as an expression that can be serialized.
     spec: String,
     sample: String,
     api: String,
@@ -233,7 +233,7 @@ pub(super) fn files(subject: &Subject<'_>, style: &Style) -> Files {
     }
 }
 
-/// What the example writes to the status of a kind.
+/// The status that the example writes.
 fn status(subject: &Subject<'_>, style: &Style, var: &str) -> Option<status::Example> {
     let is_required = |status: &StatusFacts| status.wrapped == Wrapped::Bare;
     if style.returns_status && subject.facts.status.as_ref().is_some_and(is_required) {
@@ -362,7 +362,7 @@ fn retains(version: &Version, sample: Option<&Value>) -> bool {
         && DELETION_POLICIES[1..].contains(&policy.as_str())
 }
 
-/// Where the wanted number of replicas stands.
+/// The field with the desired number of replicas.
 fn replicas_path(version: &Version) -> Vec<&str> {
     let by_scale = version
         .scale
@@ -372,7 +372,7 @@ fn replicas_path(version: &Version) -> Vec<&str> {
     path.trim_start_matches('.').split('.').collect()
 }
 
-/// Not where a bound, a rule or a union of the schema may forbid it, nor where the sample has no place for it.
+/// `None` if a bound, a rule or a union of the schema may forbid the change, or if the sample lacks the field.
 fn more(version: &Version, facts: &KindFacts, sample: Option<&Value>) -> String {
     let path = replicas_path(version);
     if replicas_access(version, facts).is_none() {
@@ -414,13 +414,13 @@ fn more(version: &Version, facts: &KindFacts, sample: Option<&Value>) -> String 
     patch
 }
 
-/// The field of the wanted number of replicas, if it is a whole number.
+/// The field with the desired number of replicas, if it is an integer.
 fn replicas_access(version: &Version, facts: &KindFacts) -> Option<Access> {
     let access = facts.access(&replicas_path(version))?;
     matches!(access.rust_type.as_str(), "i32" | "i64").then_some(access)
 }
 
-/// How many replicas are wanted, as `i32`.
+/// The desired number of replicas, as `i32`.
 fn replicas(version: &Version, facts: &KindFacts, var: &str) -> String {
     let Some(access) = replicas_access(version, facts) else {
         return "1".into();

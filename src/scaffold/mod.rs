@@ -38,11 +38,11 @@ macro_rules! templates {
 }
 use templates;
 
-/// A style: a trait of `operator-runtime` that the user implements, and the files that a new kind begins with.
+/// A scaffold: a trait of `operator-runtime` that the user implements, and the initial files of a new kind.
 pub struct Scaffold {
-    /// As in `scaffold` of operator.toml and on the command line.
+    /// The value of `scaffold` in operator.toml and on the command line.
     pub name: &'static str,
-    /// What the user writes, as help shows it.
+    /// The description in the help text.
     pub about: &'static str,
     /// The trait that the user implements.
     pub interface: Interface,
@@ -62,7 +62,7 @@ pub struct Scaffold {
     pub files: fn(&Subject<'_>) -> Files,
 }
 
-/// A trait of `operator-runtime`, with what the commands print of its optional methods.
+/// A trait of `operator-runtime`, with the text that the commands print for its optional methods.
 pub struct Interface {
     pub wanted: Wanted,
     /// The method that is called when an object is being deleted, to be pasted into the controller, with the types of the object and of
@@ -72,18 +72,18 @@ pub struct Interface {
     pub parents: fn(Scope) -> String,
 }
 
-/// A kind that has a controller, with what its files depend on.
+/// A kind with a controller, and the values on which its files depend.
 pub struct Subject<'a> {
     /// The name of the project.
     pub operator: &'a str,
     /// The kind's module.
     pub module: String,
-    /// Whether the operator watches some namespaces and not all.
+    /// Whether the operator watches only some namespaces.
     pub in_namespaces: bool,
     /// Whether the controller has a `cleanup`.
     pub cleanup: bool,
     pub api: &'a Api,
-    /// Of the storage version.
+    /// The schema of the storage version.
     pub facts: &'a KindFacts,
     /// An object of the kind.
     pub sample: Option<&'a Value>,
@@ -107,7 +107,7 @@ impl Scaffold {
         ROWS.iter()
     }
 
-    /// The one of kinds for which the user names none.
+    /// The default scaffold.
     pub const fn first() -> &'static Self {
         &ROWS[0]
     }

@@ -7,26 +7,26 @@ use proc_macro2::{TokenStream, TokenTree};
 use super::Subject;
 use crate::rust::{is_keyword, module_name, version_module};
 
-/// What a kind is called in its controller and in its test.
+/// The names of a kind in its controller and in its test.
 pub struct Names {
     pub crate_name: String,
     pub module: String,
     pub version: String,
     /// The Rust type.
     pub kind: String,
-    /// What imports it from its module.
+    /// The import of the type from its module.
     pub import: String,
     /// An object of the kind, and the collection of them, as variables.
     pub var: String,
     pub objects: String,
 }
 
-/// The variables of a kind whose own names are in use.
+/// The variables for a kind whose default names are already in use.
 const OBJECT: &str = "object";
 const OBJECTS: &str = "objects";
 
 impl Names {
-    /// Names that no kind has, so that all words of a text with them are the template's, but for [`OBJECT`] and [`OBJECTS`].
+    /// Names that no kind has: in a text that is rendered with them, all words except [`OBJECT`] and [`OBJECTS`] come from the template.
     pub fn placeholders() -> Self {
         let word = |part: &str| format!("placeholder_{part}");
         Self {
@@ -40,7 +40,7 @@ impl Names {
         }
     }
 
-    /// Those of a kind, where the templates use `words`.
+    /// The names of a kind, if the templates use `words`.
     pub fn of(subject: &Subject<'_>, words: &HashSet<String>) -> Self {
         let api = subject.api;
         let kind = Identity {
@@ -98,7 +98,7 @@ impl Identity<'_> {
     }
 }
 
-/// The identifiers in a text of Rust.
+/// The identifiers in Rust code.
 pub fn words(text: &str) -> impl Iterator<Item = String> {
     let tokens: TokenStream = text.parse().expect("a template is Rust");
     let mut words = vec![];

@@ -1,4 +1,4 @@
-//! What the example controller writes to the status of its kind: as much as the schema accepts.
+//! The status that the example controller writes, as far as the schema accepts it.
 
 use operator_schema::{Schema, apply_defaults};
 use serde_json::{Map, Value, json};
@@ -14,11 +14,11 @@ use crate::{
 pub struct Example {
     /// The status of the object, or its default, as an expression.
     pub read: String,
-    /// Statements that fill it, but for the conditions.
+    /// The statements that fill the status, except for the conditions.
     pub lines: Vec<String>,
     /// The conditions to write, as an expression; empty where there are none.
     pub conditions: String,
-    /// Whether the statements read the child as it is now.
+    /// Whether the statements read the current child.
     pub reads_child: bool,
     /// Whether they need the labels of the child.
     pub reads_labels: bool,
@@ -28,7 +28,8 @@ pub struct Example {
 struct Part {
     wire: &'static str,
     lines: Vec<String>,
-    /// Its place in the status, and what it is where the child runs, where it does not yet, and where it could not be applied.
+    /// Its path in the status, and its values for a child that is ready, for one that is not ready yet, and for one that could not be
+    /// applied.
     pointer: Vec<String>,
     values: [Option<Value>; 3],
 }
@@ -37,7 +38,7 @@ const CONDITIONS: &str = "conditions";
 const REPLICAS: &str = "replicas";
 const SELECTOR: &str = "selector";
 
-/// `None` where the example writes no status: it knows none of its fields, or the schema refuses what it would write. `sample` is an
+/// `None` if the example writes no status, because it knows none of the fields, or because the schema refuses the values. `sample` is an
 /// object of the kind.
 pub fn example(
     child: Child,
@@ -206,7 +207,7 @@ fn parts(
     parts
 }
 
-/// The field at a path such as `.status.replicas`, and its place in the status, where it is one of the status itself.
+/// The field at a path such as `.status.replicas`, and its position in the status, if it is a direct field of the status.
 fn shallow(facts: &KindFacts, path: &str) -> Option<(Access, Vec<String>)> {
     let path: Vec<&str> = path.trim_start_matches('.').split('.').collect();
     let access = facts.access(&path)?;

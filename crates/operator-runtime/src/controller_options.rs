@@ -1,4 +1,5 @@
-//! The options of a controller that change no permission: which objects it gets, what it caches of them, and when it reconciles them.
+//! The options of a controller that do not change its permissions: the objects that it gets, the parts of them that it caches, and the
+//! times at which it reconciles them.
 
 use std::{any::TypeId, fmt, num::NonZeroU16, sync::Arc, time::Duration};
 
@@ -47,8 +48,9 @@ impl<K> ControllerOptions<K> {
     /// [label selector](https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors), such as `app=web`. The
     /// API server applies it, so other objects are neither transferred nor cached.
     ///
-    /// An object that no longer matches counts as deleted for this controller: if it has the controller's finalizer, it keeps that, because
-    /// the controller no longer gets it. So select by labels that do not change if there is a finalizer.
+    /// An object that no longer matches counts as deleted for this controller. If it has the controller's finalizer, the finalizer is never
+    /// removed, because the controller no longer gets the object. So if the controller has a finalizer, select by labels that do not
+    /// change.
     pub fn labels(mut self, selector: impl Into<String>) -> Self {
         self.selection.labels = Some(selector.into());
         self
@@ -62,7 +64,7 @@ impl<K> ControllerOptions<K> {
         self
     }
 
-    /// Reconciles each object again after this time, although nothing has changed, if the reconciler returned
+    /// Reconciles each object again after this time, even if nothing has changed, if the reconciler returned
     /// [`Action::await_change`](crate::Action::await_change). Without this option, it waits for a change.
     ///
     /// An object that has failed is retried according to its error; one that waits for a change after a
@@ -72,7 +74,7 @@ impl<K> ControllerOptions<K> {
         self
     }
 
-    /// The maximum number of objects that this controller handles at the same time; without this option, that of
+    /// The maximum number of objects that this controller handles at the same time. The default is
     /// [`Settings::concurrency`](crate::Settings::concurrency). One object is never handled twice at the same time.
     pub fn workers(mut self, workers: NonZeroU16) -> Self {
         self.workers = Some(workers);
@@ -83,8 +85,8 @@ impl<K> ControllerOptions<K> {
     /// is retried until it succeeds.
     ///
     /// The object is then left alone until it changes, a child changes, or a watched object for which
-    /// [`parents`](crate::Reconciler::parents) returns it changes. After that, it has as many attempts again. An event `RetryLimitReached`
-    /// on the object reports it, unless error events are turned off, and the metrics continue to count the object as failing. Each error
+    /// [`parents`](crate::Reconciler::parents) returns it changes. Then the count of attempts starts again. An event `RetryLimitReached` on
+    /// the object reports it, unless error events are turned off, and the metrics continue to count the object as failing. Each error
     /// counts, also a [temporary](crate::Error::temporary) one. A [cleanup](crate::Reconciler::cleanup) is retried without a limit, because
     /// the finalizer blocks the deletion. A restart of the operator resets the attempts.
     pub fn retry_limit(mut self, attempts: u32) -> Self {
@@ -169,7 +171,7 @@ impl Selection {
     }
 }
 
-/// What is removed from objects before they are cached.
+/// The function that removes fields from objects before they are cached.
 pub(crate) struct Reduction<K> {
     /// `None` for a closure with captured values, which equals only itself.
     id: Option<TypeId>,

@@ -133,7 +133,7 @@ impl Operator {
     /// Calls `observer` after each reconciliation or cleanup, with its object and result: for a metric, a trace or a test. It runs between
     /// two reconciliations, so it should return quickly. Each call of this method adds an observer.
     ///
-    /// A reconciliation whose object turns out to be deleted has no result, and is not reported.
+    /// If a reconciliation finds that its object was deleted, it has no result and is not reported.
     ///
     /// ```
     /// # use operator_runtime::Operator;

@@ -118,25 +118,28 @@ pub(crate) struct Owns {
     pub update: UpdateStrategy,
 }
 
-/// What happens to a child that exists when another content is desired, or when somebody else has changed a field that the operator set.
+/// How an existing child is updated when the controller desires different content, or when somebody else has changed a field that the
+/// operator set.
 ///
-/// Defaults that the API server adds, a value that it stores in another form (`1000m` as `1`), an empty value that it drops, and what
-/// admission adds, such as a sidecar, do not count as changes. For [`Replace`](Self::Replace), [`Recreate`](Self::Recreate) and
-/// [`OnDelete`](Self::OnDelete), the child has an annotation `<operator>/desired-hash`, a hash of what was sent last, so that this holds
-/// after a restart too.
+/// Differences that the API server causes do not count as changes: defaults that it adds, values that it stores in another form (`1000m` as
+/// `1`), empty values that it drops, and additions by admission, such as a sidecar. For [`Replace`](Self::Replace),
+/// [`Recreate`](Self::Recreate) and [`OnDelete`](Self::OnDelete), the child has an annotation `<operator>/desired-hash` with a hash of the
+/// content that was sent last, so that the same is true after a restart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum UpdateStrategy {
-    /// The change is made by [server-side apply](https://kubernetes.io/docs/reference/using-api/server-side-apply/); fields of others stay.
+    /// The child is updated by [server-side apply](https://kubernetes.io/docs/reference/using-api/server-side-apply/); fields of other
+    /// managers are kept.
     #[default]
     Apply,
-    /// The object is replaced by an update (`PUT`). What others have set is kept, such as an allocated address or an injected container;
-    /// what the operator set before and no longer desires is removed.
+    /// The child is updated by `PUT`. Fields of other managers are kept, such as an allocated address or an injected container; fields that
+    /// the operator no longer desires are removed.
     Replace,
-    /// The object is deleted, and created again once it is gone. Before the deletion, a dry run checks that the API server would create it.
+    /// The child is deleted, and created again after it has disappeared. Before the deletion, a dry run checks that the API server would
+    /// create it.
     Recreate,
-    /// The object stays as it is until somebody deletes it; then it is created as desired.
+    /// The child stays as it is until somebody deletes it; then it is created as desired.
     OnDelete,
-    /// The object is created if it is absent, and never changed.
+    /// The child is created if it does not exist, and never changed.
     CreateOnly,
 }
 
@@ -144,9 +147,9 @@ impl Watches {
     /// Declares a kind of children: a change of a child reconciles the object that controls it.
     ///
     /// [`Context::apply`](crate::Context::apply) reads such a child from a cache. For Secrets and ConfigMaps, the cache has only the
-    /// metadata, because they may be large and the watch transfers those of others as well; each apply reads them from the API server,
-    /// unless they are declared by [`owns_with_content`](Self::owns_with_content). A child that is applied in another version than that of
-    /// `K` is also read from the API server.
+    /// metadata, because these objects may be large, and the watch also transfers objects that the operator does not own. Each apply reads
+    /// them from the API server, unless the kind is declared by [`owns_with_content`](Self::owns_with_content). A child that is applied in
+    /// a different version than that of `K` is also read from the API server.
     #[must_use]
     pub fn owns<K: Resource<DynamicType = (), Scope: 'static>>(self) -> Self {
         self.and_owns(Kind::of::<K>())
@@ -163,10 +166,10 @@ impl Watches {
         self
     }
 
-    /// How children of the owned kind that was named last are updated.
+    /// Sets the update strategy of the owned kind that was declared last.
     ///
     /// # Panics
-    /// If no owned kind was named before.
+    /// If no owned kind was declared before.
     ///
     /// ```
     /// # use k8s_openapi::api::core::v1::{Pod, Service};

@@ -65,7 +65,7 @@ fn machine_survives_every_provider_fault() {
 fn another_replica_can_take_the_lease() {
     let sample = "manifests/samples/buckets.programs.example.com.yaml";
     let trial = trial().sample_file(sample);
-    trial.assert_yields(with_lease);
+    trial.assert_stops_when_lease_is_lost(with_lease);
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn every_permission_is_needed() {
     let declared = [];
     let unchecked = [];
     let trial = trial.declares(&declared);
-    trial.assert_rights_are_needed(&unchecked, with_lease);
+    trial.assert_permissions_are_needed(&unchecked, with_lease);
 }
 
 fn trial() -> Trial {

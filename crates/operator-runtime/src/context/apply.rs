@@ -20,20 +20,20 @@ use crate::{
     setup::UpdateStrategy,
 };
 
-/// How often a write is attempted if others change the child concurrently.
+/// The maximum number of attempts to write a child that others change concurrently.
 pub(super) const ATTEMPTS: usize = 4;
 
 impl Context {
-    /// Creates or updates a child, and returns it as it was last seen in the cluster.
+    /// Creates or updates a child, and returns its last known state in the cluster.
     ///
     /// This is a [server-side apply](https://kubernetes.io/docs/reference/using-api/server-side-apply/) with the operator's name as field
     /// manager: fields that others set are kept, and fields that the operator no longer sets are removed. The child gets an owner reference
     /// to the reconciled object, if it has none, and the namespace of that object.
     ///
     /// The child is read from the operator's cache of the kinds that it owns, and no request is made if nothing would change. Each write
-    /// names the version that it is based on: if the child has changed since, or if the name belongs to another object, the API server
-    /// refuses the write, and the child is read again. The content of Secrets, of ConfigMaps and of kinds that this operator reconciles is
-    /// not cached, so each call reads them.
+    /// names the version that it is based on: if the child has changed since, or if another object has the name, the API server rejects the
+    /// write, and the child is read again. The content of Secrets, of ConfigMaps and of kinds that this operator reconciles is not cached,
+    /// so each call reads such a child from the API server.
     ///
     /// ```
     /// # use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
@@ -73,7 +73,7 @@ impl Context {
 
     /// Deletes a child that the reconciled object controls; does nothing if it does not exist.
     ///
-    /// The role of a generated project does not permit to `delete` children, because the garbage collector deletes them; add a rule to the
+    /// The role of a generated project does not permit `delete` for children, because the garbage collector deletes them; add a rule to the
     /// kind in `operator.toml`, such as `rules = [{ apiGroups = [""], resources = ["configmaps"], verbs = ["delete"] }]`.
     ///
     /// ```
@@ -133,7 +133,7 @@ impl Context {
         Ok(serde_json::from_value(written)?)
     }
 
-    /// Writes a child as its kind's update strategy says; `known` is the child in the cluster, as far as is known.
+    /// Writes a child with the update strategy of its kind; `known` is the last known state of the child in the cluster.
     pub(crate) async fn write_child(
         &self,
         child: &Child<'_>,
@@ -193,8 +193,8 @@ impl Context {
         }
     }
 
-    /// After a create that was refused: authorization and mutating admission come before the API server looks whether there is an object
-    /// of the name, which may belong to another.
+    /// Called after a rejected create: the API server checks authorization and mutating admission before it checks whether an object with
+    /// this name exists, which may have a different controller.
     pub(super) async fn check_name(
         &self,
         child: &Child<'_>,
@@ -251,8 +251,8 @@ impl Context {
         self.controller.client.request(request).await
     }
 
-    /// Deletes the object `live`, and no other that has its name since; if `is_bound`, only in that version. Returns whether it is gone at
-    /// once, rather than when its finalizers are done or its grace period is over.
+    /// Deletes the object `live`, but not an object that was recreated under its name; if `is_bound`, only in this version. Returns whether
+    /// the object was deleted immediately, without waiting for finalizers or a grace period.
     pub(crate) async fn send_delete(
         &self,
         owned: &Owned,
@@ -338,11 +338,11 @@ impl Context {
     }
 }
 
-/// What became of a child.
+/// The result of writing a child.
 pub(crate) struct Written {
-    /// The child as it was last seen in the cluster.
+    /// The last known state of the child in the cluster.
     pub live: Value,
-    /// Whether it is to change once it has been deleted.
+    /// Whether the child is outdated until it has been deleted.
     pub waits: bool,
 }
 

@@ -25,7 +25,7 @@ pub(crate) enum Uncontrolled {
     Adopt,
 }
 
-/// A child as the user's code describes it, without its type.
+/// A child that the user's code desires, without its Rust type.
 #[derive(Debug)]
 pub(crate) struct Wanted {
     pub kind: Kind,
@@ -58,12 +58,12 @@ pub(crate) struct ChildKey {
 /// A child that may be written.
 pub(crate) struct Child<'a> {
     pub owned: &'a Owned,
-    /// In the version in which it is written.
+    /// The resource type, in the version in which the child is written.
     pub kind: Kind,
     pub key: ChildKey,
     /// With its kind, namespace and owner, without its status and read-only metadata.
     pub desired: Value,
-    /// The hash that an observed child had, if it is desired again.
+    /// The hash in the annotation of an observed child, if the controller returns that child.
     pub recorded: Option<String>,
 }
 

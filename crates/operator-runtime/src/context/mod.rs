@@ -51,9 +51,9 @@ pub(crate) use observe::OwnedKey;
 pub struct Context {
     controller: Arc<ControllerContext>,
     owner: Owner,
-    /// The reconciled object as our last write of it returned it.
+    /// The reconciled object in the state that our last write of it returned.
     written: Mutex<Option<Value>>,
-    /// Whether a write of the reconciled object found none.
+    /// Whether a write found that the reconciled object does not exist.
     is_gone: AtomicBool,
     /// Whether a write of the reconciled object failed because its version has changed.
     is_outdated: AtomicBool,
@@ -130,8 +130,8 @@ impl ControllerContext {
 }
 
 impl ControllerContext {
-    /// Lets reconciliations begin once the caches of all owned kinds are complete; before that, each child would have to be read from the
-    /// API server.
+    /// Lets reconciliations begin once the caches of all owned kinds are complete; before that, each child must be read from the API
+    /// server.
     pub fn begin_when_listed(&self) {
         if self.owns.iter().all(|owned| owned.children.is_complete()) {
             self.begin();
@@ -232,7 +232,7 @@ impl Context {
         &self.controller.identity.kind
     }
 
-    /// The namespace that the operator itself runs in.
+    /// The namespace in which the operator runs.
     pub fn namespace(&self) -> &str {
         self.controller.client.default_namespace()
     }

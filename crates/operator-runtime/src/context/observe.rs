@@ -1,4 +1,4 @@
-//! The children that an object has, and the deletion of those that it is to have no longer.
+//! Reads the children of an object, and deletes those that are no longer desired.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::{
     engine::related::{self, is_written_by},
 };
 
-/// A child: the index of its kind among the owned ones, and where it is.
+/// A child: the index of its kind among the owned kinds, its namespace and its name.
 pub(crate) type OwnedKey = (usize, ChildKey);
 
 impl Context {
@@ -30,7 +30,7 @@ impl Context {
     /// cache has no content are read.
     ///
     /// # Errors
-    /// If a kind has not been listed yet: a child that is not known could be mistaken for one that does not exist. When it has been, all
+    /// If a kind has not been listed yet, because an unknown child could be mistaken for one that does not exist. After the first list, all
     /// objects are reconciled.
     pub(crate) async fn children(&self) -> Result<BTreeMap<OwnedKey, Value>> {
         let mut children = BTreeMap::new();

@@ -1,14 +1,14 @@
-//! What is recorded on a child that is not written by server-side apply, and what follows from it. No io.
+//! The record in the annotation of a child that is not written by server-side apply, and the comparison with it. No I/O.
 //!
-//! The API server adds defaults to a child, writes values in another form (`1000m` as `1`), and admission adds containers and volumes; a
-//! comparison of a child with what was sent would find all of that. So the child carries a hash of what was sent, and
-//! [managed fields](https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management) show which fields are ours: those
-//! that we sent and their defaults, except for those that another has changed since. Fields that the API server allocates, and those that
-//! admission adds, are not in them.
+//! The API server adds defaults to a child and stores values in another form (`1000m` as `1`), and admission adds containers and volumes. A
+//! comparison of the child with the sent content would find all these differences. So the child has an annotation with a hash of the sent
+//! content, and [managed fields](https://kubernetes.io/docs/reference/using-api/server-side-apply/#field-management) show which fields are
+//! ours: those that we sent and their defaults, except for those that another has changed since. Fields that the API server allocates, and
+//! those that admission adds, are not in them.
 
 use serde_json::{Map, Value};
 
-/// The annotation of a child that has the hash of what was sent.
+/// The annotation of a child with the hash of the content that was sent.
 pub(super) fn annotation(operator: &str) -> String {
     format!("{operator}/desired-hash")
 }
@@ -57,7 +57,8 @@ fn feed(text: &str, state: &mut u64) {
     }
 }
 
-/// The object to replace `live` with: what is `desired`, and what is not ours. `owned` are our managed fields in `live`.
+/// The object with which to replace `live`: the `desired` fields, and the fields that are not ours. `owned` are our managed fields in
+/// `live`.
 pub(super) fn replacement(live: &Value, desired: &Value, owned: Option<&Value>) -> Value {
     let is_ours_as_a_whole = owned.and_then(Value::as_object).is_some_and(Map::is_empty);
     if is_ours_as_a_whole {
@@ -104,14 +105,14 @@ pub(super) fn replacement(live: &Value, desired: &Value, owned: Option<&Value>) 
     }
 }
 
-/// Finalizers of others hold an object, whoever replaces it.
+/// Keeps the finalizers of others, so that a replacement does not remove them.
 fn with_all(desired: &[Value], live: &Value) -> Value {
     let live = live.as_array().into_iter().flatten();
     let others = live.filter(|name| !desired.contains(name));
     Value::Array(desired.iter().chain(others).cloned().collect())
 }
 
-/// What remains of a value without the parts that are ours; `None` if nothing does.
+/// The parts of a value that are not ours; `None` if there are none.
 fn without_ours(live: &Value, owned: Option<&Value>) -> Option<Value> {
     let Some(Value::Object(parts)) = owned else {
         return Some(live.clone());
@@ -185,7 +186,7 @@ pub(super) fn is_untouched(desired: &Value, owned: Option<&Value>, live: &Value)
     }
 }
 
-/// Whether `path` names the item of a list, and that is untouched.
+/// Whether `path` identifies a list item that nobody else has changed.
 fn is_item_untouched(item: &Value, path: &str, owned: &Value, live: &[Value]) -> bool {
     let Some(key) = key(path) else {
         return path.strip_prefix("v:") == Some(&item.to_string());
@@ -198,7 +199,7 @@ fn is_item_untouched(item: &Value, path: &str, owned: &Value, live: &[Value]) ->
     key.iter().all(is_named) && live.is_some_and(|live| is_untouched(item, Some(owned), live))
 }
 
-/// Whether `live` has all that is desired. The API server drops fields with an empty value, as Go's `omitempty` does.
+/// Whether `live` contains all desired fields. The API server drops fields with an empty value, as Go's `omitempty` does.
 pub(super) fn is_contained(desired: &Value, live: &Value) -> bool {
     match (desired, live) {
         (Value::Object(desired), Value::Object(live)) => desired

@@ -1,4 +1,4 @@
-//! Children that are not written by server-side apply: created, and replaced, recreated or left as they are.
+//! Writes children without server-side apply: creates them, and replaces, recreates or keeps existing ones.
 
 use kube::api::PostParams;
 use serde_json::Value;
@@ -92,7 +92,8 @@ impl Context {
         }
     }
 
-    /// Whether a write would change the child: another content is desired than was sent, or another has changed a field that was sent.
+    /// Whether a write would change the child: the desired content differs from the sent content, or somebody else has changed a sent
+    /// field.
     fn would_change(&self, child: &Child<'_>, live: &Value) -> bool {
         let recorded = &live["metadata"]["annotations"][annotation(self.operator())];
         if child.recorded.is_some() && child.recorded == recorded.as_str().map(str::to_owned) {
@@ -111,7 +112,7 @@ impl Context {
         }
     }
 
-    /// Deletes the child, if the API server would create the desired one. Returns whether it is gone at once.
+    /// Deletes the child, if the API server would create the desired one. Returns whether the child was deleted immediately.
     async fn recreate(&self, child: &Child<'_>, live: &Value) -> Result<bool, kube::Error> {
         let Child {
             owned, kind, key, ..
@@ -133,7 +134,7 @@ impl Context {
         self.send_delete(owned, kind, key, live, true).await
     }
 
-    /// The child with what is recorded on it.
+    /// The child with its annotation.
     fn recorded(&self, child: &Child<'_>) -> Value {
         let mut body = child.desired.clone();
         body["metadata"]["annotations"][annotation(self.operator())] = hash(&child.desired).into();

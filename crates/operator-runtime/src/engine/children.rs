@@ -1,6 +1,7 @@
 //! The cache of an owned kind's objects, so that an apply of an unchanged child makes no request.
 //!
-//! In: the events of the kind's watch, and the responses to our own requests. Out: what an apply can rely on. No I/O.
+//! In: the events of the kind's watch, and the responses to our own requests. Out: the state of a child, as far as an apply can rely on it.
+//! No I/O.
 //!
 //! The cache has the bodies of objects that one of our objects controls, and only the existence of all others. The response to a write is
 //! newer than the watch until the watch reports that version. From the start of a write until its response, and after a lost response, the
@@ -67,8 +68,8 @@ struct Entry {
     version: Option<u64>,
     trust: Trust,
     content: Content,
-    /// For a child that the API server stores in another form than it was sent (`1` for `1000m`): hashes of what was sent, and of our
-    /// `managedFields` afterwards.
+    /// For a child that the API server stores in a different form than was sent (`1` for `1000m`): hashes of the sent content, and of our
+    /// `managedFields` after the write.
     applied: Option<(u64, u64)>,
 }
 
@@ -95,7 +96,7 @@ enum Content {
 /// The result of a lookup.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Cached {
-    /// Ask the API server.
+    /// Unknown: the API server must be asked.
     Unknown,
     /// The object does not exist.
     Absent,

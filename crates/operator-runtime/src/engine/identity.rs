@@ -1,6 +1,7 @@
 //! The name of a controller, and the names that follow from it: of its field manager, its finalizer and the reporter of its events.
 //!
-//! A controller that was added without a name has those of the operator, so that it keeps what an earlier version of the operator wrote.
+//! A controller that was added without a name uses the names of the operator, so that it owns the fields that an earlier version of the
+//! operator wrote.
 
 use std::fmt;
 
@@ -59,8 +60,8 @@ impl fmt::Display for Identity {
     }
 }
 
-/// Whether a controller can have this name: it is a part of qualified names, so it has to be a
-/// [DNS label](https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-label-names).
+/// Whether a controller can have this name. Qualified names contain it, so it must be a [DNS
+/// label](https://kubernetes.io/docs/concepts/overview/working-with-objects/names/#dns-label-names).
 pub(crate) fn is_name(name: &str) -> bool {
     let is_part = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit();
     let bytes = name.as_bytes();

@@ -7,7 +7,7 @@ use kube::{
 };
 use std::{any::TypeId, fmt};
 
-/// Whether the objects of a kind are in a namespace.
+/// The scope of a kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
     Namespaced,

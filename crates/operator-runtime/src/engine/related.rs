@@ -1,7 +1,7 @@
 //! Children and other related objects of a watch: as metadata, or whole.
 //!
 //! In: an object of the API server. Out: its metadata, the objects to reconcile because of it, and the JSON for the cache. The content of
-//! an object is not parsed here, so that an object that is nested too deeply for a parser does not fail its list.
+//! The content of an object is not parsed here, so that an object that is nested too deeply for a parser does not fail its list.
 
 use std::{borrow::Cow, collections::BTreeMap, fmt, sync::Arc};
 

@@ -1,8 +1,8 @@
 //! One watch and one cache for the controllers that reconcile the same objects of a kind.
 //!
 //! In: the type, the selectors and the reduction of each controller, before the watches begin. Out: for each controller, the store and the
-//! keys of objects to reconcile. Controllers that differ in one of the three have watches of their own. A controller updates the state of
-//! its objects while the event is handled, so before it gets the keys.
+//! keys of objects to reconcile. Controllers that differ in one of the three have separate watches. A controller updates the state of its
+//! objects while the event is handled, before it gets the keys.
 
 use std::{
     any::Any,
@@ -150,7 +150,7 @@ where
         self.0.store.clone()
     }
 
-    /// Adds a controller. Returns the objects that it is to reconcile. `watch_errors` counts failed lists and watches.
+    /// Adds a controller. Returns the objects that it must reconcile. `watch_errors` counts failed lists and watches.
     pub fn listen(
         &self,
         listener: Arc<dyn Listener<K>>,
@@ -268,7 +268,7 @@ where
     }
 }
 
-/// Reduces the object of an event. If that panics, the object is cached as it is then.
+/// Reduces the object of an event. If the function panics, the object is cached in its state at that time.
 fn reduce<K: Resource<DynamicType = ()>>(reduction: &Reduction<K>, event: &mut Event<Decoded<K>>) {
     let (Event::Apply(Decoded::Good(object))
     | Event::InitApply(Decoded::Good(object))

@@ -1,7 +1,7 @@
 //! Limits how many objects a controller handles at the same time, and delivers the notices of deleted objects between reconciliations.
 //!
-//! An object is handled either by a reconciliation or by a notice. A notice comes before any reconciliation of an object that was created
-//! under the same name since; one that waits for its turn comes before reconciliations that wait for theirs. No I/O.
+//! An object is handled either by a reconciliation or by a notice. A notice is delivered before a new object with the same name is
+//! reconciled. Waiting notices have priority over waiting reconciliations. No I/O.
 
 use std::{
     collections::{HashSet, VecDeque},
@@ -27,7 +27,7 @@ struct State<K: Resource<DynamicType = ()> + 'static> {
     is_closed: bool,
 }
 
-/// The right to handle an object, until it is dropped.
+/// The exclusive right to handle an object, which ends when this is dropped.
 pub(crate) struct Turn<'a, K: Resource<DynamicType = ()> + 'static> {
     turns: &'a Turns<K>,
     key: ObjectRef<K>,

@@ -1,5 +1,6 @@
-//! The metrics of a controller's work queue, under the names of client-go. kube's scheduler is the queue; this follows what enters it, what
-//! waits there for its time, and what leaves it. An object counts once, however often it is triggered before its reconciliation starts.
+//! The metrics of a controller's work queue, under the names of client-go. kube's scheduler is the queue; this module counts the objects
+//! that enter it, wait in it, and leave it. Until its reconciliation starts, an object counts only once, even if it is triggered several
+//! times.
 
 use std::{
     collections::{BTreeMap, HashMap},

@@ -1,5 +1,5 @@
-//! The style `declarative`: a function from an object and its children to the children and the status that it should have. The runtime makes
-//! the requests.
+//! The style `declarative`: a function that gets an object and its children, and returns the children and the status that the object should
+//! have. The runtime makes the requests.
 
 mod desired;
 mod engine;
@@ -17,15 +17,15 @@ pub use self::{
 };
 use crate::{ControllerOptions, Controllers, Error, Result, Setup, Watches};
 
-/// Describes what should exist for each object of one kind.
+/// Describes the desired children and status of each object of one kind.
 ///
-/// The runtime calls [`desired`](Self::desired) with an object (the parent) and what is known of its children, and makes the cluster match:
-/// it creates and updates the children that are desired, each kind with its [`UpdateStrategy`](crate::UpdateStrategy), and deletes children
-/// that are not desired any more. Only kinds that the controller owns and objects that this parent controls are touched. The first error
-/// ends the reconciliation: nothing is deleted after it.
+/// The runtime calls [`desired`](Self::desired) with an object (the parent) and its existing children, and makes the cluster match the
+/// result: it creates and updates the desired children, each kind with its [`UpdateStrategy`](crate::UpdateStrategy), and deletes children
+/// that are no longer desired. It changes only objects that the parent controls, of kinds that the controller owns. The first error ends
+/// the reconciliation, so nothing is deleted after an error.
 ///
-/// The methods make no requests and wait for nothing. They are called after every change of the
-/// parent or of a child, after an error with a growing delay, and after the time of [`Desired::resync`].
+/// The methods make no requests and are not async. They are called after every change of the parent or of a child, after an error with a
+/// growing delay, and after the time of [`Desired::resync`].
 ///
 /// ```
 /// use k8s_openapi::api::{apps::v1::Deployment, core::v1::ConfigMap};
@@ -66,25 +66,26 @@ pub trait Declarative: Send + Sync + 'static {
         + Sync
         + 'static;
 
-    /// The finalizer that keeps a parent until [`finalize`](Self::finalize) is done; `None` if there is nothing to do, as the garbage
+    /// The finalizer that keeps a parent until [`finalize`](Self::finalize) is done. `None` if there is nothing to do, because the garbage
     /// collector deletes the children. By convention it is `<group of the kind>/<name of the operator>`.
     const FINALIZER: Option<&'static str> = None;
 
-    /// Checks the parent before anything else. If it returns an error, no child is touched, [`status`](Self::status) gets the error, and
-    /// the parent is not looked at again until it or a child changes; for [`Error::temporary`], until its time is over.
+    /// Checks the parent before anything else. If this returns an error, the runtime changes no child, passes the error to
+    /// [`status`](Self::status), and does not reconcile the parent again until it or a child changes; after [`Error::temporary`], until its
+    /// delay is over.
     fn validate(&self, _parent: &Self::Resource) -> Result<()> {
         Ok(())
     }
 
-    /// The children that the parent should have, with its status and the time after which to look again, if there is one.
+    /// Returns the children that the parent should have, and optionally its status and the time after which to reconcile it again.
     fn desired(
         &self,
         parent: &Self::Resource,
         observed: &Observed,
     ) -> Result<Desired<Self::Resource>>;
 
-    /// The status of the parent after its children were written, or after the first error; `observed` has the children as they are now.
-    /// Without this method, it is that of [`Desired::status`].
+    /// Returns the status of the parent after its children were written, or after the first error; `observed` contains the current
+    /// children. Without this method, the runtime writes the status of [`Desired::status`].
     fn status(
         &self,
         _parent: &Self::Resource,
@@ -94,8 +95,8 @@ pub trait Declarative: Send + Sync + 'static {
         Ok(Status::of_desired())
     }
 
-    /// What remains to be done for a parent that is being deleted; called only if there is a [`FINALIZER`](Self::FINALIZER), until it
-    /// returns [`Finalized::Done`].
+    /// Cleans up for a parent that is being deleted. Called only if there is a [`FINALIZER`](Self::FINALIZER), until it returns
+    /// [`Finalized::Done`].
     fn finalize(&self, _parent: &Self::Resource, _observed: &Observed) -> Result<Finalized> {
         Ok(Finalized::Done)
     }

@@ -10,7 +10,7 @@ use serde::{Serialize, de::DeserializeOwned};
 
 use crate::{Action, ControllerOptions, Result, context::Context, engine::related::Changed};
 
-/// Brings the cluster to the state that an object of one kind describes.
+/// Makes the state of the cluster match the objects of one kind.
 pub trait Reconciler: Send + Sync + 'static {
     /// The reconciled kind, namespaced or cluster-scoped: a derived `CustomResource`, a struct that implements [`Resource`], or a type of
     /// `k8s-openapi`. With [`PartialObjectMeta<K>`](kube::core::PartialObjectMeta), the controller gets and caches only the metadata.
@@ -27,9 +27,9 @@ pub trait Reconciler: Send + Sync + 'static {
     /// [`cleanup`](Self::cleanup) has succeeded; `None` if there is nothing to clean up.
     ///
     /// By convention it is `<group of the kind>/<name of the operator>`, and `<name of the operator>/<name of the controller>` for a
-    /// [named](crate::Controllers::add_named) controller. If this constant no longer has that name, the runtime removes the
-    /// finalizer of that name from the objects, so that they can be deleted without the old cleanup. A finalizer of another name you have
-    /// to remove yourself.
+    /// [named](crate::Controllers::add_named) controller. If an earlier version of the operator used this name and the constant no longer
+    /// has it, the runtime removes the finalizer from the objects, so that they can be deleted without the old cleanup. You must remove a
+    /// former finalizer with any other name yourself.
     const FINALIZER: Option<&'static str> = None;
 
     /// Makes the state of the cluster match `object`.
@@ -43,7 +43,7 @@ pub trait Reconciler: Send + Sync + 'static {
         cx: &Context,
     ) -> impl Future<Output = Result<Action>> + Send;
 
-    /// Deletes what the garbage collector cannot, before the object is deleted. It is called only if there is a
+    /// Deletes everything that the garbage collector cannot delete, before the object is deleted. It is called only if there is a
     /// [`FINALIZER`](Self::FINALIZER), and may be called again after it has succeeded.
     ///
     /// The finalizer is kept as long as this returns an error. A cleanup that waits for something returns
@@ -56,13 +56,13 @@ pub trait Reconciler: Send + Sync + 'static {
         async { Ok(()) }
     }
 
-    /// Is called after an object was deleted, with its last known state; best effort, because a deletion while the operator does not run is
-    /// not noticed. What must happen is for [`cleanup`](Self::cleanup) with a [`FINALIZER`](Self::FINALIZER).
+    /// Called after an object was deleted, with its last known state. Calls are best-effort: a deletion while the operator is not running
+    /// is missed. Put work that must happen into [`cleanup`](Self::cleanup), with a [`FINALIZER`](Self::FINALIZER).
     ///
     /// It is also called for an object that no longer matches the selectors of the [options](Self::options), and when a list after a broken
-    /// watch lacks an object. It is called at most once for each object, after its last reconciliation and before one of an object that was
-    /// created under the same name, and counts as one of the [workers](ControllerOptions::workers). It is not called for an object that
-    /// could not be decoded when it was deleted. An error is logged.
+    /// watch lacks an object. It is called at most once for each object: after the object's last reconciliation, and before the first
+    /// reconciliation of a new object with the same name. While it runs, it occupies one of the [workers](ControllerOptions::workers). It
+    /// is not called for an object that could not be decoded when it was deleted. An error is logged.
     ///
     /// ```
     /// # use std::sync::Arc;

@@ -17,6 +17,11 @@ pub const NAMESPACES: [&str; 2] = ["team-a", "team-b"];
 /// Starts an API server, installs the manifests and fixtures, and runs the operator with the permissions
 /// of its service account.
 pub async fn start() -> anyhow::Result<Server> {
+    start_with(|operator| operator).await
+}
+
+/// As [`start`], with an operator that `prepare` returns, for example with a value for the controllers.
+pub async fn start_with(prepare: impl FnOnce(Operator) -> Operator) -> anyhow::Result<Server> {
     let server = Server::start().await?;
     for name in NAMESPACES {
         let namespace =
@@ -29,7 +34,7 @@ pub async fn start() -> anyhow::Result<Server> {
         .await?;
     let client = server.client_as(&format!("system:serviceaccount:{NAME}:{NAME}"));
     let operator = operator(client, Settings::for_tests(), server.outcomes());
-    server.run(operator.run());
+    server.run(prepare(operator).run());
     Ok(server)
 }
 

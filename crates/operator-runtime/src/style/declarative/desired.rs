@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::{Result, context::Wanted};
 
-/// What a parent of kind `K` should have.
+/// The desired children and status of a parent of kind `K`.
 pub struct Desired<K> {
     pub(super) children: Vec<Result<Wanted>>,
     pub(super) status: Option<serde_json::Result<Value>>,
@@ -27,8 +27,8 @@ impl<K> Desired<K> {
         }
     }
 
-    /// Adds a child. Without a namespace it is in that of the parent, or in the operator's own for a cluster-scoped parent. The runtime adds
-    /// the owner reference. Children are written in the order in which they were added.
+    /// Adds a child. If it has no namespace, it is created in the namespace of the parent, or in the operator's namespace if the parent is
+    /// cluster-scoped. The runtime adds the owner reference. Children are written in the order in which they were added.
     #[must_use]
     pub fn child<C>(mut self, child: C) -> Self
     where
@@ -47,7 +47,7 @@ impl<K> Desired<K> {
         children.into_iter().fold(self, Self::child)
     }
 
-    /// The status of the parent. It is written if it differs, whether or not the children could be written.
+    /// Sets the status of the parent. It is written if it differs, even if a child could not be written.
     #[must_use]
     pub fn status(mut self, status: K::Status) -> Self
     where
@@ -57,7 +57,7 @@ impl<K> Desired<K> {
         self
     }
 
-    /// Reconciles the parent again after this time, though nothing has changed.
+    /// Reconciles the parent again after this time, even if nothing has changed.
     #[must_use]
     pub fn resync(mut self, after: Duration) -> Self {
         self.resync = Some(after);
@@ -120,7 +120,7 @@ impl<K> Status<K> {
     }
 }
 
-/// Whether a parent that is being deleted may go.
+/// Whether the cleanup of a parent that is being deleted is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Finalized {
     /// Its finalizer is removed.
@@ -129,15 +129,15 @@ pub enum Finalized {
     After(Duration),
 }
 
-/// What became of the children that were desired, when none of them failed.
+/// The result of writing the desired children, if none of the writes failed.
 #[derive(Debug, Default)]
 pub struct Applied {
     pub(super) waiting: Vec<String>,
 }
 
 impl Applied {
-    /// The children that are not as desired until they have been deleted, as `v1/Pod web-0`: those of the strategy
-    /// [`OnDelete`](crate::UpdateStrategy::OnDelete) that should change, and those that are being deleted, unless they are applied.
+    /// The children that differ from the desired ones until they are deleted, for example `v1/Pod web-0`: outdated children with the
+    /// strategy [`OnDelete`](crate::UpdateStrategy::OnDelete), and children that are being deleted, unless they are applied.
     pub fn waiting(&self) -> &[String] {
         &self.waiting
     }

@@ -70,7 +70,7 @@ impl<D: Declarative> Reconciler for Engine<D> {
 }
 
 impl<D: Declarative> Engine<D> {
-    /// Writes and deletes children. `observed` follows what is written.
+    /// Writes and deletes children, and updates `observed` accordingly.
     async fn write(
         &self,
         parent: &D::Resource,

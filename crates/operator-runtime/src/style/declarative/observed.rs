@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// The children of a parent as they are in the cluster.
+/// The existing children of a parent.
 pub struct Observed {
     operator: String,
     namespace: String,
@@ -37,10 +37,11 @@ impl Observed {
         })
     }
 
-    /// The child of this kind and name in the namespace of the parent, or in the operator's own for a cluster-scoped parent.
+    /// Returns the child of this kind and name in the namespace of the parent, or in the operator's namespace if the parent is
+    /// cluster-scoped.
     ///
     /// # Errors
-    /// [`Error::Undeclared`] if the controller does not own the kind; [`Error::Json`] if the child does not decode.
+    /// [`Error::Undeclared`] if the controller does not own the kind; [`Error::Json`] if the child cannot be decoded.
     pub fn get<C>(&self, name: &str) -> Result<Option<C>>
     where
         C: Resource<DynamicType = (), Scope: 'static> + DeserializeOwned,
@@ -53,7 +54,7 @@ impl Observed {
         named.next().map(|(_, live)| decode(live)).transpose()
     }
 
-    /// All children of this kind, by namespace and name.
+    /// Returns all children of this kind, sorted by namespace and name.
     ///
     /// # Errors
     /// Those of [`get`](Self::get).
