@@ -77,8 +77,9 @@ impl Identity<'_> {
         }
         let var = module_name(self.kind);
         let objects = module_name(self.plural);
-        let version = self.version;
-        let is_free = |name: &str| !words.contains(name) && !is_keyword(name) && name != version;
+        let version = &self.version;
+        let is_free =
+            |name: &str| !words.contains(name) && !is_keyword(name) && name != version.as_str();
         let (var, objects) = match is_free(&var) && is_free(&objects) && var != objects {
             true => (var, objects),
             false => (OBJECT.to_owned(), OBJECTS.to_owned()),

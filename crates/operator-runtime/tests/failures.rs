@@ -45,7 +45,7 @@ async fn a_panic_becomes_an_event_and_a_metric_and_the_controller_continues() {
     );
     assert_eq!(
         running
-            .metric(r#"operator_failing_objects{group="test.example.com",kind="Widget"}"#)
+            .metric(r#"operator_failing_objects{controller="widget",group="test.example.com",kind="Widget"}"#)
             .await,
         Some(1.0)
     );
@@ -56,7 +56,7 @@ async fn a_panic_becomes_an_event_and_a_metric_and_the_controller_continues() {
     server
         .eventually("nothing fails", async || {
             let failing = running
-                .metric(r#"operator_failing_objects{group="test.example.com",kind="Widget"}"#)
+                .metric(r#"operator_failing_objects{controller="widget",group="test.example.com",kind="Widget"}"#)
                 .await;
             (failing == Some(0.0)).then_some(())
         })
@@ -192,7 +192,8 @@ async fn a_failing_object_that_is_deleted_is_no_longer_counted() {
             (running.metric(errors).await == Some(1.0)).then_some(())
         })
         .await;
-    let failing = r#"operator_failing_objects{group="test.example.com",kind="Widget"}"#;
+    let failing =
+        r#"operator_failing_objects{controller="widget",group="test.example.com",kind="Widget"}"#;
     server
         .eventually("nothing fails", async || {
             (running.metric(failing).await == Some(0.0)).then_some(())
@@ -361,8 +362,8 @@ async fn an_undecodable_object_gets_an_event_and_does_not_stall_others() {
     );
 
     // One that was good leaves the cache, and comes back when it is mended.
-    let objects = r#"operator_objects{group="test.example.com",kind="Widget"}"#;
-    let undecodable = r#"operator_undecodable_objects{group="test.example.com",kind="Widget"}"#;
+    let objects = r#"operator_objects{controller="widget",group="test.example.com",kind="Widget"}"#;
+    let undecodable = r#"operator_undecodable_objects{controller="widget",group="test.example.com",kind="Widget"}"#;
     assert_eq!(running.metric(objects).await, Some(1.0));
     support::patch_raw(&server, "good", json!({ "spec": { "size": [] } })).await;
     event(&server, "good", "Undecodable").await;
@@ -419,7 +420,8 @@ async fn a_finalizer_write_with_a_conflict_is_not_a_success() {
     set_way(&server, "a", "stuck").await;
     let api: Api<Widget> = Api::default_namespaced(server.client());
     api.delete("a", &DeleteParams::default()).await.unwrap();
-    let failing = r#"operator_failing_objects{group="test.example.com",kind="Widget"}"#;
+    let failing =
+        r#"operator_failing_objects{controller="widget",group="test.example.com",kind="Widget"}"#;
     server
         .eventually("its cleanup fails", async || {
             (running.metric(failing).await == Some(1.0)).then_some(())

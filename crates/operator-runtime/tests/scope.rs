@@ -341,7 +341,11 @@ async fn two_kinds_with_the_same_name_are_distinguished() {
     let controllers = widgets::<false>(&Arc::new(Calls::default()))
         .add(async |_: Setup| Ok(other::Failing), |watches| watches);
     let running = Running::start(client, Settings::for_tests(), controllers).await;
-    let failing = |group| format!(r#"operator_failing_objects{{group="{group}",kind="Widget"}}"#);
+    let failing = |group| {
+        format!(
+            r#"operator_failing_objects{{controller="widget.{group}",group="{group}",kind="Widget"}}"#
+        )
+    };
     server
         .eventually("the one that is listed fails", async || {
             let failing = running.metric(&failing("other.example.com")).await;

@@ -22,7 +22,8 @@ use self::{controller::Controllers, process::Process, queue::Queues, requests::R
 use crate::engine::identity::Identity;
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct KindLabel {
+struct ControllerLabels {
+    controller: Arc<str>,
     group: String,
     kind: String,
 }
@@ -48,12 +49,12 @@ pub(crate) struct Metrics {
     queues: Queues,
     pub requests: Requests,
     pub leader: Gauge,
-    objects: Family<KindLabel, Gauge>,
-    failing: Family<KindLabel, Gauge>,
-    undecodable: Family<KindLabel, Gauge>,
-    child_reads: Family<KindLabel, Counter>,
+    objects: Family<ControllerLabels, Gauge>,
+    failing: Family<ControllerLabels, Gauge>,
+    undecodable: Family<ControllerLabels, Gauge>,
+    child_reads: Family<ControllerLabels, Counter>,
     watches: Family<WatchLabel, Counter>,
-    watch_errors: Family<KindLabel, Counter>,
+    watch_errors: Family<ControllerLabels, Counter>,
 }
 
 impl Metrics {
@@ -128,10 +129,11 @@ impl Metrics {
 
     /// The metrics of a controller, which are exported from now on.
     pub fn of_controller(&self, identity: &Identity) -> ControllerMetrics {
-        let controller: Arc<str> = identity.name.as_str().into();
-        let kind = &identity.kind;
+        let Identity { name, kind, .. } = identity;
+        let controller: Arc<str> = name.as_str().into();
         let queue = self.queues.of_controller(&controller);
-        let label = KindLabel {
+        let label = ControllerLabels {
+            controller: controller.clone(),
             group: kind.group.clone(),
             kind: kind.kind.clone(),
         };
@@ -179,20 +181,19 @@ mod tests {
     #[test]
     fn every_metric_of_a_controller_is_exported_from_the_start() {
         let metrics = Metrics::new("memcached-operator", "memcached-lease");
-        let controller = |group: &str, name: &str| Identity {
+        let identity = |name: &str| Identity {
             operator: "memcached-operator".into(),
             kind: GroupKind {
-                group: group.into(),
+                group: "cache.example.com".into(),
                 kind: "Memcached".into(),
             },
             name: name.into(),
             is_named: false,
             shares_kind: false,
         };
-        metrics.of_controller(&controller("cache.example.com", "memcached"));
-        let other = metrics.of_controller(&controller("other", "memcached.other"));
+        metrics.of_controller(&identity("memcached"));
+        let other = metrics.of_controller(&identity("memcached.other"));
         other.reconciles.panics.inc();
-        metrics.of_controller(&controller("cache.example.com", "memcached"));
         metrics.watch_started("/apis/cache.example.com/v1/namespaces/a/memcacheds");
         metrics.watch_started("/api/v1/configmaps");
         let page = metrics.page().unwrap();
@@ -204,7 +205,7 @@ mod tests {
             r#"controller_runtime_reconcile_time_seconds_count{controller="memcached"} 0"#,
             r#"workqueue_depth{name="memcached",controller="memcached"} 0"#,
             r#"workqueue_queue_duration_seconds_bucket{le="+Inf",name="memcached",controller="memcached"} 0"#,
-            r#"operator_undecodable_objects{group="cache.example.com",kind="Memcached"} 0"#,
+            r#"operator_undecodable_objects{controller="memcached",group="cache.example.com",kind="Memcached"} 0"#,
             r#"operator_watch_starts_total{group="cache.example.com",resource="memcacheds"} 1"#,
             r#"operator_watch_starts_total{group="",resource="configmaps"} 1"#,
             r#"leader_election_master_status{name="memcached-lease"} 0"#,

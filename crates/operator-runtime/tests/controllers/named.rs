@@ -135,7 +135,8 @@ async fn a_watch_that_fails_leaves_the_others_alive() {
         create(&server, name, "web").await;
         until(&server, "it is reconciled", || seen.of(name) > 0).await;
     }
-    let errors = r#"operator_watch_errors_total{group="apps",kind="Deployment"}"#;
+    let errors =
+        r#"operator_watch_errors_total{controller="deployments",group="apps",kind="Deployment"}"#;
     server
         .eventually("the failures are counted", async || {
             running.metric(errors).await.filter(|errors| *errors > 0.0)

@@ -146,7 +146,7 @@ async fn an_object_is_left_alone_after_its_attempts_until_it_changes() {
     let unlimited = each(options());
     let (others, _without_limit) = (unlimited.reconciled.clone(), run(&server, unlimited).await);
     let long = Duration::from_secs(600);
-    let failing = r#"operator_failing_objects{group="",kind="Pod"}"#;
+    let failing = r#"operator_failing_objects{controller="pods",group="",kind="Pod"}"#;
 
     create(&server, "a", "web").await;
     sleep(long).await;
