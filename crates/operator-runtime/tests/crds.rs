@@ -16,6 +16,7 @@ use kube::{
 use operator_runtime::{Controllers, Fatal, Settings};
 use operator_testing::Server;
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
 const NAME: &str = "widgets.test.example.com";
 
@@ -95,6 +96,12 @@ fn verbs(server: &Server) -> Vec<&'static str> {
     about.map(|request| request.verb).collect()
 }
 
+/// The error with which the operator ends.
+async fn error_of(running: &mut Running) -> Fatal {
+    let ended = timeout(Duration::from_secs(30), running.ended()).await;
+    ended.expect("it ends").unwrap_err()
+}
+
 #[tokio::test]
 async fn an_absent_crd_is_created_and_an_equal_one_is_not_written() {
     let server = Server::start().await.unwrap();
@@ -158,7 +165,7 @@ async fn a_version_of_stored_objects_is_not_removed() {
     let mut next = crd(&[]);
     next["spec"]["versions"][0]["name"] = "v2".into();
     let mut running = start(&server, "0.2.0", &next).await;
-    let ended = running.ended().await.unwrap_err();
+    let ended = error_of(&mut running).await;
     assert!(
         matches!(&ended, Fatal::StoredVersion { name, version } if name == NAME && version == "v1"),
         "{ended}"
@@ -176,7 +183,7 @@ async fn names_that_another_crd_uses_are_an_error() {
     other["spec"]["names"]["singular"] = "gadget".into();
     install(&server, &other).await;
     let mut running = start(&server, "0.1.0", &crd(&[])).await;
-    let ended = running.ended().await.unwrap_err();
+    let ended = error_of(&mut running).await;
     assert!(
         matches!(&ended, Fatal::CrdNames { name, .. } if name == NAME),
         "{ended}"
