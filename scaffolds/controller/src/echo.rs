@@ -22,28 +22,29 @@ impl Echo {
         }
     }
 
-    /// Writes the prefix, the namespace and the name of a pod.
+    /// Writes the line of a pod.
     pub fn pod(&self, pod: &Pod) -> io::Result<()> {
-        let (namespace, name) = (pod.namespace().unwrap_or_default(), pod.name_any());
         let mut output = self.output.lock().unwrap_or_else(PoisonError::into_inner);
-        writeln!(output, "{} {namespace}/{name}", self.prefix)
+        writeln!(output, "{}", self.line(pod))
+    }
+
+    /// The prefix, the namespace and the name of a pod.
+    fn line(&self, pod: &Pod) -> String {
+        let (namespace, name) = (pod.namespace().unwrap_or_default(), pod.name_any());
+        format!("{} {namespace}/{name}", self.prefix)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::fs;
 
     #[test]
     fn a_line_has_the_prefix_and_the_name() {
-        let path = std::env::temp_dir().join(format!("echo-{}", std::process::id()));
-        let echo = Echo::new("seen:", fs::File::create(&path).unwrap());
+        let echo = Echo::new("seen:", io::sink());
         let mut pod = Pod::default();
         pod.metadata.name = Some("web-0".into());
         pod.metadata.namespace = Some("shop".into());
-        echo.pod(&pod).unwrap();
-        assert_eq!(fs::read_to_string(&path).unwrap(), "seen: shop/web-0\n");
-        fs::remove_file(path).unwrap();
+        assert_eq!(echo.line(&pod), "seen: shop/web-0");
     }
 }

@@ -62,12 +62,17 @@ async fn the_metrics_move_with_the_reconciliations() -> Result<()> {
     let config_maps: Api<ConfigMap> = Api::default_namespaced(server.client());
     let mut config_map: ConfigMap = sample_file("manifests/samples/configmaps.yaml")?;
     config_map.data = Some(BTreeMap::from([("fail".into(), "no luck".into())]));
-    config_maps.create(&PostParams::default(), &config_map).await?;
+    config_maps
+        .create(&PostParams::default(), &config_map)
+        .await?;
     server
         .eventually("successes, errors and times are counted", async || {
             let page = page(address).await.ok()?;
             let sums = [&succeeded[..], &failed, &timed].map(|parts| sum(&page, parts));
-            sums.iter().zip(&before).all(|(now, before)| now > before).then_some(())
+            sums.iter()
+                .zip(&before)
+                .all(|(now, before)| now > before)
+                .then_some(())
         })
         .await;
     Ok(())

@@ -1,6 +1,6 @@
 //! Prints each pod. It shows the least that a controller of an existing kind needs: no CRD, and only the permission to watch pods.
 
-use std::sync::Arc;
+use std::{io::Write, sync::Arc};
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::ResourceExt;
@@ -17,7 +17,7 @@ impl Reconciler for PodPrinter {
 
     async fn reconcile(&self, pod: Arc<Pod>, cx: &Context) -> Result<Action> {
         let line = line(&pod);
-        println!("{line}");
+        writeln!(std::io::stdout(), "{line}").map_err(anyhow::Error::from)?;
         cx.event(&*pod, EventType::Normal, "Printed", line).await;
         Ok(Action::await_change())
     }
