@@ -118,7 +118,7 @@ fn stateful_set_announcer_conforms() {
 fn another_replica_can_take_the_lease() {
     let sample = "manifests/samples/podterminators.programs.example.com.yaml";
     let trial = trial().sample_file(sample);
-    trial.assert_yields(with_lease);
+    trial.assert_stops_when_lease_is_lost(with_lease);
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn every_permission_is_needed() {
         r#"{"apiGroups":["programs.example.com"],"resources":["podterminators/status"],"verbs":["patch"]}"#,
     ];
     let trial = trial.declares(&declared);
-    trial.assert_rights_are_needed(&unchecked, with_lease);
+    trial.assert_permissions_are_needed(&unchecked, with_lease);
 }
 
 fn trial() -> Trial {

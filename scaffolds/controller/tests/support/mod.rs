@@ -15,12 +15,17 @@ pub const NAME: &str = "controller";
 /// Starts an API server, installs the manifests and fixtures, and runs the operator with the permissions
 /// of its service account.
 pub async fn start() -> anyhow::Result<Server> {
+    start_with(|operator| operator).await
+}
+
+/// As [`start`], with an operator that `prepare` returns, for example with a value for the controllers.
+pub async fn start_with(prepare: impl FnOnce(Operator) -> Operator) -> anyhow::Result<Server> {
     let server = Server::start().await?;
     server.install_kustomization("manifests").await?;
     server.install_fixtures("tests/fixtures").await?;
     let client = server.client_as(&format!("system:serviceaccount:{NAME}:{NAME}"));
     let operator = operator(client, Settings::for_tests(), server.outcomes());
-    server.run(operator.run());
+    server.run(prepare(operator).run());
     Ok(server)
 }
 
