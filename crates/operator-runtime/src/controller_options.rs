@@ -79,13 +79,14 @@ impl<K> ControllerOptions<K> {
         self
     }
 
-    /// Stops to retry an object after this number of consecutive failed attempts, the first included; 0 counts as 1. Without this option,
-    /// it is retried forever.
+    /// Stops retrying an object after this number of consecutive failed attempts, the first included; 0 counts as 1. Without this option, it
+    /// is retried until it succeeds.
     ///
     /// The object is then left alone until it changes, a child changes, or a watched object for which
-    /// [`parents`](crate::Reconciler::parents) returns it changes. After that, it has as many attempts again. An event
-    /// `RetryLimitReached` on the object has the last error, unless error events are turned off, and the object remains one of those
-    /// that the metrics count as failing. The attempts are not kept over a restart of the operator.
+    /// [`parents`](crate::Reconciler::parents) returns it changes. After that, it has as many attempts again. An event `RetryLimitReached`
+    /// on the object reports it, unless error events are turned off, and the metrics continue to count the object as failing. Each error
+    /// counts, also a [temporary](crate::Error::temporary) one. A [cleanup](crate::Reconciler::cleanup) is retried without a limit, because
+    /// the finalizer blocks the deletion. A restart of the operator resets the attempts.
     pub fn retry_limit(mut self, attempts: u32) -> Self {
         self.retry_limit = Some(attempts.max(1));
         self
@@ -93,8 +94,10 @@ impl<K> ControllerOptions<K> {
 
     /// Reduces each object before it is cached, to save memory: for example, drops fields that the controller does not read. The
     /// reconciler gets the reduced objects. To read metadata only, use
-    /// [`PartialObjectMeta<K>`](https://docs.rs/kube/latest/kube/core/struct.PartialObjectMeta.html) as
-    /// [`Reconciler::Resource`](crate::Reconciler::Resource) instead: then nothing else is transferred.
+    /// [`PartialObjectMeta<K>`](kube::core::PartialObjectMeta) as [`Reconciler::Resource`](crate::Reconciler::Resource) instead: then
+    /// nothing else is transferred.
+    ///
+    /// 10,000 Pods of 10 KB take 446 MiB whole, 75 MiB with the function of the example, and 56 MiB as metadata.
     ///
     /// The runtime restores the fields of the metadata that it needs: name, namespace, uid, version, generation, deletion and finalizers.
     /// `managedFields` are never cached.

@@ -81,7 +81,7 @@ pub struct Settings {
     #[arg(long, env = "RUST_LOG", default_value = DEFAULT_LOG, hide_default_value = true, value_name = "FILTER")]
     pub log: String,
 
-    /// Maximum number of objects of a kind that are reconciled at the same time
+    /// Maximum number of objects that a controller reconciles at the same time
     #[arg(long, env = "CONCURRENCY", default_value = "16", value_name = "NUMBER")]
     pub concurrency: NonZeroU16,
 

@@ -54,6 +54,15 @@ impl Setup {
     }
 
     /// The controller's name: that of [`add_named`](crate::Controllers::add_named), or its kind in lower case.
+    ///
+    /// ```
+    /// # use operator_runtime::{Result, Setup};
+    /// struct Printer { prefix: String }
+    ///
+    /// async fn setup(setup: Setup) -> Result<Printer> {
+    ///     Ok(Printer { prefix: format!("{}: ", setup.controller()) })
+    /// }
+    /// ```
     pub fn controller(&self) -> &str {
         &self.controller
     }

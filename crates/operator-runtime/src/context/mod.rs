@@ -207,7 +207,20 @@ impl Context {
     }
 
     /// The [field manager](https://kubernetes.io/docs/reference/using-api/server-side-apply/#managers) of the controller's writes: the
-    /// operator's name, or `<operator>-<name>` for a [named](crate::Controllers::add_named) controller.
+    /// operator's name, or `<operator>-<name>` for a [named](crate::Controllers::add_named) controller. For requests of your own:
+    ///
+    /// ```
+    /// # use k8s_openapi::api::core::v1::Pod;
+    /// # use kube::{Api, api::{Patch, PatchParams}};
+    /// # use operator_runtime::{Context, Result};
+    /// # async fn example(pods: Api<Pod>, cx: &Context) -> Result<()> {
+    /// let label = serde_json::json!({
+    ///     "apiVersion": "v1", "kind": "Pod", "metadata": { "labels": { "seen": "true" } },
+    /// });
+    /// let parameters = PatchParams::apply(cx.field_manager());
+    /// pods.patch("web-0", &parameters, &Patch::Apply(label)).await?;
+    /// # Ok(()) }
+    /// ```
     pub fn field_manager(&self) -> &str {
         &self.controller.manager
     }

@@ -24,6 +24,7 @@ use crate::{
     context::{ControllerContext, Owned},
     engine::{
         children::Children,
+        deleted,
         fan_out::FanOut,
         identity::Identity,
         kind::{Kind, Scope},
@@ -206,7 +207,7 @@ async fn work<R: Reconciler>(
     let related = stream::select_all(related).inspect(move |key| triggered.trigger(key, None));
     let triggers = stream::select(objects, related);
     let reports = watch::report_all(shared.clone());
-    let notices = reconciliation::notify_of_deleted(&shared, stop.clone());
+    let notices = deleted::notify_all(&shared, stop.clone());
     let filled = store.clone();
     let controller = Controller::for_stream(stream::pending(), store)
         .reconcile_on(triggers)

@@ -1,8 +1,8 @@
 //! Shares one watch of a kind among all controllers that need its objects.
 //!
 //! In: the kinds and namespaces that each controller needs, before the watches begin. Out: for each controller, all events of the shared
-//! watch. A watch is of metadata, unless a controller needs the bodies of its children. If a controller reconciles the kind, the metadata
-//! of its own watch is passed on, and there is no other watch.
+//! watch. A watch is of metadata, unless a controller needs the bodies of its children. If a controller reconciles all objects of the kind,
+//! the metadata of its own watch is passed on, and there is no other watch.
 
 use std::{
     collections::{HashMap, hash_map::Entry},

@@ -5,6 +5,7 @@ pub(crate) mod cache;
 pub(crate) mod children;
 pub(crate) mod controller;
 pub(crate) mod decode;
+pub(crate) mod deleted;
 pub(crate) mod fan_out;
 pub(crate) mod finalizer;
 pub(crate) mod identity;

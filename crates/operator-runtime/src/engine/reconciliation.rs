@@ -2,7 +2,7 @@
 
 use std::{convert::Infallible, panic::AssertUnwindSafe, sync::Arc, time::Duration};
 
-use futures::{FutureExt, StreamExt, stream};
+use futures::FutureExt;
 use kube::{
     Resource, ResourceExt,
     api::{Patch, PatchParams},
@@ -14,7 +14,6 @@ use kube::{
 };
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 use tracing::{Instrument, debug, info_span, warn};
 
 use crate::{
@@ -310,25 +309,6 @@ impl<R: Reconciler> Reconciliations<R> {
         }
     }
 
-    /// Calls [`Reconciler::deleted`].
-    async fn notify(&self, object: Arc<R::Resource>) {
-        let Identity { name, kind, .. } = &self.controller_context.identity;
-        let key = ObjectRef::from_obj(&*object);
-        let span = info_span!("deleted", %kind, controller = name, object = display_key(&key));
-        let cx = Context::new(self.controller_context.clone(), &*object, false);
-        let called = AssertUnwindSafe(self.reconciler.deleted(object, &cx));
-        let called = called.catch_unwind().instrument(span.clone()).await;
-        let error = match called {
-            Ok(Ok(())) => return,
-            Ok(Err(error)) => error,
-            Err(panic) => {
-                self.metrics.panics.inc();
-                Error::Panicked(panic_message(&*panic).to_owned())
-            }
-        };
-        span.in_scope(|| warn!("{error}; there is no other notice"));
-    }
-
     /// Reports a failure, and returns when to retry.
     async fn handle_failure(
         &self,
@@ -337,22 +317,15 @@ impl<R: Reconciler> Reconciliations<R> {
         error: &Error,
     ) -> Action {
         let (failures, backoff) = self.objects.fail(key);
-        let is_given_up = self.retry_limit.is_some_and(|limit| failures >= limit);
+        // One that is being deleted is blocked by our finalizer.
+        let limit = self
+            .retry_limit
+            .filter(|_| object.meta().deletion_timestamp.is_none());
+        let limit = limit.filter(|limit| failures >= *limit && !error.is_permanent());
         let delay = match error {
-            error if is_given_up || error.is_permanent() => None,
+            error if limit.is_some() || error.is_permanent() => None,
             Error::Temporary { delay, .. } => Some((*delay).min(LONGEST_DELAY)),
             _ => Some(backoff),
-        };
-        if is_given_up {
-            self.objects.give_up(key);
-        }
-        let (reason, note) = match is_given_up && !error.is_permanent() {
-            true => {
-                let note =
-                    format!("left alone after {failures} failed attempts, until a change: {error}");
-                (Some("RetryLimitReached"), note)
-            }
-            false => (error.reason(failures), error.to_string()),
         };
         match delay {
             Some(delay) => warn!(retry_in = ?delay, "{error}"),
@@ -360,33 +333,29 @@ impl<R: Reconciler> Reconciliations<R> {
         }
         let until = delay.map(|delay| Instant::now() + delay);
         self.objects.wait(key, until, object.resource_version());
-        if let Some(reason) = reason.filter(|_| self.reports_errors) {
+        if limit.is_some() {
+            self.objects.give_up(key);
+        }
+        if self.reports_errors {
             let regarding = object.object_ref(&());
-            self.controller_context
-                .limited_event(&regarding, EventType::Warning, reason, note)
-                .await;
+            let context = &self.controller_context;
+            // The last attempt counts as persistent.
+            let persistence = limit.map_or(failures, |_| failures.max(2));
+            if let Some(reason) = error.reason(persistence) {
+                let note = error.to_string();
+                context
+                    .limited_event(&regarding, EventType::Warning, reason, note)
+                    .await;
+            }
+            if let Some(limit) = limit {
+                let note = format!("left alone after {limit} failed attempts, until it changes");
+                context
+                    .event(&regarding, EventType::Warning, "RetryLimitReached", note)
+                    .await;
+            }
         }
         delay.map_or_else(Action::await_change, Action::requeue)
     }
-}
-
-/// Notifies the reconciler of deleted objects, until the request to stop; then it waits for the notices that are being delivered.
-pub(crate) async fn notify_of_deleted<R: Reconciler>(
-    shared: &Reconciliations<R>,
-    stop: CancellationToken,
-) {
-    let stopped = async {
-        stop.cancelled().await;
-        shared.turns.close();
-    };
-    let deleted = stream::unfold((), async |()| Some((shared.turns.deleted().await, ())));
-    // The turns limit the concurrency.
-    let delivered = deleted.take_until(Box::pin(stopped));
-    let delivered = delivered.for_each_concurrent(None, async |(turn, object)| {
-        shared.notify(object).await;
-        drop(turn);
-    });
-    delivered.await;
 }
 
 /// The outcome of a reconciliation that did not fail.

@@ -1,4 +1,4 @@
-//! The watches of a controller as streams of objects to reconcile.
+//! The watches of an operator, and the objects that a controller reconciles because of their events.
 //!
 //! An error of one watch is logged, counted and retried with a backoff; the others continue. An expired version is not an error: the
 //! objects are listed again.

@@ -106,7 +106,20 @@ pub trait Declarative: Send + Sync + 'static {
         Ok(Finalized::Done)
     }
 
-    /// The options of the controller; see [`Reconciler::options`].
+    /// The options of the controller; see [`Reconciler::options`]. A time of [`Desired::resync`] replaces that of the options.
+    ///
+    /// ```
+    /// # use k8s_openapi::api::apps::v1::Deployment;
+    /// # use operator_runtime::{ControllerOptions, Declarative, Desired, Observed, Result};
+    /// # struct Labels;
+    /// # impl Declarative for Labels {
+    /// #     type Resource = Deployment;
+    /// #     fn desired(&self, _: &Deployment, _: &Observed) -> Result<Desired<Deployment>> { Ok(Desired::new()) }
+    /// fn options(&self) -> ControllerOptions<Deployment> {
+    ///     ControllerOptions::default().labels("team=shop").retry_limit(5)
+    /// }
+    /// # }
+    /// ```
     fn options(&self) -> ControllerOptions<Self::Resource> {
         ControllerOptions::default()
     }

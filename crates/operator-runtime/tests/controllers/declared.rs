@@ -101,7 +101,8 @@ async fn children_of_another_controller_of_the_kind_are_not_pruned() {
             })
             .await;
     }
-    rest(&server).await;
+    let settled = tokio::time::timeout(Duration::from_secs(20), rest(&server));
+    settled.await.expect("neither deletes what the other has");
     let uids = (
         accounts.get("a-extra").await.unwrap().uid(),
         maps.get("a-extra").await.unwrap().uid(),
@@ -118,4 +119,65 @@ async fn children_of_another_controller_of_the_kind_are_not_pruned() {
         maps.get("a-extra").await.unwrap().uid(),
     );
     assert_eq!(after, uids);
+}
+
+#[tokio::test]
+async fn an_unchanged_child_of_a_named_controller_is_neither_read_nor_written() {
+    let server = server().await;
+    let extra = async |_: Setup| Ok(Extra);
+    let controllers = Controllers::new()
+        .add_named("extra", extra, |watches| {
+            watches
+                .owns::<ServiceAccount>()
+                .owns_with_content::<ConfigMap>()
+        })
+        .add_named(
+            "accounts",
+            async |_: Setup| Ok(Named),
+            |watches| watches.owns::<ServiceAccount>(),
+        );
+    let running = Running::start(server.client(), Settings::for_tests(), controllers).await;
+    create(&server, "a", "ok").await;
+    let accounts: Api<ServiceAccount> = Api::default_namespaced(server.client());
+    for name in ["a", "a-extra"] {
+        server
+            .eventually("both have their child", async || {
+                accounts.get_opt(name).await.unwrap()
+            })
+            .await;
+    }
+    rest(&server).await;
+    let before = server.requests().len();
+    let reconciled =
+        r#"operator_reconciles_total{group="test.example.com",kind="Widget",result="success"}"#;
+    let count = running.metric(reconciled).await.unwrap();
+    let labels = serde_json::json!({ "metadata": { "labels": { "a": "b" } } });
+    patch(&server, "a", labels).await;
+    server
+        .eventually("both reconcile it", async || {
+            let now = running.metric(reconciled).await.unwrap();
+            (now >= count + 2.0).then_some(())
+        })
+        .await;
+    rest(&server).await;
+    let requests = server.requests()[before..].to_vec();
+    let requests = requests.iter().filter(|it| it.verb != "watch");
+    let requests: Vec<_> = requests.map(|it| (it.verb, &*it.resource)).collect();
+    assert_eq!(requests, [("patch", "widgets")]);
+}
+
+/// Has an account for each Widget.
+struct Named;
+
+impl Reconciler for Named {
+    type Resource = Widget;
+
+    async fn reconcile(&self, widget: Arc<Widget>, cx: &Context) -> Result<Action> {
+        let account = ServiceAccount {
+            metadata: cx.child_metadata(&*widget, widget.name_any()),
+            ..ServiceAccount::default()
+        };
+        cx.apply(&account).await?;
+        Ok(Action::await_change())
+    }
 }

@@ -1,16 +1,25 @@
 //! The options of a controller.
 
-use std::{num::NonZeroU16, time::Duration};
+use std::{
+    num::NonZeroU16,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use k8s_openapi::api::core::v1::Pod;
 use kube::{ResourceExt, api::PostParams};
-use operator_runtime::{Action, ControllerOptions, Error};
+use operator_runtime::{
+    Action, Context, ControllerOptions, Controllers, Error, Reconciler, Result, Settings,
+};
 use operator_testing::Server;
 use tokio::time::{Instant, sleep};
 
 use crate::{
-    each::{Each, create, failure, label, pod, pods, run, until},
-    support::{event, rest},
+    each::{Each, add, create, delete, failure, label, pod, pods, run, until},
+    support::{Running, event, rest},
 };
 
 const RESYNC: Duration = Duration::from_secs(45);
@@ -144,10 +153,8 @@ async fn an_object_is_left_alone_after_its_attempts_until_it_changes() {
     assert_eq!(seen.of("a"), 3);
     assert!(others.of("a") > 100, "without a limit it is retried");
     let note = event(&server, "a", "RetryLimitReached").await;
-    assert_eq!(
-        note,
-        "left alone after 3 failed attempts, until a change: no luck"
-    );
+    assert_eq!(note, "left alone after 3 failed attempts, until it changes");
+    assert_eq!(event(&server, "a", "ReconcileError").await, "no luck");
     assert_eq!(running.metric(failing).await, Some(1.0));
 
     // A list shows the same version.
@@ -168,6 +175,61 @@ async fn an_object_is_left_alone_after_its_attempts_until_it_changes() {
     label(&server, "a", "web").await;
     sleep(long).await;
     assert_eq!(seen.of("a"), 10, "a success resets the count");
+}
+
+/// Cleans up at the fifth attempt, and records whether all objects were reduced.
+struct Stubborn {
+    attempts: AtomicUsize,
+    reduced: Arc<AtomicBool>,
+}
+
+impl Reconciler for Stubborn {
+    type Resource = Pod;
+    const FINALIZER: Option<&'static str> = Some("widget-operator/stubborn");
+
+    async fn reconcile(&self, pod: Arc<Pod>, _: &Context) -> Result<Action> {
+        self.reduced.fetch_and(pod.spec.is_none(), Ordering::SeqCst);
+        Ok(Action::await_change())
+    }
+
+    async fn cleanup(&self, _: Arc<Pod>, _: &Context) -> Result<()> {
+        match self.attempts.fetch_add(1, Ordering::SeqCst) {
+            4.. => Ok(()),
+            _ => Err(failure()),
+        }
+    }
+
+    fn options(&self) -> ControllerOptions<Pod> {
+        options().retry_limit(2).reduce(|pod| pod.spec = None)
+    }
+}
+
+#[tokio::test]
+async fn a_cleanup_is_retried_without_a_limit_and_an_object_with_a_new_finalizer_is_reduced() {
+    let server = Server::start().await.unwrap();
+    let reduced = Arc::new(AtomicBool::new(true));
+    let stubborn = Stubborn {
+        attempts: AtomicUsize::new(0),
+        reduced: reduced.clone(),
+    };
+    let controllers = add(Controllers::new(), "stubborn", stubborn);
+    let _running = Running::start(server.client(), Settings::for_tests(), controllers).await;
+    create(&server, "a", "web").await;
+    let api = pods(&server);
+    server
+        .eventually("it has the finalizer", async || {
+            let pod = api.get("a").await.unwrap();
+            (!pod.finalizers().is_empty()).then_some(())
+        })
+        .await;
+    rest(&server).await;
+    assert!(reduced.load(Ordering::SeqCst));
+    delete(&server, "a").await;
+    server
+        .eventually("it is gone", async || {
+            api.get_opt("a").await.unwrap().is_none().then_some(())
+        })
+        .await;
 }
 
 #[tokio::test]

@@ -250,6 +250,23 @@ mod tests {
     }
 
     #[test]
+    fn after_an_object_was_given_up_the_next_failure_counts_as_the_first() {
+        let backoff = Backoff {
+            first: DELAY,
+            last: DELAY,
+        };
+        let mut state = state();
+        let fail = |state: &mut ObjectState<ConfigMap>| state.fail(backoff, |_| 0.0).0;
+        assert_eq!([fail(&mut state), fail(&mut state)], [1, 2]);
+        state.give_up();
+        assert!(state.is_failing());
+        assert_eq!([fail(&mut state), fail(&mut state)], [1, 2]);
+        state.succeed();
+        assert!(state.is_idle());
+        assert_eq!(fail(&mut state), 1);
+    }
+
+    #[test]
     fn any_other_trigger_ends_the_backoff() {
         let (mut state, now) = (state(), Instant::now());
         for triggers in [
