@@ -5,6 +5,7 @@ mod error;
 mod fault_test;
 mod generated_test;
 mod layout;
+mod operator;
 mod registry;
 mod sample;
 mod vendor;

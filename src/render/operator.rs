@@ -1,0 +1,102 @@
+//! The operator as its manifests see it: its controllers with their kinds, and the CRDs that it installs.
+
+use serde_json::Value;
+
+use super::{
+    RenderError,
+    fault_test::Case,
+    generated_test::Typed,
+    layout::{ensured_crds, policy_rule},
+    registry::Watched,
+};
+use crate::{
+    crd::Api,
+    manifests,
+    project::{Controller, Project, ResourceType, Source},
+};
+
+/// The properties of a kind that files of the whole project need.
+#[derive(Default)]
+pub struct Made {
+    pub typed: Vec<Typed>,
+    /// The modules of versions that rustfmt must skip.
+    pub wide: Vec<String>,
+    pub sample: Option<Value>,
+    pub has_status: bool,
+    /// How its controller is tested, if it has one of its own.
+    pub case: Option<Case>,
+}
+
+/// Of each kind that has a controller, the sample.
+#[derive(Default)]
+pub struct Samples(pub Vec<(ResourceType, Option<Value>)>);
+
+impl Samples {
+    pub fn add(&mut self, resource: &ResourceType, sample: Option<Value>) {
+        if !self.0.iter().any(|(known, _)| known == resource) {
+            self.0.push((resource.clone(), sample));
+        }
+    }
+
+    /// Each sample is given once.
+    pub fn take(&mut self, resource: &ResourceType) -> Option<Value> {
+        let mut samples = self.0.iter_mut();
+        samples.find(|(known, _)| known == resource)?.1.take()
+    }
+}
+
+/// What was made of the kind that a controller reconciles, if the project defines it.
+pub fn made_of<'a>(
+    project: &Project,
+    controller: &Controller<'_>,
+    made: &'a [Made],
+) -> Option<&'a Made> {
+    let (kind, _) = controller.definition?;
+    let mut made = project.kinds().zip(made);
+    let found = made.find(|((it, _), _)| it.full_name() == kind.full_name());
+    found.map(|(_, made)| made)
+}
+
+/// What the manifests are made of.
+pub fn operator(
+    project: &Project,
+    controllers: &[Controller<'_>],
+    made: &[Made],
+    mut samples: Samples,
+) -> Result<manifests::Operator, RenderError> {
+    let own = project
+        .kinds()
+        .filter(|(kind, _)| kind.source() == Source::Own);
+    let crds = own.map(|(kind, _)| kind.spec.clone()).collect();
+    let mut controlled = vec![];
+    for controller in controllers {
+        let Watched {
+            owns,
+            watches,
+            reads,
+            keeps: _,
+        } = Watched::of(controller, &project.apis)?;
+        let is_own = controller.named().is_none();
+        let own = made_of(project, controller, made).filter(|_| is_own);
+        controlled.push(manifests::Controller {
+            resource: controller.resource.clone(),
+            // objects of the operator's own kinds may still have that of an earlier version
+            finalizer: is_own || controller.cleanup,
+            has_status: own.is_some_and(|made| made.has_status),
+            has_provider: controller.scaffold.has_provider,
+            owns,
+            watches,
+            reads,
+            rules: controller.rules.iter().map(policy_rule).collect(),
+            sample: samples.take(&controller.resource),
+        });
+    }
+    Ok(manifests::Operator {
+        name: project.state.name.clone(),
+        image: project.state.image.clone(),
+        namespaces: project.state.namespaces.clone(),
+        controllers: controlled,
+        crds,
+        ensured_crds: ensured_crds(project).map(Api::name).collect(),
+    })
+}
