@@ -54,8 +54,8 @@ impl External for MachineProvider {
 
     async fn create(&self, machine: &Machine, _: &str, _: &Context) -> Result<Created> {
         let mut machines = self.cloud.machines();
-        let free = (1..).map(|number| format!("i-{number:04}"));
-        let id = free.skip_while(|id| machines.contains_key(id)).next();
+        let mut ids = (1..).map(|number| format!("i-{number:04}"));
+        let id = ids.find(|id| !machines.contains_key(id));
         let id = id.unwrap_or_default();
         machines.insert(id.clone(), machine.spec.cores);
         if self.cloud.loses_answers.load(Relaxed) {
