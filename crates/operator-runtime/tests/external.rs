@@ -13,10 +13,14 @@ use std::{
 };
 
 use http::Request as HttpRequest;
-use kube::{Api, Client, ResourceExt, api::DeleteParams, client::Body};
+use kube::{
+    Api, Client, ResourceExt,
+    api::{DeleteParams, PostParams},
+    client::Body,
+};
 use operator_runtime::{
-    AroundCalls, Context, Controllers, Created, DeletionPolicy, DriftPolicy, External,
-    ExternalOptions, Identity, Operator, Result, Settings, State, Status,
+    AroundCalls, Context, ControllerOptions, Controllers, Created, DeletionPolicy, DriftPolicy,
+    External, ExternalOptions, Identity, Operator, Result, Settings, State, Status,
 };
 use operator_testing::{Outcomes, ProviderFaults, Server, Trial, condition};
 use serde_json::json;
@@ -192,6 +196,10 @@ impl External for Remote {
 
     fn options(&self) -> ExternalOptions {
         self.1
+    }
+
+    fn controller_options(&self) -> ControllerOptions<Widget> {
+        ControllerOptions::default().labels("ignored!=true")
     }
 }
 
@@ -386,6 +394,20 @@ async fn a_thing_that_does_not_change_costs_no_write() {
     let before = server.requests().len();
     pause().await;
     assert_eq!(writes(&server.requests()[before..]), [""; 0]);
+    assert_eq!(world.changes(), ["create thing-0"]);
+}
+
+#[tokio::test]
+async fn an_object_that_the_selector_excludes_has_no_thing() {
+    let (server, world) = (server().await, World::default());
+    let _running = start(&server, &world).await;
+    let mut ignored = Widget::new("ignored", WidgetSpec::default());
+    ignored.labels_mut().insert("ignored".into(), "true".into());
+    let api: Api<Widget> = Api::default_namespaced(server.client());
+    api.create(&PostParams::default(), &ignored).await.unwrap();
+    create(&server, "a", "token").await;
+    synced(&server, "a", "Synced").await;
+    rest(&server).await;
     assert_eq!(world.changes(), ["create thing-0"]);
 }
 

@@ -25,7 +25,7 @@ use super::{
     state::Phase,
 };
 use crate::{
-    Action, Error, Result,
+    Action, ControllerOptions, Error, Result,
     context::{Context, Precondition},
     engine::Changed,
     style::Reconciler,
@@ -524,6 +524,10 @@ impl<E: External> Reconciler for Engine<E> {
                 reported.map(|()| Action::requeue(after))
             }
         }
+    }
+
+    fn options(&self) -> ControllerOptions<E::Resource> {
+        self.provider.controller_options()
     }
 
     async fn cleanup(&self, object: Arc<E::Resource>, cx: &Context) -> Result<()> {

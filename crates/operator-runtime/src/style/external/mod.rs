@@ -22,7 +22,7 @@ pub use options::{DeletionPolicy, DriftPolicy, ExternalOptions};
 pub use state::State;
 
 use super::Status;
-use crate::{Controllers, Error, Result, Setup, Watches, context::Context};
+use crate::{ControllerOptions, Controllers, Error, Result, Setup, Watches, context::Context};
 
 /// Manages one thing outside of the cluster for each object of a kind: a bucket, a database, a DNS record.
 ///
@@ -187,6 +187,12 @@ pub trait External: Send + Sync + 'static {
     /// Intervals and limits. Called once, when the operator starts.
     fn options(&self) -> ExternalOptions {
         ExternalOptions::default()
+    }
+
+    /// The options of the controller, such as selectors and the number of workers; see [`Reconciler::options`](super::Reconciler::options).
+    /// A function that reduces objects must keep their metadata and spec.
+    fn controller_options(&self) -> ControllerOptions<Self::Resource> {
+        ControllerOptions::default()
     }
 
     /// The objects to reconcile because an object of a watched or owned kind changed; see
