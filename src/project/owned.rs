@@ -120,6 +120,21 @@ impl From<Owned> for Written {
     }
 }
 
+/// Reads a list of owned kinds, each with one cache and one strategy.
+pub fn distinct<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Owned>, D::Error> {
+    let owns = Vec::<Owned>::deserialize(deserializer)?;
+    let is_known = |(index, entry): &(usize, &Owned)| {
+        owns[..*index].iter().any(|known| known.kind == entry.kind)
+    };
+    match owns.iter().enumerate().find(is_known) {
+        Some((_, entry)) => Err(de::Error::custom(format_args!(
+            "{} is listed twice: write one entry for it",
+            entry.kind
+        ))),
+        None => Ok(owns),
+    }
+}
+
 impl<'de> Deserialize<'de> for Owned {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(EntryVisitor)
@@ -188,6 +203,7 @@ mod tests {
     fn read(text: &str) -> Result<Vec<Owned>, String> {
         #[derive(Deserialize)]
         struct Owns {
+            #[serde(deserialize_with = "distinct")]
             owns: Vec<Owned>,
         }
         let read = toml_edit::de::from_str::<Owns>(&format!("owns = {text}"));
@@ -195,9 +211,21 @@ mod tests {
     }
 
     #[test]
+    fn a_kind_that_is_listed_twice_is_an_error() {
+        let error = read(r#"["v1/Pod", { kind = "v1/Pod", update = "replace" }]"#).unwrap_err();
+        assert!(error.contains("v1/Pod is listed twice"), "{error}");
+    }
+
+    #[test]
     fn a_kind_alone_and_a_table_without_another_key_are_the_same() {
-        let text = r#"["v1/Pod", { kind = "v1/Pod" }, { kind = "v1/Pod", update = "apply" }, { kind = "v1/Secret", cache = "content" }, { kind = "v1/Secret", cache = "content", update = "on-delete" }]"#;
-        let owns = read(text).unwrap();
+        let entries = [
+            r#""v1/Pod""#,
+            r#"{ kind = "v1/Pod" }"#,
+            r#"{ kind = "v1/Pod", update = "apply" }"#,
+            r#"{ kind = "v1/Secret", cache = "content" }"#,
+            r#"{ kind = "v1/Secret", cache = "content", update = "on-delete" }"#,
+        ];
+        let owns = entries.map(|entry| read(&format!("[{entry}]")).unwrap().remove(0));
         assert!(owns[1] == owns[0] && owns[2] == owns[0]);
         let shown: Vec<String> = owns[2..].iter().map(ToString::to_string).collect();
         assert_eq!(

@@ -1,6 +1,9 @@
 //! The contents of `operator.toml`: the project and its kinds.
 
-use super::{owned::Owned, read::Read};
+use super::{
+    owned::{self, Owned},
+    read::Read,
+};
 use crate::{rust::module_name, scaffold::Scaffold, types::SchemaMode};
 use serde::{Deserialize, Serialize};
 
@@ -123,7 +126,7 @@ pub struct Kind {
     #[serde(default)]
     pub cleanup: bool,
     /// Kinds of children.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "owned::distinct")]
     pub owns: Vec<Owned>,
     /// Kinds that are watched and mapped to objects of this kind.
     #[serde(default)]
@@ -184,7 +187,7 @@ pub struct NamedController {
     #[serde(default)]
     pub cleanup: bool,
     /// The other keys are those of a kind.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "owned::distinct")]
     pub owns: Vec<Owned>,
     #[serde(default)]
     pub watches: Vec<String>,

@@ -5,7 +5,13 @@ use heck::ToSnakeCase;
 use super::is_keyword;
 
 /// Names that the module of a kind cannot have, because the files that declare it use them.
-pub const USED_MODULES: [&str; 3] = ["faults", "generated", "operator_runtime"];
+pub const USED_MODULES: [&str; 5] = [
+    "faults",
+    "generated",
+    "k8s_openapi",
+    "operator_runtime",
+    "support",
+];
 
 /// The module of a kind, unless operator.toml names another: that of `HTTPRoute` is `http_route`.
 pub fn module_name(kind: &str) -> String {

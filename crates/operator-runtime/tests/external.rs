@@ -492,8 +492,10 @@ async fn a_lost_answer_without_identity_waits_for_a_person() {
     let running = start(&server, &world).await;
     create(&server, "a", "assigned nothing").await;
     event(&server, "a", "InvalidIdentity").await;
-    let widget = synced(&server, "a", "CreationUncertain").await;
+    let widget = synced(&server, "a", "InvalidIdentity").await;
     assert_eq!(annotation(&widget, "external-id"), None);
+    patch(&server, "a", json!({ "spec": { "size": 2 } })).await;
+    synced(&server, "a", "CreationUncertain").await;
     // also for an operator that has just started
     drop(running);
     let _running = start(&server, &world).await;
@@ -511,7 +513,7 @@ async fn an_uncertain_creation_keeps_an_object_that_is_being_deleted() {
     let (server, world) = (server().await, World::default());
     let _running = start(&server, &world).await;
     create(&server, "a", "assigned nothing").await;
-    synced(&server, "a", "CreationUncertain").await;
+    synced(&server, "a", "InvalidIdentity").await;
     world.add("thing-9", 1);
     let api: Api<Widget> = Api::default_namespaced(server.client());
     api.delete("a", &DeleteParams::default()).await.unwrap();
@@ -520,6 +522,23 @@ async fn an_uncertain_creation_keeps_an_object_that_is_being_deleted() {
     annotate(&server, "a", "external-id", Some("thing-9")).await;
     gone(&server, "a").await;
     assert_eq!(world.changes(), ["delete thing-9"]);
+}
+
+#[tokio::test]
+async fn the_refusal_of_a_token_keeps_an_object_that_is_being_deleted() {
+    let (server, world) = (server().await, World::default());
+    world.0.is_late.store(true, SeqCst);
+    let _running = start(&server, &world).await;
+    create(&server, "a", "token").await;
+    synced(&server, "a", "ReconcileError").await;
+    let api: Api<Widget> = Api::default_namespaced(server.client());
+    api.delete("a", &DeleteParams::default()).await.unwrap();
+    pause().await;
+    let kept = api.get_opt("a").await.unwrap();
+    assert!(kept.is_some(), "the first call may have created a thing");
+    world.0.refuses.store(false, SeqCst);
+    gone(&server, "a").await;
+    assert_eq!(world.changes(), ["create thing-0", "delete thing-0"]);
 }
 
 #[tokio::test]

@@ -72,7 +72,7 @@ impl Context {
         match self.controller.client.request::<Value>(request).await {
             Ok(mut written) => {
                 forget_managers(&mut written);
-                *self.written() = Some(written);
+                self.record_written(written);
                 Ok(true)
             }
             Err(kube::Error::Api(refused)) if refused.code == 409 => {

@@ -53,6 +53,8 @@ pub struct Context {
     owner: Owner,
     /// The reconciled object in the state that our last write of it returned.
     written: Mutex<Option<Value>>,
+    /// The versions of our writes of it before the last one.
+    earlier_writes: Mutex<Vec<String>>,
     /// Whether a write found that the reconciled object does not exist.
     is_gone: AtomicBool,
     /// Whether a write of the reconciled object failed because its version has changed.
@@ -192,6 +194,7 @@ impl Context {
             controller,
             owner,
             written: Mutex::default(),
+            earlier_writes: Mutex::default(),
             is_gone: AtomicBool::default(),
             is_outdated: AtomicBool::default(),
             lost_child: lost_child.into(),
@@ -259,6 +262,23 @@ impl Context {
     }
 
     /// The reconciled object as our last write in this reconciliation returned it.
+    /// Records the response to a write of the reconciled object.
+    fn record_written(&self, object: Value) {
+        let Some(before) = self.written().replace(object) else {
+            return;
+        };
+        if let Some(version) = before["metadata"]["resourceVersion"].as_str() {
+            self.earlier_writes().push(version.to_owned());
+        }
+    }
+
+    /// The versions of our writes of the reconciled object before the last one.
+    pub(crate) fn earlier_writes(&self) -> MutexGuard<'_, Vec<String>> {
+        self.earlier_writes
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
     pub(crate) fn written(&self) -> MutexGuard<'_, Option<Value>> {
         self.written.lock().unwrap_or_else(PoisonError::into_inner)
     }

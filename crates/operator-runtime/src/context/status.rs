@@ -101,7 +101,7 @@ impl Context {
             Ok(mut written) => {
                 forget_managers(&mut written);
                 if is_owner {
-                    *self.written() = Some(written);
+                    self.record_written(written);
                 }
                 Ok(())
             }

@@ -29,15 +29,15 @@ pub(super) fn annotation(operator: &str) -> String {
 
 /// Decides about the CRD `own` of version `version` of the operator.
 pub(super) fn decide(own: &Value, version: &str, installed: &Value, operator: &str) -> Decision {
-    if covers(&installed["spec"], &own["spec"]) && losses(installed, own).is_empty() {
-        return Decision::Keep;
-    }
     let annotated = installed["metadata"]["annotations"][annotation(operator)].as_str();
     let annotated = annotated.filter(|_| is_unchanged_by_others(installed, operator));
     let order = annotated.and_then(|annotated| {
         Some(release(version)?.cmp(&release(annotated)?)).filter(|order| order.is_ne())
     });
     let lost = losses(installed, own);
+    if lost.is_empty() && is_same(installed, own) {
+        return Decision::Keep;
+    }
     let removed = missing_versions(installed, own);
     let mut stored = texts(&installed["status"]["storedVersions"]);
     let stored = stored.find(|stored| removed.contains(stored));
@@ -82,6 +82,19 @@ fn release(version: &str) -> Option<([u64; 3], bool)> {
     };
     let numbers: Option<Vec<u64>> = numbers.split('.').map(|text| text.parse().ok()).collect();
     Some((numbers?.try_into().ok()?, pre.is_none()))
+}
+
+/// Whether `installed` is `own` with the defaults of the API server, which are neither in the versions nor in the lists of names.
+fn is_same(installed: &Value, own: &Value) -> bool {
+    let (installed, own) = (&installed["spec"], &own["spec"]);
+    let has_no_more = ["/versions", "/names/shortNames", "/names/categories"]
+        .iter()
+        .all(|part| match (own.pointer(part), installed.pointer(part)) {
+            (Some(own), Some(installed)) => covers(own, installed),
+            (None, Some(installed)) => is_empty(installed),
+            (_, None) => true,
+        });
+    has_no_more && covers(installed, own)
 }
 
 /// Whether `installed` has every value of `own`; it may have more, such as the defaults of the API server.
@@ -319,6 +332,25 @@ mod tests {
             decision(anything, installed(something, &["v1"])),
             Decision::Apply
         );
+    }
+
+    #[test]
+    fn a_rule_that_was_dropped_is_a_difference() {
+        let limited = crd(&["v1"], json!({ "a": { "type": "integer", "maximum": 9 } }));
+        let free = crd(&["v1"], json!({ "a": { "type": "integer" } }));
+        let unversioned = installed(limited.clone(), &["v1"]);
+        assert_eq!(decision(free.clone(), unversioned), Decision::Apply);
+        assert_eq!(
+            decision(free.clone(), applied(limited.clone(), "0.1.0")),
+            Decision::Apply
+        );
+        let mut named = free.clone();
+        named["spec"]["names"]["shortNames"] = json!(["w"]);
+        assert_eq!(
+            decision(free.clone(), applied(named, "0.1.0")),
+            Decision::Apply
+        );
+        is_left(free, applied(limited, "0.10.0"), "0.10.0");
     }
 
     #[test]

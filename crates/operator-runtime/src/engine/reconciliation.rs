@@ -305,6 +305,9 @@ impl<R: Reconciler> Reconciliations<R> {
         if cx.has_lost_child() {
             self.record_lost_child(key);
         }
+        for version in cx.earlier_writes().drain(..) {
+            self.objects.record_earlier_write(key, version);
+        }
         let written = cx.written().take()?;
         let written = self.read(&written).ok()?;
         self.objects.record_write(key, Arc::clone(&written));

@@ -94,7 +94,12 @@ impl<K: Resource<DynamicType = ()> + 'static> Objects<K> {
         self.change(key, |state| state.trigger(version));
     }
 
-    /// Lets a failed object wait. The event of the version that the failed reconciliation read, or of its own write, does not end the wait.
+    /// Records the version of a write that another write has followed.
+    pub fn record_earlier_write(&self, key: &ObjectRef<K>, version: String) {
+        self.change(key, |state| state.record_earlier_write(version));
+    }
+
+    /// Lets a failed object wait. Events of the version that the failed reconciliation read, or of its own writes, do not end the wait.
     pub fn wait(&self, key: &ObjectRef<K>, until: Option<Instant>, read: Option<String>) {
         self.change(key, |state| {
             if let Some(version) = state.written_version().or(read) {

@@ -16,6 +16,8 @@ pub(super) struct ObjectState<K> {
     is_given_up: bool,
     /// The result of our last write, until the cache has caught up with it.
     answer: Option<WriteAnswer<K>>,
+    /// The versions of our writes before the last one, since a reconciliation began or succeeded.
+    earlier_writes: Vec<String>,
     /// What has triggered the next reconciliation.
     triggers: Triggers,
     waiting: Option<Waiting>,
@@ -44,8 +46,8 @@ struct Triggers {
 struct Waiting {
     /// `None` for until a change.
     until: Option<Instant>,
-    /// The version that the reconciliation read or wrote, whose event must not end the wait.
-    version: String,
+    /// The versions that the reconciliation read or wrote, whose events must not end the wait.
+    versions: Vec<String>,
 }
 
 impl<K> Default for ObjectState<K> {
@@ -54,6 +56,7 @@ impl<K> Default for ObjectState<K> {
             failures: 0,
             is_given_up: false,
             answer: None,
+            earlier_writes: vec![],
             triggers: Triggers::default(),
             waiting: None,
             undecodable: None,
@@ -69,6 +72,7 @@ impl<K> ObjectState<K> {
             // only after failures
             is_given_up: _,
             answer,
+            earlier_writes,
             triggers,
             waiting,
             undecodable,
@@ -76,6 +80,7 @@ impl<K> ObjectState<K> {
         } = self;
         *failures == 0
             && answer.is_none()
+            && earlier_writes.is_empty()
             && triggers.versions.is_empty()
             && !triggers.has_other
             && waiting.is_none()
@@ -110,6 +115,7 @@ impl<K> ObjectState<K> {
     pub fn succeed(&mut self) {
         self.failures = 0;
         self.is_given_up = false;
+        self.earlier_writes.clear();
     }
 
     /// Records a trigger: a version that the watch has reported, or another reason.
@@ -120,25 +126,33 @@ impl<K> ObjectState<K> {
         }
     }
 
-    /// Waits for a retry of the failed reconciliation that read or wrote this version.
+    /// Waits for a retry of the failed reconciliation that read this version, or wrote it last.
     pub fn wait(&mut self, until: Option<Instant>, version: String) {
-        self.waiting = Some(Waiting { until, version });
+        let mut versions = std::mem::take(&mut self.earlier_writes);
+        versions.push(version);
+        self.waiting = Some(Waiting { until, versions });
+    }
+
+    /// Records the version of a write that another write has followed.
+    pub fn record_earlier_write(&mut self, version: String) {
+        self.earlier_writes.push(version);
     }
 
     /// Begins a reconciliation; or returns how the object continues to wait, if only its own write or a list of the same version has
     /// triggered it.
     pub fn begin(&mut self, now: Instant) -> Option<Action> {
         let triggers = std::mem::take(&mut self.triggers);
-        if let Some(Waiting { until, version }) = &self.waiting
+        if let Some(Waiting { until, versions }) = &self.waiting
             && !triggers.has_other
             && !triggers.versions.is_empty()
-            && triggers.versions.iter().all(|seen| seen == version)
+            && triggers.versions.iter().all(|seen| versions.contains(seen))
             && until.is_none_or(|until| now < until)
         {
             let rest = until.map(|until| until - now);
             return Some(rest.map_or_else(Action::await_change, Action::requeue));
         }
         self.waiting = None;
+        self.earlier_writes.clear();
         None
     }
 
@@ -171,6 +185,7 @@ impl<K> ObjectState<K> {
 
 impl<K: Resource<DynamicType = ()>> ObjectState<K> {
     pub fn record_write(&mut self, object: Arc<K>) {
+        self.earlier_writes.extend(self.written_version());
         self.answer = Some(WriteAnswer::Written(object));
     }
 
@@ -269,6 +284,23 @@ mod tests {
         state.succeed();
         assert!(state.is_idle());
         assert_eq!(fail(&mut state), 1);
+    }
+
+    #[test]
+    fn each_of_several_own_writes_keeps_the_backoff() {
+        let (mut state, now) = (state(), Instant::now());
+        state.record_earlier_write("10".into());
+        state.record_earlier_write("11".into());
+        state.wait(Some(now + DELAY), "12".into());
+        for seen in ["10", "11", "12"] {
+            state.trigger(version(seen));
+        }
+        assert_eq!(state.begin(now), Some(Action::requeue(DELAY)));
+        state.trigger(version("13"));
+        assert_eq!(state.begin(now), None);
+        state.wait(Some(now + DELAY), "13".into());
+        state.trigger(version("10"));
+        assert_eq!(state.begin(now), None, "writes of an earlier attempt");
     }
 
     #[test]

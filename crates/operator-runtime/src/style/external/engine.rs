@@ -248,6 +248,10 @@ impl<E: External> Engine<E> {
             if *identity == Identity::Token {
                 annotations.push((CREATION_TOKEN, Some(token.clone())));
             }
+            // The thing is created from this spec, whether or not it is seen before the spec changes.
+            if self.provider.drift_policy(object)? == DriftPolicy::Report {
+                annotations.push((SYNCED_HASH, Some(spec_hash(object)?)));
+            }
             if !write(object, annotations, Precondition::Version, cx).await? {
                 return Ok(Outcome::absent(None, self.options.poll_pending));
             }
@@ -272,9 +276,6 @@ impl<E: External> Engine<E> {
         cx.event(object, EventType::Normal, "Created", note).await;
         match self.observe(object, &id, cx).await? {
             Some(observed) => {
-                if self.provider.drift_policy(object)? == DriftPolicy::Report {
-                    self.record_hash(object, cx).await?;
-                }
                 let phase = self.phase(object, &observed)?;
                 Ok(self.seen(id, observed, phase))
             }

@@ -190,7 +190,8 @@ pub trait External: Send + Sync + 'static {
     }
 
     /// The options of the controller, such as selectors and the number of workers; see [`Reconciler::options`](super::Reconciler::options).
-    /// A function that reduces objects must keep their metadata and spec.
+    /// [`ExternalOptions::poll`] replaces the interval of `resync`, and a function that reduces objects must keep their metadata, spec and
+    /// status.
     fn controller_options(&self) -> ControllerOptions<Self::Resource> {
         ControllerOptions::default()
     }

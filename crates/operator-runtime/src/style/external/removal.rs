@@ -152,7 +152,11 @@ impl<E: External> Engine<E> {
                         self.record_id(object, &id, cx).await?;
                         Ok(Target::Recorded(id))
                     }
-                    Answer::Refused(_) => Ok(Target::None),
+                    // The refusal of a repetition says nothing about the call before.
+                    Answer::Refused(error) => {
+                        self.memory.set_unrecorded(&uid, None);
+                        Err(error)
+                    }
                 }
             }
             (Identity::Token, None) | (Identity::Assigned, _) => {
