@@ -312,6 +312,8 @@ fn declared(mut number: usize) -> String {
     }
     let half = kinds.len() / 2;
     let owns = kinds[half..].iter().enumerate();
+    // a kind is owned once
+    let owns = owns.filter(|(at, kind)| !kinds[half..half + at].contains(*kind));
     let owns = owns.map(|(at, kind)| {
         let update = ["apply", "replace", "recreate", "on-delete", "create-only"];
         let update = update[(length + at) % update.len()];
