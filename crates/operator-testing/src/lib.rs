@@ -33,8 +33,8 @@
 //! - PodDisruptionBudgets limit evictions; their status is updated with the feature `workloads`, otherwise only by clients.
 //! - CEL rules are evaluated only with the feature `cel`; [`schema`] evaluates them without a server. They are parsed when the CRD is
 //!   created, but their types are not checked.
-//! - Admission webhooks are called if a test registers their host; see [`Server::answer_webhooks`]. Requests that need another webhook, an
-//!   admission policy or a conversion webhook are answered with `501`; so are requests of the built-in controllers that need a webhook.
+//! - Admission and conversion webhooks are called if a test registers their host; see [`Server::answer_webhooks`]. Requests that need
+//!   another webhook or an admission policy are answered with `501`; so are requests of the built-in controllers that need a webhook.
 //!   Warnings are returned only for webhooks, unknown and duplicate fields, finalizers, Pod Security, and the deletion of jobs.
 //! - Tables, OpenAPI documents and protobuf bodies, which only other programs request, need the feature `http`; without it, such requests
 //!   get `406`, `404` and `415`.

@@ -102,11 +102,11 @@ impl Server {
         self
     }
 
-    /// Registers the service behind the [admission webhooks] of a host, for a server in memory; a real server calls webhooks over the
-    /// network.
+    /// Registers the service behind the [admission webhooks] and [conversion webhooks] of a host, for a server in memory; a real server
+    /// calls webhooks over the network.
     ///
     /// The host is that of the `url` of a `clientConfig`, with or without its port, or `NAME.NAMESPACE.svc` of its `service`. The service
-    /// gets the requests to any path of the host: each is a `POST` with an AdmissionReview. An error of the service counts as a failed
+    /// gets the requests to any path of the host: each is a `POST` with an AdmissionReview or a ConversionReview. An error of the service counts as a failed
     /// connection. The service may send requests to this server.
     ///
     /// Configurations of webhooks are installed as on a cluster. A request whose webhook has an unregistered host is answered with `501`.
@@ -151,6 +151,7 @@ impl Server {
     /// # Ok(()) }
     /// ```
     ///
+    /// [conversion webhooks]: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/#webhook-conversion
     /// [admission webhooks]: https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/
     pub fn answer_webhooks<S>(&self, host: &str, service: S)
     where

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// From the lowest to the highest.
-const LAYERS: [&str; 16] = [
+const LAYERS: [&str; 17] = [
     "model",
     "go",
     "apply",
@@ -16,6 +16,7 @@ const LAYERS: [&str; 16] = [
     "patch",
     "request",
     "store",
+    "webhook",
     "read",
     "access",
     "admission",

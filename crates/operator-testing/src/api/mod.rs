@@ -18,6 +18,7 @@ mod resource;
 mod serve;
 mod store;
 mod transport;
+mod webhook;
 #[cfg(feature = "workloads")]
 mod workload;
 mod write;

@@ -92,8 +92,18 @@ impl Scene {
             return self.server.install(yaml).await.unwrap();
         };
         let mut object: Value = serde_yaml::from_str(yaml).unwrap();
-        let webhooks = object.get_mut("webhooks").and_then(Value::as_array_mut);
-        for webhook in webhooks.into_iter().flatten() {
+        let conversion = object.pointer("/spec/conversion/webhook").is_some();
+        let webhooks = match conversion {
+            true => object
+                .pointer_mut("/spec/conversion/webhook")
+                .into_iter()
+                .collect(),
+            false => {
+                let webhooks = object.get_mut("webhooks").and_then(Value::as_array_mut);
+                webhooks.into_iter().flatten().collect::<Vec<_>>()
+            }
+        };
+        for webhook in webhooks {
             let config = &mut webhook["clientConfig"];
             if let Some(path) = config["service"]["path"].as_str() {
                 *config = serde_json::json!({

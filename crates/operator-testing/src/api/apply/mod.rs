@@ -27,6 +27,7 @@ pub(crate) use self::set::FieldSet;
 pub(crate) use self::shape::Node;
 pub(crate) use self::version::Versions;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
@@ -48,6 +49,14 @@ pub(crate) struct Writer<'a> {
     pub ignored: FieldSet,
     /// The time of the write, if it is recorded.
     pub time: Option<String>,
+    /// Converts objects between versions that differ in more than their `apiVersion`.
+    pub converter: Option<Box<dyn Convert + 'a>>,
+}
+
+/// Converts objects of a kind to other versions.
+pub(crate) trait Convert {
+    /// Fails with the server's message.
+    fn convert(&self, object: &Value, api_version: &str) -> Result<Value, String>;
 }
 
 /// A field that another manager owns and that an apply would change.
@@ -69,14 +78,17 @@ impl From<String> for Refusal {
     }
 }
 
-/// The schemas of an object in the versions of its managers.
-struct Seen<'a>(BTreeMap<String, Node<'a>>);
+/// An object in one version, with the schema of this version.
+type InVersion<'a> = (Cow<'a, Value>, Node<'a>);
+
+/// An object in the versions of its managers.
+struct Seen<'a>(BTreeMap<String, InVersion<'a>>);
 
 impl Seen<'_> {
     /// The managers, with their sets updated to the current schemas of their versions. Managers of versions that do not exist are removed.
     fn reconcile(&self, managers: &Managers) -> Managers {
         let managers = managers.0.iter().filter_map(|(id, owned)| {
-            let node = self.0.get(&owned.api_version)?;
+            let (_, node) = self.0.get(&owned.api_version)?;
             let owned = Owned {
                 fields: reconciled(&owned.fields, *node),
                 ..owned.clone()
@@ -182,42 +194,44 @@ impl Writer<'_> {
     /// Removes the fields that the manager no longer applies from a merged object, unless another manager owns them or something in them
     /// remains.
     fn prune(&self, merged: Value, managers: &Managers, last: &Owned) -> Result<Value, String> {
-        let version = &last.api_version;
         let doing = "failed to convert merged object to last applied version: ";
-        let Some(node) = self.convert(&merged, version, doing)? else {
+        let Some((whole, node)) = self.convert(&merged, &last.api_version, doing)? else {
             return Ok(merged);
         };
-        let mut pruned = remove(&merged, &last.fields.with_declared_parents(node), node);
+        let mut pruned = remove(&whole, &last.fields.with_declared_parents(node), node);
         let mut owned: BTreeMap<&String, FieldSet> = BTreeMap::new();
         for one in managers.0.values() {
             let all = owned.entry(&one.api_version).or_default();
             *all = all.union(&one.fields);
         }
-        let first = owned.remove_entry(version);
+        let first = owned.remove_entry(&last.api_version);
         for (version, owned) in first.into_iter().chain(owned) {
             let doing = format!(
                 "failed add back owned items: failed to convert merged object at version {version}: "
             );
-            let Some(node) = self.convert(&merged, version, &doing)? else {
+            let Some((whole, node)) = self.convert(&merged, version, &doing)? else {
                 continue;
             };
-            let kept = declared_in(&pruned, node).union(&owned.with_declared_parents(node));
-            pruned = remove(&merged, &declared_in(&merged, node).difference(&kept), node);
+            let here = self.translate(&pruned, version)?;
+            let kept = declared_in(&here, node).union(&owned.with_declared_parents(node));
+            pruned = remove(&whole, &declared_in(&whole, node).difference(&kept), node);
         }
-        let gone = declared_in(&merged, node).difference(&declared_in(&pruned, node));
+        let pruned = self.translate(&pruned, &last.api_version)?;
+        let gone = declared_in(&whole, node).difference(&declared_in(&pruned, node));
         let gone = gone.intersection(&last.fields.with_declared_parents(node));
-        Ok(remove(&merged, &gone, node))
+        let pruned = remove(&whole, &gone, node);
+        Ok(self.translate(&pruned, &self.api_version)?.into_owned())
     }
 
     /// The live object in each version that has managers.
-    fn seen(&self, live: &Value, managers: &Managers) -> Result<Seen<'_>, String> {
+    fn seen<'o>(&'o self, live: &'o Value, managers: &Managers) -> Result<Seen<'o>, String> {
         let mut seen = BTreeMap::new();
         for owned in managers.0.values() {
             let version = &owned.api_version;
             if !seen.contains_key(version)
-                && let Some(node) = self.convert(live, version, "")?
+                && let Some(object) = self.convert(live, version, "")?
             {
-                seen.insert(version.clone(), node);
+                seen.insert(version.clone(), object);
             }
         }
         Ok(Seen(seen))
@@ -237,11 +251,14 @@ impl Writer<'_> {
             if *version == self.api_version || elsewhere.contains_key(version) {
                 continue;
             }
-            let Some(node) = seen.0.get(version) else {
+            let Some((old, node)) = seen.0.get(version) else {
                 continue;
             };
-            self.convert(new, version, "failed to convert new object: ")?;
-            let mut changes = Comparison::between(live, new, *node);
+            let converted = self.convert(new, version, "failed to convert new object: ")?;
+            let Some((new, _)) = converted else {
+                continue;
+            };
+            let mut changes = Comparison::between(old, &new, *node);
             if self.versions.leave_alone(&self.id.subresource, version) {
                 changes = changes.excluding(&self.ignored);
             }
@@ -254,23 +271,34 @@ impl Writer<'_> {
         })
     }
 
-    /// The schema of an object in another version, to which the object must conform; `None` for a version that does not exist.
-    fn convert(
-        &self,
-        object: &Value,
+    /// The object in a version, to whose schema it must conform; `None` for a version that does not exist.
+    fn convert<'o>(
+        &'o self,
+        object: &'o Value,
         version: &str,
         doing: &str,
-    ) -> Result<Option<Node<'_>>, String> {
+    ) -> Result<Option<InVersion<'o>>, String> {
         if version == self.api_version {
-            return Ok(Some(self.node));
+            return Ok(Some((self.translate(object, version)?, self.node)));
         }
-        let node = self
-            .versions
-            .node(version)
-            .map_err(|why| format!("{doing}{why}"))?;
-        match node.and_then(|node| undeclared(object, node, Repeats::Refused)) {
-            Some(why) => Err(format!("{doing}{why}")),
-            None => Ok(node),
+        let failed = |why: String| format!("{doing}{why}");
+        let Some(node) = self.versions.node(version).map_err(failed)? else {
+            return Ok(None);
+        };
+        let object = self.translate(object, version).map_err(failed)?;
+        match undeclared(&object, node, Repeats::Refused) {
+            Some(why) => Err(failed(why)),
+            None => Ok(Some((object, node))),
+        }
+    }
+
+    /// The object in a version, whose schema is not checked.
+    fn translate<'o>(&self, object: &'o Value, version: &str) -> Result<Cow<'o, Value>, String> {
+        match &self.converter {
+            Some(converter) if object["apiVersion"] != version => {
+                converter.convert(object, version).map(Cow::Owned)
+            }
+            _ => Ok(Cow::Borrowed(object)),
         }
     }
 }

@@ -33,7 +33,7 @@ pub(crate) struct Normalized {
 }
 
 /// The differences between an object as sent and as stored.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub(crate) struct Lost {
     /// The object as sent, if validation covers more than what is stored.
     pub sent: Option<Value>,

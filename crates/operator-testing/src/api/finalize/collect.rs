@@ -3,7 +3,7 @@
 //!
 //! [Garbage collection]: https://kubernetes.io/docs/concepts/architecture/garbage-collection/
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::api::apply::{Managers, Operation, without_managers};
 use crate::api::model::key::Key;
@@ -169,7 +169,15 @@ impl State {
         if kind.check_stored(&live).is_err() {
             return;
         }
-        let live = kind.present(&live);
+        // Metadata is the same in all versions, so no webhook has to convert it.
+        let is_converted = self.converter(&kind).is_some();
+        let live = match is_converted {
+            true => Ok(Value::clone(&live)),
+            false => self.present(&kind, &live),
+        };
+        let Ok(live) = live else {
+            return;
+        };
         let mut object = live.clone();
         change(&mut object);
         let is_held = self.holds(&kind, &object);
@@ -177,16 +185,34 @@ impl State {
         if !before.0.is_empty() {
             let (manager, subresource) = actor.names();
             let writer = writer(&kind, manager.to_owned(), Operation::Update, subresource);
-            let (old, new) = (without_managers(&live), without_managers(&object));
+            let (mut old, mut new) = (without_managers(&live), without_managers(&object));
+            if is_converted {
+                old = only_metadata(&old);
+                new = only_metadata(&new);
+            }
             let managers = writer.update(&old, &new, &before).unwrap_or_default();
             metadata::set(&mut object, "managedFields", managers.write_or_null());
         }
         if is_out_of_time(&object) && finalizers(&object).is_empty() && !is_held {
             self.remove(key);
         } else if object != live {
-            self.put(key.clone(), kind.to_storage(object));
+            let stored = match is_converted {
+                true => Ok(object),
+                false => self.to_storage(&kind, object),
+            };
+            if let Ok(stored) = stored {
+                self.put(key.clone(), stored);
+            }
         }
     }
+}
+
+fn only_metadata(object: &Value) -> Value {
+    json!({
+        "apiVersion": object["apiVersion"],
+        "kind": object["kind"],
+        "metadata": object["metadata"],
+    })
 }
 
 fn disown(object: &mut Value, mut gone: impl FnMut(&Value) -> bool) {

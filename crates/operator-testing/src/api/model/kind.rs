@@ -64,6 +64,19 @@ pub(crate) struct Crd {
     pub storage: String,
     /// All versions by `apiVersion`, including those that are not served.
     pub versions: BTreeMap<String, VersionSchema>,
+    /// The webhook that converts objects between versions.
+    pub webhook: Option<Arc<ConversionWebhook>>,
+}
+
+/// The [webhook of a CRD].
+///
+/// [webhook of a CRD]: https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definition-versioning/#webhook-conversion
+#[derive(Debug)]
+pub(crate) struct ConversionWebhook {
+    pub crd: String,
+    pub client_config: Value,
+    /// The versions of ConversionReview that the webhook supports.
+    pub review_versions: Vec<String>,
 }
 
 /// The schemas of a version of a CRD.

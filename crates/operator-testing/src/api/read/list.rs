@@ -112,7 +112,9 @@ mod tests {
         ] {
             let kind = state.registry.kind(group, "v1", plural).unwrap();
             let objects = state.store.of_kind(group, plural, "");
-            let items: Vec<Item> = objects.map(|(_, stored)| kind.item(stored)).collect();
+            let items: Vec<Item> = objects
+                .map(|(_, stored)| state.item(&kind, stored).unwrap())
+                .collect();
             assert!(items.len() > 2 && items.iter().all(|item| matches!(item, Item::Stored(_))));
             let list = List::new(&kind, json!({"resourceVersion": "1"}), items);
             let written: Value = serde_json::to_value(&list).unwrap();

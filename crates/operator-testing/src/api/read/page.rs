@@ -85,6 +85,7 @@ impl State {
         let mut remaining = 0;
         let (group, namespace) = (kind.storage_group(), request.path.namespace.as_str());
         let past;
+        let mut unread = None;
         let objects: Vec<(&Key, &Arc<Value>)> = if version == self.store.version() {
             self.store.of_kind(group, &kind.plural, namespace).collect()
         } else {
@@ -100,7 +101,14 @@ impl State {
                 continue;
             }
             kind.check_stored(stored)?;
-            let item = kind.item(stored);
+            let item = match self.item(kind, stored) {
+                Ok(item) => item,
+                // All missing conversions are collected before the request fails.
+                Err(failure) => {
+                    unread.get_or_insert(failure);
+                    continue;
+                }
+            };
             if !selector.matches(item.object()) {
                 continue;
             }
@@ -111,6 +119,9 @@ impl State {
                     last = Some(key);
                 }
             }
+        }
+        if let Some(failure) = unread {
+            return Err(failure);
         }
         let mut metadata = json!({"resourceVersion": version.to_string()});
         if let (Some(last), 1..) = (last, remaining) {

@@ -71,7 +71,7 @@ impl State {
             subscription.first = vec![too_large(from, newest).to_event()];
             subscription.is_refused = true;
         } else if has_initial {
-            subscription.first = self.present_all(&subscription);
+            subscription.first = self.present_all(&subscription)?;
             if subscription.bookmarks {
                 let annotations = json!({"k8s.io/initial-events-end": "true"});
                 subscription
@@ -84,18 +84,22 @@ impl State {
         Ok(Reply::Watch(Box::new(subscription)))
     }
 
-    fn present_all(&self, subscription: &Subscription) -> Vec<Value> {
+    fn present_all(&self, subscription: &Subscription) -> Result<Vec<Value>> {
         let kind = &subscription.kind;
-        self.store
-            .of_kind(kind.storage_group(), &kind.plural, &subscription.namespace)
-            .map(|(_, stored)| kind.present(stored))
+        let objects =
+            self.store
+                .of_kind(kind.storage_group(), &kind.plural, &subscription.namespace);
+        let objects = objects.map(|(_, stored)| self.present(kind, stored));
+        let objects = all(objects)?.into_iter();
+        Ok(objects
             .filter(|object| subscription.selector.matches(object))
             .map(|object| json!({"type": "ADDED", "object": object}))
-            .collect()
+            .collect())
     }
 
-    /// The events that the watch has not sent yet, and whether it may continue; it ends if its kind is removed or registered again.
-    pub(crate) fn news(&self, subscription: &Subscription) -> (Vec<Value>, bool) {
+    /// The events that the watch has not sent yet, and whether it may continue; it ends if its kind is removed or registered again. Fails if
+    /// an object cannot be converted.
+    pub(crate) fn news(&self, subscription: &Subscription) -> Result<(Vec<Value>, bool)> {
         let custom = subscription.kind.custom.as_ref();
         let since = custom.map_or(0, |custom| custom.crd.since);
         let oldest = self.store.horizon().max(since);
@@ -103,30 +107,30 @@ impl State {
             let seen = subscription.version;
             let text = format!("too old resource version: {seen} ({oldest})");
             let failure = Failure::expired(text);
-            return (vec![failure.to_event()], false);
+            return Ok((vec![failure.to_event()], false));
         }
         let events = self.store.since(subscription.version);
-        let lines = events
-            .filter_map(|event| self.line(subscription, event))
-            .collect();
+        let lines = all(events.map(|event| self.line(subscription, event)))?;
+        let lines = lines.into_iter().flatten().collect();
         let seen = &subscription.kind;
         let served = self.registry.kind(&seen.group, &seen.version, &seen.plural);
-        (lines, served.is_some_and(|kind| kind.is_same_crd(seen)))
+        Ok((lines, served.is_some_and(|kind| kind.is_same_crd(seen))))
     }
 
     /// The event for this watch: an object that no longer matches the selection is reported as deleted, one that now matches as added.
-    fn line(&self, subscription: &Subscription, event: &Event) -> Option<Value> {
+    fn line(&self, subscription: &Subscription, event: &Event) -> Result<Option<Value>> {
         let (kind, key) = (&subscription.kind, &event.key);
         let is_meant = key.plural == kind.plural
             && key.group == kind.storage_group()
             && (subscription.namespace.is_empty() || key.namespace == subscription.namespace);
         if !is_meant {
-            return None;
+            return Ok(None);
         }
-        let object = kind.present(&event.object);
+        let previous = event.previous.as_ref();
+        let previous = previous.map(|old| self.present(kind, old)).transpose();
+        let object = self.present(kind, &event.object)?;
         let selected = |object: &Value| subscription.selector.matches(object);
-        let previous = event.previous.as_ref().map(|old| kind.present(old));
-        let previous = previous.filter(selected);
+        let previous = previous?.filter(selected);
         let is = event.change != Change::Deleted && selected(&object);
         let (type_, object) = match (previous, is) {
             (None, true) => ("ADDED", object),
@@ -135,10 +139,16 @@ impl State {
                 metadata::set(&mut last, "resourceVersion", event.version.to_string());
                 ("DELETED", last)
             }
-            (None, false) => return None,
+            (None, false) => return Ok(None),
         };
-        Some(json!({"type": type_, "object": object}))
+        Ok(Some(json!({"type": type_, "object": object})))
     }
+}
+
+/// The results, or the first failure, after all conversions that are missing were collected.
+fn all<T>(results: impl Iterator<Item = Result<T>>) -> Result<Vec<T>> {
+    let results: Vec<Result<T>> = results.collect();
+    results.into_iter().collect()
 }
 
 impl Subscription {

@@ -53,6 +53,11 @@ impl Store {
         self.version
     }
 
+    /// The version that the next change gets.
+    pub fn next_version(&self) -> u64 {
+        self.version + 1
+    }
+
     pub fn horizon(&self) -> u64 {
         self.horizon
     }
@@ -139,7 +144,7 @@ impl Store {
 
     /// Stores an object with the next version, which becomes its `resourceVersion`.
     pub fn put(&mut self, key: Key, mut object: Value) -> Arc<Value> {
-        self.version += 1;
+        self.version = self.next_version();
         stamp(&mut object, self.version);
         let object = Arc::new(object);
         let previous = self.objects.insert(key.clone(), object.clone());

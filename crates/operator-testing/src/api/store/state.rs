@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::affected::concerns;
+use super::conversion::Conversions;
 use super::endpoint::Endpoints;
 use super::initial::namespace_that_needs;
 use super::objects::Store;
@@ -33,6 +34,8 @@ pub(crate) struct State {
     pub untidy: BTreeSet<Key>,
     /// The registered services that answer webhook calls.
     pub endpoints: Endpoints,
+    /// The conversions by webhooks of the current request.
+    pub conversions: Conversions,
     /// The number of addresses and ports that were allocated to Services.
     pub allocated: u32,
     /// Returns the keys to add to `queue` after each change; set if workload controllers run.
@@ -52,6 +55,7 @@ impl State {
             enforces_owner_references: false,
             untidy: BTreeSet::new(),
             endpoints: Endpoints::default(),
+            conversions: Conversions::default(),
             allocated: 0,
             observer: None,
             queue: BTreeSet::new(),

@@ -12,17 +12,17 @@ use crate::api::model::metadata::text;
 use crate::api::request::resource::Request;
 use crate::api::resource::{event, job};
 
-impl Kind {
-    /// Converts a stored object to this version.
-    pub fn present(&self, stored: &Value) -> Value {
-        let mut object = event::from_storage(self, stored.clone());
-        let Some(custom) = &self.custom else {
-            if self.is("batch", "jobs") {
+impl State {
+    /// Converts a stored object to a version of its kind.
+    pub(crate) fn present(&self, kind: &Kind, stored: &Value) -> Result<Value> {
+        let mut object = event::from_storage(kind, stored.clone());
+        let Some(custom) = &kind.custom else {
+            if kind.is("batch", "jobs") {
                 job::label_job(&mut object);
             }
-            return object;
+            return Ok(object);
         };
-        let api_version = self.api_version();
+        let api_version = kind.api_version();
         let stored_in = version_of(stored);
         // A read gives the defaults of the version that it is stored in, and of no other.
         if let Some(form) = custom.crd.versions.get(stored_in)
@@ -31,52 +31,46 @@ impl Kind {
             decode::conform(&form.schema, &mut object);
         }
         if stored_in != api_version {
-            object["apiVersion"] = api_version.into();
+            object = self.convert(&custom.crd, object, &api_version)?;
             operator_schema::prune(&custom.schema, &mut object);
         }
-        object
+        Ok(object)
     }
 
     /// As above, but without a copy if the stored form is the same.
-    pub fn item(&self, stored: &Arc<Value>) -> Item {
-        let is_shown_so = match &self.custom {
+    pub(crate) fn item(&self, kind: &Kind, stored: &Arc<Value>) -> Result<Item> {
+        let is_shown_so = match &kind.custom {
             // kinds for which reading adds to the stored form
-            None => !self.is_new_event() && !self.is("batch", "jobs"),
+            None => !kind.is_new_event() && !kind.is("batch", "jobs"),
             Some(custom) => {
-                let api_version = self.api_version();
+                let api_version = kind.api_version();
                 let form = custom.crd.versions.get(&api_version);
                 version_of(stored) == api_version
                     && form.is_some_and(|form| revision(stored) > form.since)
             }
         };
         match is_shown_so {
-            true => Item::Stored(stored.clone()),
-            false => Item::Made(self.present(stored)),
+            true => Ok(Item::Stored(stored.clone())),
+            false => self.present(kind, stored).map(Item::Made),
         }
     }
 
-    /// Converts an object of this version to its stored form.
-    pub fn to_storage(&self, object: Value) -> Value {
-        let mut object = event::to_storage(self, object);
-        if let Some(custom) = &self.custom {
+    /// Converts an object of a version of its kind to its stored form.
+    pub(crate) fn to_storage(&self, kind: &Kind, object: Value) -> Result<Value> {
+        let mut object = event::to_storage(kind, object);
+        if let Some(custom) = &kind.custom {
             let storage = &custom.crd.storage;
             let form = custom.crd.versions.get(storage);
-            if let Some(form) = form.filter(|_| *storage != self.api_version()) {
-                object["apiVersion"] = storage.as_str().into();
+            if let Some(form) = form.filter(|_| *storage != kind.api_version()) {
+                object = self.convert(&custom.crd, object, storage)?;
                 decode::conform(&form.schema, &mut object);
             }
         }
-        object
+        Ok(object)
     }
+}
 
-    /// The object that would be read after storing `object`.
-    pub fn through_storage(&self, object: Value) -> Value {
-        match self.custom {
-            Some(_) => self.present(&self.to_storage(object)),
-            None => object,
-        }
-    }
-
+impl Kind {
     /// Rejects reading an object that is stored in a version that the CRD no longer has.
     pub fn check_stored(&self, stored: &Value) -> Result<()> {
         match self
@@ -97,7 +91,7 @@ impl State {
             return Ok(None);
         };
         request.kind.check_stored(&stored)?;
-        Ok(Some(request.kind.present(&stored)))
+        self.present(request.kind, &stored).map(Some)
     }
 
     /// Rejects reading a collection with an object that is stored in a version that the CRD no longer has.

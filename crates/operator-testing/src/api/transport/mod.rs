@@ -2,6 +2,7 @@
 
 mod admission;
 mod cluster;
+mod conversion;
 pub(crate) mod refusal;
 pub(crate) mod service;
 #[cfg(feature = "http")]

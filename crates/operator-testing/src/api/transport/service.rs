@@ -29,6 +29,7 @@ use crate::api::read::reply::Reply;
 use crate::api::request::call::Call;
 use crate::api::request::format::{Format, JSON};
 use crate::api::serve::route::Served;
+use crate::api::store::conversion::Conversions;
 #[cfg(feature = "workloads")]
 use crate::api::workload::Workloads;
 
@@ -81,7 +82,7 @@ impl ApiServer {
         self.cluster().state.enforces_owner_references = true;
     }
 
-    /// Registers the service that answers the calls to admission webhooks of a host; see
+    /// Registers the service that answers the calls to webhooks of a host; see
     /// [`Server::answer_webhooks`](crate::Server::answer_webhooks).
     pub fn answer_webhooks<S>(&self, host: &str, service: S)
     where
@@ -182,19 +183,23 @@ impl ApiServer {
             Ok(call) => call,
             Err(failure) => return failed(&failure),
         };
-        let format = Format::read(&call);
-        let (served, view) = {
-            let mut cluster = self.cluster();
-            let view = cluster
-                .state
-                .view(*format.as_ref().unwrap_or(&Format::Whole), &call);
-            (cluster.settled(|state| state.serve(&call, format)), view)
-        };
-        self.announce();
         let mut call = call;
+        let format = Format::read(&call);
+        let format_shown = *format.as_ref().unwrap_or(&Format::Whole);
+        let mut conversions = Conversions::default();
+        let (served, view) = loop {
+            let (result, missing) = self.attempt(&mut conversions, |state| {
+                let view = state.view(format_shown, &call);
+                (state.serve(&call, format.clone()), view)
+            });
+            match missing {
+                None => break result,
+                // In a box: other requests need no room for it.
+                Some(missing) => Box::pin(missing.answer(&mut conversions)).await,
+            }
+        };
         let reply = match served {
             Ok(Served::Answered(reply)) => Ok(reply),
-            // In a box: other requests need no room for it.
             Ok(Served::Asking(admission)) => Box::pin(self.admit(&mut call, admission)).await,
             Err(failure) => Err(failure),
         };

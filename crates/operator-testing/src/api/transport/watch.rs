@@ -10,7 +10,9 @@ use tokio::time::{Instant, sleep_until};
 
 use super::service::ApiServer;
 use super::view::View;
+use crate::api::model::failure::Result;
 use crate::api::read::watch::Subscription;
+use crate::api::store::conversion::Conversions;
 
 /// The signals for watches.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -92,14 +94,10 @@ impl Watch {
             if self.is_over || self.ticks.borrow_and_update().epoch != self.epoch {
                 return None;
             }
-            let lines = {
-                let cluster = self.server.cluster();
-                let (lines, may_go_on) = cluster.state.news(&self.subscription);
-                let newest = cluster.state.store.version();
-                self.subscription.version = self.subscription.version.max(newest);
-                self.is_over = !may_go_on;
-                lines
+            let Ok((lines, may_go_on)) = self.news().await else {
+                return None;
             };
+            self.is_over = !may_go_on;
             if !lines.is_empty() {
                 return Some(self.write(lines));
             }
@@ -116,6 +114,23 @@ impl Watch {
                     return Some(self.write(vec![bookmark]));
                 }
             }
+        }
+    }
+
+    /// The events that were not sent yet, and whether the watch may continue.
+    async fn news(&mut self) -> Result<(Vec<Value>, bool)> {
+        let mut conversions = Conversions::default();
+        loop {
+            let subscription = &mut self.subscription;
+            let (news, missing) = self.server.attempt(&mut conversions, |state| {
+                (state.news(subscription), state.store.version())
+            });
+            let Some(missing) = missing else {
+                let (news, newest) = news;
+                subscription.version = subscription.version.max(newest);
+                return news;
+            };
+            Box::pin(missing.answer(&mut conversions)).await;
         }
     }
 

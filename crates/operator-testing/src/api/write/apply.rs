@@ -9,7 +9,7 @@ use super::rule::{check_given_version, check_number};
 use super::tracking::writer;
 use super::{Base, Draft, Prepared, last_applied, take_version};
 use crate::api::apply::{
-    Conflict, Managers, Operation, Refusal, Repeats, node, undeclared, without_managers,
+    Conflict, Managers, Operation, Refusal, Repeats, Writer, node, undeclared, without_managers,
 };
 use crate::api::decode::body::yaml;
 use crate::api::go::go_type;
@@ -104,7 +104,10 @@ impl State {
         let subresource = request.path.subresource.as_deref();
         if live.is_some() && before.0.is_empty() {
             // Fields that had no managers are tracked from now on, if they have types.
-            let first = writer(kind, FIRST.to_owned(), Operation::Update, subresource);
+            let first = Writer {
+                converter: self.converter(kind),
+                ..writer(kind, FIRST.to_owned(), Operation::Update, subresource)
+            };
             let tracked = first.update(&request.blank(), &bare, &before);
             before = tracked.map_err(|what| {
                 Failure::internal(format!(
@@ -119,7 +122,7 @@ impl State {
                 printed(&bare)
             )));
         }
-        let writer = request.writer(Operation::Apply);
+        let writer = self.writer(request, Operation::Apply);
         let force = request.call.flag("force");
         let applied_to = writer.apply(&bare, applied, &before, force);
         let (mut object, managers) = match applied_to {

@@ -13,7 +13,17 @@ use crate::api::model::kind::Kind;
 use crate::api::model::metadata::{self, finalizers, is_deleting, is_out_of_time, name, text};
 use crate::api::read::reply::Reply;
 use crate::api::request::resource::Request;
+use crate::api::store::conversion::unanswered;
 use crate::api::store::state::State;
+
+/// An object to be stored.
+struct Form {
+    stored: Value,
+    /// The stored object in the version of the request.
+    shown: Value,
+    /// Whether the stored form has fields that reading drops.
+    is_untidy: bool,
+}
 
 impl State {
     /// Checks that the live object has not changed since the draft. A dry run checks only once, and a `POST` not at all.
@@ -29,8 +39,12 @@ impl State {
     }
 
     pub(crate) fn commit(&mut self, request: &Request<'_>, checked: Checked) -> Result<Reply> {
+        if self.conversions.is_waiting() {
+            // The field managers could not be converted.
+            return Err(unanswered());
+        }
         match checked.base {
-            Base::Live(_) => Ok(self.commit_update(request, checked)),
+            Base::Live(_) => self.commit_update(request, checked),
             Base::New | Base::Absent { .. } => self.commit_new(request, checked),
         }
     }
@@ -53,24 +67,26 @@ impl State {
         if !request.call.is_dry_run() {
             metadata::set(&mut object, "resourceVersion", Value::Null);
         }
+        let form = self.form(request, object)?;
+        let object = &form.shown;
         // In a dry run, an unreadable object counts as absent.
         let is_seen =
             |live: &Arc<Value>| !request.call.is_dry_run() || kind.check_stored(live).is_ok();
         if let Some(live) = self.store.find(&key).filter(is_seen) {
-            let (name, start) = (name(&object), text(&object, "generateName"));
+            let (name, start) = (name(object), text(object, "generateName"));
             return Err(match is_deleting(&live) {
                 true => Failure::still_exists(kind, name, start),
                 false => Failure::already_exists(kind, name, start),
             });
         }
-        let mut object = self.keep(request, key, object, lost);
+        let mut object = self.keep(request, key, form, lost);
         if let (true, Base::Absent { sent_version }) = (request.call.is_dry_run(), base) {
             metadata::set(&mut object, "resourceVersion", sent_version);
         }
         Ok(Reply::created(object))
     }
 
-    fn commit_update(&mut self, request: &Request<'_>, checked: Checked) -> Reply {
+    fn commit_update(&mut self, request: &Request<'_>, checked: Checked) -> Result<Reply> {
         let kind = request.kind;
         let Checked {
             key,
@@ -88,25 +104,49 @@ impl State {
                 // If nothing is stored, the response contains the object as it was sent.
                 object["rules"] = json!([]);
             }
-            return Reply::ok(object);
+            return Ok(Reply::ok(object));
         }
         if object == *live && !self.is_read_otherwise(kind, &key, &lost) {
-            return Reply::ok(object);
+            return Ok(Reply::ok(object));
         }
-        let object = self.keep(request, key, object, lost);
-        Reply::ok(object)
+        let form = self.form(request, object)?;
+        Ok(Reply::ok(self.keep(request, key, form, lost)))
     }
 
-    fn keep(&mut self, request: &Request<'_>, key: Key, mut object: Value, lost: Lost) -> Value {
-        if request.call.is_dry_run() {
-            return request.kind.through_storage(object);
+    /// Converts an object to the form that is stored, and back to the version of the request.
+    fn form(&self, request: &Request<'_>, mut object: Value) -> Result<Form> {
+        let kind = request.kind;
+        let is_dry_run = request.call.is_dry_run();
+        let is_untidy = !is_dry_run && request.tidy(&mut object);
+        if is_dry_run && kind.custom.is_none() {
+            return Ok(Form {
+                stored: Value::Null,
+                shown: object,
+                is_untidy,
+            });
         }
-        let is_untidy = lost.is_untidy || request.tidy(&mut object);
-        let stored = self.put(key.clone(), request.kind.to_storage(object));
-        if is_untidy {
-            self.untidy.insert(key);
+        let mut stored = self.to_storage(kind, object)?;
+        if !is_dry_run {
+            let version = self.store.next_version().to_string();
+            stored["metadata"]["resourceVersion"] = version.into();
         }
-        request.kind.present(&stored)
+        let shown = self.present(kind, &stored)?;
+        Ok(Form {
+            stored,
+            shown,
+            is_untidy,
+        })
+    }
+
+    /// Stores an object, unless the request is a dry run. Returns it in the version of the request.
+    fn keep(&mut self, request: &Request<'_>, key: Key, form: Form, lost: Lost) -> Value {
+        if !request.call.is_dry_run() {
+            self.put(key.clone(), form.stored);
+            if form.is_untidy || lost.is_untidy {
+                self.untidy.insert(key);
+            }
+        }
+        form.shown
     }
 
     /// Whether an object is stored in a different form than it is read, so that any update stores it again: a Job without the labels of its

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::rule::{check_given_version, check_number, check_place};
 use super::tracking::is_reset;
 use super::{Base, Draft, Prepared, take_version};
-use crate::api::apply::{Managers, Operation, without_managers};
+use crate::api::apply::{Managers, Operation, Writer, without_managers};
 use crate::api::decode::{self, Lost};
 use crate::api::model::failure::{Failure, Result};
 use crate::api::model::metadata::{self, name, text};
@@ -25,7 +25,7 @@ impl State {
         for field in ["deletionTimestamp", "deletionGracePeriodSeconds"] {
             metadata::set(&mut object, field, Value::Null);
         }
-        let writer = request.writer(Operation::Update);
+        let writer = self.writer(request, Operation::Update);
         let given = Managers::read(&object["metadata"]["managedFields"]).unwrap_or_default();
         let managers = writer
             .update(&request.blank(), &without_managers(&object), &given)
@@ -62,7 +62,7 @@ impl State {
                 check_identity(request, &object, "")?;
                 check_number(&object)?;
                 let sent_version = take_version(&mut object);
-                let writer = request.writer(Operation::Update);
+                let writer = self.writer(request, Operation::Update);
                 let managers = writer
                     .update(&request.blank(), &object, &Managers::default())
                     .unwrap_or_default();
@@ -77,21 +77,27 @@ impl State {
         };
         check_identity(request, &object, text(&live, "uid"))?;
         check_given_version(kind, &object)?;
-        Ok(request.updated(live, object, lost))
+        Ok(self.updated(request, live, object, lost))
     }
 }
 
-impl Request<'_> {
+impl State {
     /// The new object, on behalf of a manager that updates it.
-    pub(crate) fn updated(&self, live: Value, object: Value, lost: Lost) -> Prepared {
+    pub(crate) fn updated(
+        &self,
+        request: &Request<'_>,
+        live: Value,
+        object: Value,
+        lost: Lost,
+    ) -> Prepared {
         let sent = &object["metadata"]["managedFields"];
-        let is_whole = self.path.subresource.is_none();
+        let is_whole = request.path.subresource.is_none();
         let before = match Managers::read(sent) {
             Some(sent) if is_whole && !sent.0.is_empty() => sent,
-            _ if is_whole && is_reset(self.kind, sent) => Managers::default(),
+            _ if is_whole && is_reset(request.kind, sent) => Managers::default(),
             _ => Managers::read(&live["metadata"]["managedFields"]).unwrap_or_default(),
         };
-        let writer = self.writer(Operation::Update);
+        let writer = self.writer(request, Operation::Update);
         let (bare_live, bare) = (without_managers(&live), without_managers(&object));
         // Fields without a manager have none until the first apply.
         let managers = match before.0.is_empty() {
@@ -107,6 +113,16 @@ impl Request<'_> {
             lost,
         };
         Prepared::new(Base::Live(live), draft)
+    }
+}
+
+impl State {
+    /// The manager of a request, to which managers of other versions are converted by the webhook of the kind.
+    pub(crate) fn writer<'a>(&'a self, request: &Request<'a>, operation: Operation) -> Writer<'a> {
+        Writer {
+            converter: self.converter(request.kind),
+            ..request.writer(operation)
+        }
     }
 }
 

@@ -45,6 +45,7 @@ pub(crate) struct Draft {
 }
 
 /// The basis of a draft, besides the request.
+#[derive(Clone)]
 pub(crate) enum Base {
     /// A `POST`: the object must not exist.
     New,
@@ -63,6 +64,7 @@ pub(crate) struct Prepared {
 }
 
 /// An object that the server itself permits to be stored.
+#[derive(Clone)]
 pub(crate) struct Checked {
     pub key: Key,
     pub base: Base,

@@ -29,7 +29,7 @@ impl State {
             .ok_or_else(|| Failure::not_found(kind, &request.path.name))?;
         let (object, lost) = request.patched(&live)?;
         check_given_version(kind, &object)?;
-        Ok(request.updated(live, object, lost))
+        Ok(self.updated(request, live, object, lost))
     }
 }
 

@@ -54,6 +54,7 @@ pub(crate) fn writer<'a>(
         },
         ignored: ignored(kind, subresource),
         time: Some(metadata::now()),
+        converter: None,
     }
 }
 

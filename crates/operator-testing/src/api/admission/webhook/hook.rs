@@ -4,14 +4,14 @@
 
 use std::time::Duration;
 
-use http::Uri;
 use serde_json::Value;
 
 use super::list;
 use super::review::Attributes;
 use crate::api::model::failure::Failure;
 use crate::api::model::label::selects;
-use crate::api::store::endpoint::{Endpoint, Endpoints};
+use crate::api::store::endpoint::Endpoints;
+use crate::api::webhook::client::{Target, url};
 
 /// The default timeout of a webhook, in seconds.
 const TIMEOUT: u64 = 10;
@@ -33,7 +33,7 @@ pub(crate) struct Hook {
     object_selector: Value,
     has_conditions: bool,
     is_direct: bool,
-    target: Option<(Uri, Endpoint)>,
+    target: Option<Target>,
 }
 
 impl Hook {
@@ -79,7 +79,7 @@ impl Hook {
     }
 
     /// The endpoint of the webhook. Rejects unsupported configurations, and hosts that no test has registered.
-    pub(crate) fn target(&self) -> Result<(Uri, Endpoint), Failure> {
+    pub(crate) fn target(&self) -> Result<Target, Failure> {
         let what = match (&self.target, self.versions.first().map(String::as_str)) {
             (None, _) => "",
             _ if self.has_conditions => "matchConditions of ",
@@ -91,25 +91,4 @@ impl Hook {
         let what = format!("{what}the admission webhook {name}");
         Err(Failure::not_implemented(what))
     }
-}
-
-/// The URL of a [client configuration], with the timeout parameter that the API server adds; `None` if the configuration is invalid.
-///
-/// [client configuration]: https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/#contacting-the-webhook
-pub(crate) fn url(config: &Value, seconds: u64) -> Option<Uri> {
-    let service = &config["service"];
-    let text = |field: &str| service[field].as_str().unwrap_or_default();
-    let base = match config["url"].as_str() {
-        Some(url) => url.to_owned(),
-        None => {
-            let port = service["port"].as_u64().unwrap_or(443);
-            let path = text("path").trim_start_matches('/');
-            format!(
-                "https://{}.{}.svc:{port}/{path}",
-                text("name"),
-                text("namespace")
-            )
-        }
-    };
-    format!("{base}?timeout={seconds}s").parse().ok()
 }

@@ -16,7 +16,8 @@ pub(crate) const MUTATING: &str = "mutatingwebhookconfigurations";
 pub(crate) const VALIDATING: &str = "validatingwebhookconfigurations";
 
 impl State {
-    /// The name of the first webhook whose rules match a request. Rejects requests that need conversion webhooks or policies.
+    /// The first webhook that a write needs, for messages: one whose rules match, or the one that converts the kind. Rejects requests that
+    /// need policies.
     pub(crate) fn webhook_for(&self, request: &Request<'_>, verb: &str) -> Result<Option<String>> {
         let operations: &[&str] = match verb {
             "create" => &["CREATE"],
@@ -26,12 +27,6 @@ impl State {
             "delete" | "deletecollection" => &["DELETE"],
             _ => &[],
         };
-        if let Some(custom) = &request.kind.custom
-            && custom.is_converted
-        {
-            let what = format!("the conversion webhook of {}", request.kind.qualified());
-            return Err(Failure::not_implemented(what));
-        }
         if operations.is_empty() || request.kind.group == GROUP {
             return Ok(None);
         }
@@ -41,10 +36,14 @@ impl State {
             let mut webhooks = configurations.flat_map(|(_, found)| list(found, "webhooks"));
             let matching = webhooks.find(|it| self.matches(it, "rules", request, operations));
             if let Some(webhook) = matching {
-                return Ok(webhook["name"].as_str().map(str::to_owned));
+                let name = webhook["name"].as_str().unwrap_or_default();
+                return Ok(Some(format!("the admission webhook {name}")));
             }
         }
-        Ok(None)
+        let custom = request.kind.custom.as_ref();
+        let is_converted = custom.is_some_and(|custom| custom.is_converted);
+        let name = request.kind.qualified();
+        Ok(is_converted.then(|| format!("the conversion webhook of {name}")))
     }
 
     fn refuse_policies(&self, request: &Request<'_>, operations: &[&str]) -> Result<()> {

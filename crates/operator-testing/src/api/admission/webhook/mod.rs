@@ -2,8 +2,8 @@
 //!
 //! The server holds its lock while it determines whether to call a webhook; `transport` calls the webhook without the lock.
 //!
-//! Policies and conversion webhooks are not supported: `matching` rejects such requests with `501`, as it does for a webhook without a
-//! registered endpoint.
+//! Policies are not supported: `matching` rejects such requests with `501`, as it does for a webhook without a registered endpoint. Writes
+//! that a conversion webhook converts take the same way, because they wait for it, too.
 //!
 //! [Admission webhooks]: https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/
 
@@ -26,7 +26,7 @@ use crate::api::request::resource::Request;
 pub(crate) struct Admission {
     pub path: ResourcePath,
     pub verb: &'static str,
-    /// The first webhook to call.
+    /// The first webhook to call, for messages.
     webhook: String,
 }
 
@@ -51,17 +51,12 @@ impl Admission {
             Some(subresource) => format!("{}/{subresource}", kind.qualified()),
             None => kind.qualified(),
         };
-        Err(Failure::not_implemented(format!(
-            "the admission webhook {webhook} for {what}"
-        )))
+        Err(Failure::not_implemented(format!("{webhook} for {what}")))
     }
 
     /// The failure for the server's own controllers, which act while the server is locked.
     pub fn refused(self) -> Failure {
-        let what = format!(
-            "the admission webhook {} for requests of controllers",
-            self.webhook
-        );
+        let what = format!("{} for requests of controllers", self.webhook);
         Failure::not_implemented(what)
     }
 }

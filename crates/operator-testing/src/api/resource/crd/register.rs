@@ -10,7 +10,10 @@ use super::typed::typed;
 use super::versions;
 #[cfg(feature = "http")]
 use crate::api::model::column::PrinterColumn;
-use crate::api::model::kind::{Crd, Custom, Kind, VersionSchema, api_version, version_priority};
+use crate::api::model::kind::{
+    ConversionWebhook, Crd, Custom, Kind, VersionSchema, api_version, version_priority,
+};
+use crate::api::model::metadata::name;
 
 const VERBS: [&str; 8] = [
     "delete",
@@ -85,7 +88,24 @@ fn definition(object: &Value, identity: Value, before: Option<&Arc<Crd>>, now: u
         since: now,
         storage,
         versions: schemas,
+        webhook: webhook(object).map(Arc::new),
     }
+}
+
+fn webhook(object: &Value) -> Option<ConversionWebhook> {
+    let conversion = &object["spec"]["conversion"];
+    if conversion["strategy"] != "Webhook" {
+        return None;
+    }
+    let versions = conversion["webhook"]["conversionReviewVersions"].as_array();
+    let versions = versions.into_iter().flatten();
+    Some(ConversionWebhook {
+        crd: name(object).to_owned(),
+        client_config: conversion["webhook"]["clientConfig"].clone(),
+        review_versions: versions
+            .filter_map(|it| it.as_str().map(str::to_owned))
+            .collect(),
+    })
 }
 
 fn version_schema(version: &Value) -> Option<VersionSchema> {

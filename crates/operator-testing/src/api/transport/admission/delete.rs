@@ -23,17 +23,19 @@ struct Wanted {
 
 impl ApiServer {
     pub(super) async fn admit_delete(&self, call: &mut Call, path: &ResourcePath) -> Result<Reply> {
-        let (wanted, key) = self.locked(call, path, |_, request| {
-            let (options, sent) = Options::read(request)?;
-            let name = path.name.clone();
-            let key = request.key(&name);
-            let wanted = Wanted {
-                options,
-                sent,
-                name,
-            };
-            Ok((wanted, key))
-        })?;
+        let (wanted, key) = self
+            .locked(call, path, |_, request| {
+                let (options, sent) = Options::read(request)?;
+                let name = path.name.clone();
+                let key = request.key(&name);
+                let wanted = Wanted {
+                    options,
+                    sent,
+                    name,
+                };
+                Ok((wanted, key))
+            })
+            .await?;
         self.admit_deletion(call, path, &key, &wanted).await
     }
 
@@ -42,18 +44,20 @@ impl ApiServer {
         call: &mut Call,
         path: &ResourcePath,
     ) -> Result<Reply> {
-        let (wanted, page, keys, kind) = self.locked(call, path, |state, request| {
-            let (options, sent) = Options::read(request)?;
-            let page = state.collection(request)?;
-            let keys = page.items.iter();
-            let keys: Vec<Key> = keys.map(|item| request.key(name(item.object()))).collect();
-            let wanted = Wanted {
-                options,
-                sent,
-                name: String::new(),
-            };
-            Ok((wanted, page, keys, request.kind.clone()))
-        })?;
+        let (wanted, page, keys, kind) = self
+            .locked(call, path, |state, request| {
+                let (options, sent) = Options::read(request)?;
+                let page = state.collection(request)?;
+                let keys = page.items.iter();
+                let keys: Vec<Key> = keys.map(|item| request.key(name(item.object()))).collect();
+                let wanted = Wanted {
+                    options,
+                    sent,
+                    name: String::new(),
+                };
+                Ok((wanted, page, keys, request.kind.clone()))
+            })
+            .await?;
         for key in keys {
             match self.admit_deletion(call, path, &key, &wanted).await {
                 // Someone else deleted it meanwhile.
@@ -74,31 +78,35 @@ impl ApiServer {
     ) -> Result<Reply> {
         let options = &wanted.options;
         for _ in 0..ATTEMPTS {
-            let (version, question) = self.locked(call, path, |state, request| {
-                let live = state.deletable(request.kind, key, options)?;
-                let mut sent = wanted.sent.clone();
-                sent["kind"] = "DeleteOptions".into();
-                sent["apiVersion"] = "meta.k8s.io/v1".into();
-                let subject = Subject {
-                    operation: "DELETE",
-                    name: wanted.name.clone(),
-                    options: sent,
-                    old: Some(request.kind.present(&live)),
-                    is_dry_run: options.dry_run,
-                };
-                let version = text(&live, "resourceVersion").to_owned();
-                Ok((version, state.question(request, subject)))
-            })?;
+            let (version, question) = self
+                .locked(call, path, |state, request| {
+                    let live = state.deletable(request.kind, key, options)?;
+                    let mut sent = wanted.sent.clone();
+                    sent["kind"] = "DeleteOptions".into();
+                    sent["apiVersion"] = "meta.k8s.io/v1".into();
+                    let subject = Subject {
+                        operation: "DELETE",
+                        name: wanted.name.clone(),
+                        options: sent,
+                        old: Some(state.present(request.kind, &live)?),
+                        is_dry_run: options.dry_run,
+                    };
+                    let version = text(&live, "resourceVersion").to_owned();
+                    Ok((version, state.question(request, subject)))
+                })
+                .await?;
             question.admit_deletion(call).await?;
-            let reply = self.locked(call, path, |state, request| {
-                let stored = state.store.find(key);
-                let is_current = |live: &Value| text(live, "resourceVersion") == version;
-                if !stored.is_some_and(|live| is_current(&live)) {
-                    return Ok(None);
-                }
-                let deleted = state.delete_one(request.kind, key, options)?;
-                Ok(Some(request.deletion_reply(deleted, options)))
-            })?;
+            let reply = self
+                .locked(call, path, |state, request| {
+                    let stored = state.store.find(key);
+                    let is_current = |live: &Value| text(live, "resourceVersion") == version;
+                    if !stored.is_some_and(|live| is_current(&live)) {
+                        return Ok(None);
+                    }
+                    let deleted = state.delete_shown(request.kind, key, options)?;
+                    Ok(Some(request.deletion_reply(deleted, options)))
+                })
+                .await?;
             if let Some(reply) = reply {
                 return Ok(reply);
             }

@@ -13,6 +13,7 @@ use crate::api::model::failure::{Failure, Result};
 use crate::api::read::reply::Reply;
 use crate::api::request::call::{Call, ResourcePath};
 use crate::api::request::resource::Request;
+use crate::api::store::conversion::Conversions;
 use crate::api::store::state::State;
 
 /// The maximum number of attempts if other writes come first. The real server retries for 34 seconds.
@@ -29,28 +30,34 @@ impl ApiServer {
         }
     }
 
-    /// Executes a stage of a request under the lock, with its consequences.
-    fn locked<T>(
+    /// Executes a stage of a request under the lock, with its consequences. If conversions are missing, the stage runs again with them.
+    async fn locked<T>(
         &self,
-        call: &Call,
+        call: &mut Call,
         path: &ResourcePath,
-        stage: impl FnOnce(&mut State, &Request<'_>) -> Result<T>,
+        mut stage: impl FnMut(&mut State, &Request<'_>) -> Result<T>,
     ) -> Result<T> {
-        let result = self.cluster().settled(|state| {
-            // Its CRD may have been deleted meanwhile.
-            let kind = state
-                .registry
-                .kind(&path.group, &path.version, &path.plural);
-            let kind = kind.ok_or_else(Failure::no_such_path)?;
-            let request = Request {
-                call,
-                path,
-                kind: &kind,
+        let mut conversions = Conversions::default();
+        loop {
+            let (result, wanted) = self.attempt(&mut conversions, |state| {
+                // Its CRD may have been deleted meanwhile.
+                let kind = state
+                    .registry
+                    .kind(&path.group, &path.version, &path.plural);
+                let kind = kind.ok_or_else(Failure::no_such_path)?;
+                let request = Request {
+                    call,
+                    path,
+                    kind: &kind,
+                };
+                stage(state, &request)
+            });
+            let Some(wanted) = wanted else {
+                return result;
             };
-            stage(state, &request)
-        });
-        self.announce();
-        result
+            drop(result);
+            wanted.answer(&mut conversions).await;
+        }
     }
 }
 

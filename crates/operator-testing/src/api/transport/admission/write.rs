@@ -16,6 +16,7 @@ use crate::api::model::metadata::{self, name};
 use crate::api::read::reply::Reply;
 use crate::api::request::call::{Call, ResourcePath};
 use crate::api::request::resource::Request;
+use crate::api::store::conversion::unanswered;
 use crate::api::store::state::State;
 use crate::api::transport::service::ApiServer;
 use crate::api::write::rule::check_place;
@@ -29,24 +30,32 @@ impl ApiServer {
         verb: &str,
     ) -> Result<Reply> {
         for _ in 0..ATTEMPTS {
-            let (mut prepared, mut question) =
-                self.locked(call, path, |state, request| state.propose(request, verb))?;
+            let (prepared, mut question) = self
+                .locked(call, path, |state, request| state.propose(request, verb))
+                .await?;
             let mutated = question.mutate(call, prepared.shown()).await?;
-            let checked = self.locked(call, path, |state, request| {
-                prepared.accept(request, mutated)?;
-                state.check_prepared(request, prepared)
-            })?;
+            let mut checking = Some((prepared, mutated));
+            let checked = self
+                .locked(call, path, |state, request| {
+                    // This stage needs no conversion, so it runs once.
+                    let (mut prepared, mutated) = checking.take().ok_or_else(unanswered)?;
+                    prepared.accept(request, mutated)?;
+                    state.check_prepared(request, prepared)
+                })
+                .await?;
             question.validate(call, &checked.object).await?;
-            let reply = self.locked(call, path, |state, request| {
-                if !state.is_current(request, &checked) {
-                    return Ok(None);
-                }
-                if checked.base.live().is_none() {
-                    // The controller that empties the namespace would not find objects that are added later.
-                    state.check_namespace(request.kind, &checked.key)?;
-                }
-                state.commit(request, checked).map(Some)
-            })?;
+            let reply = self
+                .locked(call, path, |state, request| {
+                    if !state.is_current(request, &checked) {
+                        return Ok(None);
+                    }
+                    if checked.base.live().is_none() {
+                        // The controller that empties the namespace would not find objects that are added later.
+                        state.check_namespace(request.kind, &checked.key)?;
+                    }
+                    state.commit(request, checked.clone()).map(Some)
+                })
+                .await?;
             if let Some(reply) = reply {
                 return Ok(reply);
             }

@@ -35,7 +35,7 @@ impl State {
     pub(crate) fn delete(&mut self, request: &Request<'_>) -> Result<Reply> {
         let (options, _) = Options::read(request)?;
         let key = request.key(&request.path.name);
-        let deleted = self.delete_one(request.kind, &key, &options)?;
+        let deleted = self.delete_shown(request.kind, &key, &options)?;
         Ok(request.deletion_reply(deleted, &options))
     }
 
@@ -45,7 +45,7 @@ impl State {
         for item in &page.items {
             let key = request.key(name(item.object()));
             if self.store.find(&key).is_some() {
-                self.delete_one(request.kind, &key, &options)?;
+                self.delete_shown(request.kind, &key, &options)?;
             }
         }
         Ok(self.collection_reply(request.kind, page))
@@ -86,7 +86,33 @@ impl State {
         Ok(live)
     }
 
-    /// Removes an object, or marks it as being deleted if something keeps it.
+    /// Deletes an object, and returns it in the version of the request. Changes nothing if it cannot be converted.
+    pub(crate) fn delete_shown(
+        &mut self,
+        kind: &Kind,
+        key: &Key,
+        options: &Options,
+    ) -> Result<Deleted> {
+        let live = self.deletable(kind, key, options)?;
+        let mut shown = self.present(kind, &live)?;
+        let Deleted { object, is_gone } = self.delete_one(kind, key, options)?;
+        let is_converted = self.converter(kind).is_some();
+        let object = match is_converted && object["apiVersion"] != shown["apiVersion"] {
+            // A deletion changes only metadata, and a conversion only labels and annotations.
+            true => {
+                let own = shown["metadata"].take();
+                shown["metadata"] = object["metadata"].clone();
+                for field in ["labels", "annotations"] {
+                    metadata::set(&mut shown, field, own[field].clone());
+                }
+                shown
+            }
+            false => self.present(kind, &object)?,
+        };
+        Ok(Deleted { object, is_gone })
+    }
+
+    /// Removes an object, or marks it as being deleted if something keeps it. Returns the object in its stored form.
     pub(crate) fn delete_one(
         &mut self,
         kind: &Kind,
@@ -141,7 +167,14 @@ impl State {
             }
         }
         if object != *live && !options.dry_run {
-            let marked = kind.to_storage(kind.present(&object));
+            let marked = match self.converter(kind) {
+                // The server's own controllers delete without a conversion.
+                Some(_) => object,
+                None => {
+                    let object = self.present(kind, &object)?;
+                    self.to_storage(kind, object)?
+                }
+            };
             object = Value::clone(&*self.put(key.clone(), marked));
             self.unsettled = true;
         }
@@ -165,11 +198,11 @@ impl Request<'_> {
     pub(crate) fn deletion_reply(&self, deleted: Deleted, options: &Options) -> Reply {
         let (kind, name) = (self.kind, &self.path.name);
         if !deleted.is_gone && options.spares_orphans {
-            let object = kind.present(&deleted.object);
+            let object = deleted.object;
             return Reply::Object { code: 202, object };
         }
         if !deleted.is_gone || returns_object(kind) {
-            return Reply::ok(kind.present(&deleted.object));
+            return Reply::ok(deleted.object);
         }
         let mut details = json!({"name": name});
         if !kind.group.is_empty() {

@@ -1,0 +1,51 @@
+//! Calls the conversion webhooks that a request needs, between two attempts to execute it.
+
+use std::mem;
+
+use super::service::ApiServer;
+use crate::api::store::conversion::{Conversions, Wanted};
+use crate::api::store::endpoint::Endpoints;
+use crate::api::store::state::State;
+use crate::api::webhook::conversion::convert;
+
+/// The conversions that an attempt lacks.
+pub(crate) struct Missing {
+    wanted: Vec<Wanted>,
+    endpoints: Endpoints,
+}
+
+impl ApiServer {
+    /// Does something under the lock, with the known conversions, and completes its consequences. If conversions are missing, nothing has
+    /// changed, and the result does not count.
+    pub(crate) fn attempt<T>(
+        &self,
+        conversions: &mut Conversions,
+        act: impl FnOnce(&mut State) -> T,
+    ) -> (T, Option<Missing>) {
+        let mut cluster = self.cluster();
+        let result = cluster.settled(|state| {
+            state.conversions = mem::take(conversions);
+            let result = act(state);
+            *conversions = mem::take(&mut state.conversions);
+            result
+        });
+        let wanted = conversions.take_wanted();
+        let missing = (!wanted.is_empty()).then(|| Missing {
+            wanted,
+            endpoints: cluster.state.endpoints.clone(),
+        });
+        drop(cluster);
+        self.announce();
+        (result, missing)
+    }
+}
+
+impl Missing {
+    /// Calls the webhooks, one after another.
+    pub async fn answer(self, conversions: &mut Conversions) {
+        for wanted in self.wanted {
+            let converted = convert(&wanted, &self.endpoints).await;
+            conversions.answer(&wanted, converted);
+        }
+    }
+}
