@@ -109,7 +109,8 @@ impl Server {
     /// gets the requests to any path of the host: each is a `POST` with an AdmissionReview or a ConversionReview. An error of the service counts as a failed
     /// connection. The service may send requests to this server.
     ///
-    /// Configurations of webhooks are installed as on a cluster. A request whose webhook has an unregistered host is answered with `501`.
+    /// Configurations of webhooks are installed as on a cluster. A webhook at an address of this machine needs no registration; it is
+    /// called over TLS. A request whose webhook has another unregistered host is answered with `501`.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -640,3 +640,12 @@ async fn the_storage_version_changes() {
         500
     );
 }
+
+#[tokio::test]
+async fn a_conversion_over_tls() {
+    let server = Converting::of(Scene::over_tls().await).await;
+    server
+        .create("v2", json!({"host": "a", "port": "80"}))
+        .await;
+    assert_eq!(server.get("v1").await["spec"]["address"], "a:80");
+}

@@ -57,6 +57,14 @@ impl Scene {
         Self { server, listener }
     }
 
+    /// A server in memory that reaches the webhooks over TLS, as a real one does.
+    pub async fn over_tls() -> Self {
+        Self {
+            server: Server::in_memory(),
+            listener: Some(Listener::start().await),
+        }
+    }
+
     /// A server in memory, whatever the environment says.
     pub fn in_memory() -> Self {
         Self {
@@ -86,34 +94,43 @@ impl Scene {
         }
     }
 
-    /// Installs manifests. A real server gets webhooks by their addresses, and some time to see them.
+    /// Installs a manifest. A real server gets some time to see its webhooks.
     pub async fn install(&self, yaml: &str) {
-        let Some(listener) = &self.listener else {
-            return self.server.install(yaml).await.unwrap();
-        };
+        let object = self.addressed(yaml);
+        self.server.install(&object.to_string()).await.unwrap();
+        if self.server.is_real() {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    }
+
+    /// A manifest in which webhooks have their addresses, if there are any.
+    pub fn addressed(&self, yaml: &str) -> Value {
         let mut object: Value = serde_yaml::from_str(yaml).unwrap();
-        let conversion = object.pointer("/spec/conversion/webhook").is_some();
-        let webhooks = match conversion {
-            true => object
+        let Some(listener) = &self.listener else {
+            return object;
+        };
+        let webhooks = match object.pointer("/spec/conversion/webhook") {
+            Some(_) => object
                 .pointer_mut("/spec/conversion/webhook")
                 .into_iter()
                 .collect(),
-            false => {
+            None => {
                 let webhooks = object.get_mut("webhooks").and_then(Value::as_array_mut);
                 webhooks.into_iter().flatten().collect::<Vec<_>>()
             }
         };
         for webhook in webhooks {
             let config = &mut webhook["clientConfig"];
-            if let Some(path) = config["service"]["path"].as_str() {
+            let path = config["service"]["path"].as_str();
+            let path = path.or_else(|| Some(config["url"].as_str()?.split('/').next_back()?));
+            if let Some(path) = path {
                 *config = serde_json::json!({
-                    "url": format!("{}{path}", listener.url),
+                    "url": format!("{}/{}", listener.url, path.trim_start_matches('/')),
                     "caBundle": STANDARD.encode(&listener.certificate),
                 });
             }
         }
-        self.server.install(&object.to_string()).await.unwrap();
-        tokio::time::sleep(Duration::from_secs(1)).await;
+        object
     }
 }
 

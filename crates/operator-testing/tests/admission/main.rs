@@ -1,6 +1,7 @@
 //! Admission webhooks that a test answers for. As elsewhere, `OPERATOR_TEST_SERVER=assets` runs the same tests on a real server, which
 //! reaches the webhooks over TLS; some tests are about what this server alone has, and run in memory.
 
+mod address;
 mod conversion;
 mod deletion;
 mod endpoint;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use super::address::target;
 use super::client::{post, url};
 use crate::api::go;
 use crate::api::model::failure::{Cause, Failure, Result};
@@ -23,9 +24,8 @@ const GROUP: &str = "apiextensions.k8s.io";
 /// Converts an object by its webhook.
 pub(crate) async fn convert(wanted: &Wanted, endpoints: &Endpoints) -> Result<Value> {
     let webhook = &wanted.webhook;
-    let target = url(&webhook.client_config, TIMEOUT)
-        .and_then(|url| endpoints.find(&url).map(|endpoint| (url, endpoint)));
-    let Some(target) = target else {
+    let config = &webhook.client_config;
+    let Some(target) = target(url(config, TIMEOUT), config, endpoints) else {
         let what = format!("the conversion webhook of {}", webhook.crd);
         return Err(Failure::not_implemented(what));
     };

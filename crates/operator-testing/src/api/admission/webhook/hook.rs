@@ -11,6 +11,7 @@ use super::review::Attributes;
 use crate::api::model::failure::Failure;
 use crate::api::model::label::selects;
 use crate::api::store::endpoint::Endpoints;
+use crate::api::webhook::address::target;
 use crate::api::webhook::client::{Target, url};
 
 /// The default timeout of a webhook, in seconds.
@@ -48,8 +49,8 @@ impl Hook {
         let seconds = webhook["timeoutSeconds"].as_u64().unwrap_or(TIMEOUT);
         let versions = list(webhook, "admissionReviewVersions").iter();
         let versions = versions.filter_map(|version| version.as_str().map(str::to_owned));
-        let target = url(&webhook["clientConfig"], seconds)
-            .and_then(|url| endpoints.find(&url).map(|endpoint| (url, endpoint)));
+        let config = &webhook["clientConfig"];
+        let target = target(url(config, seconds), config, endpoints);
         Self {
             name: text("name").to_owned(),
             id: format!("{configuration}/{}", text("name")),

@@ -1,0 +1,78 @@
+//! Webhooks that the server in memory reaches over TLS, at an address of this machine.
+
+use std::net::TcpListener;
+
+use operator_testing::Server;
+use serde_json::json;
+
+use super::*;
+
+async fn post(server: &Scene) -> Answer {
+    send(&server.client(), "POST", WIDGETS_PATH, &widget(json!({}))).await
+}
+
+#[tokio::test]
+async fn a_webhook_at_an_address_changes_an_object() {
+    let server = Scene::over_tls().await;
+    server.install(WIDGETS).await;
+    let rules = rule("CREATE", "widgets");
+    install(&server, "Mutating", "paint", &rules, "").await;
+    let paint = json!([{"op": "add", "path": "/spec/color", "value": "blue"}]);
+    let asked = answer(&server, move |_, _| {
+        let paint = paint.clone();
+        async move { patch(&paint) }
+    });
+    let created = post(&server).await;
+    assert_eq!(
+        created.body["spec"]["color"],
+        "blue",
+        "{}",
+        created.message()
+    );
+    assert_eq!(asked.paths(), ["/paint"]);
+}
+
+#[tokio::test]
+async fn the_certificate_must_be_one_of_the_bundle() {
+    let server = Scene::over_tls().await;
+    server.install(WIDGETS).await;
+    let other = Scene::over_tls().await;
+    let rules = rule("CREATE", "widgets");
+    let hook = hook("judge", &rules, "");
+    let trusting = server.addressed(&configuration("Validating", "judge", &[hook]));
+    let bundle = trusting["webhooks"][0]["clientConfig"]["caBundle"].clone();
+    let mut distrusting = other.addressed(&trusting.to_string());
+    distrusting["webhooks"][0]["clientConfig"]["caBundle"] = bundle;
+    Server::install(&server, &distrusting.to_string())
+        .await
+        .unwrap();
+    answer(&other, |_, _| async { allow() });
+    let failed = post(&server).await;
+    assert_eq!(failed.code, 500);
+    assert!(
+        failed.message().contains("certificate"),
+        "{}",
+        failed.message()
+    );
+}
+
+#[tokio::test]
+async fn nobody_listens_at_the_address() {
+    let free = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let server = server_in_memory().await;
+    let rules = rule("CREATE", "widgets");
+    let configuration = format!(
+        "{{apiVersion: admissionregistration.k8s.io/v1, kind: ValidatingWebhookConfiguration, metadata: {{name: judge}},
+           webhooks: [{{name: judge.example.com, admissionReviewVersions: [v1], sideEffects: None, rules: [{rules}],
+             clientConfig: {{url: 'https://{free}/judge'}}}}]}}"
+    );
+    server.install(&configuration).await;
+    let failed = post(&server).await;
+    assert_eq!(failed.code, 500);
+    let expected = format!("failed to call webhook: Post \"https://{free}/judge?timeout=10s\": ");
+    assert!(failed.message().contains(&expected), "{}", failed.message());
+    assert!(failed.message().contains("refused"), "{}", failed.message());
+}
