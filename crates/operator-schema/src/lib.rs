@@ -67,7 +67,9 @@ pub use default::apply_defaults;
 pub use objects::{Coverage, Edge, Objects, Unreached};
 pub use prune::prune;
 #[cfg(feature = "cel")]
-pub use rules::{Judgement, Unsupported, rule_violations, unreadable_rules};
+pub use rules::{
+    ConditionError, Judgement, Unsupported, condition, rule_violations, unreadable_rules,
+};
 pub use sample::{NoSample, sample};
 pub use schema::{Rule, Schema, SchemaOrBool};
 pub use structural::{Effect, Problem, UncheckedRule, structural, unchecked_rules};

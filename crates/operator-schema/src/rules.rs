@@ -3,6 +3,7 @@
 //! The traversal of the schema, the correlation of old and new values, and the messages are those of the API server; the crate `kube-cel`
 //! evaluates single expressions. What it does not support is reported as [`Unsupported`].
 
+mod condition;
 mod evaluate;
 mod functions;
 mod message;
@@ -10,6 +11,7 @@ mod parse;
 mod sampling;
 mod value;
 
+pub use condition::{ConditionError, condition};
 pub use message::Unsupported;
 pub(crate) use sampling::{broken, mentioned, metadata, permits};
 

@@ -115,16 +115,28 @@ impl Evaluation {
 
 /// Evaluates an expression over `x`, such as a conversion.
 pub(super) fn converted(expression: &str, x: Cel) -> Option<Cel> {
-    let program = program(expression).ok()?;
-    FUNCTIONS.with(|functions| {
+    with_variables(expression, [("x", x)].into_iter())
+        .ok()?
+        .ok()
+}
+
+/// Evaluates an expression over variables. The outer error is the part of the expression that the evaluator does not support.
+pub(super) fn with_variables(
+    expression: &str,
+    variables: impl Iterator<Item = (&'static str, Cel)>,
+) -> Result<Result<Cel, ExecutionError>, String> {
+    let program = program(expression)?;
+    Ok(FUNCTIONS.with(|functions| {
         let mut context = functions.new_inner_scope();
-        context.add_variable_from_value("x", x);
-        context.resolve(&program).ok()
-    })
+        for (name, value) in variables {
+            context.add_variable_from_value(name, value);
+        }
+        context.resolve(&program)
+    }))
 }
 
 /// The message of the API server's evaluator for an error; `None` if the error may be a limitation of `kube-cel`.
-fn server_message(error: &ExecutionError) -> Option<String> {
+pub(super) fn server_message(error: &ExecutionError) -> Option<String> {
     match error {
         ExecutionError::NoSuchKey(key) => Some(format!("no such key: {key}")),
         ExecutionError::IndexOutOfBounds(Cel::Int(index)) => {

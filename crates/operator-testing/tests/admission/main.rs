@@ -2,6 +2,7 @@
 //! reaches the webhooks over TLS; some tests are about what this server alone has, and run in memory.
 
 mod address;
+mod condition;
 mod conversion;
 mod deletion;
 mod endpoint;

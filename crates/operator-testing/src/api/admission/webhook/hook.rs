@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::list;
 use super::review::Attributes;
-use crate::api::model::failure::Failure;
+use crate::api::model::failure::{Failure, Result};
 use crate::api::model::label::selects;
 use crate::api::store::endpoint::Endpoints;
 use crate::api::webhook::address::target;
@@ -32,7 +32,8 @@ pub(crate) struct Hook {
     pub versions: Vec<String>,
     namespace_selector: Value,
     object_selector: Value,
-    has_conditions: bool,
+    /// The expressions of its match conditions.
+    pub(super) conditions: Vec<String>,
     is_direct: bool,
     target: Option<Target>,
 }
@@ -49,6 +50,8 @@ impl Hook {
         let seconds = webhook["timeoutSeconds"].as_u64().unwrap_or(TIMEOUT);
         let versions = list(webhook, "admissionReviewVersions").iter();
         let versions = versions.filter_map(|version| version.as_str().map(str::to_owned));
+        let conditions = list(webhook, "matchConditions").iter();
+        let conditions = conditions.filter_map(|it| it["expression"].as_str().map(str::to_owned));
         let config = &webhook["clientConfig"];
         let target = target(url(config, seconds), config, endpoints);
         Self {
@@ -61,29 +64,29 @@ impl Hook {
             versions: versions.collect(),
             namespace_selector: webhook["namespaceSelector"].clone(),
             object_selector: webhook["objectSelector"].clone(),
-            has_conditions: !list(webhook, "matchConditions").is_empty(),
+            conditions: conditions.collect(),
             is_direct,
             target,
         }
     }
 
-    /// Whether the selectors match the request: its namespace, and its object before or after the change.
-    pub(crate) fn selects(&self, attributes: &Attributes, object: Option<&Value>) -> bool {
+    /// Whether the selectors match the request (its namespace, and its object before or after the change), and all conditions are true.
+    pub(crate) fn selects(&self, attributes: &Attributes, object: Option<&Value>) -> Result<bool> {
         let labels = |object: &Value| object["metadata"]["labels"].clone();
         let namespace = match object.filter(|_| attributes.is_of_namespace()) {
             Some(namespace) => Some(labels(namespace)),
             None => attributes.namespace_labels.clone(),
         };
         let mut objects = object.into_iter().chain(attributes.old.as_ref());
-        namespace.is_none_or(|labels| selects(&self.namespace_selector, &labels))
-            && objects.any(|object| selects(&self.object_selector, &labels(object)))
+        let is_selected = namespace.is_none_or(|labels| selects(&self.namespace_selector, &labels))
+            && objects.any(|object| selects(&self.object_selector, &labels(object)));
+        Ok(is_selected && self.meets_conditions(attributes, object)?)
     }
 
     /// The endpoint of the webhook. Rejects unsupported configurations, and hosts that no test has registered.
-    pub(crate) fn target(&self) -> Result<Target, Failure> {
+    pub(crate) fn target(&self) -> Result<Target> {
         let what = match (&self.target, self.versions.first().map(String::as_str)) {
             (None, _) => "",
-            _ if self.has_conditions => "matchConditions of ",
             _ if !self.is_direct => "rules for another version of the kind in ",
             (_, Some("v1beta1")) => "AdmissionReview v1beta1 of ",
             (Some(target), _) => return Ok(target.clone()),

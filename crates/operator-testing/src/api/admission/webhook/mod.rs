@@ -8,6 +8,7 @@
 //! [Admission webhooks]: https://kubernetes.io/docs/reference/access-authn-authz/extensible-admission-controllers/
 
 mod call;
+mod condition;
 mod hook;
 mod matching;
 pub(crate) mod mutate;

@@ -35,7 +35,7 @@ pub(crate) async fn mutate(
     for round in 0..2 {
         for hook in hooks {
             let is_due = round == 0 || reinvoked.contains(hook.id.as_str());
-            if !is_due || !hook.selects(attributes, Some(&mutated.object)) {
+            if !is_due || !hook.selects(attributes, Some(&mutated.object))? {
                 continue;
             }
             let Some(verdict) = ask(hook, attributes, Some(&mutated.object), true).await? else {
@@ -61,7 +61,10 @@ pub(crate) async fn admit_deletion(
     attributes: &Attributes,
     warnings: &mut Vec<String>,
 ) -> Result<()> {
-    for hook in hooks.iter().filter(|hook| hook.selects(attributes, None)) {
+    for hook in hooks {
+        if !hook.selects(attributes, None)? {
+            continue;
+        }
         let Some(verdict) = ask(hook, attributes, None, true).await? else {
             continue;
         };

@@ -7,6 +7,8 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 
 use crate::api::model::failure::Failure;
+#[cfg(feature = "cel")]
+use crate::api::model::kind::Kind;
 use crate::api::request::call::User;
 use crate::api::request::resource::Request;
 
@@ -86,6 +88,23 @@ impl Attributes {
         if self.request.get("name").is_none() {
             self.request["name"] = name.into();
         }
+    }
+
+    /// The request as the review has it.
+    #[cfg(feature = "cel")]
+    pub fn request(&self) -> &Value {
+        &self.request
+    }
+
+    /// The failure of a request that the server forbids.
+    #[cfg(feature = "cel")]
+    pub fn forbidden(&self, why: &str) -> Failure {
+        let resource = &self.request["resource"];
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let kind = Kind::named(&text(&resource["group"]), &text(&resource["resource"]));
+        let name = text(&self.request["name"]);
+        let message = format!("{} {name:?} is forbidden: {why}", kind.qualified());
+        Failure::forbidden(&kind, &name, message)
     }
 
     pub fn is_dry_run(&self) -> bool {

@@ -17,7 +17,13 @@ pub(crate) async fn validate(
     object: Option<&Value>,
     warnings: &mut Vec<String>,
 ) -> Result<()> {
-    let selected = hooks.iter().filter(|hook| hook.selects(attributes, object));
+    let mut selected = Vec::new();
+    for hook in hooks {
+        if hook.selects(attributes, object)? {
+            selected.push(hook);
+        }
+    }
+    let selected = selected.into_iter();
     let asked = selected.map(|hook| ask(hook, attributes, object, false));
     let mut result = Ok(());
     for verdict in join_all(asked).await {
