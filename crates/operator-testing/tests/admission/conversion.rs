@@ -649,3 +649,70 @@ async fn a_conversion_over_tls() {
         .await;
     assert_eq!(server.get("v1").await["spec"]["address"], "a:80");
 }
+
+#[tokio::test]
+async fn a_webhook_for_another_version_gets_converted_objects() {
+    let server = Converting::start().await;
+    let rules =
+        "{operations: ['*'], apiGroups: [example.com], apiVersions: [v1], resources: [servers]}";
+    for kind in ["Mutating", "Validating"] {
+        install(&server.scene, kind, "judge", rules, "").await;
+    }
+    let reviews: Arc<Mutex<Vec<Value>>> = Arc::default();
+    let log = reviews.clone();
+    server
+        .scene
+        .serve(tower::service_fn(move |request: Request<Bytes>| {
+            let mut review: Value = serde_json::from_slice(request.body()).unwrap();
+            let answer = match review["kind"].as_str() {
+                Some("ConversionReview") => convert(&review),
+                _ => {
+                    let request = review["request"].take();
+                    // a conversion adds and drops no note, which both versions have
+                    let patch = json!([{"op": "add", "path": "/spec/note", "value": "seen"}]);
+                    let mut response = match &request["object"]["spec"] {
+                        Value::Object(spec) if !spec.contains_key("note") => super::patch(&patch),
+                        _ => allow(),
+                    };
+                    response["uid"] = request["uid"].clone();
+                    log.lock().unwrap().push(request);
+                    review["response"] = response;
+                    review
+                }
+            };
+            async move { Ok::<_, std::io::Error>(Response::new(Bytes::from(answer.to_string()))) }
+        }));
+    let created = server
+        .create("v2", json!({"host": "a", "port": "80"}))
+        .await;
+    assert_eq!(
+        created["spec"],
+        json!({"host": "a", "port": "80", "note": "seen"})
+    );
+    let asked = reviews.lock().unwrap().clone();
+    assert_eq!(asked.len(), 2);
+    for (request, note) in asked.iter().zip([Value::Null, json!("seen")]) {
+        assert_eq!(request["kind"]["version"], "v1");
+        assert_eq!(request["resource"]["version"], "v1");
+        assert_eq!(request["requestKind"]["version"], "v2");
+        assert_eq!(request["requestResource"]["version"], "v2");
+        assert_eq!(request["object"]["apiVersion"], "example.com/v1");
+        assert_eq!(request["object"]["spec"]["address"], "a:80");
+        assert_eq!(request["object"]["spec"]["note"], note);
+    }
+    let port = json!({"spec": {"port": "81"}});
+    let patched = server.send("PATCH", &named("v2"), &port).await;
+    assert_eq!(patched.body["spec"]["port"], "81", "{}", patched.message());
+    let asked = reviews.lock().unwrap().clone();
+    assert_eq!(asked[2]["oldObject"]["spec"]["address"], "a:80");
+    assert_eq!(asked[2]["object"]["spec"]["address"], "a:81");
+    let deleted = server.send("DELETE", &named("v2"), &Value::Null).await;
+    assert_eq!(deleted.code, 200, "{}", deleted.message());
+    let asked = reviews.lock().unwrap().clone();
+    let last = asked.last().unwrap();
+    assert_eq!(
+        (&last["operation"], &last["object"]),
+        (&json!("DELETE"), &Value::Null)
+    );
+    assert_eq!(last["oldObject"]["spec"]["address"], "a:81");
+}

@@ -122,7 +122,7 @@ impl Scene {
         for webhook in webhooks {
             let config = &mut webhook["clientConfig"];
             let path = config["service"]["path"].as_str();
-            let path = path.or_else(|| Some(config["url"].as_str()?.split('/').next_back()?));
+            let path = path.or_else(|| config["url"].as_str()?.split('/').next_back());
             if let Some(path) = path {
                 *config = serde_json::json!({
                     "url": format!("{}/{}", listener.url, path.trim_start_matches('/')),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::equivalent::Equivalent;
 use super::list;
 use super::review::Attributes;
 use crate::api::model::failure::{Failure, Result};
@@ -34,16 +35,17 @@ pub(crate) struct Hook {
     object_selector: Value,
     /// The expressions of its match conditions.
     pub(super) conditions: Vec<String>,
-    is_direct: bool,
+    /// The version that the webhook gets, if its rules do not name that of the request.
+    pub(super) equivalent: Option<Equivalent>,
     target: Option<Target>,
 }
 
 impl Hook {
-    /// Reads a webhook; `is_direct` is whether a rule names the version of the request, not only another version of the kind.
+    /// Reads a webhook.
     pub(crate) fn new(
         configuration: &str,
         webhook: &Value,
-        is_direct: bool,
+        equivalent: Option<Equivalent>,
         endpoints: &Endpoints,
     ) -> Self {
         let text = |field: &str| webhook[field].as_str().unwrap_or_default();
@@ -65,7 +67,7 @@ impl Hook {
             namespace_selector: webhook["namespaceSelector"].clone(),
             object_selector: webhook["objectSelector"].clone(),
             conditions: conditions.collect(),
-            is_direct,
+            equivalent,
             target,
         }
     }
@@ -87,7 +89,13 @@ impl Hook {
     pub(crate) fn target(&self) -> Result<Target> {
         let what = match (&self.target, self.versions.first().map(String::as_str)) {
             (None, _) => "",
-            _ if !self.is_direct => "rules for another version of the kind in ",
+            _ if self
+                .equivalent
+                .as_ref()
+                .is_some_and(|it| it.kind.custom.is_none()) =>
+            {
+                "rules for another version of the kind in "
+            }
             (_, Some("v1beta1")) => "AdmissionReview v1beta1 of ",
             (Some(target), _) => return Ok(target.clone()),
         };

@@ -2,10 +2,12 @@
 
 use serde_json::Value;
 
+use super::equivalent::Equivalent;
 use super::hook::Hook;
 use super::list;
 use super::rule::fits;
 use crate::api::model::failure::{Failure, Result};
+use crate::api::model::kind::Kind;
 use crate::api::model::label::selects;
 use crate::api::model::metadata::name;
 use crate::api::request::resource::Request;
@@ -71,14 +73,37 @@ impl State {
         for (key, configuration) in self.store.of_kind(GROUP, plural, "") {
             for webhook in list(configuration, "webhooks") {
                 if self.matches(webhook, "rules", request, &[operation]) {
-                    let is_direct = list(webhook, "rules")
-                        .iter()
-                        .any(|rule| fits(rule, request, request.kind, &[operation]));
-                    hooks.push(Hook::new(&key.name, webhook, is_direct, &self.endpoints));
+                    let equivalent = self.equivalent(request, webhook, operation);
+                    hooks.push(Hook::new(&key.name, webhook, equivalent, &self.endpoints));
                 }
             }
         }
         hooks
+    }
+
+    /// The first version of the kind that the rules of a webhook name, if they do not name that of the request.
+    fn equivalent(
+        &self,
+        request: &Request<'_>,
+        webhook: &Value,
+        operation: &str,
+    ) -> Option<Equivalent> {
+        let rules = list(webhook, "rules");
+        let is_named = |kind: &Kind| {
+            let mut rules = rules.iter();
+            rules.any(|rule| fits(rule, request, kind, &[operation]))
+        };
+        let kind = request.kind;
+        if is_named(kind) {
+            return None;
+        }
+        let others = self.registry.all();
+        let mut others = others.filter(|other| other.is(&kind.group, &kind.plural));
+        let kind = others.find(|other| is_named(other))?;
+        Some(Equivalent {
+            kind: kind.clone(),
+            endpoints: self.endpoints.clone(),
+        })
     }
 
     /// Whether rules match the request. Object selectors and conditions are assumed to match.

@@ -9,6 +9,7 @@
 
 mod call;
 mod condition;
+mod equivalent;
 mod hook;
 mod matching;
 pub(crate) mod mutate;

@@ -34,16 +34,20 @@ pub(crate) async fn mutate(
     let mut reinvoked: BTreeSet<&str> = BTreeSet::new();
     for round in 0..2 {
         for hook in hooks {
-            let is_due = round == 0 || reinvoked.contains(hook.id.as_str());
-            if !is_due || !hook.selects(attributes, Some(&mutated.object))? {
+            if round > 0 && !reinvoked.contains(hook.id.as_str()) {
                 continue;
             }
-            let Some(verdict) = ask(hook, attributes, Some(&mutated.object), true).await? else {
+            let current = mutated.object.clone();
+            let view = hook.view(attributes, Some(&current)).await?;
+            if !hook.selects(&view.attributes, view.object())? {
+                continue;
+            }
+            let Some(verdict) = ask(hook, &view.attributes, view.object(), true).await? else {
                 continue;
             };
             warnings.extend(verdict.warnings);
             if let Some(operations) = verdict.patch?
-                && mutated.patch(kind, operations)?
+                && hook.patch(&mut mutated, kind, view, operations).await?
             {
                 reinvoked.append(&mut invoked);
             }
@@ -62,10 +66,11 @@ pub(crate) async fn admit_deletion(
     warnings: &mut Vec<String>,
 ) -> Result<()> {
     for hook in hooks {
-        if !hook.selects(attributes, None)? {
+        let view = hook.view(attributes, None).await?;
+        if !hook.selects(&view.attributes, None)? {
             continue;
         }
-        let Some(verdict) = ask(hook, attributes, None, true).await? else {
+        let Some(verdict) = ask(hook, &view.attributes, None, true).await? else {
             continue;
         };
         warnings.extend(verdict.warnings);
@@ -82,7 +87,7 @@ pub(crate) async fn admit_deletion(
 
 impl Mutated {
     /// Applies a patch. Returns whether it changed the object.
-    fn patch(&mut self, kind: &Kind, operations: Value) -> Result<bool> {
+    pub(super) fn patch(&mut self, kind: &Kind, operations: Value) -> Result<bool> {
         let broken = |failure: Failure| Failure::broken(&failure.message);
         let mut object = patch::apply_operations(&self.object, operations).map_err(broken)?;
         decode::identify(kind, &mut object).map_err(broken)?;

@@ -15,6 +15,7 @@ use crate::api::request::resource::Request;
 const API_VERSION: &str = "admission.k8s.io/v1";
 
 /// The parts of a review besides the object.
+#[derive(Clone)]
 pub(crate) struct Attributes {
     request: Value,
     /// The object before the change.
@@ -81,6 +82,12 @@ impl Attributes {
             namespace_labels,
             is_dry_run: subject.is_dry_run,
         }
+    }
+
+    /// Sets the version of the kind and resource that the webhook gets.
+    pub fn set_version(&mut self, kind: Value, resource: Value) {
+        self.request["kind"] = kind;
+        self.request["resource"] = resource;
     }
 
     /// Sets the generated name of the object.

@@ -19,12 +19,13 @@ pub(crate) async fn validate(
 ) -> Result<()> {
     let mut selected = Vec::new();
     for hook in hooks {
-        if hook.selects(attributes, object)? {
-            selected.push(hook);
+        let view = hook.view(attributes, object).await?;
+        if hook.selects(&view.attributes, view.object())? {
+            selected.push((hook, view));
         }
     }
-    let selected = selected.into_iter();
-    let asked = selected.map(|hook| ask(hook, attributes, object, false));
+    let selected = selected.iter();
+    let asked = selected.map(|(hook, view)| ask(hook, &view.attributes, view.object(), false));
     let mut result = Ok(());
     for verdict in join_all(asked).await {
         let refused = match verdict {
