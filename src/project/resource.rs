@@ -1,5 +1,7 @@
 //! Resolves kinds in the syntax of `operator.toml`, `GROUP/VERSION/KIND`, to resource types with the plural.
 
+use std::fmt;
+
 use super::{
     Kind,
     builtin::{BUILTIN, Builtin, is_unwatched},
@@ -58,6 +60,16 @@ impl ResourceType {
             "k8s_openapi::{module}::{}::{}",
             self.version, self.kind
         ))
+    }
+}
+
+/// As in `operator.toml`: `GROUP/VERSION/KIND`, or `VERSION/KIND` for the core group.
+impl fmt::Display for ResourceType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.group.is_empty() {
+            write!(f, "{}/", self.group)?;
+        }
+        write!(f, "{}/{}", self.version, self.kind)
     }
 }
 
