@@ -9,6 +9,7 @@ mod dev_log;
 mod evolve;
 mod explain;
 mod failure;
+mod finalizers;
 mod gen_manifests;
 mod init;
 mod inspect;

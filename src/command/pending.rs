@@ -193,9 +193,15 @@ impl File<'_> {
             .map(|finalizer| finalizer.value.as_ref())
         {
             None => String::new(),
-            Some(Some(value)) if *value == name => {
-                "; the operator then removes the finalizer from the objects that have it".into()
-            }
+            Some(Some(value)) if *value == name => match self.described.table {
+                Table::Kind(_) => {
+                    "; the operator then removes the finalizer from the objects that have it".into()
+                }
+                Table::Controller(_) => format!(
+                    "; to let the operator remove the finalizer from the objects that have it, add a rule with the verb \"patch\" for {} to `rules`",
+                    self.described.resource.name()
+                ),
+            },
             Some(value) => {
                 let value = value.map(|value| format!(" {value}")).unwrap_or_default();
                 format!(

@@ -245,7 +245,7 @@ impl OpenProject {
         })
     }
 
-    /// The diagnostics of the output and of the fields that the plan retypes, with their places in the specs. Those of kinds that the plan
+    /// The diagnostics of the output, of the fields that the plan retypes and of the finalizers that it abandons, with their places. Those of kinds that the plan
     /// does not change are returned separately.
     pub fn reports(
         &self,
@@ -265,7 +265,9 @@ impl OpenProject {
         let (standing, new) = diagnostics.into_iter().partition(|(name, _)| stays(name));
         let mut fresh = retype::diagnostics(self, plan);
         fresh.extend::<Vec<_>>(new);
-        (self.placed(fresh), self.placed(standing))
+        let mut reports = self.placed(fresh);
+        reports.extend(self.finalizers(plan));
+        (reports, self.placed(standing))
     }
 
     /// Sorts diagnostics by kind, and adds their places.

@@ -8,7 +8,7 @@ use super::{
     resolve::Resolve,
     view::{FixCommand, Outcome, View},
 };
-use crate::{project::NamedController, terminal::Terminal};
+use crate::terminal::Terminal;
 
 /// Remove a kind or a controller from the project: its entry in operator.toml, its CRD, and its files that nobody edited
 #[derive(clap::Args)]
@@ -32,16 +32,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let mut open = OpenProject::at(&args.project, args.view.recovery_mode(), terminal)?;
     open.resolution = args.resolve.into();
     let removed = match open.remove_controller(&args.name) {
-        Some(controller) => {
-            let NamedController { name, cleanup, .. } = controller;
-            match cleanup {
-                true => format!(
-                    "the controller {name} removed; objects that have its finalizer {}/{name} cannot be deleted until somebody removes it",
-                    open.state.state.name
-                ),
-                false => format!("the controller {name} removed"),
-            }
-        }
+        Some(controller) => format!("the controller {} removed", controller.name),
         None => {
             let api = open.remove(&args.name)?;
             format!(

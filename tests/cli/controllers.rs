@@ -73,6 +73,7 @@ fn a_finalizer_and_a_cache_of_metadata_are_asked_for() {
     for part in [
         "the controller secret has FINALIZER and `cleanup`, but operator.toml has no `cleanup = true` for it",
         "add `cleanup = true` to its table in operator.toml",
+        "to let the operator remove the finalizer from the objects that have it, add a rule with the verb \"patch\" for secrets to `rules`",
         "the controller secret watches metadata only, but operator.toml has no `cache = \"metadata\"` for it",
     ] {
         assert!(regenerated.contains(part), "{part}: {regenerated}");
