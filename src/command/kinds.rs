@@ -118,6 +118,10 @@ pub enum KindError {
     },
     #[error("the project has no kind {0}; it has {1}")]
     Unknown(String, String),
+    #[error("the project has no kind or controller `{0}`, but a kind {1}")]
+    OtherCase(String, String),
+    #[error("the project does not define the kind {0}, which {1} reconciles")]
+    NotDefined(String, String),
     #[error("{0} is the name of several kinds: {1}")]
     Several(String, String),
     #[error("`{0}` is not a package name")]
@@ -178,6 +182,8 @@ impl KindError {
             Self::Unknown(..) | Self::Several(..) => {
                 "write KIND, KIND.GROUP if several kinds have that name, or the name of a controller".into()
             }
+            Self::OtherCase(_, kind) => format!("if you mean this kind, write {kind}"),
+            Self::NotDefined(_, names) => format!("write the name of the controller: {names}"),
             Self::Name(_) => "use lower-case letters, digits and `-`, beginning with a letter, and no word that Rust or cargo reserves: `--name my-operator`".into(),
             Self::SpecExists(_) => "pass that file to the command, or move it elsewhere".into(),
             Self::Starts(_) => "edit the spec in crds/, then `cargo operator regenerate`".into(),

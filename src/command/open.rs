@@ -15,8 +15,8 @@ use crate::{
     disk::{self, DiskError, Guard, RecoveryMode},
     plan::{LOCK, Resolution},
     project::{
-        Kind, Lock, NamedController, StateFile, ToolSource, WatchedCache, resolve_watched,
-        tool_source,
+        Kind, Lock, NamedController, ResourceType, StateFile, ToolSource, WatchedCache,
+        resolve_watched, tool_source,
     },
     render::{RECORD, SPECS},
     rust::{module_name, version_module},
@@ -336,9 +336,25 @@ impl OpenProject {
         kinds::list(kinds.chain(controllers))
     }
 
+    /// The error about a name that is neither that of a kind nor that of a controller.
+    pub fn unknown(&self, name: &str) -> Result<KindError, Failure> {
+        let project = self.project();
+        let controllers = project.controllers()?;
+        let reconciling = controllers.iter().filter_map(|controller| {
+            let ResourceType { kind, group, .. } = &controller.resource;
+            let named = controller.named()?;
+            is_named(name, kind, group).then_some(named.name.as_str())
+        });
+        let reconciling: Vec<&str> = reconciling.collect();
+        Ok(match reconciling.as_slice() {
+            [] => KindError::Unknown(name.into(), self.names()),
+            names => KindError::NotDefined(name.into(), names.join(", ")),
+        })
+    }
+
     /// Whether the spec is not the one that the project was generated from.
     fn is_edited(&self, api: &Api) -> Result<bool, DiskError> {
-        let record = disk::read(&self.root, &format!("{SPECS}{}.yaml", api.name()))?;
+        let record = disk::read(&self.root, &record(api))?;
         Ok(record.is_some_and(|record| record != api.text))
     }
 
@@ -349,15 +365,22 @@ impl OpenProject {
         Some(self.state.remove_controller(index))
     }
 
-    /// Removes the one kind that `name` means, and its spec, if the file contains nothing else.
+    /// Removes the one kind that `name` means, and its spec, if the file contains nothing else and no edits that only it has. A name that
+    /// differs in case is not enough: it may have been the name of a controller that was already removed.
     pub fn remove(&mut self, name: &str) -> Result<Api, Failure> {
         let kinds = &self.state.state.kinds;
-        let named = |(_, kind): &(usize, &Kind)| is_named(name, &kind.kind, &kind.group);
+        let named = |(_, kind): &(usize, &Kind)| *name == kind.kind || *name == kind.full_name();
         let matching: Vec<(usize, &Kind)> = kinds.iter().enumerate().filter(named).collect();
         let index = match matching.as_slice() {
             [(index, _)] => *index,
             [] => {
-                return Err(KindError::Unknown(name.into(), self.names()).into());
+                let mut kinds = kinds.iter();
+                let near = kinds.find(|kind| is_named(name, &kind.kind, &kind.group));
+                return Err(match near {
+                    Some(kind) => KindError::OtherCase(name.into(), kind.full_name()),
+                    None => self.unknown(name)?,
+                }
+                .into());
             }
             several => {
                 let known: Vec<String> = several.iter().map(|(_, kind)| kind.full_name()).collect();
@@ -378,7 +401,10 @@ impl OpenProject {
         let spec = self.state.remove_kind(index).spec;
         let is_shared = self.state.state.kinds.iter().any(|kind| kind.spec == spec);
         let text = disk::read(&self.root, &spec)?.unwrap_or_default();
-        let is_edited = self.is_edited(&self.apis[index])?;
+        let api = &self.apis[index];
+        let is_recorded = disk::read(&self.root, &record(api))?.is_some();
+        let is_uncommitted = !disk::uncommitted(&self.root, [spec.as_str()].into_iter()).is_empty();
+        let is_edited = !is_recorded || is_uncommitted || self.is_edited(api)?;
         if !is_shared && !is_edited && !crd::holds_more(&text) {
             self.old_specs.push(spec);
         } else if !is_shared {
@@ -386,4 +412,9 @@ impl OpenProject {
         }
         Ok(self.apis.remove(index))
     }
+}
+
+/// The path of the spec from which the project was last generated.
+fn record(api: &Api) -> String {
+    format!("{SPECS}{}.yaml", api.name())
 }

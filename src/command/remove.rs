@@ -17,7 +17,7 @@ use crate::terminal::Terminal;
   cargo operator remove Certificate.cert-manager.io
   cargo operator remove pod-printer")]
 pub struct Args {
-    /// The kind, as KIND or KIND.GROUP, or the name of the controller
+    /// The kind, as KIND or KIND.GROUP with its upper-case letters, or the name of the controller
     #[arg(value_name = "KIND|CONTROLLER")]
     name: String,
     #[command(flatten)]
@@ -35,9 +35,13 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         Some(controller) => format!("the controller {} removed", controller.name),
         None => {
             let api = open.remove(&args.name)?;
+            let kind = &api.names.kind;
+            let removed = match open.old_specs.first() {
+                Some(spec) => format!("{kind} and its CRD {spec} removed"),
+                None => format!("{kind} removed"),
+            };
             format!(
-                "{} removed; clusters still have the CRD {}, and deleting it deletes its objects",
-                api.names.kind,
+                "{removed}; clusters still have the CRD {}, and deleting it deletes its objects",
                 api.name()
             )
         }
