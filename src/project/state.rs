@@ -229,11 +229,13 @@ pub enum Source {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub struct Rule {
+    // the check of the state names an absent list at the place of its rule
     #[serde(default)]
     pub api_groups: Vec<String>,
     #[serde(default)]
     pub resources: Vec<String>,
     #[serde(default)]
     pub resource_names: Vec<String>,
+    #[serde(default)]
     pub verbs: Vec<String>,
 }

@@ -326,3 +326,55 @@ fn a_wrong_table_is_an_error_at_its_line() {
         assert!(files(&p) == before, "{to}");
     }
 }
+
+#[test]
+fn a_rule_that_permits_nothing_is_an_error_at_its_line() {
+    let folder = folder();
+    ok(folder.path(), "init p --crd widget.yaml");
+    let p = folder.path().join("p");
+    ok(&p, "add-controller v1/Pod");
+    let state = p.join("operator.toml");
+    let right = fs::read_to_string(&state).unwrap();
+    let whole = "apiGroups = [\"\"]\nresources = [\"pods\"]\nverbs = [\"get\"]\n";
+    for (key, help) in [
+        ("apiGroups", "`[\"\"]` for the core group"),
+        ("resources", "`resources = [\"pods\"]`"),
+        ("verbs", "`verbs = [\"get\"]`"),
+    ] {
+        let is_of = |line: &&str| line.starts_with(key);
+        let line = whole.lines().find(is_of).unwrap();
+        for (without, shown) in [
+            (String::new(), "[[controller.rules]]"),
+            (format!("{key} = []\n"), &*format!("{key} = []")),
+        ] {
+            let rule = whole.replace(&format!("{line}\n"), &without);
+            let text = format!("{right}[[controller.rules]]\n{whole}[[controller.rules]]\n{rule}");
+            fs::write(&state, &text).unwrap();
+            let refused = run(&p, "regenerate");
+            assert_eq!(refused.code, 2, "{rule}: {}", refused.stdout);
+            let at = text.lines().count() - text.lines().rev().position(|it| it == shown).unwrap();
+            for part in [
+                &format!("error: a rule of pod has no `{key}`, so it permits nothing\n"),
+                &format!("--> operator.toml:{at}:"),
+                help,
+            ] {
+                assert!(refused.stderr.contains(part), "{part}: {}", refused.stderr);
+            }
+        }
+    }
+    let rules = "rules = [{ apiGroups = [\"\"], verbs = [\"get\"] }]\nversions =";
+    fs::write(&state, right.replace("versions =", rules)).unwrap();
+    let refused = run(&p, "regenerate").stderr;
+    let message = "a rule of Widget.example.com has no `resources`, so it permits nothing\n  --> operator.toml:";
+    assert!(refused.contains(message), "{refused}");
+    // this needs a ClusterRole of its own
+    let url = "[[controller.rules]]\nnonResourceURLs = [\"/metrics\"]\nverbs = [\"get\"]\n";
+    fs::write(&state, right.clone() + url).unwrap();
+    let refused = run(&p, "regenerate").stderr;
+    assert!(
+        refused.contains("unknown key `nonResourceURLs`"),
+        "{refused}"
+    );
+    fs::write(&state, format!("{right}[[controller.rules]]\n{whole}")).unwrap();
+    ok(&p, "regenerate");
+}

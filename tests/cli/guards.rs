@@ -33,8 +33,10 @@ fn contradictory_states_are_refused() {
             "`ghcr.io/Me/x` is not the name of an image",
         ),
         (
-            format!("{state}rules = [{{ resources = [\"pods\"], verbs = [] }}]\n"),
-            "a rule of Widget.example.com has no verbs",
+            format!(
+                "{state}rules = [{{ apiGroups = [\"\"], resources = [\"pods\"], verbs = [] }}]\n"
+            ),
+            "a rule of Widget.example.com has no `verbs`",
         ),
         (
             state.replace("tool =", "namespace = \"all\"\ntool ="),
