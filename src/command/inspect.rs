@@ -5,7 +5,8 @@ use serde_json::json;
 use super::{
     Exit,
     failure::Failure,
-    kinds::{KindError, is_named},
+    kind_error::KindError,
+    kinds::is_named,
     open::{OpenProject, ProjectArgs},
     pending,
     view::Format,

@@ -13,6 +13,7 @@ mod finalizers;
 mod gen_manifests;
 mod init;
 mod inspect;
+mod kind_error;
 mod kinds;
 mod lines;
 mod open;

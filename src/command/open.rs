@@ -7,7 +7,8 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::{
     failure::Failure,
-    kinds::{self, Chosen, KindError, STARTER, Style, find, is_named},
+    kind_error::KindError,
+    kinds::{self, Chosen, STARTER, Style, find, is_named},
 };
 use crate::{
     crd::{self, Api},

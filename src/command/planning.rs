@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{
     failure::Failure,
-    kinds::KindError,
+    kind_error::KindError,
     open::{OpenProject, STATE},
     retype,
 };
