@@ -1,7 +1,10 @@
 //! The errors about the kinds and the names that a user passes to a command, or writes into `operator.toml`.
 
 use super::starter;
-use crate::{project::IMAGE_HELP, scaffold::Scaffold};
+use crate::{
+    project::IMAGE_HELP,
+    scaffold::{EXISTING, Scaffold},
+};
 
 /// The reason why the requested kinds cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -69,10 +72,29 @@ pub enum KindError {
     MoreInSpec(String),
     #[error("{0} exists, but no [[kind]] of operator.toml names it; it would be replaced")]
     SpecExists(String),
+    #[error("{0} is already in the project, and these options apply to new kinds only: {1}")]
+    Present(String, String),
+    #[error("{0} is already in the project, with types only")]
+    TypesOnly(String, &'static str),
+    #[error("{kind} is already in the project, with the scaffold {scaffold:?}, not {wanted:?}")]
+    OtherStyle {
+        kind: String,
+        scaffold: &'static str,
+        wanted: &'static str,
+        controller: String,
+    },
+    #[error("--metadata applies to controllers of the style `controller` only")]
+    Metadata,
+    #[error("a kind to which these options apply is missing: {0}")]
+    NoKind(String),
     #[error(
-        "{0} is in the project; --types-only, --cleanup, --schema and --as apply to new kinds only"
+        "--controller adds a controller of the style `controller`, so --scaffold does not apply"
     )]
-    Present(String),
+    ControllerStyle,
+    #[error("--controller {0} is given twice")]
+    TwiceController(String),
+    #[error("the controllers of {0} and {1} would both have the name `{2}`")]
+    TwiceName(String, String, String),
     #[error("--dry-run, --diff, --check and --format need --out: without it the types are printed")]
     NoOut,
     #[error("{0} is an operator project, which generates its own types")]
@@ -123,7 +145,27 @@ impl KindError {
             Self::SpecExists(_) => "pass that file to the command, or move it elsewhere".into(),
             Self::Starts(_) => "edit the spec in crds/, then `cargo operator regenerate`".into(),
             Self::SpecEdited(_) => "repeat the edits in the new spec, or run `cargo operator regenerate` first".into(),
-            Self::Present(_) => "edit its entry in operator.toml, then `cargo operator regenerate`".into(),
+            Self::TypesOnly(_, scaffold) => format!(
+                "add `scaffold = {scaffold:?}` to its table in operator.toml, then `cargo operator regenerate`"
+            ),
+            Self::OtherStyle { wanted, .. } if *wanted == EXISTING => {
+                "its CRD is the operator's own; remove `scaffold` from its table in operator.toml if something else installs the CRD".into()
+            }
+            Self::OtherStyle { wanted, controller, .. } => format!(
+                "an existing controller is not converted: write `scaffold = {wanted:?}` in its table in operator.toml, move {controller} elsewhere, and run `cargo operator regenerate --reset {controller}`"
+            ),
+            Self::Metadata => format!(
+                "leave it out, or add `--scaffold {EXISTING}` if something else installs the CRD"
+            ),
+            Self::NoKind(_) => "add --crd FILE, --kind and --group, or --controller".into(),
+            Self::ControllerStyle => "leave out --scaffold, or pass a CRD with --crd instead of --controller".into(),
+            Self::TwiceController(kind) => format!(
+                "give it once; then `cargo operator add-controller {kind} --as NAME` adds another controller of the kind"
+            ),
+            Self::TwiceName(_, kind, _) => format!(
+                "give only the first; then `cargo operator add-controller {kind} --as NAME` adds the second with another name"
+            ),
+            Self::Present(..) => "edit its entry in operator.toml, then `cargo operator regenerate`".into(),
             Self::NoOut => "add `--out DIR`".into(),
             Self::InProject(_) => "add the kinds with `cargo operator add-crd --types-only`, or name another folder".into(),
             Self::MoreInSpec(_) => "move everything else in it, including comments before the document, to another file".into(),

@@ -31,21 +31,54 @@ pub struct Chosen {
     /// The versions to generate Rust types for [default: the storage version]
     #[arg(long, value_delimiter = ',', value_name = "V,...")]
     pub versions: Vec<String>,
-    /// The style of the controller
-    #[arg(long, value_parser = styles(), default_value = Scaffold::first().name, value_name = "STYLE")]
-    pub scaffold: Style,
+    /// The style of the controller [default: reconciler]
+    #[arg(long, value_parser = styles(), value_name = "STYLE")]
+    pub scaffold: Option<Style>,
     /// Generate only types: no controller, and no manifest that installs the CRD
     #[arg(long, conflicts_with_all = ["scaffold", "cleanup"])]
     pub types_only: bool,
     /// Add a finalizer to the objects, and a method for objects that are being deleted to the controller
     #[arg(long)]
     pub cleanup: bool,
+    /// With the style controller: watch only the metadata of the objects
+    #[arg(long)]
+    pub metadata: bool,
     /// Where `crd()` of the types gets its schema from [default: derive, or embed for a large schema]
     #[arg(long, value_enum, value_name = "MODE")]
     pub schema: Option<SchemaMode>,
     /// The name of the module, if the one of the kind is already in use; with the style controller, the name of the controller
     #[arg(long = "as", value_name = "NAME")]
     pub module: Option<String>,
+}
+
+impl Chosen {
+    /// The chosen style, or the default one.
+    pub fn style(&self) -> Style {
+        self.scaffold.unwrap_or(Style::Own(Scaffold::first()))
+    }
+
+    /// Rejects `--metadata` for the controllers of the specs, if their kinds are the operator's own.
+    pub fn check_metadata(&self) -> Result<(), KindError> {
+        match self.metadata && self.style() != Style::Existing {
+            true => Err(KindError::Metadata),
+            false => Ok(()),
+        }
+    }
+
+    /// The options that apply to a kind, and were passed.
+    pub fn passed(&self) -> Vec<&'static str> {
+        let options = [
+            ("--versions", !self.versions.is_empty()),
+            ("--scaffold", self.scaffold.is_some()),
+            ("--types-only", self.types_only),
+            ("--cleanup", self.cleanup),
+            ("--metadata", self.metadata),
+            ("--schema", self.schema.is_some()),
+            ("--as", self.module.is_some()),
+        ];
+        let passed = options.into_iter().filter(|(_, is_passed)| *is_passed);
+        passed.map(|(name, _)| name).collect()
+    }
 }
 
 /// The style of a controller, as it is chosen on the command line.
@@ -55,6 +88,15 @@ pub enum Style {
     Own(&'static Scaffold),
     /// A controller with a name, of a kind whose CRD something else installs.
     Existing,
+}
+
+impl Style {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Own(scaffold) => scaffold.name,
+            Self::Existing => EXISTING,
+        }
+    }
 }
 
 /// The styles by their names.
@@ -152,14 +194,14 @@ pub fn read_each<T>(
 
 /// The state's entry for a new kind; `present` are the kinds that the project has.
 pub fn kind(api: &Api, chosen: &Chosen, present: &[Kind]) -> Result<Kind, Failure> {
-    let scaffold = match chosen.scaffold {
+    let scaffold = match chosen.style() {
         Style::Own(scaffold) => Some(scaffold).filter(|_| !chosen.types_only),
         Style::Existing => None,
     };
     let own = module_name(&api.names.kind);
     let taken = |name: &str| present.iter().find(|kind| kind.module_name() == name);
     let named = chosen.module.as_ref();
-    let named = named.filter(|_| chosen.scaffold != Style::Existing);
+    let named = named.filter(|_| chosen.style() != Style::Existing);
     let module = match (named, taken(&own)) {
         (Some(name), _) => Some(name.clone()),
         (None, None) => None,
@@ -199,7 +241,7 @@ pub fn kind(api: &Api, chosen: &Chosen, present: &[Kind]) -> Result<Kind, Failur
         sample_fails: None,
         rules: vec![],
     };
-    kind.versions = match chosen.scaffold {
+    kind.versions = match chosen.style() {
         Style::Existing if chosen.versions.is_empty() => vec![watched_version(api).to_owned()],
         _ => versions(api, &kind, &chosen.versions)?,
     };

@@ -71,6 +71,12 @@ pub struct NewController<'a> {
     pub cleanup: bool,
 }
 
+/// The default name of a controller: that of its kind, such as `replica-set`.
+pub fn controller_name(kind: &str) -> String {
+    let kind = kind.rsplit('/').next().unwrap_or_default();
+    kind.to_kebab_case()
+}
+
 /// A project in memory: what is on disk, with the changes that a command makes to the state and the specs.
 pub struct OpenProject {
     pub root: PathBuf,
@@ -179,6 +185,7 @@ impl OpenProject {
 
     /// Adds kinds. If a kind already exists, its spec is replaced. Returns the number of new kinds.
     pub fn add(&mut self, specs: Vec<Api>, chosen: &Chosen) -> Result<usize, Failure> {
+        chosen.check_metadata()?;
         let mut added = 0;
         let new = |api: &Api| !self.apis.iter().any(|known| known.name() == api.name());
         let new = specs.iter().filter(|api| new(api)).count();
@@ -205,18 +212,7 @@ impl OpenProject {
                     if crd::holds_more(&text) {
                         return Err(KindError::MoreInSpec(spec.clone()).into());
                     }
-                    if chosen.scaffold == Style::Existing {
-                        let version = kind.versions.first().map_or("", String::as_str);
-                        let name = format!("{}/{version}/{}", kind.group, kind.kind);
-                        return Err(KindError::Typed(name).into());
-                    }
-                    if chosen.types_only
-                        || chosen.cleanup
-                        || chosen.schema.is_some()
-                        || chosen.module.is_some()
-                    {
-                        return Err(KindError::Present(kind.full_name()).into());
-                    }
+                    check_present(kind, chosen)?;
                     self.apis[index] = api;
                     self.follow_versions(index, &chosen.versions)?;
                 }
@@ -232,11 +228,11 @@ impl OpenProject {
                     self.state.add_kind(kind);
                     self.apis.push(api);
                     added += 1;
-                    if chosen.scaffold == Style::Existing {
+                    if chosen.style() == Style::Existing {
                         self.add_controller(NewController {
                             kind: &watched,
                             name: chosen.module.as_deref(),
-                            metadata: false,
+                            metadata: chosen.metadata,
                             cleanup: chosen.cleanup,
                         })?;
                     }
@@ -254,7 +250,7 @@ impl OpenProject {
         let resource = resolve_watched(new.kind, kinds)?;
         let name = match new.name {
             Some(name) => name.to_owned(),
-            None => resource.kind.to_kebab_case(),
+            None => controller_name(&resource.kind),
         };
         let named = state.controllers.iter().find(|it| it.name == name);
         let own = state
@@ -418,4 +414,32 @@ impl OpenProject {
 /// The path of the spec from which the project was last generated.
 fn record(api: &Api) -> String {
     format!("{SPECS}{}.yaml", api.name())
+}
+
+/// Rejects options that change a kind of the project, because `add-crd` replaces only its spec.
+fn check_present(kind: &Kind, chosen: &Chosen) -> Result<(), KindError> {
+    let name = kind.full_name();
+    match (chosen.scaffold, kind.scaffold) {
+        (Some(Style::Existing), None) => {
+            let version = kind.versions.first().map_or("", String::as_str);
+            let name = format!("{}/{version}/{}", kind.group, kind.kind);
+            return Err(KindError::Typed(name));
+        }
+        (Some(Style::Own(wanted)), None) => return Err(KindError::TypesOnly(name, wanted.name)),
+        (Some(style), Some(scaffold)) if style != Style::Own(scaffold) => {
+            return Err(KindError::OtherStyle {
+                kind: name,
+                scaffold: scaffold.name,
+                wanted: style.name(),
+                controller: format!("src/controllers/{}.rs", kind.module_name()),
+            });
+        }
+        _ => {}
+    }
+    let mut passed = chosen.passed();
+    passed.retain(|option| !["--scaffold", "--versions"].contains(option));
+    match passed.is_empty() {
+        true => Ok(()),
+        false => Err(KindError::Present(name, passed.join(", "))),
+    }
 }

@@ -378,3 +378,128 @@ fn a_rule_that_permits_nothing_is_an_error_at_its_line() {
     fs::write(&state, format!("{right}[[controller.rules]]\n{whole}")).unwrap();
     ok(&p, "regenerate");
 }
+
+#[test]
+fn a_foreign_kind_can_be_cached_as_metadata() {
+    let folder = folder();
+    let added = "--scaffold controller --metadata";
+    ok(folder.path(), &format!("init q --crd widget.yaml {added}"));
+    ok(folder.path(), PODS);
+    let p = folder.path().join("pods");
+    ok(&p, &format!("add-crd ../widget.yaml {added} --cleanup"));
+    for (p, table) in [
+        (&folder.path().join("q"), "cache = \"metadata\"\n"),
+        (&p, "cache = \"metadata\"\ncleanup = true\n"),
+    ] {
+        ok(p, "regenerate --check");
+        let made = files(p);
+        assert!(made["operator.toml"].ends_with(table));
+        let type_ = "type Resource = PartialObjectMeta<Widget>;";
+        assert!(made["src/controllers/widget.rs"].contains(type_));
+    }
+}
+
+#[test]
+fn an_option_that_applies_to_nothing_is_an_error_with_a_cure() {
+    let folder = folder();
+    let refused = |at: &std::path::Path, args: &str, parts: &[&str]| {
+        let before = files(at);
+        let refused = run(at, args);
+        assert_eq!(refused.code, 2, "{args}: {}", refused.stdout);
+        for part in parts {
+            assert!(refused.stderr.contains(part), "{args}: {}", refused.stderr);
+        }
+        assert!(files(at) == before, "{args}");
+    };
+    for (args, parts) in [
+        (
+            "--as x",
+            [
+                "a kind to which these options apply is missing: --as\n",
+                "--controller",
+            ],
+        ),
+        (
+            "--cleanup --metadata --scaffold declarative --schema embed --versions v1",
+            [
+                "missing: --versions, --scaffold, --cleanup, --metadata, --schema\n",
+                "add --crd",
+            ],
+        ),
+        ("--types-only", ["missing: --types-only\n", "--crd"]),
+        (
+            "--controller v1/Pod --scaffold controller",
+            ["--scaffold does not apply", "leave out --scaffold"],
+        ),
+        (
+            "--controller v1/Pod --controller v1/Pod",
+            [
+                "--controller v1/Pod is given twice",
+                "add-controller v1/Pod --as NAME`",
+            ],
+        ),
+        (
+            "--controller v1/Event --controller v1/Pod --controller events.k8s.io/v1/Event",
+            [
+                "of v1/Event and events.k8s.io/v1/Event would both have the name `event`",
+                "add-controller events.k8s.io/v1/Event --as NAME`",
+            ],
+        ),
+        (
+            "--crd widget.yaml --metadata",
+            ["--metadata applies to", "--scaffold controller"],
+        ),
+    ] {
+        refused(folder.path(), &format!("init p {args}"), &parts);
+    }
+
+    ok(folder.path(), "init p --crd widget.yaml");
+    let p = folder.path().join("p");
+    ok(
+        &p,
+        "add-crd ../clusters.yaml --kind Cluster.cluster.example.com --types-only",
+    );
+    let other =
+        "Widget.example.com is already in the project, with the scaffold \"reconciler\", not";
+    let cluster = "--kind Cluster.cluster.example.com";
+    for (args, parts) in [
+        (
+            "widget.yaml --scaffold declarative",
+            [
+                &*format!("{other} \"declarative\""),
+                "move src/controllers/widget.rs elsewhere, and run `cargo operator regenerate --reset src/controllers/widget.rs`",
+            ],
+        ),
+        (
+            "widget.yaml --scaffold controller --metadata",
+            [
+                &*format!("{other} \"controller\""),
+                "remove `scaffold` from its table",
+            ],
+        ),
+        (
+            "widget.yaml --cleanup --as w",
+            [
+                "apply to new kinds only: --cleanup, --as\n",
+                "operator.toml",
+            ],
+        ),
+        (
+            &*format!("clusters.yaml {cluster} --scaffold external"),
+            [
+                "with types only",
+                "add `scaffold = \"external\"` to its table",
+            ],
+        ),
+        (
+            &*format!("clusters.yaml {cluster} --scaffold controller"),
+            [
+                "is already in the project",
+                "`cargo operator add-controller cluster.example.com/",
+            ],
+        ),
+    ] {
+        refused(&p, &format!("add-crd ../{args}"), &parts);
+    }
+    ok(&p, "add-crd ../widget.yaml --scaffold reconciler");
+}

@@ -102,7 +102,7 @@ fn existing_files_are_not_overwritten() {
     fs::remove_file(p.join("crds/gadgets.example.com.yaml")).unwrap();
     refused(
         "add-crd ../widget.yaml --cleanup",
-        "Widget.example.com is in the project",
+        "Widget.example.com is already in the project",
     );
     refused("types ../gadget.yaml --out .", "is an operator project");
     fs::write(p.join("Cargo.toml"), format!("{manifest}[broken\n")).unwrap();
