@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
-use super::state::{FORMAT, Kind, NamedController, Namespaces, Rule, Runtime, State, ToolSource};
+use super::{
+    rule::Rule,
+    state::{FORMAT, Kind, NamedController, Namespaces, Runtime, State, ToolSource},
+};
 use crate::rust::{USED_MODULES, is_keyword};
 
 /// The reason why `operator.toml` is invalid.

@@ -503,3 +503,52 @@ fn an_option_that_applies_to_nothing_is_an_error_with_a_cure() {
     }
     ok(&p, "add-crd ../widget.yaml --scaffold reconciler");
 }
+
+#[test]
+fn inspect_shows_rules_and_who_reconciles_a_kind() {
+    let folder = folder();
+    ok(folder.path(), PODS);
+    let p = folder.path().join("pods");
+    ok(&p, "add-crd ../widget.yaml --scaffold controller");
+    ok(
+        &p,
+        "add-controller example.com/v1/Widget --as widget-counter",
+    );
+    ok(
+        &p,
+        "add-crd ../clusters.yaml --types-only --kind Cluster.cluster.example.com",
+    );
+    ok(&p, "add-controller apps/v1/Deployment");
+    edit(&p.join("operator.toml"), |text| {
+        text + "[[controller.rules]]\napiGroups = [\"apps\", \"\"]\nresources = [\"deployments/scale\"]\nverbs = [\"get\", \"patch\"]\nresourceNames = [\"web\"]\n[[controller.rules]]\napiGroups = [\"\"]\nresources = [\"nodes\"]\nverbs = [\"get\"]\n"
+    });
+    let all = ok(&p, "inspect").stdout;
+    for part in [
+        "  types     src/api/widget/\n  types only, its CRD is not installed\n  reconciled by widget, widget-counter\n",
+        "  types     src/api/cluster/\n  types only, its CRD is not installed\n\n",
+        "  owns      -\n  rule      get, patch on deployments/scale of apps, the core group, named web\n  rule      get on nodes\n",
+    ] {
+        assert!(all.contains(part), "{part}{all}");
+    }
+    for name in ["Pod", "pod", "pod-printer"] {
+        let one = ok(&p, &format!("inspect {name}")).stdout;
+        assert!(
+            one.starts_with("pods\n\npod-printer\n  kind      v1/Pod\n"),
+            "{one}"
+        );
+        assert_eq!(one.matches("  kind  ").count(), 1, "{one}");
+    }
+    let unknown = run(&p, "inspect Gadget");
+    assert_eq!(unknown.code, 2);
+    let json = ok(&p, "inspect --format json").stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(
+        json["kinds"][0]["controllers"],
+        serde_json::json!(["widget", "widget-counter"])
+    );
+    assert_eq!(json["kinds"][1]["rules"], serde_json::json!([]));
+    let rule = serde_json::json!({"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]});
+    let rules = &json["controllers"][3]["rules"];
+    assert_eq!(rules[1], rule);
+    assert_eq!(rules[0]["resourceNames"], serde_json::json!(["web"]));
+}
