@@ -17,6 +17,12 @@ pub enum StateError {
         place: Range<usize>,
         message: String,
     },
+    #[error("`{key}` is one table, but operator.toml has a list of them")]
+    NotAList {
+        /// Of its name or its header, in bytes of the text.
+        place: Range<usize>,
+        key: &'static str,
+    },
     #[error("operator.toml has the conflict markers of a merge")]
     Marked,
     #[error("operator.toml has the format {0}, but this tool supports the format {FORMAT}")]
@@ -67,7 +73,9 @@ impl StateError {
     /// The error, with its byte range in the text, if it concerns one place.
     pub fn place(&self, text: &str) -> Option<Range<usize>> {
         let word = match self {
-            Self::Invalid { place, .. } => return Some(place.clone()),
+            Self::Invalid { place, .. } | Self::NotAList { place, .. } => {
+                return Some(place.clone());
+            }
             Self::Marked => "<<<<<<<".to_owned(),
             Self::Format(_) => "format".to_owned(),
             Self::NoNamespaces => "namespaces".to_owned(),
@@ -110,6 +118,12 @@ impl StateError {
     pub fn help(&self) -> &'static str {
         match self {
             Self::Invalid { .. } => "docs/operator-toml.md of cargo-operator lists the keys",
+            Self::NotAList { key, .. } => match *key {
+                "kind" => "write each kind as its own table: [[kind]]",
+                "controller" => "write each controller as its own table: [[controller]]",
+                "kind.rules" => "write each rule as its own table: [[kind.rules]]",
+                _ => "write each rule as its own table: [[controller.rules]]",
+            },
             Self::Marked => {
                 "keep the changes of both sides, with a [[kind]] table for each kind; then run `cargo operator regenerate`"
             }

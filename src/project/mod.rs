@@ -12,6 +12,7 @@ mod owned;
 mod read;
 mod resource;
 mod rule;
+mod similar;
 mod state;
 mod state_file;
 

@@ -203,6 +203,40 @@ fn a_wrong_kind_or_name_is_an_error_with_a_cure_and_writes_nothing() {
             "no built-in kind",
             "write \"apps/v1/Deployment\"\n",
         ),
+        ("Pod", "`Pod` is not of the form", "write \"v1/Pod\"\n"),
+        ("pods", "is not of the form", "write \"v1/Pod\"\n"),
+        (
+            "apps/Deployment",
+            "`apps/Deployment` is not of the form GROUP/VERSION/KIND",
+            "write \"apps/v1/Deployment\"\n",
+        ),
+        (
+            "Event",
+            "is not of the form",
+            "write \"v1/Event\" or \"events.k8s.io/v1/Event\"\n",
+        ),
+        (
+            "events/v1/Event",
+            "no built-in kind `events/v1/Event`",
+            "write \"v1/Event\" or \"events.k8s.io/v1/Event\"\n",
+        ),
+        ("v2/Pod", "no built-in kind `v2/Pod`", "write \"v1/Pod\"\n"),
+        ("apps/v1/Pod", "no built-in kind", "write \"v1/Pod\"\n"),
+        (
+            "batch/v1/Foo",
+            "no built-in kind `batch/v1/Foo`",
+            "write \"batch/v1/CronJob\" or \"batch/v1/Job\"\n",
+        ),
+        (
+            "v1/Foo",
+            "no built-in kind `v1/Foo`",
+            "write \"v1/ConfigMap\", \"v1/Endpoints\", \"v1/Event\"",
+        ),
+        (
+            "widgets",
+            "is not of the form",
+            "write \"example.com/v1/Widget\"\n",
+        ),
         (
             "v1/Binding",
             "`v1/Binding` cannot be watched",
@@ -290,8 +324,28 @@ fn a_wrong_table_is_an_error_at_its_line() {
         ),
         (
             "[[controller]]",
-            "[controller]",
-            "write each controller as its own table: [[controller]]",
+            "[controller] # ours",
+            "error: `controller` is one table, but operator.toml has a list of them\n  --> operator.toml:9:1",
+        ),
+        (
+            "[[controller]]",
+            "[[controller]]\nname = \"node\"\nkind = \"v1/Node\"\n[controller]",
+            "write each controller as its own table: [[controller]]\n",
+        ),
+        (
+            "[[kind]]",
+            "[kind]",
+            "write each kind as its own table: [[kind]]\n",
+        ),
+        (
+            "kind = \"v1/Pod\"\n",
+            "kind = \"v1/Pod\"\n[controller.rules]\nverbs = [\"get\"]\n",
+            "write each rule as its own table: [[controller.rules]]\n",
+        ),
+        (
+            "\n[[controller]]\nname = \"pod-printer\"\nkind = \"v1/Pod\"\n",
+            "# the controller\ncontroller = { name = \"pod-printer\", kind = \"v1/Pod\" }\n",
+            "--> operator.toml:9:1\n  |\n8 | # the controller\n",
         ),
         (
             "\"pod-printer\"",
