@@ -133,9 +133,18 @@ impl KindError {
             ),
             Self::NoSpec { .. } => "restore it, or remove the kind's [[kind]] table from operator.toml".into(),
             Self::OtherKind { .. } => "correct `kind` and `group` in operator.toml, or the spec".into(),
-            Self::Scaffold { controller, seeded, .. } => format!(
-                "the file is yours and is not converted: move it elsewhere and run `cargo operator regenerate --reset {controller}`, or write {seeded:?}"
-            ),
+            Self::Scaffold { scaffold, controller, seeded, .. } => {
+                let prunes = |name| Scaffold::named(name).is_some_and(|it| it.prunes);
+                let children = match prunes(seeded) && !prunes(scaffold) {
+                    true => format!(
+                        "; with {scaffold:?}, the operator no longer deletes owned children that are not desired"
+                    ),
+                    false => String::new(),
+                };
+                format!(
+                    "the file is yours and is not converted: move it elsewhere and run `cargo operator regenerate --reset {controller}`, or write {seeded:?}{children}"
+                )
+            }
             Self::Unknown(..) | Self::Several(..) => {
                 "write KIND, KIND.GROUP if several kinds have that name, or the name of a controller".into()
             }
