@@ -4,11 +4,12 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use super::{
     Exit,
+    adding::{NewController, controller_name},
     evolve::Evolution,
     failure::Failure,
     kind_error::KindError,
     kinds::{self, Chosen},
-    open::{NewController, OpenProject, controller_name, own_source},
+    open::{OpenProject, own_source},
     recover::recover,
     view::{FixCommand, Outcome, View},
 };

@@ -2,6 +2,7 @@
 
 mod add_controller;
 mod add_crd;
+mod adding;
 mod affected;
 mod completions;
 mod dev;
@@ -22,6 +23,7 @@ mod planning;
 mod recover;
 mod regenerate;
 mod remove;
+mod removing;
 mod resolve;
 mod retype;
 mod rules;

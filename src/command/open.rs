@@ -2,25 +2,21 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use heck::ToKebabCase;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::{
     failure::Failure,
     kind_error::KindError,
-    kinds::{self, Chosen, STARTER, Style, find, is_named},
+    kinds::{self, find, is_named},
 };
 use crate::{
     crd::{self, Api},
     diagnostic::Report,
     disk::{self, DiskError, Guard, RecoveryMode},
     plan::{LOCK, Resolution},
-    project::{
-        Kind, Lock, NamedController, ResourceType, StateFile, ToolSource, WatchedCache,
-        resolve_watched, tool_source,
-    },
+    project::{Kind, Lock, ResourceType, StateFile, ToolSource, tool_source},
     render::{RECORD, SPECS},
-    rust::{module_name, version_module},
+    rust::version_module,
     terminal::Terminal,
 };
 
@@ -58,23 +54,6 @@ impl LockedProject {
         super::recover::recover(&root, mode, terminal)?;
         Ok(Self { root, guard })
     }
-}
-
-/// A controller to be added.
-pub struct NewController<'a> {
-    /// The kind, as in `owns`.
-    pub kind: &'a str,
-    /// Its name; that of the kind, where it is absent.
-    pub name: Option<&'a str>,
-    /// Whether it watches the metadata of the objects only.
-    pub metadata: bool,
-    pub cleanup: bool,
-}
-
-/// The default name of a controller: that of its kind, such as `replica-set`.
-pub fn controller_name(kind: &str) -> String {
-    let kind = kind.rsplit('/').next().unwrap_or_default();
-    kind.to_kebab_case()
 }
 
 /// A project in memory: what is on disk, with the changes that a command makes to the state and the specs.
@@ -183,100 +162,6 @@ impl OpenProject {
         }
     }
 
-    /// Adds kinds. If a kind already exists, its spec is replaced. Returns the number of new kinds.
-    pub fn add(&mut self, specs: Vec<Api>, chosen: &Chosen) -> Result<usize, Failure> {
-        chosen.check_metadata()?;
-        let mut added = 0;
-        let new = |api: &Api| !self.apis.iter().any(|known| known.name() == api.name());
-        let new = specs.iter().filter(|api| new(api)).count();
-        if chosen.module.is_some() && new > 1 {
-            return Err(KindError::ManyNames(new).into());
-        }
-        for api in specs {
-            self.new_specs.push(api.name());
-            let kinds = &self.state.state.kinds;
-            match kinds
-                .iter()
-                .position(|kind| kind.kind == api.names.kind && kind.group == api.group)
-            {
-                Some(index) => {
-                    let kind = &kinds[index];
-                    let spec = &kind.spec;
-                    let text = disk::read(&self.root, spec)?.unwrap_or_default();
-                    if api.source.path == STARTER {
-                        return Err(KindError::Starts(kind.full_name()).into());
-                    }
-                    if self.is_edited(&self.apis[index])? && self.apis[index].text != api.text {
-                        return Err(KindError::SpecEdited(spec.clone()).into());
-                    }
-                    if crd::holds_more(&text) {
-                        return Err(KindError::MoreInSpec(spec.clone()).into());
-                    }
-                    check_present(kind, chosen)?;
-                    self.apis[index] = api;
-                    self.follow_versions(index, &chosen.versions)?;
-                }
-                None => {
-                    let kind = kinds::kind(&api, chosen, kinds)?;
-                    let present = disk::read(&self.root, &kind.spec)?;
-                    let is_ours = kinds.iter().any(|other| other.spec == kind.spec);
-                    if !is_ours && present.is_some_and(|present| present != api.text) {
-                        return Err(KindError::SpecExists(kind.spec).into());
-                    }
-                    let version = kind.versions.first().map_or("", String::as_str);
-                    let watched = format!("{}/{version}/{}", kind.group, kind.kind);
-                    self.state.add_kind(kind);
-                    self.apis.push(api);
-                    added += 1;
-                    if chosen.style() == Style::Existing {
-                        self.add_controller(NewController {
-                            kind: &watched,
-                            name: chosen.module.as_deref(),
-                            metadata: chosen.metadata,
-                            cleanup: chosen.cleanup,
-                        })?;
-                    }
-                }
-            }
-        }
-        self.state.state.check()?;
-        Ok(added)
-    }
-
-    /// Adds a controller of a kind that exists without the operator. Returns its name.
-    pub fn add_controller(&mut self, new: NewController<'_>) -> Result<String, Failure> {
-        let state = &self.state.state;
-        let kinds = state.kinds.iter().zip(&self.apis);
-        let resource = resolve_watched(new.kind, kinds)?;
-        let name = match new.name {
-            Some(name) => name.to_owned(),
-            None => controller_name(&resource.kind),
-        };
-        let named = state.controllers.iter().find(|it| it.name == name);
-        let own = state
-            .kinds
-            .iter()
-            .find(|kind| kind.has_controller() && kind.module_name() == module_name(&name));
-        let taken = named.map(|it| it.kind.clone());
-        if let Some(kind) = taken.or(own.map(Kind::full_name)) {
-            return Err(KindError::ControllerTaken(name, kind).into());
-        }
-        self.state.add_controller(NamedController {
-            name: name.clone(),
-            kind: new.kind.to_owned(),
-            cache: new.metadata.then_some(WatchedCache::Metadata),
-            cleanup: new.cleanup,
-            owns: vec![],
-            watches: vec![],
-            reads: vec![],
-            keeps: vec![],
-            sample_fails: None,
-            rules: vec![],
-        });
-        self.state.state.check()?;
-        Ok(name)
-    }
-
     /// Whether anything is reconciled.
     pub fn has_controllers(&self) -> bool {
         let state = &self.state.state;
@@ -350,96 +235,13 @@ impl OpenProject {
     }
 
     /// Whether the spec is not the one that the project was generated from.
-    fn is_edited(&self, api: &Api) -> Result<bool, DiskError> {
+    pub fn is_edited(&self, api: &Api) -> Result<bool, DiskError> {
         let record = disk::read(&self.root, &record(api))?;
         Ok(record.is_some_and(|record| record != api.text))
-    }
-
-    /// Takes out the controller of this name.
-    pub fn remove_controller(&mut self, name: &str) -> Option<NamedController> {
-        let mut controllers = self.state.state.controllers.iter();
-        let index = controllers.position(|it| it.name == name)?;
-        Some(self.state.remove_controller(index))
-    }
-
-    /// Removes the one kind that `name` means, and its spec, if the file contains nothing else and no edits that only it has. A name that
-    /// differs in case is not enough: it may have been the name of a controller that was already removed.
-    pub fn remove(&mut self, name: &str) -> Result<Api, Failure> {
-        let kinds = &self.state.state.kinds;
-        let named = |(_, kind): &(usize, &Kind)| *name == kind.kind || *name == kind.full_name();
-        let matching: Vec<(usize, &Kind)> = kinds.iter().enumerate().filter(named).collect();
-        let index = match matching.as_slice() {
-            [(index, _)] => *index,
-            [] => {
-                let mut kinds = kinds.iter();
-                let near = kinds.find(|kind| is_named(name, &kind.kind, &kind.group));
-                return Err(match near {
-                    Some(kind) => KindError::OtherCase(name.into(), kind.full_name()),
-                    None => self.unknown(name)?,
-                }
-                .into());
-            }
-            several => {
-                let known: Vec<String> = several.iter().map(|(_, kind)| kind.full_name()).collect();
-                let known = known.join(", ");
-                return Err(KindError::Several(name.into(), known).into());
-            }
-        };
-        let kind = &kinds[index];
-        let mut controllers = self.state.state.controllers.iter();
-        let is_of = |controller: &&NamedController| {
-            let mut parts = controller.kind.split('/');
-            parts.next() == Some(&kind.group) && parts.next_back() == Some(&kind.kind)
-        };
-        if let Some(controller) = controllers.find(is_of) {
-            let name = controller.name.clone();
-            return Err(KindError::Reconciled(kind.full_name(), name).into());
-        }
-        let spec = self.state.remove_kind(index).spec;
-        let is_shared = self.state.state.kinds.iter().any(|kind| kind.spec == spec);
-        let text = disk::read(&self.root, &spec)?.unwrap_or_default();
-        let api = &self.apis[index];
-        let is_recorded = disk::read(&self.root, &record(api))?.is_some();
-        let is_uncommitted = !disk::uncommitted(&self.root, [spec.as_str()].into_iter()).is_empty();
-        let is_edited = !is_recorded || is_uncommitted || self.is_edited(api)?;
-        if !is_shared && !is_edited && !crd::holds_more(&text) {
-            self.old_specs.push(spec);
-        } else if !is_shared {
-            self.kept_specs.push(spec);
-        }
-        Ok(self.apis.remove(index))
     }
 }
 
 /// The path of the spec from which the project was last generated.
-fn record(api: &Api) -> String {
+pub fn record(api: &Api) -> String {
     format!("{SPECS}{}.yaml", api.name())
-}
-
-/// Rejects options that change a kind of the project, because `add-crd` replaces only its spec.
-fn check_present(kind: &Kind, chosen: &Chosen) -> Result<(), KindError> {
-    let name = kind.full_name();
-    match (chosen.scaffold, kind.scaffold) {
-        (Some(Style::Existing), None) => {
-            let version = kind.versions.first().map_or("", String::as_str);
-            let name = format!("{}/{version}/{}", kind.group, kind.kind);
-            return Err(KindError::Typed(name));
-        }
-        (Some(Style::Own(wanted)), None) => return Err(KindError::TypesOnly(name, wanted.name)),
-        (Some(style), Some(scaffold)) if style != Style::Own(scaffold) => {
-            return Err(KindError::OtherStyle {
-                kind: name,
-                scaffold: scaffold.name,
-                wanted: style.name(),
-                controller: format!("src/controllers/{}.rs", kind.module_name()),
-            });
-        }
-        _ => {}
-    }
-    let mut passed = chosen.passed();
-    passed.retain(|option| !["--scaffold", "--versions"].contains(option));
-    match passed.is_empty() {
-        true => Ok(()),
-        false => Err(KindError::Present(name, passed.join(", "))),
-    }
 }
