@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use super::support::{edit, folder, ok, project, run};
+use super::support::{WIDGET, edit, folder, ok, project, run};
 
 const CODE: &str = "abandoned-finalizers";
 
@@ -87,6 +87,20 @@ fn a_kind_that_loses_its_controller_leaves_its_finalizer() {
         "deploy the operator with this controller but without its FINALIZER",
     );
     is_told(&p, "remove Widget", message);
+
+    // another kind of the group has a finalizer of the same name
+    let p = folder.path().join("r");
+    let gadget = WIDGET
+        .replace("Widget", "Gadget")
+        .replace("widget", "gadget");
+    fs::write(folder.path().join("gadget.yaml"), gadget).unwrap();
+    ok(folder.path(), "init r --crd widget.yaml --cleanup");
+    ok(&p, "add-crd ../gadget.yaml --cleanup");
+    is_told(
+        &p,
+        "remove Gadget",
+        "objects that have its finalizer example.com/r cannot",
+    );
 
     // that of a provider is not optional
     let p = folder.path().join("q");
