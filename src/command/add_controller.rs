@@ -2,9 +2,10 @@
 
 use super::{
     Exit,
+    adding::NewController,
     evolve::Evolution,
     failure::Failure,
-    open::{NewController, OpenProject, ProjectArgs},
+    open::{OpenProject, ProjectArgs},
     resolve::Resolve,
     view::{FixCommand, Outcome, View},
 };

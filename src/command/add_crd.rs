@@ -17,7 +17,8 @@ use crate::terminal::Terminal;
   cargo operator add-crd certificates.yaml issuers.yaml
   kustomize build config/crd | cargo operator add-crd -
   cargo operator add-crd --kind Backup --group cache.example.com
-  cargo operator add-crd --types-only gateway-api/")]
+  cargo operator add-crd --types-only gateway-api/
+  cargo operator add-crd certificates.yaml --scaffold controller --metadata")]
 pub struct Args {
     /// Files or folders with CustomResourceDefinitions, or `-` for standard input; other objects in them are ignored
     #[arg(value_name = "FILE|DIR|-", conflicts_with = "group")]

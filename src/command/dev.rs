@@ -13,7 +13,7 @@ use clap::ValueEnum;
 use super::{
     Exit, dev_log,
     failure::Failure,
-    kinds::KindError,
+    kind_error::KindError,
     open::{OpenProject, ProjectArgs},
 };
 use crate::{

@@ -1,6 +1,6 @@
 //! `explain`: prints the section of a diagnostic code in `docs/diagnostics.md`.
 
-use super::{Exit, failure::Failure, kinds::KindError};
+use super::{Exit, failure::Failure, kind_error::KindError};
 use crate::{diagnostic::Code, terminal::Terminal};
 
 /// The documentation of the codes: a section for each, with the code as its heading.

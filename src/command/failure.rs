@@ -12,7 +12,7 @@ use crate::{
     render::RenderError,
 };
 
-use super::{Exit, kinds::KindError};
+use super::{Exit, kind_error::KindError};
 
 /// The reasons why a command failed: several if several inputs are invalid.
 #[derive(Debug)]

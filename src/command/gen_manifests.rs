@@ -4,7 +4,7 @@ use super::{
     Exit,
     evolve::Evolution,
     failure::Failure,
-    kinds::KindError,
+    kind_error::KindError,
     open::{OpenProject, ProjectArgs},
     resolve::Resolve,
     view::{FixCommand, Outcome, View},

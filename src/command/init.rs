@@ -4,10 +4,12 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use super::{
     Exit,
+    adding::{NewController, controller_name},
     evolve::Evolution,
     failure::Failure,
-    kinds::{self, Chosen, KindError},
-    open::{NewController, OpenProject, own_source},
+    kind_error::KindError,
+    kinds::{self, Chosen},
+    open::{OpenProject, own_source},
     recover::recover,
     view::{FixCommand, Outcome, View},
 };
@@ -35,11 +37,8 @@ pub struct Args {
     #[arg(long = "crd", value_name = "FILE|DIR|-", conflicts_with = "group")]
     crds: Vec<String>,
     /// A built-in kind to reconcile, as GROUP/VERSION/KIND, or as VERSION/KIND for the core group; can be repeated
-    #[arg(long = "controller", value_name = "KIND", conflicts_with_all = ["crds", "kind", "group", "scaffold", "types_only", "versions", "schema"])]
+    #[arg(long = "controller", value_name = "KIND", conflicts_with_all = ["crds", "kind", "group", "types_only", "versions", "schema"])]
     controllers: Vec<String>,
-    /// With --controller: watch only the metadata of the objects
-    #[arg(long, requires = "controllers", conflicts_with_all = ["crds", "kind", "group"])]
-    metadata: bool,
     #[command(flatten)]
     chosen: Chosen,
     #[command(flatten)]
@@ -70,19 +69,17 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         resolution: Resolution::default(),
         _guard: Some(guard),
     };
-    if args.chosen.module.is_some() && args.controllers.len() > 1 {
-        return Err(KindError::ManyNames(args.controllers.len()).into());
-    }
+    let is_empty =
+        args.crds.is_empty() && args.chosen.kind.is_none() && args.chosen.starter.group.is_none();
+    check(&args.controllers, &args.chosen, is_empty)?;
     for kind in &args.controllers {
         open.add_controller(NewController {
             kind,
             name: args.chosen.module.as_deref(),
-            metadata: args.metadata,
+            metadata: args.chosen.metadata,
             cleanup: args.chosen.cleanup,
         })?;
     }
-    let is_empty =
-        args.crds.is_empty() && args.chosen.kind.is_none() && args.chosen.starter.group.is_none();
     if !is_empty {
         open.add(
             kinds::specs(&args.crds, &args.chosen, terminal)?,
@@ -122,4 +119,33 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         warnings,
     };
     args.view.finish(&outcome, terminal)
+}
+
+/// Rejects options that would be ignored, and controllers of which only one could have its name.
+fn check(controllers: &[String], chosen: &Chosen, is_empty: bool) -> Result<(), KindError> {
+    let passed = chosen.passed();
+    if controllers.is_empty() {
+        return match is_empty && !passed.is_empty() {
+            true => Err(KindError::NoKind(passed.join(", "))),
+            false => Ok(()),
+        };
+    }
+    if chosen.scaffold.is_some() {
+        return Err(KindError::ControllerStyle);
+    }
+    let names: Vec<String> = controllers.iter().map(|it| controller_name(it)).collect();
+    for (index, name) in names.iter().enumerate() {
+        let Some(earlier) = names[..index].iter().position(|other| other == name) else {
+            continue;
+        };
+        let (first, second) = (controllers[earlier].clone(), controllers[index].clone());
+        return Err(match first == second {
+            true => KindError::TwiceController(first),
+            false => KindError::TwiceName(first, second, name.clone()),
+        });
+    }
+    match chosen.module.is_some() && controllers.len() > 1 {
+        true => Err(KindError::ManyNames(controllers.len())),
+        false => Ok(()),
+    }
 }

@@ -5,7 +5,8 @@ use serde_json::json;
 use super::{
     Exit,
     failure::Failure,
-    kinds::{KindError, is_named},
+    kind_error::KindError,
+    kinds::is_named,
     open::{OpenProject, ProjectArgs},
     pending,
     view::Format,
@@ -15,7 +16,7 @@ use crate::{
     diagnostic::Report,
     disk::RecoveryMode,
     plan::Plan,
-    project::{NamedController, Owned, Read},
+    project::{Controller, Kind, NamedController, Owned, Read, Rule},
     scaffold::EXISTING,
     terminal::Terminal,
 };
@@ -23,7 +24,7 @@ use crate::{
 /// Show the kinds and controllers of the project with their versions, modules and permissions, and the diagnostics of their schemas
 #[derive(clap::Args)]
 pub struct Args {
-    /// Only this kind, as KIND or KIND.GROUP, or the controller of this name
+    /// Only this kind, as KIND or KIND.GROUP, the controller of this name, or the controllers of this kind
     #[arg(value_name = "KIND|CONTROLLER")]
     name: Option<String>,
     #[command(flatten)]
@@ -48,22 +49,36 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
         })
         .collect();
     let project = open.project();
-    let mut named = project.controllers()?;
-    named.retain(|controller| {
-        let is_named =
-            |name: &NamedController| args.name.as_ref().is_none_or(|it| *it == name.name);
-        controller.named().is_some_and(is_named)
-    });
-    if let Some(name) = args
-        .name
-        .as_ref()
-        .filter(|_| chosen.is_empty() && named.is_empty())
-    {
-        return Err(KindError::Unknown(name.clone(), open.names()).into());
+    let all: Vec<(Controller<'_>, &NamedController)> = project
+        .controllers()?
+        .into_iter()
+        .filter_map(|controller| Some((controller.clone(), controller.named()?)))
+        .collect();
+    let mut named = all.clone();
+    if let Some(name) = &args.name {
+        named.retain(|(_, it)| it.name == *name);
+        if chosen.is_empty() && named.is_empty() {
+            // those of a kind that the project does not define
+            named = all.clone();
+            named.retain(|(it, _)| is_named(name, &it.resource.kind, &it.resource.group));
+        }
+        if chosen.is_empty() && named.is_empty() {
+            return Err(KindError::Unknown(name.clone(), open.names()).into());
+        }
     }
+    let reconciling = |kind: &Kind| {
+        let is_of = |controller: &Controller<'_>| {
+            let definition = controller.definition.map(|(kind, _)| kind.full_name());
+            definition == Some(kind.full_name())
+        };
+        let names = all.iter().filter(|(it, _)| is_of(it));
+        names
+            .map(|(_, named)| named.name.as_str())
+            .collect::<Vec<_>>()
+    };
     let is_chosen = |name: &String| {
         chosen.iter().any(|(kind, _)| *name == kind.full_name())
-            || named.iter().any(|controller| *name == controller.subject())
+            || named.iter().any(|(_, named)| *name == named.name)
     };
     // a plan that changes nothing retypes nothing
     let (_, mut reports) = open.reports(rendered.diagnostics, &Plan::default());
@@ -78,6 +93,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
                     "versions": kind.versions, "module": format!("api::{}", kind.module_name()), "spec": kind.spec,
                     "scaffold": kind.scaffold, "schema": kind.schema, "cleanup": kind.cleanup,
                     "owns": kind.owns, "watches": kind.watches, "reads": kind.reads, "keeps": kind.keeps,
+                    "rules": kind.rules, "controllers": reconciling(kind),
                     "diagnostics": reports.iter().filter(|report| report.subject == Some(kind.full_name()))
                         .map(Report::json).collect::<Vec<_>>(),
                 })
@@ -85,13 +101,13 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             .collect();
         let controllers: Vec<_> = named
             .iter()
-            .filter_map(|controller| Some((controller, controller.named()?)))
             .map(|(controller, named)| {
                 json!({
                     "name": named.name, "kind": named.kind, "scope": scope(controller.scope()),
                     "module": format!("controllers::{}", controller.module), "scaffold": EXISTING,
                     "cache": named.cache, "cleanup": named.cleanup,
                     "owns": named.owns, "watches": named.watches, "reads": named.reads, "keeps": named.keeps,
+                    "rules": named.rules,
                     "diagnostics": reports.iter().filter(|report| report.subject.as_ref() == Some(&named.name))
                         .map(Report::json).collect::<Vec<_>>(),
                 })
@@ -122,18 +138,21 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             kind.module_name()
         );
         match kind.scaffold {
-            None => text += "  types only: no controller, and its CRD is not installed\n",
+            None => {
+                text += "  types only, its CRD is not installed\n";
+                let names = reconciling(kind);
+                if !names.is_empty() {
+                    text += &format!("  reconciled by {}\n", names.join(", "));
+                }
+            }
             Some(_) => {
                 let path = format!("src/controllers/{}.rs", kind.module_name());
                 text += &controls(&path, kind.cleanup, &kind.owns);
-                text += &related(&kind.watches, &kind.reads, &kind.keeps);
+                text += &related(&kind.watches, &kind.reads, &kind.keeps, &kind.rules);
             }
         }
     }
-    for controller in &named {
-        let Some(named) = controller.named() else {
-            continue;
-        };
+    for (controller, named) in &named {
         let metadata = match controller.watches_metadata() {
             true => ", metadata only",
             false => "",
@@ -145,7 +164,7 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
             scope(controller.scope()),
         );
         text += &controls(&controller.path(), named.cleanup, &named.owns);
-        text += &related(&named.watches, &named.reads, &named.keeps);
+        text += &related(&named.watches, &named.reads, &named.keeps, &named.rules);
     }
     terminal.print(&text)?;
     terminal.report(&reports);
@@ -159,13 +178,16 @@ fn controls(path: &str, cleanup: bool, owns: &[Owned]) -> String {
     format!("  controls  {path}{cleanup}\n  owns      {}\n", list(&owns))
 }
 
-/// The other kinds of a controller.
-fn related(watches: &[String], reads: &[Read], keeps: &[String]) -> String {
+/// The other kinds of a controller, and its own rules.
+fn related(watches: &[String], reads: &[Read], keeps: &[String], rules: &[Rule]) -> String {
     let reads: Vec<String> = reads.iter().map(ToString::to_string).collect();
     let lists = [("watches", watches), ("reads", &reads), ("keeps", keeps)];
     let lists = lists.into_iter().filter(|(_, names)| !names.is_empty());
-    lists
-        .map(|(name, names)| format!("  {name:<9} {}\n", list(names)))
+    let lists = lists.map(|(name, names)| (name, list(names)));
+    let rules = rules.iter().map(|rule| ("rule", rule.to_string()));
+    let lines = lists.chain(rules);
+    lines
+        .map(|(name, text)| format!("  {name:<9} {text}\n"))
         .collect()
 }
 

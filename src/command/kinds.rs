@@ -6,11 +6,11 @@ use clap::{
 };
 use indexmap::IndexMap;
 
-use super::{failure::Failure, starter};
+use super::{failure::Failure, kind_error::KindError, starter};
 use crate::{
     crd::{self, Api, ReadError},
     disk,
-    project::{IMAGE_HELP, Kind, Owned},
+    project::{Kind, Owned},
     rust::module_name,
     scaffold::{EXISTING, EXISTING_ABOUT, Scaffold},
     terminal::Terminal,
@@ -31,21 +31,54 @@ pub struct Chosen {
     /// The versions to generate Rust types for [default: the storage version]
     #[arg(long, value_delimiter = ',', value_name = "V,...")]
     pub versions: Vec<String>,
-    /// The style of the controller
-    #[arg(long, value_parser = styles(), default_value = Scaffold::first().name, value_name = "STYLE")]
-    pub scaffold: Style,
+    /// The style of the controller [default: reconciler]
+    #[arg(long, value_parser = styles(), value_name = "STYLE")]
+    pub scaffold: Option<Style>,
     /// Generate only types: no controller, and no manifest that installs the CRD
     #[arg(long, conflicts_with_all = ["scaffold", "cleanup"])]
     pub types_only: bool,
     /// Add a finalizer to the objects, and a method for objects that are being deleted to the controller
     #[arg(long)]
     pub cleanup: bool,
+    /// With the style controller: watch only the metadata of the objects
+    #[arg(long)]
+    pub metadata: bool,
     /// Where `crd()` of the types gets its schema from [default: derive, or embed for a large schema]
     #[arg(long, value_enum, value_name = "MODE")]
     pub schema: Option<SchemaMode>,
     /// The name of the module, if the one of the kind is already in use; with the style controller, the name of the controller
     #[arg(long = "as", value_name = "NAME")]
     pub module: Option<String>,
+}
+
+impl Chosen {
+    /// The chosen style, or the default one.
+    pub fn style(&self) -> Style {
+        self.scaffold.unwrap_or(Style::Own(Scaffold::first()))
+    }
+
+    /// Rejects `--metadata` for the controllers of the specs, if their kinds are the operator's own.
+    pub fn check_metadata(&self) -> Result<(), KindError> {
+        match self.metadata && self.style() != Style::Existing {
+            true => Err(KindError::Metadata),
+            false => Ok(()),
+        }
+    }
+
+    /// The options that apply to a kind, and were passed.
+    pub fn passed(&self) -> Vec<&'static str> {
+        let options = [
+            ("--versions", !self.versions.is_empty()),
+            ("--scaffold", self.scaffold.is_some()),
+            ("--types-only", self.types_only),
+            ("--cleanup", self.cleanup),
+            ("--metadata", self.metadata),
+            ("--schema", self.schema.is_some()),
+            ("--as", self.module.is_some()),
+        ];
+        let passed = options.into_iter().filter(|(_, is_passed)| *is_passed);
+        passed.map(|(name, _)| name).collect()
+    }
 }
 
 /// The style of a controller, as it is chosen on the command line.
@@ -57,6 +90,15 @@ pub enum Style {
     Existing,
 }
 
+impl Style {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Own(scaffold) => scaffold.name,
+            Self::Existing => EXISTING,
+        }
+    }
+}
+
 /// The styles by their names.
 fn styles() -> impl TypedValueParser<Value = Style> {
     let own = Scaffold::all().map(|scaffold| (scaffold.name, scaffold.about));
@@ -66,133 +108,6 @@ fn styles() -> impl TypedValueParser<Value = Style> {
         EXISTING => Ok(Style::Existing),
         name => Scaffold::named(name).map(Style::Own).ok_or("no scaffold"),
     })
-}
-
-/// The reason why the requested kinds cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum KindError {
-    #[error("there is no CustomResourceDefinition in {0}")]
-    None(String),
-    #[error("the kind {0} is not in the input, which has {1}")]
-    NotThere(String, String),
-    #[error("{kind} has no version `{version}`; it has {known}")]
-    Version {
-        kind: String,
-        version: String,
-        known: String,
-    },
-    #[error("no kind of {0} has a controller, so there is nothing to run")]
-    NoController(String),
-    #[error("the version `{version}` of {kind} is not served, so no controller can watch it")]
-    NotServed { kind: String, version: String },
-    #[error("{0} is defined twice in the input: in {1} and in {2}")]
-    Twice(String, String, String),
-    #[error("the module name `{0}` is already in use by {1}")]
-    Taken(String, String),
-    #[error("the name `{0}` is already in use by the controller of {1}")]
-    ControllerTaken(String, String),
-    #[error("{0} is already in the project")]
-    Typed(String),
-    #[error("{0} is reconciled by {1}")]
-    Reconciled(String, String),
-    #[error("--as applies to one kind, and the input has {0}")]
-    ManyNames(usize),
-    #[error("operator.toml names the spec {spec} of {kind}, but there is no such file")]
-    NoSpec { kind: String, spec: String },
-    #[error("{spec} should define {kind}.{group}, as operator.toml says, but it defines {defined}")]
-    OtherKind {
-        kind: String,
-        group: String,
-        spec: String,
-        defined: String,
-    },
-    #[error(
-        "{kind} has `scaffold = {scaffold:?}`, but {controller} was generated by the scaffold {seeded:?} and does not implement `{interface}`"
-    )]
-    Scaffold {
-        kind: String,
-        scaffold: &'static str,
-        seeded: &'static str,
-        interface: &'static str,
-        controller: String,
-    },
-    #[error("the project has no kind {0}; it has {1}")]
-    Unknown(String, String),
-    #[error("{0} is the name of several kinds: {1}")]
-    Several(String, String),
-    #[error("`{0}` is not a package name")]
-    Name(String),
-    #[error("{0} is already in the project, and a starter would replace its spec")]
-    Starts(String),
-    #[error("{0} was edited after the project was generated, and the edits would be lost")]
-    SpecEdited(String),
-    #[error("{0} contains more than the CRD, and all of it would be replaced")]
-    MoreInSpec(String),
-    #[error("{0} exists, but no [[kind]] of operator.toml names it; it would be replaced")]
-    SpecExists(String),
-    #[error(
-        "{0} is in the project; --types-only, --cleanup, --schema and --as apply to new kinds only"
-    )]
-    Present(String),
-    #[error("--dry-run, --diff, --check and --format need --out: without it the types are printed")]
-    NoOut,
-    #[error("{0} is an operator project, which generates its own types")]
-    InProject(String),
-    #[error("`{0}` is not the name of an image")]
-    Image(String),
-    #[error("{location}: {kind} {version}: {why}")]
-    NoObject {
-        location: String,
-        kind: String,
-        version: String,
-        why: String,
-    },
-    #[error("there is no code `{0}`")]
-    Code(String, Option<&'static str>),
-    #[error("{0}")]
-    Starter(starter::StarterError),
-}
-
-impl KindError {
-    pub fn help(&self) -> String {
-        match self {
-            Self::None(_) => "name a file with `kind: CustomResourceDefinition`; without one, `cargo operator init DIR --kind Memcached --group cache.example.com` creates a starter".into(),
-            Self::NotThere(..) => "write the kind as in `spec.names.kind`, or KIND.GROUP".into(),
-            Self::Version { .. } => "choose one of these".into(),
-            Self::NotServed { .. } => "set `served: true` for it, or generate only the types with --types-only".into(),
-            Self::Twice(..) => "pass only one of the two".into(),
-            Self::Taken(..) => "choose another with --as NAME".into(),
-            Self::ControllerTaken(..) => "choose another with --as NAME".into(),
-            Self::Typed(kind) => format!("`cargo operator add-controller {kind}` adds a controller"),
-            Self::Reconciled(_, name) => format!("first run `cargo operator remove {name}`"),
-            Self::ManyNames(_) => "add the kinds one after the other, or choose one with --kind".into(),
-            Self::NoController(_) => format!(
-                "`cargo operator add-crd FILE` adds a kind with one, and `add-controller` one for an existing kind; or set `scaffold = {:?}` of a kind in operator.toml",
-                Scaffold::first().name
-            ),
-            Self::NoSpec { .. } => "restore it, or remove the kind's [[kind]] table from operator.toml".into(),
-            Self::OtherKind { .. } => "correct `kind` and `group` in operator.toml, or the spec".into(),
-            Self::Scaffold { controller, seeded, .. } => format!(
-                "the file is yours and is not converted: move it elsewhere and run `cargo operator regenerate --reset {controller}`, or write {seeded:?}"
-            ),
-            Self::Unknown(..) | Self::Several(..) => {
-                "write KIND, KIND.GROUP if several kinds have that name, or the name of a controller".into()
-            }
-            Self::Name(_) => "use lower-case letters, digits and `-`, beginning with a letter, and no word that Rust or cargo reserves: `--name my-operator`".into(),
-            Self::SpecExists(_) => "pass that file to the command, or move it elsewhere".into(),
-            Self::Starts(_) => "edit the spec in crds/, then `cargo operator regenerate`".into(),
-            Self::SpecEdited(_) => "repeat the edits in the new spec, or run `cargo operator regenerate` first".into(),
-            Self::Present(_) => "edit its entry in operator.toml, then `cargo operator regenerate`".into(),
-            Self::NoOut => "add `--out DIR`".into(),
-            Self::InProject(_) => "add the kinds with `cargo operator add-crd --types-only`, or name another folder".into(),
-            Self::MoreInSpec(_) => "move everything else in it, including comments before the document, to another file".into(),
-            Self::Image(_) => IMAGE_HELP.into(),
-            Self::NoObject { .. } => "fix the schema if it contradicts itself; otherwise write an object by hand, or choose another kind with `--kind`".into(),
-            Self::Code(_, None) => "`cargo operator explain` lists all".into(),
-            Self::Code(_, Some(nearest)) => format!("the nearest code is `{nearest}`; `cargo operator explain` lists all"),
-            Self::Starter(error) => error.help().into(),
-        }
-    }
 }
 
 /// Reads the CRDs that `paths` and the options select, or creates a starter CRD.
@@ -279,14 +194,14 @@ pub fn read_each<T>(
 
 /// The state's entry for a new kind; `present` are the kinds that the project has.
 pub fn kind(api: &Api, chosen: &Chosen, present: &[Kind]) -> Result<Kind, Failure> {
-    let scaffold = match chosen.scaffold {
+    let scaffold = match chosen.style() {
         Style::Own(scaffold) => Some(scaffold).filter(|_| !chosen.types_only),
         Style::Existing => None,
     };
     let own = module_name(&api.names.kind);
     let taken = |name: &str| present.iter().find(|kind| kind.module_name() == name);
     let named = chosen.module.as_ref();
-    let named = named.filter(|_| chosen.scaffold != Style::Existing);
+    let named = named.filter(|_| chosen.style() != Style::Existing);
     let module = match (named, taken(&own)) {
         (Some(name), _) => Some(name.clone()),
         (None, None) => None,
@@ -326,7 +241,7 @@ pub fn kind(api: &Api, chosen: &Chosen, present: &[Kind]) -> Result<Kind, Failur
         sample_fails: None,
         rules: vec![],
     };
-    kind.versions = match chosen.scaffold {
+    kind.versions = match chosen.style() {
         Style::Existing if chosen.versions.is_empty() => vec![watched_version(api).to_owned()],
         _ => versions(api, &kind, &chosen.versions)?,
     };

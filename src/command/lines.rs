@@ -65,6 +65,7 @@ pub fn note_kind(note: &Note) -> &'static str {
         Note::GeneratedChanged(_) => "behind",
         Note::Marked(_) => "marked",
         Note::Present(_) => "present",
+        Note::Used(_) => "kept",
     }
 }
 
@@ -118,6 +119,10 @@ fn note_text(note: &Note, path: &str, fix: FixCommand) -> String {
             fix.with(&format!("--diff --reset {path}")) + " shows the difference"
         ),
         Note::Marked(_) => "now has conflict markers: resolve them".into(),
+        Note::Used(_) => format!(
+            "exists and is kept: it is used as it is; to get the generated one, move it elsewhere and run {}",
+            fix.with(&format!("--reset {path}"))
+        ),
         Note::Present(_) => format!(
             "existed before cargo-operator generated it, and is not changed; {}",
             fix.with(&format!("--diff --reset {path}")) + " shows what would be generated"

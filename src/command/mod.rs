@@ -2,6 +2,7 @@
 
 mod add_controller;
 mod add_crd;
+mod adding;
 mod affected;
 mod completions;
 mod dev;
@@ -9,9 +10,11 @@ mod dev_log;
 mod evolve;
 mod explain;
 mod failure;
+mod finalizers;
 mod gen_manifests;
 mod init;
 mod inspect;
+mod kind_error;
 mod kinds;
 mod lines;
 mod open;
@@ -20,6 +23,7 @@ mod planning;
 mod recover;
 mod regenerate;
 mod remove;
+mod removing;
 mod resolve;
 mod retype;
 mod rules;

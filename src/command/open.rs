@@ -2,24 +2,21 @@
 
 use std::{collections::BTreeMap, path::PathBuf};
 
-use heck::ToKebabCase;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 
 use super::{
     failure::Failure,
-    kinds::{self, Chosen, KindError, STARTER, Style, find, is_named},
+    kind_error::KindError,
+    kinds::{self, find, is_named},
 };
 use crate::{
     crd::{self, Api},
     diagnostic::Report,
     disk::{self, DiskError, Guard, RecoveryMode},
     plan::{LOCK, Resolution},
-    project::{
-        Kind, Lock, NamedController, StateFile, ToolSource, WatchedCache, resolve_watched,
-        tool_source,
-    },
+    project::{Kind, Lock, ResourceType, StateFile, ToolSource, tool_source},
     render::{RECORD, SPECS},
-    rust::{module_name, version_module},
+    rust::version_module,
     terminal::Terminal,
 };
 
@@ -57,17 +54,6 @@ impl LockedProject {
         super::recover::recover(&root, mode, terminal)?;
         Ok(Self { root, guard })
     }
-}
-
-/// A controller to be added.
-pub struct NewController<'a> {
-    /// The kind, as in `owns`.
-    pub kind: &'a str,
-    /// Its name; that of the kind, where it is absent.
-    pub name: Option<&'a str>,
-    /// Whether it watches the metadata of the objects only.
-    pub metadata: bool,
-    pub cleanup: bool,
 }
 
 /// A project in memory: what is on disk, with the changes that a command makes to the state and the specs.
@@ -176,110 +162,6 @@ impl OpenProject {
         }
     }
 
-    /// Adds kinds. If a kind already exists, its spec is replaced. Returns the number of new kinds.
-    pub fn add(&mut self, specs: Vec<Api>, chosen: &Chosen) -> Result<usize, Failure> {
-        let mut added = 0;
-        let new = |api: &Api| !self.apis.iter().any(|known| known.name() == api.name());
-        let new = specs.iter().filter(|api| new(api)).count();
-        if chosen.module.is_some() && new > 1 {
-            return Err(KindError::ManyNames(new).into());
-        }
-        for api in specs {
-            self.new_specs.push(api.name());
-            let kinds = &self.state.state.kinds;
-            match kinds
-                .iter()
-                .position(|kind| kind.kind == api.names.kind && kind.group == api.group)
-            {
-                Some(index) => {
-                    let kind = &kinds[index];
-                    let spec = &kind.spec;
-                    let text = disk::read(&self.root, spec)?.unwrap_or_default();
-                    if api.source.path == STARTER {
-                        return Err(KindError::Starts(kind.full_name()).into());
-                    }
-                    if self.is_edited(&self.apis[index])? && self.apis[index].text != api.text {
-                        return Err(KindError::SpecEdited(spec.clone()).into());
-                    }
-                    if crd::holds_more(&text) {
-                        return Err(KindError::MoreInSpec(spec.clone()).into());
-                    }
-                    if chosen.scaffold == Style::Existing {
-                        let version = kind.versions.first().map_or("", String::as_str);
-                        let name = format!("{}/{version}/{}", kind.group, kind.kind);
-                        return Err(KindError::Typed(name).into());
-                    }
-                    if chosen.types_only
-                        || chosen.cleanup
-                        || chosen.schema.is_some()
-                        || chosen.module.is_some()
-                    {
-                        return Err(KindError::Present(kind.full_name()).into());
-                    }
-                    self.apis[index] = api;
-                    self.follow_versions(index, &chosen.versions)?;
-                }
-                None => {
-                    let kind = kinds::kind(&api, chosen, kinds)?;
-                    let present = disk::read(&self.root, &kind.spec)?;
-                    let is_ours = kinds.iter().any(|other| other.spec == kind.spec);
-                    if !is_ours && present.is_some_and(|present| present != api.text) {
-                        return Err(KindError::SpecExists(kind.spec).into());
-                    }
-                    let version = kind.versions.first().map_or("", String::as_str);
-                    let watched = format!("{}/{version}/{}", kind.group, kind.kind);
-                    self.state.add_kind(kind);
-                    self.apis.push(api);
-                    added += 1;
-                    if chosen.scaffold == Style::Existing {
-                        self.add_controller(NewController {
-                            kind: &watched,
-                            name: chosen.module.as_deref(),
-                            metadata: false,
-                            cleanup: chosen.cleanup,
-                        })?;
-                    }
-                }
-            }
-        }
-        self.state.state.check()?;
-        Ok(added)
-    }
-
-    /// Adds a controller of a kind that exists without the operator. Returns its name.
-    pub fn add_controller(&mut self, new: NewController<'_>) -> Result<String, Failure> {
-        let state = &self.state.state;
-        let kinds = state.kinds.iter().zip(&self.apis);
-        let resource = resolve_watched(new.kind, kinds)?;
-        let name = match new.name {
-            Some(name) => name.to_owned(),
-            None => resource.kind.to_kebab_case(),
-        };
-        let named = state.controllers.iter().find(|it| it.name == name);
-        let own = state
-            .kinds
-            .iter()
-            .find(|kind| kind.has_controller() && kind.module_name() == module_name(&name));
-        let taken = named.map(|it| it.kind.clone());
-        if let Some(kind) = taken.or(own.map(Kind::full_name)) {
-            return Err(KindError::ControllerTaken(name, kind).into());
-        }
-        self.state.add_controller(NamedController {
-            name: name.clone(),
-            kind: new.kind.to_owned(),
-            cache: new.metadata.then_some(WatchedCache::Metadata),
-            cleanup: new.cleanup,
-            owns: vec![],
-            watches: vec![],
-            reads: vec![],
-            keeps: vec![],
-            sample_fails: None,
-            rules: vec![],
-        });
-        self.state.state.check()?;
-        Ok(name)
-    }
-
     /// Whether anything is reconciled.
     pub fn has_controllers(&self) -> bool {
         let state = &self.state.state;
@@ -336,54 +218,30 @@ impl OpenProject {
         kinds::list(kinds.chain(controllers))
     }
 
+    /// The error about a name that is neither that of a kind nor that of a controller.
+    pub fn unknown(&self, name: &str) -> Result<KindError, Failure> {
+        let project = self.project();
+        let controllers = project.controllers()?;
+        let reconciling = controllers.iter().filter_map(|controller| {
+            let ResourceType { kind, group, .. } = &controller.resource;
+            let named = controller.named()?;
+            is_named(name, kind, group).then_some(named.name.as_str())
+        });
+        let reconciling: Vec<&str> = reconciling.collect();
+        Ok(match reconciling.as_slice() {
+            [] => KindError::Unknown(name.into(), self.names()),
+            names => KindError::NotDefined(name.into(), names.join(", ")),
+        })
+    }
+
     /// Whether the spec is not the one that the project was generated from.
-    fn is_edited(&self, api: &Api) -> Result<bool, DiskError> {
-        let record = disk::read(&self.root, &format!("{SPECS}{}.yaml", api.name()))?;
+    pub fn is_edited(&self, api: &Api) -> Result<bool, DiskError> {
+        let record = disk::read(&self.root, &record(api))?;
         Ok(record.is_some_and(|record| record != api.text))
     }
+}
 
-    /// Takes out the controller of this name.
-    pub fn remove_controller(&mut self, name: &str) -> Option<NamedController> {
-        let mut controllers = self.state.state.controllers.iter();
-        let index = controllers.position(|it| it.name == name)?;
-        Some(self.state.remove_controller(index))
-    }
-
-    /// Removes the one kind that `name` means, and its spec, if the file contains nothing else.
-    pub fn remove(&mut self, name: &str) -> Result<Api, Failure> {
-        let kinds = &self.state.state.kinds;
-        let named = |(_, kind): &(usize, &Kind)| is_named(name, &kind.kind, &kind.group);
-        let matching: Vec<(usize, &Kind)> = kinds.iter().enumerate().filter(named).collect();
-        let index = match matching.as_slice() {
-            [(index, _)] => *index,
-            [] => {
-                return Err(KindError::Unknown(name.into(), self.names()).into());
-            }
-            several => {
-                let known: Vec<String> = several.iter().map(|(_, kind)| kind.full_name()).collect();
-                let known = known.join(", ");
-                return Err(KindError::Several(name.into(), known).into());
-            }
-        };
-        let kind = &kinds[index];
-        let mut controllers = self.state.state.controllers.iter();
-        let is_of = |controller: &&NamedController| {
-            let mut parts = controller.kind.split('/');
-            parts.next() == Some(&kind.group) && parts.next_back() == Some(&kind.kind)
-        };
-        if let Some(controller) = controllers.find(is_of) {
-            let name = controller.name.clone();
-            return Err(KindError::Reconciled(kind.full_name(), name).into());
-        }
-        let spec = self.state.remove_kind(index).spec;
-        let is_shared = self.state.state.kinds.iter().any(|kind| kind.spec == spec);
-        let text = disk::read(&self.root, &spec)?.unwrap_or_default();
-        let is_edited = self.is_edited(&self.apis[index])?;
-        if !is_shared && !is_edited && !crd::holds_more(&text) {
-            self.old_specs.push(spec);
-        } else if !is_shared {
-            self.kept_specs.push(spec);
-        }
-        Ok(self.apis.remove(index))
-    }
+/// The path of the spec from which the project was last generated.
+pub fn record(api: &Api) -> String {
+    format!("{SPECS}{}.yaml", api.name())
 }

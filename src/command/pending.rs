@@ -7,9 +7,9 @@ use crate::{
     diagnostic::{Code, Location, Report, Severity},
     disk,
     plan::{Action, Plan},
-    project::{Controller as Described, Owner, Table},
+    project::{Controller as Described, Owner, Project, Table},
     scaffold::Interface,
-    user_code::{self, Controller, Part},
+    user_code::{self, Controller, Part, Resource},
 };
 
 /// Reported by every command until the user has done it.
@@ -27,6 +27,7 @@ pub fn reports(open: &OpenProject, plan: &Plan) -> Result<Vec<Report>, Failure> 
         {
             let file = File {
                 open,
+                project: &project,
                 described,
                 interface: &described.scaffold.interface,
                 path: &path,
@@ -34,7 +35,7 @@ pub fn reports(open: &OpenProject, plan: &Plan) -> Result<Vec<Report>, Failure> 
             };
             reports.extend(file.cleanup(&written));
             reports.extend(file.parents(&written));
-            reports.extend(file.cache(&written));
+            reports.extend(file.resource(&written));
         }
     }
     reports.extend(rules::reports(open));
@@ -60,6 +61,7 @@ fn undeclared_child(described: &Described<'_>, path: &str) -> Option<Report> {
 
 struct File<'a> {
     open: &'a OpenProject,
+    project: &'a Project,
     described: &'a Described<'a>,
     interface: &'static Interface,
     path: &'a str,
@@ -75,10 +77,58 @@ impl File<'_> {
         }
     }
 
-    /// The type of the objects is not the one that the cache in operator.toml calls for.
-    fn cache(&self, controller: &Controller) -> Option<Report> {
-        self.described.named()?;
+    /// The type of the objects is not the one of the kind, or of the cache, in operator.toml.
+    fn resource(&self, controller: &Controller) -> Option<Report> {
         let resource = controller.resource.as_ref()?;
+        self.kind(controller, resource)
+            .or_else(|| self.cache(resource))
+    }
+
+    /// The type is that of another kind or version.
+    fn kind(&self, controller: &Controller, resource: &Resource) -> Option<Report> {
+        let found = self.project.kind_of_type(&resource.path)?;
+        let wanted = &self.described.resource;
+        let is_version = self.described.named().is_none() || found.version == wanted.version;
+        if (&found.group, &found.kind) == (&wanted.group, &wanted.kind) && is_version {
+            return None;
+        }
+        let label = self.label();
+        let type_ = match self.described.watches_metadata() {
+            true => format!(
+                "kube::core::PartialObjectMeta<{}>",
+                self.described.type_path()
+            ),
+            false => self.described.type_path(),
+        };
+        let (message, other) = match self.described.table {
+            Table::Kind(_) => (format!("{label} reconciles {found}"), String::new()),
+            Table::Controller(named) => (
+                format!(
+                    "operator.toml has `kind = {:?}`, but {label} reconciles {found}",
+                    named.kind
+                ),
+                format!(", or `kind = \"{found}\"` in operator.toml"),
+            ),
+        };
+        let finalizer = controller.finalizer.as_ref();
+        let finalizer = finalizer.and_then(|finalizer| finalizer.value.as_ref());
+        let finalizer = finalizer.map(|finalizer| {
+            format!("; before that, remove the finalizer {finalizer} from all objects of {found}, because they cannot be deleted with it")
+        });
+        Some(self.report(
+            message,
+            resource.range.clone(),
+            format!(
+                "write `type Resource = {type_};` and adapt the code that uses it{other}{}",
+                finalizer.unwrap_or_default()
+            ),
+        ))
+    }
+
+    /// The type is not that of the cache.
+    fn cache(&self, resource: &Resource) -> Option<Report> {
+        self.described.named()?;
+        let resource = &resource.range;
         let type_ = &self.text[resource.clone()];
         let has_metadata = type_.contains("PartialObjectMeta");
         let label = self.label();
@@ -143,9 +193,15 @@ impl File<'_> {
             .map(|finalizer| finalizer.value.as_ref())
         {
             None => String::new(),
-            Some(Some(value)) if *value == name => {
-                "; the operator then removes the finalizer from the objects that have it".into()
-            }
+            Some(Some(value)) if *value == name => match self.described.table {
+                Table::Kind(_) => {
+                    "; the operator then removes the finalizer from the objects that have it".into()
+                }
+                Table::Controller(_) => format!(
+                    "; to let the operator remove the finalizer from the objects that have it, add a rule with the verb \"patch\" for {} to `rules`",
+                    self.described.resource.name()
+                ),
+            },
             Some(value) => {
                 let value = value.map(|value| format!(" {value}")).unwrap_or_default();
                 format!(

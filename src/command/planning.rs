@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::{
     failure::Failure,
-    kinds::KindError,
+    kind_error::KindError,
     open::{OpenProject, STATE},
     retype,
 };
@@ -84,29 +84,25 @@ impl OpenProject {
         Some(seeded.unwrap_or(Scaffold::first()))
     }
 
-    /// The kinds of children that the plan removes from controllers that delete children: existing objects of these kinds remain.
+    /// The children that controllers delete no longer after the plan: those of kinds that are removed from `owns`, and all of them if
+    /// another scaffold deletes none.
     pub fn abandoned(&self, plan: &Plan) -> Vec<Report> {
         let mut reports = vec![];
         for kind in &self.state.state.kinds {
-            let Some(scaffold) = kind.scaffold.filter(|scaffold| scaffold.prunes) else {
+            let Some(scaffold) = kind.scaffold else {
                 continue;
             };
-            let record = format!("{STYLES}{}/{}", scaffold.name, kind.module_name());
-            let change = plan.changes.iter().find(|change| change.path == record);
-            let before = change.and_then(|change| change.before.as_deref());
-            let is_owned = |name: &str| kind.owns.iter().any(|owned| owned.kind == name);
-            let gone = before.into_iter().flat_map(str::lines);
-            reports.extend(gone.filter(|name| !is_owned(name)).map(|name| Report {
-                severity: Severity::Warning,
-                code: Some(Code::AbandonedChildren),
-                subject: Some(kind.full_name()),
-                message: format!("{name} was removed from `owns`: the operator no longer deletes objects of this kind"),
-                location: None,
-                instead: Some("existing children of this kind remain until their owner is deleted".into()),
-                help: Some(format!(
-                    "to delete them, first deploy an operator that still owns {name}, and whose `desired` returns none"
-                )),
-            }));
+            for former in Scaffold::all().filter(|former| former.prunes) {
+                let record = format!("{STYLES}{}/{}", former.name, kind.module_name());
+                let change = plan.changes.iter().find(|change| change.path == record);
+                let Some(before) = change.and_then(|change| change.before.as_deref()) else {
+                    continue;
+                };
+                match scaffold.prunes {
+                    true => reports.extend(no_longer_owned(kind, before)),
+                    false => reports.extend(no_longer_pruned(kind, former, scaffold, before)),
+                }
+            }
         }
         reports
     }
@@ -245,7 +241,7 @@ impl OpenProject {
         })
     }
 
-    /// The diagnostics of the output and of the fields that the plan retypes, with their places in the specs. Those of kinds that the plan
+    /// The diagnostics of the output, of the fields that the plan retypes and of the finalizers that it abandons, with their places. Those of kinds that the plan
     /// does not change are returned separately.
     pub fn reports(
         &self,
@@ -265,7 +261,9 @@ impl OpenProject {
         let (standing, new) = diagnostics.into_iter().partition(|(name, _)| stays(name));
         let mut fresh = retype::diagnostics(self, plan);
         fresh.extend::<Vec<_>>(new);
-        (self.placed(fresh), self.placed(standing))
+        let mut reports = self.placed(fresh);
+        reports.extend(self.finalizers(plan));
+        (reports, self.placed(standing))
     }
 
     /// Sorts diagnostics by kind, and adds their places.
@@ -305,4 +303,65 @@ pub fn placed(api: &Api, diagnostics: Vec<Diagnostic>) -> Vec<Report> {
         .zip(locations)
         .map(|(diagnostic, location)| Report::of(&name, diagnostic, Some(location)))
         .collect()
+}
+
+/// The kinds of children that were removed from `owns`. Another version of a kind has the same objects.
+fn no_longer_owned(kind: &Kind, before: &str) -> Vec<Report> {
+    let objects = |name: &str| {
+        let (api, kind) = name.rsplit_once('/').unwrap_or_default();
+        let group = api.rsplit_once('/').map_or("", |(group, _)| group);
+        let kind = kind.split(':').next().unwrap_or_default();
+        (group.to_owned(), kind.to_owned())
+    };
+    let is_owned = |name: &str| {
+        let mut owns = kind.owns.iter();
+        owns.any(|owned| objects(&owned.kind) == objects(name))
+    };
+    let gone = before.lines().filter(|name| !is_owned(name));
+    let report = |name: &str| {
+        abandoned_children(
+            kind,
+            format!(
+                "{name} was removed from `owns`: the operator no longer deletes objects of this kind"
+            ),
+            format!(
+                "to delete them, first deploy an operator that still owns {name}, and whose `desired` returns none"
+            ),
+        )
+    };
+    gone.map(report).collect()
+}
+
+/// All children, of a kind whose scaffold is now another.
+fn no_longer_pruned(
+    kind: &Kind,
+    former: &Scaffold,
+    scaffold: &Scaffold,
+    before: &str,
+) -> Option<Report> {
+    let owned: Vec<&str> = before.lines().collect();
+    (!owned.is_empty()).then(|| {
+        abandoned_children(
+            kind,
+            format!(
+                "the scaffold is {:?} and no longer {:?}: the operator no longer deletes children that are not desired ({})",
+                scaffold.name,
+                former.name,
+                owned.join(", ")
+            ),
+            format!("delete them in `{}`", scaffold.interface.wanted.method),
+        )
+    })
+}
+
+fn abandoned_children(kind: &Kind, message: String, help: String) -> Report {
+    Report {
+        severity: Severity::Warning,
+        code: Some(Code::AbandonedChildren),
+        subject: Some(kind.full_name()),
+        message,
+        location: None,
+        instead: Some("existing children remain until their owner is deleted".into()),
+        help: Some(help),
+    }
 }

@@ -8,7 +8,7 @@ use super::{
     resolve::Resolve,
     view::{FixCommand, Outcome, View},
 };
-use crate::{project::NamedController, terminal::Terminal};
+use crate::terminal::Terminal;
 
 /// Remove a kind or a controller from the project: its entry in operator.toml, its CRD, and its files that nobody edited
 #[derive(clap::Args)]
@@ -17,7 +17,7 @@ use crate::{project::NamedController, terminal::Terminal};
   cargo operator remove Certificate.cert-manager.io
   cargo operator remove pod-printer")]
 pub struct Args {
-    /// The kind, as KIND or KIND.GROUP, or the name of the controller
+    /// The kind, as KIND or KIND.GROUP with its upper-case letters, or the name of the controller
     #[arg(value_name = "KIND|CONTROLLER")]
     name: String,
     #[command(flatten)]
@@ -32,21 +32,16 @@ pub fn exec(args: Args, terminal: &Terminal) -> Result<Exit, Failure> {
     let mut open = OpenProject::at(&args.project, args.view.recovery_mode(), terminal)?;
     open.resolution = args.resolve.into();
     let removed = match open.remove_controller(&args.name) {
-        Some(controller) => {
-            let NamedController { name, cleanup, .. } = controller;
-            match cleanup {
-                true => format!(
-                    "the controller {name} removed; objects that have its finalizer {}/{name} cannot be deleted until somebody removes it",
-                    open.state.state.name
-                ),
-                false => format!("the controller {name} removed"),
-            }
-        }
+        Some(controller) => format!("the controller {} removed", controller.name),
         None => {
             let api = open.remove(&args.name)?;
+            let kind = &api.names.kind;
+            let removed = match open.old_specs.first() {
+                Some(spec) => format!("{kind} and its CRD {spec} removed"),
+                None => format!("{kind} removed"),
+            };
             format!(
-                "{} removed; clusters still have the CRD {}, and deleting it deletes its objects",
-                api.names.kind,
+                "{removed}; clusters still have the CRD {}, and deleting it deletes its objects",
                 api.name()
             )
         }

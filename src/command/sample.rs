@@ -3,11 +3,7 @@
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
-use super::{
-    Exit,
-    failure::Failure,
-    kinds::{self, KindError},
-};
+use super::{Exit, failure::Failure, kind_error::KindError, kinds};
 use crate::{
     crd::{Api, Version},
     render,

@@ -35,7 +35,7 @@ impl StalePaths {
             removed: removed(open, plan),
             outdated: outdated(open, evolution),
             rescoped: rescoped(open, evolution),
-            renamed: renamed(plan),
+            renamed: PackageRename::of(plan),
         }
     }
 
@@ -64,6 +64,25 @@ impl StalePaths {
 }
 
 impl PackageRename {
+    /// Whether a plan renames the package.
+    pub fn of(plan: &Plan) -> Option<Self> {
+        let change = plan.changes.iter().find(|change| change.path == MANIFEST)?;
+        let names = |text: &Option<String>| {
+            let manifest: toml_edit::DocumentMut = text.as_ref()?.parse().ok()?;
+            let name = |table: &str| manifest.get(table)?.get("name")?.as_str();
+            let package = name("package")?;
+            let library = name("lib").map_or_else(|| package.replace('-', "_"), str::to_owned);
+            Some((package.to_owned(), library))
+        };
+        let (before, old) = names(&change.before)?;
+        let (after, new) = names(&change.after)?;
+        (before != after).then_some(Self {
+            before,
+            after,
+            library: (old, new),
+        })
+    }
+
     fn find(&self, path: &str, text: &str) -> Vec<Use> {
         let Self {
             before,
@@ -189,25 +208,6 @@ fn rescoped(open: &OpenProject, evolution: &Evolution) -> Vec<Rescoped> {
             scope: open.apis[kind.index].scope,
         })
         .collect()
-}
-
-/// Whether the package is renamed.
-fn renamed(plan: &Plan) -> Option<PackageRename> {
-    let change = plan.changes.iter().find(|change| change.path == MANIFEST)?;
-    let names = |text: &Option<String>| {
-        let manifest: toml_edit::DocumentMut = text.as_ref()?.parse().ok()?;
-        let name = |table: &str| manifest.get(table)?.get("name")?.as_str();
-        let package = name("package")?;
-        let library = name("lib").map_or_else(|| package.replace('-', "_"), str::to_owned);
-        Some((package.to_owned(), library))
-    };
-    let (before, old) = names(&change.before)?;
-    let (after, new) = names(&change.after)?;
-    (before != after).then_some(PackageRename {
-        before,
-        after,
-        library: (old, new),
-    })
 }
 
 pub const MANIFEST: &str = "Cargo.toml";

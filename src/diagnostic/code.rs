@@ -40,6 +40,8 @@ codes! {
     ControllerDiffers = "controller-differs",
     /// A controller no longer owns a kind of children, so it no longer deletes them.
     AbandonedChildren = "abandoned-children",
+    /// Objects may keep a finalizer that no controller removes.
+    AbandonedFinalizers = "abandoned-finalizers",
     /// A resource or group in a rule is probably misspelled.
     UnknownResource = "unknown-resource",
     /// CRD schemas do not have this keyword.

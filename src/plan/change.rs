@@ -77,6 +77,8 @@ pub enum Note {
     Marked(String),
     /// The file existed before the tool generated it, and is kept.
     Present(String),
+    /// As `Present`, of a file that the user owns from the start.
+    Used(String),
 }
 
 impl Note {
@@ -87,7 +89,8 @@ impl Note {
             | Self::Adopted(path)
             | Self::GeneratedChanged(path)
             | Self::Marked(path)
-            | Self::Present(path) => path,
+            | Self::Present(path)
+            | Self::Used(path) => path,
         }
     }
 }

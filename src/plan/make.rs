@@ -208,7 +208,11 @@ impl Planner<'_> {
                 self.record(path, Owner::User, &theirs);
                 self.write(path, Action::Create, theirs, Owner::User);
             }
-            _ => {
+            (_, known) => {
+                // in a project whose lock was lost, every file is unknown
+                if known.is_none() && !self.lock.files.is_empty() {
+                    self.plan.notes.push(Note::Used(path.into()));
+                }
                 let entry = Entry::adopted(None);
                 self.new_lock.files.insert(path.into(), entry);
                 self.base(path, None);

@@ -2,7 +2,10 @@
 
 use std::ops::Range;
 
-use super::state::{FORMAT, Kind, NamedController, Namespaces, Runtime, State, ToolSource};
+use super::{
+    rule::Rule,
+    state::{FORMAT, Kind, NamedController, Namespaces, Runtime, State, ToolSource},
+};
 use crate::rust::{USED_MODULES, is_keyword};
 
 /// The reason why `operator.toml` is invalid.
@@ -13,6 +16,12 @@ pub enum StateError {
         /// In bytes of the text.
         place: Range<usize>,
         message: String,
+    },
+    #[error("`{key}` is one table, but operator.toml has a list of them")]
+    NotAList {
+        /// Of its name or its header, in bytes of the text.
+        place: Range<usize>,
+        key: &'static str,
     },
     #[error("operator.toml has the conflict markers of a merge")]
     Marked,
@@ -40,8 +49,18 @@ pub enum StateError {
     Namespace(String),
     #[error("`{0}` is not the name of an image")]
     Image(String),
-    #[error("a rule of {0} has no verbs")]
-    NoVerbs(String),
+    #[error("a rule of {subject} has no `{key}`, so it permits nothing")]
+    Rule {
+        /// `kind` or `controller`.
+        table: &'static str,
+        /// The position of the table, and of the rule in it.
+        index: usize,
+        number: usize,
+        /// Whose rule it is.
+        subject: String,
+        /// The key that is missing or empty.
+        key: &'static str,
+    },
     #[error("operator.toml was written by cargo-operator {0}, which is newer than this one, {this}", this = env!("CARGO_PKG_VERSION"))]
     Newer(String),
     #[error("`{0}` is not a version of cargo-operator")]
@@ -54,11 +73,24 @@ impl StateError {
     /// The error, with its byte range in the text, if it concerns one place.
     pub fn place(&self, text: &str) -> Option<Range<usize>> {
         let word = match self {
-            Self::Invalid { place, .. } => return Some(place.clone()),
+            Self::Invalid { place, .. } | Self::NotAList { place, .. } => {
+                return Some(place.clone());
+            }
             Self::Marked => "<<<<<<<".to_owned(),
             Self::Format(_) => "format".to_owned(),
             Self::NoNamespaces => "namespaces".to_owned(),
-            Self::NoVersions(kind) | Self::NoVerbs(kind) => {
+            Self::Rule {
+                table,
+                index,
+                number,
+                key,
+                ..
+            } => {
+                let document = toml_edit::Document::parse(text).ok()?;
+                let rule = document.get(table)?.get(index)?.get("rules")?.get(number)?;
+                return rule.get(key).unwrap_or(rule).span();
+            }
+            Self::NoVersions(kind) => {
                 format!("{:?}", kind.split('.').next().unwrap_or_default())
             }
             Self::Twice(_, word)
@@ -86,6 +118,12 @@ impl StateError {
     pub fn help(&self) -> &'static str {
         match self {
             Self::Invalid { .. } => "docs/operator-toml.md of cargo-operator lists the keys",
+            Self::NotAList { key, .. } => match *key {
+                "kind" => "write each kind as its own table: [[kind]]",
+                "controller" => "write each controller as its own table: [[controller]]",
+                "kind.rules" => "write each rule as its own table: [[kind.rules]]",
+                _ => "write each rule as its own table: [[controller.rules]]",
+            },
             Self::Marked => {
                 "keep the changes of both sides, with a [[kind]] table for each kind; then run `cargo operator regenerate`"
             }
@@ -107,7 +145,13 @@ impl StateError {
             Self::NoNamespaces => "write \"all\", \"own\" or at least one name",
             Self::Namespace(_) => "use at most 63 lower-case letters, digits and `-`",
             Self::Image(_) => IMAGE_HELP,
-            Self::NoVerbs(_) => "list what it permits: `verbs = [\"get\"]`",
+            Self::Rule { key, .. } => match *key {
+                "verbs" => "list what it permits: `verbs = [\"get\"]`",
+                "resources" => "list the resources by their plurals: `resources = [\"pods\"]`",
+                _ => {
+                    "list the groups of the resources: `apiGroups = [\"apps\"]`, or `[\"\"]` for the core group"
+                }
+            },
             Self::Newer(_) => "install that version, or change `tool` if you mean to go back",
             Self::Tool(_) => {
                 "write the version that last generated the project: `tool = \"0.1.0\"`"
@@ -151,9 +195,7 @@ impl State {
             if kind.versions.is_empty() {
                 return Err(StateError::NoVersions(kind.full_name()));
             }
-            if kind.rules.iter().any(|rule| rule.verbs.is_empty()) {
-                return Err(StateError::NoVerbs(kind.full_name()));
-            }
+            check_rules("kind", index, kind.full_name(), &kind.rules)?;
             let earlier = &self.kinds[..index];
             if earlier
                 .iter()
@@ -208,12 +250,36 @@ impl State {
             if let Some(kind) = self.kinds.iter().find(is_like) {
                 return Err(StateError::ControllerModule(name.clone(), kind.full_name()));
             }
-            if rules.iter().any(|rule| rule.verbs.is_empty()) {
-                return Err(StateError::NoVerbs(name.clone()));
-            }
+            check_rules("controller", index, name.clone(), rules)?;
         }
         Ok(())
     }
+}
+
+/// Checks that each rule names what it permits: roles have no rule without one of these keys.
+fn check_rules(
+    table: &'static str,
+    index: usize,
+    subject: String,
+    rules: &[Rule],
+) -> Result<(), StateError> {
+    for (number, rule) in rules.iter().enumerate() {
+        let keys = [
+            ("apiGroups", &rule.api_groups),
+            ("resources", &rule.resources),
+            ("verbs", &rule.verbs),
+        ];
+        if let Some((key, _)) = keys.into_iter().find(|(_, names)| names.is_empty()) {
+            return Err(StateError::Rule {
+                table,
+                index,
+                number,
+                subject,
+                key,
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Describes a valid image name, for the error.

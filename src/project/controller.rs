@@ -3,7 +3,7 @@
 
 use super::{
     Kind, NamedController, Owned, Project, Read, ResourceError, ResourceType, Rule, WatchedCache,
-    resource::resolve_watched,
+    resource::{builtin_kinds, resolve, resolve_watched},
 };
 use crate::{
     crd::{Api, Scope},
@@ -91,6 +91,17 @@ impl<'a> Controller<'a> {
         Some((module.to_owned(), name.to_owned()))
     }
 
+    /// The path of the kind's type in the operator's crate.
+    pub fn type_path(&self) -> String {
+        match (self.api_module(), self.resource.k8s_openapi_path()) {
+            (None, Some(path)) => path,
+            (module, _) => {
+                let module = module.unwrap_or_default();
+                format!("crate::api::{module}::{}", self.resource.kind)
+            }
+        }
+    }
+
     /// The module of the kind's types in `src/api/`, if the project defines the kind.
     pub fn api_module(&self) -> Option<String> {
         let (kind, _) = self.definition?;
@@ -108,6 +119,25 @@ impl Project {
         });
         let named = self.state.controllers.iter().map(|named| self.named(named));
         of_kinds.chain(named).collect()
+    }
+
+    /// The kind of a Rust type, by the path of the type: one of `src/api/`, or a built-in kind.
+    pub fn kind_of_type(&self, path: &[String]) -> Option<ResourceType> {
+        if let [_, api, module, version, _] = path
+            && api == "api"
+            && path[0] != "k8s_openapi"
+        {
+            let (kind, api) = self
+                .kinds()
+                .find(|(kind, _)| kind.module_name() == *module)?;
+            let mut versions = api.versions.iter();
+            let version = versions.find(|it| version_module(&it.name) == *version)?;
+            let name = format!("{}/{}/{}", kind.group, version.name, kind.kind);
+            return resolve(&name, std::slice::from_ref(api)).ok();
+        }
+        let path = path.join("::");
+        let mut builtin = builtin_kinds().filter_map(|name| resolve(&name, &[]).ok());
+        builtin.find(|resource| resource.k8s_openapi_path().as_ref() == Some(&path))
     }
 
     fn named<'a>(&'a self, named: &'a NamedController) -> Result<Controller<'a>, ResourceError> {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{builtin::BUILTIN, state::Rule};
+use super::{builtin::BUILTIN, rule::Rule};
 use crate::crd::Api;
 
 /// A probably misspelled word in a rule.

@@ -11,6 +11,8 @@ mod misnamed;
 mod owned;
 mod read;
 mod resource;
+mod rule;
+mod similar;
 mod state;
 mod state_file;
 
@@ -24,9 +26,9 @@ pub use misnamed::{Misnamed, misnamed};
 pub use owned::{Owned, OwnedCache, Update};
 pub use read::{Read, ReadVerb};
 pub use resource::{ResourceError, ResourceType, builtin_kinds, resolve, resolve_watched};
+pub use rule::Rule;
 pub use state::{
-    FORMAT, Kind, NamedController, Namespaces, Rule, Runtime, Source, State, ToolSource,
-    WatchedCache,
+    FORMAT, Kind, NamedController, Namespaces, Runtime, Source, State, ToolSource, WatchedCache,
 };
 pub use state_file::StateFile;
 

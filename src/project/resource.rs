@@ -1,8 +1,11 @@
 //! Resolves kinds in the syntax of `operator.toml`, `GROUP/VERSION/KIND`, to resource types with the plural.
 
+use std::fmt;
+
 use super::{
     Kind,
     builtin::{BUILTIN, Builtin, is_unwatched},
+    similar::{of_group, of_kind, whole_group, written},
 };
 use crate::crd::{Api, Scope};
 
@@ -61,17 +64,29 @@ impl ResourceType {
     }
 }
 
+/// As in `operator.toml`: `GROUP/VERSION/KIND`, or `VERSION/KIND` for the core group.
+impl fmt::Display for ResourceType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.group.is_empty() {
+            write!(f, "{}/", self.group)?;
+        }
+        write!(f, "{}/{}", self.version, self.kind)
+    }
+}
+
 /// The reason why a kind in `operator.toml` is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ResourceError {
     #[error("`{0}` is not of the form GROUP/VERSION/KIND, or VERSION/KIND for the core group")]
-    Form(String, Option<String>),
+    Form(String, Vec<String>),
     #[error("the plural of `{0}` is unknown")]
     Plural(String),
     #[error("there is no built-in kind `{0}`")]
-    Near(String, String),
+    Near(String, Vec<String>),
     #[error("there is no built-in kind `{0}`")]
-    Meant(String, String),
+    Unknown(String, Vec<String>),
+    #[error("there is no built-in kind `{0}`")]
+    Meant(String, Vec<String>),
     #[error("`{0}` cannot be watched, so no controller can reconcile it")]
     Unwatched(String),
     #[error("there is no Rust type for `{0}`")]
@@ -93,6 +108,7 @@ impl ResourceError {
             Self::Form(name, _)
             | Self::Plural(name)
             | Self::Near(name, _)
+            | Self::Unknown(name, _)
             | Self::Meant(name, _)
             | Self::Unwatched(name)
             | Self::NoType(name)
@@ -105,15 +121,21 @@ impl ResourceError {
 
     pub fn help(&self) -> String {
         match self {
-            Self::Form(_, None) => "write \"apps/v1/Deployment\" or \"v1/ConfigMap\"".into(),
-            Self::Form(_, Some(near)) => format!("write \"{near}\""),
-            Self::Near(kind, near) => {
-                format!("write \"{near}\", or \"{kind}:PLURAL\" if it is another kind of that name")
+            Self::Form(_, near) if near.is_empty() => {
+                "write it as \"apps/v1/Deployment\" or \"v1/ConfigMap\"".into()
             }
+            Self::Form(_, near) | Self::Meant(_, near) => write(near),
+            Self::Near(kind, near) => format!(
+                "{}, or \"{kind}:PLURAL\" if it is another kind of that name",
+                write(near)
+            ),
+            Self::Unknown(kind, known) => format!(
+                "{}, or \"{kind}:PLURAL\" if it is newer than this tool",
+                write(known)
+            ),
             Self::Plural(kind) => format!(
                 "add its plural, as in \"{kind}:PLURAL\", or add its CRD with `cargo operator add-crd --types-only FILE`"
             ),
-            Self::Meant(_, near) => format!("write \"{near}\""),
             Self::Unwatched(_) => "choose a kind whose objects are stored, such as \"v1/Pod\"".into(),
             Self::NoType(_) => "add its CRD with `cargo operator add-crd FILE --scaffold controller`, which generates its types and does not install it".into(),
             Self::Newer(_) => "choose another kind; `owns`, `watches` and `reads` can name this one".into(),
@@ -124,13 +146,27 @@ impl ResourceError {
     }
 }
 
+/// `write "v1/Pod"`, or several with `or`.
+fn write(kinds: &[String]) -> String {
+    let kinds: Vec<String> = kinds.iter().map(|kind| format!("{kind:?}")).collect();
+    match kinds.as_slice() {
+        [earlier @ .., last] if !earlier.is_empty() => {
+            format!("write {} or {last}", earlier.join(", "))
+        }
+        kinds => format!("write {}", kinds.concat()),
+    }
+}
+
 /// Finds a kind among the built-in ones and those of the project. A plural in the entry (`KIND:PLURAL`) takes precedence.
 pub fn resolve(name: &str, apis: &[Api]) -> Result<ResourceType, ResourceError> {
     let parts: Vec<&str> = name.split('/').collect();
     let (group, version, kind) = match parts.as_slice() {
         [version, kind] => ("", *version, *kind),
         [group, version, kind] => (*group, *version, *kind),
-        _ => return Err(ResourceError::Form(name.into(), of_kind(name))),
+        _ => {
+            let kind = name.rsplit('/').next().unwrap_or_default();
+            return Err(ResourceError::Form(name.into(), of_kind(kind, apis)));
+        }
     };
     let (kind, plural) = match kind.split_once(':') {
         Some((kind, plural)) => (kind, Some(plural)),
@@ -149,7 +185,12 @@ pub fn resolve(name: &str, apis: &[Api]) -> Result<ResourceType, ResourceError> 
         || !is_version
         || is_core
     {
-        return Err(ResourceError::Form(name.into(), of_kind(kind)));
+        // GROUP/KIND
+        let near = match of_group(version, kind, apis) {
+            near if near.is_empty() => of_kind(kind, apis),
+            near => near,
+        };
+        return Err(ResourceError::Form(name.into(), near));
     }
     let known = apis
         .iter()
@@ -165,9 +206,12 @@ pub fn resolve(name: &str, apis: &[Api]) -> Result<ResourceType, ResourceError> 
         (Some(plural), known) => (plural, known.is_none_or(|known| known.1)),
         (None, Some(known)) => known,
         (None, None) => {
-            return Err(match near(group, kind) {
-                Some(near) => ResourceError::Near(name.into(), near),
-                None => ResourceError::Plural(name.into()),
+            let near = of_group(group, kind, apis);
+            let known = whole_group(group);
+            return Err(match (near.is_empty(), known.is_empty()) {
+                (false, _) => ResourceError::Near(name.into(), near),
+                (true, false) => ResourceError::Unknown(name.into(), known),
+                (true, true) => ResourceError::Plural(name.into()),
             });
         }
     };
@@ -182,7 +226,7 @@ pub fn resolve(name: &str, apis: &[Api]) -> Result<ResourceType, ResourceError> 
 
 /// The built-in kinds that have types in k8s-openapi, as in `owns`.
 pub fn builtin_kinds() -> impl Iterator<Item = String> {
-    let kinds = BUILTIN.iter().map(written);
+    let kinds = BUILTIN.iter().map(|it| written(&(it.0, it.1, it.2)));
     kinds.filter(|kind| {
         let resource = resolve(kind, &[]);
         resource.is_ok_and(|resource| resource.k8s_openapi_path().is_some())
@@ -192,7 +236,7 @@ pub fn builtin_kinds() -> impl Iterator<Item = String> {
 /// Finds the kind of a controller: a built-in one with a type of k8s-openapi, or a kind of the project that has only types.
 pub fn resolve_watched<'a>(
     name: &str,
-    mut kinds: impl Iterator<Item = (&'a Kind, &'a Api)>,
+    kinds: impl Iterator<Item = (&'a Kind, &'a Api)>,
 ) -> Result<ResourceType, ResourceError> {
     let (group, kind) = match name.split('/').collect::<Vec<_>>().as_slice() {
         [_, kind] => ("", kind.to_owned()),
@@ -202,15 +246,12 @@ pub fn resolve_watched<'a>(
     if is_unwatched(group, kind) {
         return Err(ResourceError::Unwatched(name.into()));
     }
-    let own = kinds.find(|(own, _)| own.group == group && own.kind == kind);
-    let Some((own, api)) = own else {
-        let resource = resolve(name, &[]).map_err(|error| match error {
-            ResourceError::Near(name, near) => ResourceError::Meant(name, near),
-            ResourceError::Plural(name) => match known_group(group, kind) {
-                Some(near) => ResourceError::Meant(name, near),
-                None => ResourceError::NoType(name),
-            },
-            error => error,
+    let kinds: Vec<(&Kind, &Api)> = kinds.collect();
+    let is_meant = |(own, _): &&(&Kind, &Api)| own.group == group && own.kind == kind;
+    let Some((own, api)) = kinds.iter().find(is_meant) else {
+        let resource = resolve(name, &[]).map_err(|_| {
+            let apis: Vec<Api> = kinds.iter().map(|(_, api)| (*api).clone()).collect();
+            unwatchable(name, &apis)
         })?;
         return match resource.k8s_openapi_path() {
             Some(_) => Ok(resource),
@@ -234,49 +275,20 @@ pub fn resolve_watched<'a>(
     Ok(resource)
 }
 
+/// The error about a kind that is neither built in nor in the project.
+fn unwatchable(name: &str, apis: &[Api]) -> ResourceError {
+    match resolve(name, apis) {
+        Err(ResourceError::Near(name, near) | ResourceError::Unknown(name, near)) => {
+            ResourceError::Meant(name, near)
+        }
+        Err(error @ ResourceError::Form(..)) => error,
+        _ => ResourceError::NoType(name.into()),
+    }
+}
+
 fn is_built_in(resource: &ResourceType) -> bool {
     let mut rows = BUILTIN.iter();
     rows.any(|row| row.0 == resource.group && row.2 == resource.kind && row.3 == resource.plural)
-}
-
-/// The intended built-in kind: one whose name differs only in case or version, or that has a similar name in the same group.
-fn near(group: &str, kind: &str) -> Option<String> {
-    let likeness = |builtin: &str| strsim::jaro(&builtin.to_lowercase(), &kind.to_lowercase());
-    let of_group = BUILTIN.iter().filter(|builtin| builtin.0 == group);
-    let best = of_group.max_by(|a, b| likeness(a.2).total_cmp(&likeness(b.2)));
-    let best = best.filter(|best| likeness(best.2) > 0.85);
-    // a group of somebody's own may have a kind of that name
-    let is_own = group.contains('.') && !group.ends_with(".k8s.io");
-    best.map(written)
-        .or_else(|| of_kind(kind).filter(|_| !is_own))
-}
-
-/// The built-in kind of the most like name in a group of which no CRD can define kinds, because it has no dot.
-fn known_group(group: &str, kind: &str) -> Option<String> {
-    let distance = |builtin: &&Builtin<'_>| {
-        strsim::osa_distance(&builtin.2.to_lowercase(), &kind.to_lowercase())
-    };
-    let of_group = BUILTIN
-        .iter()
-        .filter(|builtin| builtin.0 == group && !group.contains('.'));
-    of_group.min_by_key(distance).map(written)
-}
-
-/// The built-in kind with exactly this name, if only one group has it.
-fn of_kind(kind: &str) -> Option<String> {
-    let mut matching = BUILTIN.iter().filter(|builtin| builtin.2 == kind);
-    let first = matching.next()?;
-    matching
-        .all(|other| other.0 == first.0)
-        .then(|| written(first))
-}
-
-fn written(builtin: &Builtin<'_>) -> String {
-    let (group, version, kind, ..) = builtin;
-    match *group {
-        "" => format!("{version}/{kind}"),
-        group => format!("{group}/{version}/{kind}"),
-    }
 }
 
 #[cfg(test)]
@@ -300,13 +312,17 @@ mod tests {
         ] {
             assert_eq!(
                 resolved(meant),
-                Err(ResourceError::Near(meant.into(), near.into()))
+                Err(ResourceError::Near(meant.into(), vec![near.into()]))
             );
         }
         assert_eq!(
             resolved("x.io/v1/Ox"),
             Err(ResourceError::Plural("x.io/v1/Ox".into()))
         );
+        assert!(matches!(
+            resolved("v1/Foo"),
+            Err(ResourceError::Unknown(_, known)) if known.contains(&"v1/Pod".to_owned())
+        ));
         for bad in [
             "Deployment",
             "a/b/c/d",
@@ -392,9 +408,16 @@ mod tests {
         };
         let mut paths = vec![];
         for builtin in &BUILTIN {
-            let kind = resolve(&written(builtin), &[]).unwrap();
+            let kind = resolve(&written(&(builtin.0, builtin.1, builtin.2)), &[]).unwrap();
             if let Some(path) = kind.k8s_openapi_path() {
-                paths.push((path, format!("{}:{}", written(builtin), kind.plural)));
+                paths.push((
+                    path,
+                    format!(
+                        "{}:{}",
+                        written(&(builtin.0, builtin.1, builtin.2)),
+                        kind.plural
+                    ),
+                ));
             }
         }
         let types = types

@@ -3,6 +3,7 @@
 use super::{
     owned::{self, Owned},
     read::Read,
+    rule::Rule,
 };
 use crate::{rust::module_name, scaffold::Scaffold, types::SchemaMode};
 use serde::{Deserialize, Serialize};
@@ -223,17 +224,4 @@ pub enum Source {
     Own,
     /// Another operator. The project has Rust types of the kind, but does not install its CRD.
     Foreign,
-}
-
-/// A rule of a Role (<https://kubernetes.io/docs/reference/access-authn-authz/rbac/>).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "camelCase")]
-pub struct Rule {
-    #[serde(default)]
-    pub api_groups: Vec<String>,
-    #[serde(default)]
-    pub resources: Vec<String>,
-    #[serde(default)]
-    pub resource_names: Vec<String>,
-    pub verbs: Vec<String>,
 }

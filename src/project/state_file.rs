@@ -2,7 +2,7 @@
 
 use std::{fmt, ops::Range};
 
-use toml_edit::{Array, DocumentMut, Item, Table, value};
+use toml_edit::{Array, Document, DocumentMut, Item, Table, value};
 
 use super::{
     check::StateError,
@@ -50,6 +50,10 @@ impl StateFile {
         if is_marked(text) {
             return Err(StateError::Marked);
         }
+        let invalid = |message: &str, span| match single_table(text) {
+            Some((key, place)) => StateError::NotAList { place, key },
+            None => invalid(message, span),
+        };
         let document: DocumentMut = text
             .parse()
             .map_err(|error: toml_edit::TomlError| invalid(error.message(), error.span()))?;
@@ -62,11 +66,8 @@ impl StateFile {
         for key in ["kind", "controller"] {
             let tables = document.get(key);
             if tables.is_some_and(|tables| !tables.is_array_of_tables()) {
-                let start = text.find(key).unwrap_or_default();
-                return Err(StateError::Invalid {
-                    place: start..start + key.len(),
-                    message: format!("write each {key} as its own table: [[{key}]]"),
-                });
+                let (key, place) = single_table(text).unwrap_or_else(|| (key, named(text, key)));
+                return Err(StateError::NotAList { place, key });
             }
         }
         let state: State = toml_edit::de::from_str(text)
@@ -197,6 +198,30 @@ impl fmt::Display for StateFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.document.fmt(f)
     }
+}
+
+/// The header of a table that should be one of a list: `[controller]` instead of `[[controller]]`. Only for a text that is wrong, because
+/// a string may have such a line as well.
+fn single_table(text: &str) -> Option<(&'static str, Range<usize>)> {
+    const LISTS: [&str; 4] = ["kind", "controller", "kind.rules", "controller.rules"];
+    let mut start = 0;
+    for line in text.split_inclusive('\n') {
+        let code = line.split('#').next().unwrap_or_default().trim();
+        let name = code.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+        if let Some(key) = LISTS.into_iter().find(|key| name == Some(key)) {
+            let start = start + line.find('[').unwrap_or_default();
+            return Some((key, start..start + code.len()));
+        }
+        start += line.len();
+    }
+    None
+}
+
+/// The place of a key of the whole text.
+fn named(text: &str, key: &str) -> Range<usize> {
+    let document = Document::parse(text).ok();
+    let span = document.and_then(|document| document.key(key)?.span());
+    span.unwrap_or_default()
 }
 
 /// Extends serde's message about an unknown key or value with the most similar known one, because there are too many keys to list.

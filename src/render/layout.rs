@@ -3,32 +3,28 @@
 use k8s_openapi::api::rbac::v1::PolicyRule;
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde::Serialize;
-use serde_json::Value;
 
 use super::{
     RenderError, cargo_lock,
     fault_test::{self, Case},
-    generated_test::{self, Typed},
-    operator::{Made, Samples, made_of, operator},
-    registry::{self, Registry, Watched},
-    sample::{builtin_sample, sample},
+    generated_test,
+    kind_files::{kind_files, named_files},
+    operator::{Samples, made_of, operator},
+    registry::{self, Registry},
+    sample::builtin_sample,
     vendor,
 };
 use crate::{
-    crd::{Api, Conversion},
-    diagnostic::{Code, Diagnostic, Severity},
+    crd::Api,
+    diagnostic::Diagnostic,
     manifests,
     package::kustomize,
     plan::Tree,
-    project::{
-        Controller, Kind, NamedController, Namespaces, Owner, Project, ResourceType, Rule, Runtime,
-        Source, ToolSource,
-    },
+    project::{Controller, Kind, Owner, Project, Rule, Runtime, Source, ToolSource},
     rust::version_module,
-    rustfmt::{is_wide, version_order},
-    scaffold::{Existing, Scaffold, Subject, existing_files},
+    rustfmt::version_order,
+    scaffold::Scaffold,
     template::{fill, plain},
-    types,
 };
 
 /// The folder with the records of the types of fields.
@@ -267,183 +263,6 @@ fn scaffolds(controllers: &[Controller<'_>]) -> Vec<&'static Scaffold> {
         false => scaffolds,
     }
 }
-
-/// The files of one kind.
-fn kind_files(
-    rendered: &mut Rendered,
-    project: &Project,
-    kind: &Kind,
-    api: &Api,
-    controllers: &[Controller<'_>],
-) -> Result<Made, RenderError> {
-    let module = kind.module_name();
-    let name = kind.full_name();
-    let mut say = |diagnostics: Vec<Diagnostic>| {
-        rendered
-            .diagnostics
-            .extend(diagnostics.into_iter().map(|it| (name.clone(), it)))
-    };
-    let mut made = Made::default();
-    let spec = format!("{SPECS}{}.yaml", api.name());
-    rendered.tree.insert(spec, Owner::Tool, api.text.as_str());
-    for version_name in &kind.versions {
-        let version = api
-            .version(version_name)
-            .ok_or_else(|| RenderError::Version {
-                kind: kind.kind.clone(),
-                version: version_name.clone(),
-            })?;
-        let module_of_version = types::module(api, version, kind.schema);
-        say(module_of_version.diagnostics);
-        let mut typed = Typed {
-            module: module.clone(),
-            version: version_module(version_name),
-            root: module_of_version.facts.root.clone(),
-            spec: kind.spec.clone(),
-            sample: None,
-        };
-        let is_reconciled = |controller: &Controller<'_>| {
-            let definition = controller.definition.map(|(kind, _)| kind.full_name());
-            definition.as_ref() == Some(&name) && controller.resource.version == *version_name
-        };
-        let mut reconciling = controllers.iter().filter(|it| is_reconciled(it));
-        if let Some(controller) = reconciling.next() {
-            match sample(api, version) {
-                Ok(sample) => made.sample = Some(sample),
-                Err(diagnostic) => say(vec![diagnostic]),
-            }
-            typed.sample = made
-                .sample
-                .as_ref()
-                .and_then(|_| sample_file(project, &controller.resource));
-        }
-        if let Some(scaffold) = kind.scaffold.filter(|_| version.storage) {
-            made.has_status = version.status_subresource;
-            if scaffold != Scaffold::first() {
-                let owns = kind.owns.iter().map(|owned| format!("{}\n", owned.kind));
-                let path = format!("{STYLES}{}/{module}", scaffold.name);
-                rendered
-                    .tree
-                    .insert(path, Owner::Tool, owns.collect::<String>());
-            }
-            let files = (scaffold.files)(&Subject {
-                operator: &project.state.name,
-                module: module.clone(),
-                in_namespaces: project.state.namespaces != Namespaces::All,
-                cleanup: kind.cleanup,
-                api,
-                facts: &module_of_version.facts,
-                sample: made.sample.as_ref(),
-                fill,
-            });
-            let unused = (made.has_status && !files.writes_status).then(|| PolicyRule {
-                api_groups: Some(vec![api.group.clone()]),
-                resources: Some(vec![format!("{}/status", api.names.plural)]),
-                verbs: vec!["patch".to_owned()],
-                ..PolicyRule::default()
-            });
-            for controller in controllers.iter().filter(|it| is_reconciled(it)) {
-                let watched = Watched::of(controller, &project.apis)?;
-                let case = Case::new(controller, &watched, typed.sample.clone());
-                made.case = Some(case.with_unused(unused.clone()));
-            }
-            rendered.tree.insert(
-                format!("src/controllers/{module}.rs"),
-                Owner::User,
-                files.controller,
-            );
-            if made.sample.is_some() {
-                rendered
-                    .tree
-                    .insert(format!("tests/{module}.rs"), Owner::User, files.test);
-            }
-        }
-        made.typed.push(typed);
-        let text = format!("{HEADER}{}", module_of_version.text);
-        if is_wide(&text) {
-            made.wide.push(version_module(version_name));
-        }
-        rendered.tree.insert(
-            format!("src/api/{module}/{}.rs", version_module(version_name)),
-            Owner::Tool,
-            text,
-        );
-        rendered.tree.insert(
-            format!("{RECORD}{module}/{}", version_module(version_name)),
-            Owner::Tool,
-            module_of_version.facts.record(),
-        );
-    }
-    if kind.source() == Source::Own && api.conversion == Conversion::Webhook {
-        rendered.diagnostics.push((
-            name,
-            Diagnostic {
-                code: Code::ConversionNotServed,
-                severity: Severity::Warning,
-                pointer: "/spec/conversion".into(),
-                message: "the spec asks for a conversion webhook".into(),
-                instead: Some("the operator does not serve it".into()),
-                help: Some("serve one version and set `strategy: None`, or run the webhook beside the operator".into()),
-            },
-        ));
-    }
-    Ok(made)
-}
-
-/// The file in `manifests/samples/`, unless the user deleted it.
-fn sample_file(project: &Project, resource: &ResourceType) -> Option<String> {
-    let file = format!("{}.yaml", resource.name());
-    let path = format!("manifests/samples/{file}");
-    (!project.removed.contains(&path)).then_some(file)
-}
-
-/// The files of a controller that has a name, and how it is tested.
-fn named_files(
-    tree: &mut Tree,
-    project: &Project,
-    controller: &Controller<'_>,
-    named: &NamedController,
-    made: &[Made],
-    sample: Option<&Value>,
-) -> Result<Case, RenderError> {
-    let resource = &controller.resource;
-    let (types, root) = match controller.api_module() {
-        None => controller.foreign_type().unwrap_or_default(),
-        Some(module) => {
-            let mut typed = made.iter().flat_map(|made| &made.typed);
-            let typed = typed.find(|it| format!("{}::{}", it.module, it.version) == module);
-            let root = typed.map(|typed| typed.root.clone()).unwrap_or_default();
-            (format!("crate::api::{module}"), root)
-        }
-    };
-    let file = sample.and_then(|_| sample_file(project, resource));
-    let finalizer = controller.finalizer(&project.state.name);
-    let files = existing_files(&Existing {
-        operator: &project.state.name,
-        name: &named.name,
-        module: &controller.module,
-        types,
-        root,
-        kind: &resource.kind,
-        plural: &resource.plural,
-        namespaced: resource.namespaced,
-        in_namespaces: project.state.namespaces != Namespaces::All,
-        finalizer: controller.cleanup.then_some(finalizer),
-        metadata: controller.watches_metadata(),
-        sample: file.as_deref(),
-        fill,
-    });
-    tree.insert(controller.path(), Owner::User, files.controller);
-    if let Some(test) = files.test {
-        let path = format!("tests/{}.rs", controller.module);
-        tree.insert(path, Owner::User, test);
-    }
-    let watched = Watched::of(controller, &project.apis)?;
-    Ok(Case::new(controller, &watched, file))
-}
-
-const HEADER: &str =
-    "// Generated by `cargo operator regenerate` from the CRD in crds/. Do not edit.\n";
 
 /// Formats a rule as in a role.
 pub(super) fn policy_rule(rule: &Rule) -> PolicyRule {

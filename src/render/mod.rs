@@ -4,6 +4,7 @@ mod cargo_lock;
 mod error;
 mod fault_test;
 mod generated_test;
+mod kind_files;
 mod layout;
 mod operator;
 mod registry;

@@ -4,6 +4,8 @@ use std::ops::{Range, RangeInclusive};
 
 use syn::{Expr, ImplItem, ImplItemFn, Item, ItemImpl, Lit, spanned::Spanned};
 
+use super::import::full_path;
+
 /// The `impl` block of the trait in a file. Positions are in bytes of the text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Controller {
@@ -13,7 +15,7 @@ pub struct Controller {
     pub cleanup: Option<Part>,
     pub parents: Option<Part>,
     /// The type of the objects.
-    pub resource: Option<Range<usize>>,
+    pub resource: Option<Resource>,
     /// The types of the object and of the context, as written in the method that takes both.
     pub arguments: [String; 2],
 }
@@ -24,6 +26,15 @@ pub struct Part {
     pub name: Range<usize>,
     /// The range of its lines, from 1, with comments and attributes.
     pub lines: RangeInclusive<usize>,
+}
+
+/// The associated type `Resource`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Resource {
+    /// The range of the type as it is written.
+    pub range: Range<usize>,
+    /// The path of the kind's type from its crate, by the imports of the file; without `PartialObjectMeta` around it.
+    pub path: Vec<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -68,7 +79,10 @@ pub fn controller(text: &str, wanted: &Wanted) -> Option<Controller> {
                 });
             }
             ImplItem::Type(item) if item.ident == "Resource" => {
-                controller.resource = Some(item.ty.span().byte_range());
+                controller.resource = Some(Resource {
+                    range: item.ty.span().byte_range(),
+                    path: full_path(&item.ty, &file),
+                });
             }
             ImplItem::Fn(item) if item.sig.ident == wanted.cleanup => {
                 controller.cleanup = Some(part(item, item.sig.ident.span()));
@@ -105,10 +119,10 @@ fn is_none(value: &Expr) -> bool {
     matches!(value, Expr::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == "None"))
 }
 
-/// The text in `Some("...")`.
+/// The text in `"..."` or `Some("...")`.
 fn literal(value: &Expr) -> Option<String> {
-    let Expr::Call(call) = value else { return None };
-    match call.args.first()? {
+    match value {
+        Expr::Call(call) => literal(call.args.first()?),
         Expr::Lit(literal) => match &literal.lit {
             Lit::Str(text) => Some(text.value()),
             _ => None,
@@ -176,6 +190,11 @@ impl operator_runtime::Reconciler for Widgets {
         assert_eq!(all.parents, None);
         assert_eq!(all.arguments, ["Arc<Widget>", "&Context"]);
 
+        assert_eq!(all.resource.unwrap().path, ["Widget"]);
+
+        let plain = TEXT.replace("Some(\"x.io/p\")", "\"x.io/p\"");
+        let finalizer = parse(&plain).unwrap().finalizer.unwrap();
+        assert_eq!(finalizer.value.as_deref(), Some("x.io/p"));
         let none = TEXT.replace("Some(\"x.io/p\")", "None");
         assert_eq!(parse(&none).unwrap().finalizer, None);
         let named = TEXT.replace("\"x.io/p\"", "NAME");

@@ -5,6 +5,7 @@
 //! `parse` searches for names. Uses of removed modules, and wrong uses that compile, are found by path (`stale_path`, `scope`).
 
 mod controller;
+mod import;
 mod manifest;
 mod mark;
 mod message;
@@ -15,7 +16,7 @@ mod root;
 mod scope;
 mod stale_path;
 
-pub use controller::{Controller, Finalizer, Part, Wanted, controller};
+pub use controller::{Controller, Finalizer, Part, Resource, Wanted, controller};
 pub use manifest::standalone;
 pub use mark::{Marked, REMOVED, RETYPED, mark};
 pub use message::{CheckResult, DeprecatedUse, read_messages};

@@ -73,6 +73,7 @@ fn a_finalizer_and_a_cache_of_metadata_are_asked_for() {
     for part in [
         "the controller secret has FINALIZER and `cleanup`, but operator.toml has no `cleanup = true` for it",
         "add `cleanup = true` to its table in operator.toml",
+        "to let the operator remove the finalizer from the objects that have it, add a rule with the verb \"patch\" for secrets to `rules`",
         "the controller secret watches metadata only, but operator.toml has no `cache = \"metadata\"` for it",
     ] {
         assert!(regenerated.contains(part), "{part}: {regenerated}");
@@ -202,6 +203,40 @@ fn a_wrong_kind_or_name_is_an_error_with_a_cure_and_writes_nothing() {
             "no built-in kind",
             "write \"apps/v1/Deployment\"\n",
         ),
+        ("Pod", "`Pod` is not of the form", "write \"v1/Pod\"\n"),
+        ("pods", "is not of the form", "write \"v1/Pod\"\n"),
+        (
+            "apps/Deployment",
+            "`apps/Deployment` is not of the form GROUP/VERSION/KIND",
+            "write \"apps/v1/Deployment\"\n",
+        ),
+        (
+            "Event",
+            "is not of the form",
+            "write \"v1/Event\" or \"events.k8s.io/v1/Event\"\n",
+        ),
+        (
+            "events/v1/Event",
+            "no built-in kind `events/v1/Event`",
+            "write \"v1/Event\" or \"events.k8s.io/v1/Event\"\n",
+        ),
+        ("v2/Pod", "no built-in kind `v2/Pod`", "write \"v1/Pod\"\n"),
+        ("apps/v1/Pod", "no built-in kind", "write \"v1/Pod\"\n"),
+        (
+            "batch/v1/Foo",
+            "no built-in kind `batch/v1/Foo`",
+            "write \"batch/v1/CronJob\" or \"batch/v1/Job\"\n",
+        ),
+        (
+            "v1/Foo",
+            "no built-in kind `v1/Foo`",
+            "write \"v1/ConfigMap\", \"v1/Endpoints\", \"v1/Event\"",
+        ),
+        (
+            "widgets",
+            "is not of the form",
+            "write \"example.com/v1/Widget\"\n",
+        ),
         (
             "v1/Binding",
             "`v1/Binding` cannot be watched",
@@ -289,8 +324,28 @@ fn a_wrong_table_is_an_error_at_its_line() {
         ),
         (
             "[[controller]]",
-            "[controller]",
-            "write each controller as its own table: [[controller]]",
+            "[controller] # ours",
+            "error: `controller` is one table, but operator.toml has a list of them\n  --> operator.toml:9:1",
+        ),
+        (
+            "[[controller]]",
+            "[[controller]]\nname = \"node\"\nkind = \"v1/Node\"\n[controller]",
+            "write each controller as its own table: [[controller]]\n",
+        ),
+        (
+            "[[kind]]",
+            "[kind]",
+            "write each kind as its own table: [[kind]]\n",
+        ),
+        (
+            "kind = \"v1/Pod\"\n",
+            "kind = \"v1/Pod\"\n[controller.rules]\nverbs = [\"get\"]\n",
+            "write each rule as its own table: [[controller.rules]]\n",
+        ),
+        (
+            "\n[[controller]]\nname = \"pod-printer\"\nkind = \"v1/Pod\"\n",
+            "# the controller\ncontroller = { name = \"pod-printer\", kind = \"v1/Pod\" }\n",
+            "--> operator.toml:9:1\n  |\n8 | # the controller\n",
         ),
         (
             "\"pod-printer\"",
@@ -324,4 +379,230 @@ fn a_wrong_table_is_an_error_at_its_line() {
         fs::write(&state, &right).unwrap();
         assert!(files(&p) == before, "{to}");
     }
+}
+
+#[test]
+fn a_rule_that_permits_nothing_is_an_error_at_its_line() {
+    let folder = folder();
+    ok(folder.path(), "init p --crd widget.yaml");
+    let p = folder.path().join("p");
+    ok(&p, "add-controller v1/Pod");
+    let state = p.join("operator.toml");
+    let right = fs::read_to_string(&state).unwrap();
+    let whole = "apiGroups = [\"\"]\nresources = [\"pods\"]\nverbs = [\"get\"]\n";
+    for (key, help) in [
+        ("apiGroups", "`[\"\"]` for the core group"),
+        ("resources", "`resources = [\"pods\"]`"),
+        ("verbs", "`verbs = [\"get\"]`"),
+    ] {
+        let is_of = |line: &&str| line.starts_with(key);
+        let line = whole.lines().find(is_of).unwrap();
+        for (without, shown) in [
+            (String::new(), "[[controller.rules]]"),
+            (format!("{key} = []\n"), &*format!("{key} = []")),
+        ] {
+            let rule = whole.replace(&format!("{line}\n"), &without);
+            let text = format!("{right}[[controller.rules]]\n{whole}[[controller.rules]]\n{rule}");
+            fs::write(&state, &text).unwrap();
+            let refused = run(&p, "regenerate");
+            assert_eq!(refused.code, 2, "{rule}: {}", refused.stdout);
+            let at = text.lines().count() - text.lines().rev().position(|it| it == shown).unwrap();
+            for part in [
+                &format!("error: a rule of pod has no `{key}`, so it permits nothing\n"),
+                &format!("--> operator.toml:{at}:"),
+                help,
+            ] {
+                assert!(refused.stderr.contains(part), "{part}: {}", refused.stderr);
+            }
+        }
+    }
+    let rules = "rules = [{ apiGroups = [\"\"], verbs = [\"get\"] }]\nversions =";
+    fs::write(&state, right.replace("versions =", rules)).unwrap();
+    let refused = run(&p, "regenerate").stderr;
+    let message = "a rule of Widget.example.com has no `resources`, so it permits nothing\n  --> operator.toml:";
+    assert!(refused.contains(message), "{refused}");
+    // this needs a ClusterRole of its own
+    let url = "[[controller.rules]]\nnonResourceURLs = [\"/metrics\"]\nverbs = [\"get\"]\n";
+    fs::write(&state, right.clone() + url).unwrap();
+    let refused = run(&p, "regenerate").stderr;
+    assert!(
+        refused.contains("unknown key `nonResourceURLs`"),
+        "{refused}"
+    );
+    fs::write(&state, format!("{right}[[controller.rules]]\n{whole}")).unwrap();
+    ok(&p, "regenerate");
+}
+
+#[test]
+fn a_foreign_kind_can_be_cached_as_metadata() {
+    let folder = folder();
+    let added = "--scaffold controller --metadata";
+    ok(folder.path(), &format!("init q --crd widget.yaml {added}"));
+    ok(folder.path(), PODS);
+    let p = folder.path().join("pods");
+    ok(&p, &format!("add-crd ../widget.yaml {added} --cleanup"));
+    for (p, table) in [
+        (&folder.path().join("q"), "cache = \"metadata\"\n"),
+        (&p, "cache = \"metadata\"\ncleanup = true\n"),
+    ] {
+        ok(p, "regenerate --check");
+        let made = files(p);
+        assert!(made["operator.toml"].ends_with(table));
+        let type_ = "type Resource = PartialObjectMeta<Widget>;";
+        assert!(made["src/controllers/widget.rs"].contains(type_));
+    }
+}
+
+#[test]
+fn an_option_that_applies_to_nothing_is_an_error_with_a_cure() {
+    let folder = folder();
+    let refused = |at: &std::path::Path, args: &str, parts: &[&str]| {
+        let before = files(at);
+        let refused = run(at, args);
+        assert_eq!(refused.code, 2, "{args}: {}", refused.stdout);
+        for part in parts {
+            assert!(refused.stderr.contains(part), "{args}: {}", refused.stderr);
+        }
+        assert!(files(at) == before, "{args}");
+    };
+    for (args, parts) in [
+        (
+            "--as x",
+            [
+                "a kind to which these options apply is missing: --as\n",
+                "--controller",
+            ],
+        ),
+        (
+            "--cleanup --metadata --scaffold declarative --schema embed --versions v1",
+            [
+                "missing: --versions, --scaffold, --cleanup, --metadata, --schema\n",
+                "add --crd",
+            ],
+        ),
+        ("--types-only", ["missing: --types-only\n", "--crd"]),
+        (
+            "--controller v1/Pod --scaffold controller",
+            ["--scaffold does not apply", "leave out --scaffold"],
+        ),
+        (
+            "--controller v1/Pod --controller v1/Pod",
+            [
+                "--controller v1/Pod is given twice",
+                "add-controller v1/Pod --as NAME`",
+            ],
+        ),
+        (
+            "--controller v1/Event --controller v1/Pod --controller events.k8s.io/v1/Event",
+            [
+                "of v1/Event and events.k8s.io/v1/Event would both have the name `event`",
+                "add-controller events.k8s.io/v1/Event --as NAME`",
+            ],
+        ),
+        (
+            "--crd widget.yaml --metadata",
+            ["--metadata applies to", "--scaffold controller"],
+        ),
+    ] {
+        refused(folder.path(), &format!("init p {args}"), &parts);
+    }
+
+    ok(folder.path(), "init p --crd widget.yaml");
+    let p = folder.path().join("p");
+    ok(
+        &p,
+        "add-crd ../clusters.yaml --kind Cluster.cluster.example.com --types-only",
+    );
+    let other =
+        "Widget.example.com is already in the project, with the scaffold \"reconciler\", not";
+    let cluster = "--kind Cluster.cluster.example.com";
+    for (args, parts) in [
+        (
+            "widget.yaml --scaffold declarative",
+            [
+                &*format!("{other} \"declarative\""),
+                "move src/controllers/widget.rs elsewhere, and run `cargo operator regenerate --reset src/controllers/widget.rs`",
+            ],
+        ),
+        (
+            "widget.yaml --scaffold controller --metadata",
+            [
+                &*format!("{other} \"controller\""),
+                "remove `scaffold` from its table",
+            ],
+        ),
+        (
+            "widget.yaml --cleanup --as w",
+            [
+                "apply to new kinds only: --cleanup, --as\n",
+                "operator.toml",
+            ],
+        ),
+        (
+            &*format!("clusters.yaml {cluster} --scaffold external"),
+            [
+                "with types only",
+                "add `scaffold = \"external\"` to its table",
+            ],
+        ),
+        (
+            &*format!("clusters.yaml {cluster} --scaffold controller"),
+            [
+                "is already in the project",
+                "`cargo operator add-controller cluster.example.com/",
+            ],
+        ),
+    ] {
+        refused(&p, &format!("add-crd ../{args}"), &parts);
+    }
+    ok(&p, "add-crd ../widget.yaml --scaffold reconciler");
+}
+
+#[test]
+fn inspect_shows_rules_and_who_reconciles_a_kind() {
+    let folder = folder();
+    ok(folder.path(), PODS);
+    let p = folder.path().join("pods");
+    ok(&p, "add-crd ../widget.yaml --scaffold controller");
+    ok(
+        &p,
+        "add-controller example.com/v1/Widget --as widget-counter",
+    );
+    ok(
+        &p,
+        "add-crd ../clusters.yaml --types-only --kind Cluster.cluster.example.com",
+    );
+    ok(&p, "add-controller apps/v1/Deployment");
+    edit(&p.join("operator.toml"), |text| {
+        text + "[[controller.rules]]\napiGroups = [\"apps\", \"\"]\nresources = [\"deployments/scale\"]\nverbs = [\"get\", \"patch\"]\nresourceNames = [\"web\"]\n[[controller.rules]]\napiGroups = [\"\"]\nresources = [\"nodes\"]\nverbs = [\"get\"]\n"
+    });
+    let all = ok(&p, "inspect").stdout;
+    for part in [
+        "  types     src/api/widget/\n  types only, its CRD is not installed\n  reconciled by widget, widget-counter\n",
+        "  types     src/api/cluster/\n  types only, its CRD is not installed\n\n",
+        "  owns      -\n  rule      get, patch on deployments/scale of apps, the core group, named web\n  rule      get on nodes\n",
+    ] {
+        assert!(all.contains(part), "{part}{all}");
+    }
+    for name in ["Pod", "pod", "pod-printer"] {
+        let one = ok(&p, &format!("inspect {name}")).stdout;
+        assert!(
+            one.starts_with("pods\n\npod-printer\n  kind      v1/Pod\n"),
+            "{one}"
+        );
+        assert_eq!(one.matches("  kind  ").count(), 1, "{one}");
+    }
+    let unknown = run(&p, "inspect Gadget");
+    assert_eq!(unknown.code, 2);
+    let json = ok(&p, "inspect --format json").stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(
+        json["kinds"][0]["controllers"],
+        serde_json::json!(["widget", "widget-counter"])
+    );
+    assert_eq!(json["kinds"][1]["rules"], serde_json::json!([]));
+    let rule = serde_json::json!({"apiGroups": [""], "resources": ["nodes"], "verbs": ["get"]});
+    let rules = &json["controllers"][3]["rules"];
+    assert_eq!(rules[1], rule);
+    assert_eq!(rules[0]["resourceNames"], serde_json::json!(["web"]));
 }

@@ -7,13 +7,14 @@ use super::support::{folder, run};
 const TEXT: &str = include_str!("../../docs/diagnostics.md");
 
 /// They need a second run, with another spec, state or templates.
-const NEED_A_PAST: [&str; 9] = [
+const NEED_A_PAST: [&str; 10] = [
     "retyped",
     "breaking-change",
     "not-compared",
     "touched-code",
     "controller-differs",
     "abandoned-children",
+    "abandoned-finalizers",
     "unknown-resource",
     "edited-file",
     "merge-conflict",

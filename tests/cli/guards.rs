@@ -33,8 +33,10 @@ fn contradictory_states_are_refused() {
             "`ghcr.io/Me/x` is not the name of an image",
         ),
         (
-            format!("{state}rules = [{{ resources = [\"pods\"], verbs = [] }}]\n"),
-            "a rule of Widget.example.com has no verbs",
+            format!(
+                "{state}rules = [{{ apiGroups = [\"\"], resources = [\"pods\"], verbs = [] }}]\n"
+            ),
+            "a rule of Widget.example.com has no `verbs`",
         ),
         (
             state.replace("tool =", "namespace = \"all\"\ntool ="),
@@ -100,7 +102,7 @@ fn existing_files_are_not_overwritten() {
     fs::remove_file(p.join("crds/gadgets.example.com.yaml")).unwrap();
     refused(
         "add-crd ../widget.yaml --cleanup",
-        "Widget.example.com is in the project",
+        "Widget.example.com is already in the project",
     );
     refused("types ../gadget.yaml --out .", "is an operator project");
     fs::write(p.join("Cargo.toml"), format!("{manifest}[broken\n")).unwrap();

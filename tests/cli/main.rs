@@ -10,6 +10,7 @@ mod diagnostics;
 mod ensures;
 mod evolves;
 mod explained;
+mod finalizers;
 mod guards;
 mod killed;
 mod misspelt;

@@ -361,3 +361,42 @@ fn a_project_with_other_line_endings_is_current_and_keeps_them() {
         );
     }
 }
+
+#[test]
+fn a_file_of_the_user_that_a_new_controller_takes_is_named() {
+    let folder = project();
+    let p = folder.path().join("p");
+    let controller = "src/controllers/node.rs";
+    let mine = "// mine\n";
+    let notes = [controller, "tests/cluster.rs"].map(|path| {
+        fs::write(p.join(path), mine).unwrap();
+        format!("note: {path} exists and is kept: it is used as it is; to get the generated one, move it elsewhere and run `cargo operator regenerate --reset {path}`\n")
+    });
+    let before = files(&p);
+    let json = ok(&p, "add-controller v1/Node --dry-run --format json").stdout;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let expected = serde_json::json!([{"path": controller, "note": "kept"}]);
+    assert_eq!(json["notes"], expected);
+    assert!(files(&p) == before);
+    for (args, note) in [
+        ("add-controller v1/Node", &notes[0]),
+        (
+            "add-crd ../clusters.yaml --kind Cluster.cluster.example.com",
+            &notes[1],
+        ),
+    ] {
+        let told = ok(&p, args).stderr;
+        assert!(told.contains(note.as_str()), "{told}");
+        assert_eq!(told.matches("is kept").count(), 1, "{told}");
+    }
+    let again = ok(&p, "regenerate").stderr;
+    assert!(!again.contains("is kept"), "{again}");
+    assert_eq!(text(&p, controller), mine);
+    fs::remove_file(p.join(controller)).unwrap();
+    ok(&p, &format!("regenerate --reset {controller}"));
+    assert!(text(&p, controller).contains("type Resource = Node;"));
+    // without the lock, every file is unknown
+    fs::remove_file(p.join("operator.lock")).unwrap();
+    let lost = ok(&p, "regenerate").stderr;
+    assert!(!lost.contains("is kept"), "{lost}");
+}

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 
 use serde_json::Value;
 
-use super::support::{edit, files, folder, ok, project};
+use super::support::{edit, files, folder, ok, project, with_v2};
 
 const CONTROLLER: &str = "src/controllers/widget.rs";
 
@@ -246,4 +246,107 @@ fn a_path_to_a_removed_field_is_reported() {
     ] {
         assert!(run.stderr.contains(key), "{}", run.stderr);
     }
+}
+
+#[test]
+fn a_controller_of_another_kind_is_reported_until_one_of_them_changes() {
+    let folder = folder();
+    ok(
+        folder.path(),
+        "init p --controller v1/Pod --as watcher --cleanup",
+    );
+    let p = folder.path().join("p");
+    ok(&p, "add-crd ../widget.yaml --scaffold controller");
+    let file = p.join("src/controllers/watcher.rs");
+    let set = |from: &str, to: &str| {
+        edit(&p.join("operator.toml"), |text| {
+            assert!(text.contains(from), "{text}");
+            text.replace(from, to)
+        })
+    };
+    set("kind = \"v1/Pod\"", "kind = \"apps/v1/Deployment\"");
+    let message = "operator.toml has `kind = \"apps/v1/Deployment\"`, but the controller watcher reconciles v1/Pod";
+    let run = ok(&p, "regenerate");
+    assert!(run.stderr.contains(message), "{}", run.stderr);
+    let text = fs::read_to_string(&file).unwrap();
+    let is_type = |line: &str| line.contains("type Resource = Pod;");
+    let line = text.lines().position(is_type).unwrap() + 1;
+    let place = format!("--> src/controllers/watcher.rs:{line}:21");
+    assert!(run.stderr.contains(&place), "{}", run.stderr);
+    let [(again, help)] = diagnostics(&p, "controller-differs").try_into().unwrap();
+    assert_eq!(again, message);
+    assert_eq!(
+        help,
+        "write `type Resource = k8s_openapi::api::apps::v1::Deployment;` and adapt the code that uses it, or `kind = \"v1/Pod\"` in operator.toml; before that, remove the finalizer p/watcher from all objects of v1/Pod, because they cannot be deleted with it"
+    );
+    // either cure
+    edit(&file, |text| {
+        text.replace(
+            "type Resource = Pod;",
+            "type Resource = k8s_openapi::api::apps::v1::Deployment;",
+        )
+    });
+    assert_eq!(diagnostics(&p, "controller-differs"), []);
+    // with a cache of metadata, and a kind of the project
+    set(
+        "kind = \"apps/v1/Deployment\"",
+        "kind = \"example.com/v1/Widget\"\ncache = \"metadata\"",
+    );
+    let [(message, help)] = diagnostics(&p, "controller-differs").try_into().unwrap();
+    assert!(
+        message.ends_with("reconciles apps/v1/Deployment"),
+        "{message}"
+    );
+    let type_ = "`type Resource = kube::core::PartialObjectMeta<crate::api::widget::v1::Widget>;`";
+    assert!(help.contains(type_), "{help}");
+    edit(&file, |text| {
+        text.replace(
+            "k8s_openapi::api::apps::v1::Deployment;",
+            "kube::core::PartialObjectMeta<crate::api::widget::v1::Widget>;",
+        )
+    });
+    assert_eq!(diagnostics(&p, "controller-differs"), []);
+    // what an alias or a glob hides is not guessed
+    edit(&file, |text| {
+        text.replace("crate::api::widget::v1::Widget", "Mine")
+    });
+    assert_eq!(diagnostics(&p, "controller-differs"), []);
+}
+
+#[test]
+fn the_version_of_a_controller_and_the_type_of_a_kind_are_compared() {
+    let folder = folder();
+    edit(&folder.path().join("widget.yaml"), with_v2);
+    ok(
+        folder.path(),
+        "init p --crd clusters.yaml --kind Cluster.cluster.example.com",
+    );
+    let p = folder.path().join("p");
+    ok(
+        &p,
+        "add-crd ../widget.yaml --scaffold controller --versions v1,v2",
+    );
+    edit(&p.join("operator.toml"), |text| {
+        text.replace("example.com/v1/Widget", "example.com/v2/Widget")
+    });
+    let [(message, _)] = diagnostics(&p, "controller-differs").try_into().unwrap();
+    assert_eq!(
+        message,
+        "operator.toml has `kind = \"example.com/v2/Widget\"`, but the controller widget reconciles example.com/v1/Widget"
+    );
+    edit(&p.join("src/controllers/widget.rs"), |text| {
+        text.replace("widget::v1::", "widget::v2::")
+    });
+    assert_eq!(diagnostics(&p, "controller-differs"), []);
+    edit(&p.join("src/controllers/cluster.rs"), |text| {
+        let resource = "type Resource = Cluster;";
+        assert!(text.contains(resource), "{text}");
+        text.replace(resource, "type Resource = crate::api::widget::v1::Widget;")
+    });
+    let [(message, help)] = diagnostics(&p, "controller-differs").try_into().unwrap();
+    assert_eq!(
+        message,
+        "the controller of Cluster reconciles example.com/v1/Widget"
+    );
+    assert!(!help.contains("operator.toml"), "{help}");
 }

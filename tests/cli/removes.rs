@@ -1,6 +1,8 @@
 //! Kinds that leave a project.
 
-use crate::support::{edit, files, ok, project, run};
+use std::{fs, path::Path, process::Command};
+
+use crate::support::{edit, files, folder, ok, project, run};
 
 #[test]
 fn unedited_files_are_removed_with_their_kind() {
@@ -33,7 +35,7 @@ fn edited_files_are_kept_and_reported() {
     edit(&p.join("src/controllers/widget.rs"), |text| {
         text + "// mine\n"
     });
-    let run = ok(&p, "remove widget.example.com");
+    let run = ok(&p, "remove Widget.example.com");
     assert!(
         run.stderr
             .contains("src/controllers/widget.rs is kept, because it is yours"),
@@ -73,10 +75,80 @@ fn an_unknown_or_ambiguous_kind_is_refused() {
     for (name, expected) in [
         ("Gadget", "the project has no kind Gadget"),
         ("Cluster", "Cluster is the name of several kinds"),
+        (
+            "widget",
+            "the project has no kind or controller `widget`, but a kind Widget.example.com",
+        ),
+        ("widget.example.com", "write Widget.example.com\n"),
     ] {
         let run = run(&p, &format!("remove {name}"));
         assert_eq!(run.code, 2, "{name}");
         assert!(run.stderr.contains(expected), "{}", run.stderr);
         assert!(files(&p) == before);
+    }
+}
+
+#[test]
+fn a_controller_that_was_removed_before_is_not_taken_for_its_kind() {
+    let folder = folder();
+    ok(folder.path(), "init p --controller v1/Pod --as watcher");
+    let p = folder.path().join("p");
+    ok(&p, "add-crd ../widget.yaml --scaffold controller");
+    ok(&p, "remove widget");
+    let before = files(&p);
+    let again = run(&p, "remove widget");
+    assert_eq!(again.code, 2, "{}", again.stdout);
+    let help = "if you mean this kind, write Widget.example.com\n";
+    assert!(again.stderr.contains(help), "{}", again.stderr);
+    for name in ["Pod", "pod"] {
+        let foreign = run(&p, &format!("remove {name}"));
+        assert_eq!(foreign.code, 2, "{}", foreign.stdout);
+        for part in [
+            &format!("the project does not define the kind {name}, which watcher reconciles"),
+            "write the name of the controller: watcher\n",
+        ] {
+            assert!(foreign.stderr.contains(part), "{}", foreign.stderr);
+        }
+    }
+    assert!(files(&p) == before);
+    let removed = ok(&p, "remove Widget");
+    let summary = "Widget and its CRD crds/widgets.example.com.yaml removed; clusters still have";
+    assert!(removed.stderr.contains(summary), "{}", removed.stderr);
+}
+
+fn git(folder: &Path, args: &str) {
+    let mut command = Command::new("git");
+    command.args(["-c", "user.name=a", "-c", "user.email=a@b.c"]);
+    command.args(args.split_whitespace()).current_dir(folder);
+    assert!(command.output().unwrap().status.success(), "{args}");
+}
+
+#[test]
+fn a_spec_with_edits_that_nothing_else_has_is_kept() {
+    const SPEC: &str = "crds/widgets.example.com.yaml";
+    let longer = |text: String| text.replace("How big", "How very big");
+    for edits in ["uncommitted", "not generated", "not recorded", "committed"] {
+        let folder = project();
+        let p = folder.path().join("p");
+        git(&p, "init");
+        git(&p, "add .");
+        git(&p, "commit -m a");
+        edit(&p.join(SPEC), longer);
+        match edits {
+            "uncommitted" => drop(ok(&p, "regenerate")),
+            "not recorded" => {
+                fs::remove_file(p.join(format!(".operator/specs/{}", &SPEC[5..]))).unwrap();
+            }
+            "committed" => {
+                ok(&p, "regenerate");
+                git(&p, "commit -am b");
+            }
+            _ => {}
+        }
+        let is_lost = edits == "committed";
+        let removed = ok(&p, "remove Widget").stderr;
+        let note = "crds/widgets.example.com.yaml is kept, because it is yours";
+        assert_eq!(removed.contains(note), !is_lost, "{edits}: {removed}");
+        assert_eq!(p.join(SPEC).exists(), !is_lost, "{edits}");
     }
 }

@@ -78,11 +78,22 @@ fn another_scaffold_does_not_convert_the_controller() {
         ] {
             assert!(refused.stderr.contains(&part), "{part}: {}", refused.stderr);
         }
+        let children = format!("with {new:?}, the operator no longer deletes owned children that");
+        let loses = new == "reconciler";
+        assert_eq!(
+            refused.stderr.contains(&children),
+            loses,
+            "{}",
+            refused.stderr
+        );
         assert_eq!(files(&p), before);
 
         // as the help says
         fs::rename(p.join(CONTROLLER), folder.path().join("widget.rs")).unwrap();
-        ok(&p, &format!("regenerate --reset {CONTROLLER}"));
+        let reset = ok(&p, &format!("regenerate --reset {CONTROLLER}")).stderr;
+        let message = "warning[abandoned-children]: Widget.example.com: the scaffold is \"reconciler\" and no longer \"declarative\": the operator no longer deletes children that are not desired (apps/v1/Deployment)";
+        assert_eq!(reset.contains(message), loses, "{reset}");
+        assert_eq!(reset.contains("abandoned-children"), loses, "{reset}");
         let controller = fs::read_to_string(p.join(CONTROLLER)).unwrap();
         assert!(controller.contains(&format!("impl {interface} for")));
         ok(&p, "regenerate --check");
@@ -210,9 +221,26 @@ fn a_kind_that_a_declarative_kind_no_longer_owns_is_reported_once() {
     });
     let removed = ok(&p, "regenerate");
     let message = "warning[abandoned-children]: Widget.example.com: v1/Pod was removed from `owns`";
+    let another = "owns = [\"x.io/v1/Ox:oxen\", \"apps/v1/Deployment\"]";
     assert!(removed.stderr.contains(message), "{}", removed.stderr);
     let again = ok(&p, "regenerate");
     assert!(!again.stderr.contains("abandoned"), "{}", again.stderr);
+    // another version of a kind has the same objects, and another group has not
+    edit(&p.join("operator.toml"), |text| {
+        text.replace(owned, another)
+    });
+    ok(&p, "regenerate");
+    edit(&p.join("operator.toml"), |text| {
+        text.replace("x.io/v1/", "x.io/v2/")
+    });
+    let moved = ok(&p, "regenerate");
+    assert!(!moved.stderr.contains("abandoned"), "{}", moved.stderr);
+    edit(&p.join("operator.toml"), |text| {
+        text.replace("x.io/v2/", "y.io/v2/")
+    });
+    let moved = ok(&p, "regenerate");
+    let message = "Widget.example.com: x.io/v2/Ox:oxen was removed from `owns`";
+    assert!(moved.stderr.contains(message), "{}", moved.stderr);
 }
 
 #[test]

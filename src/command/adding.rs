@@ -1,0 +1,157 @@
+//! Adds kinds and controllers to an open project, for `init`, `add-crd` and `add-controller`.
+
+use heck::ToKebabCase;
+
+use super::{
+    failure::Failure,
+    kind_error::KindError,
+    kinds::{self, Chosen, STARTER, Style},
+    open::OpenProject,
+};
+use crate::{
+    crd::{self, Api},
+    disk,
+    project::{Kind, NamedController, WatchedCache, resolve_watched},
+    rust::module_name,
+};
+
+/// A controller to be added.
+pub struct NewController<'a> {
+    /// The kind, as in `owns`.
+    pub kind: &'a str,
+    /// Its name; that of the kind, where it is absent.
+    pub name: Option<&'a str>,
+    /// Whether it watches the metadata of the objects only.
+    pub metadata: bool,
+    pub cleanup: bool,
+}
+
+/// The default name of a controller: that of its kind, such as `replica-set`.
+pub fn controller_name(kind: &str) -> String {
+    let kind = kind.rsplit('/').next().unwrap_or_default();
+    kind.to_kebab_case()
+}
+
+impl OpenProject {
+    /// Adds kinds. If a kind already exists, its spec is replaced. Returns the number of new kinds.
+    pub fn add(&mut self, specs: Vec<Api>, chosen: &Chosen) -> Result<usize, Failure> {
+        chosen.check_metadata()?;
+        let mut added = 0;
+        let new = |api: &Api| !self.apis.iter().any(|known| known.name() == api.name());
+        let new = specs.iter().filter(|api| new(api)).count();
+        if chosen.module.is_some() && new > 1 {
+            return Err(KindError::ManyNames(new).into());
+        }
+        for api in specs {
+            self.new_specs.push(api.name());
+            let kinds = &self.state.state.kinds;
+            match kinds
+                .iter()
+                .position(|kind| kind.kind == api.names.kind && kind.group == api.group)
+            {
+                Some(index) => {
+                    let kind = &kinds[index];
+                    let spec = &kind.spec;
+                    let text = disk::read(&self.root, spec)?.unwrap_or_default();
+                    if api.source.path == STARTER {
+                        return Err(KindError::Starts(kind.full_name()).into());
+                    }
+                    if self.is_edited(&self.apis[index])? && self.apis[index].text != api.text {
+                        return Err(KindError::SpecEdited(spec.clone()).into());
+                    }
+                    if crd::holds_more(&text) {
+                        return Err(KindError::MoreInSpec(spec.clone()).into());
+                    }
+                    check_present(kind, chosen)?;
+                    self.apis[index] = api;
+                    self.follow_versions(index, &chosen.versions)?;
+                }
+                None => {
+                    let kind = kinds::kind(&api, chosen, kinds)?;
+                    let present = disk::read(&self.root, &kind.spec)?;
+                    let is_ours = kinds.iter().any(|other| other.spec == kind.spec);
+                    if !is_ours && present.is_some_and(|present| present != api.text) {
+                        return Err(KindError::SpecExists(kind.spec).into());
+                    }
+                    let version = kind.versions.first().map_or("", String::as_str);
+                    let watched = format!("{}/{version}/{}", kind.group, kind.kind);
+                    self.state.add_kind(kind);
+                    self.apis.push(api);
+                    added += 1;
+                    if chosen.style() == Style::Existing {
+                        self.add_controller(NewController {
+                            kind: &watched,
+                            name: chosen.module.as_deref(),
+                            metadata: chosen.metadata,
+                            cleanup: chosen.cleanup,
+                        })?;
+                    }
+                }
+            }
+        }
+        self.state.state.check()?;
+        Ok(added)
+    }
+
+    /// Adds a controller of a kind that exists without the operator. Returns its name.
+    pub fn add_controller(&mut self, new: NewController<'_>) -> Result<String, Failure> {
+        let state = &self.state.state;
+        let kinds = state.kinds.iter().zip(&self.apis);
+        let resource = resolve_watched(new.kind, kinds)?;
+        let name = match new.name {
+            Some(name) => name.to_owned(),
+            None => controller_name(&resource.kind),
+        };
+        let named = state.controllers.iter().find(|it| it.name == name);
+        let own = state
+            .kinds
+            .iter()
+            .find(|kind| kind.has_controller() && kind.module_name() == module_name(&name));
+        let taken = named.map(|it| it.kind.clone());
+        if let Some(kind) = taken.or(own.map(Kind::full_name)) {
+            return Err(KindError::ControllerTaken(name, kind).into());
+        }
+        self.state.add_controller(NamedController {
+            name: name.clone(),
+            kind: new.kind.to_owned(),
+            cache: new.metadata.then_some(WatchedCache::Metadata),
+            cleanup: new.cleanup,
+            owns: vec![],
+            watches: vec![],
+            reads: vec![],
+            keeps: vec![],
+            sample_fails: None,
+            rules: vec![],
+        });
+        self.state.state.check()?;
+        Ok(name)
+    }
+}
+
+/// Rejects options that change a kind of the project, because `add-crd` replaces only its spec.
+fn check_present(kind: &Kind, chosen: &Chosen) -> Result<(), KindError> {
+    let name = kind.full_name();
+    match (chosen.scaffold, kind.scaffold) {
+        (Some(Style::Existing), None) => {
+            let version = kind.versions.first().map_or("", String::as_str);
+            let name = format!("{}/{version}/{}", kind.group, kind.kind);
+            return Err(KindError::Typed(name));
+        }
+        (Some(Style::Own(wanted)), None) => return Err(KindError::TypesOnly(name, wanted.name)),
+        (Some(style), Some(scaffold)) if style != Style::Own(scaffold) => {
+            return Err(KindError::OtherStyle {
+                kind: name,
+                scaffold: scaffold.name,
+                wanted: style.name(),
+                controller: format!("src/controllers/{}.rs", kind.module_name()),
+            });
+        }
+        _ => {}
+    }
+    let mut passed = chosen.passed();
+    passed.retain(|option| !["--scaffold", "--versions"].contains(option));
+    match passed.is_empty() {
+        true => Ok(()),
+        false => Err(KindError::Present(name, passed.join(", "))),
+    }
+}

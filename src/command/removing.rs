@@ -1,0 +1,70 @@
+//! Removes kinds and controllers from an open project.
+
+use super::{
+    failure::Failure,
+    kind_error::KindError,
+    kinds::is_named,
+    open::{OpenProject, record},
+};
+use crate::{
+    crd::{self, Api},
+    disk,
+    project::{Kind, NamedController},
+};
+
+impl OpenProject {
+    /// Takes out the controller of this name.
+    pub fn remove_controller(&mut self, name: &str) -> Option<NamedController> {
+        let mut controllers = self.state.state.controllers.iter();
+        let index = controllers.position(|it| it.name == name)?;
+        Some(self.state.remove_controller(index))
+    }
+
+    /// Removes the one kind that `name` means, and its spec, if the file contains nothing else and no edits that only it has. A name that
+    /// differs in case is not enough: it may have been the name of a controller that was already removed.
+    pub fn remove(&mut self, name: &str) -> Result<Api, Failure> {
+        let kinds = &self.state.state.kinds;
+        let named = |(_, kind): &(usize, &Kind)| *name == kind.kind || *name == kind.full_name();
+        let matching: Vec<(usize, &Kind)> = kinds.iter().enumerate().filter(named).collect();
+        let index = match matching.as_slice() {
+            [(index, _)] => *index,
+            [] => {
+                let mut kinds = kinds.iter();
+                let near = kinds.find(|kind| is_named(name, &kind.kind, &kind.group));
+                return Err(match near {
+                    Some(kind) => KindError::OtherCase(name.into(), kind.full_name()),
+                    None => self.unknown(name)?,
+                }
+                .into());
+            }
+            several => {
+                let known: Vec<String> = several.iter().map(|(_, kind)| kind.full_name()).collect();
+                let known = known.join(", ");
+                return Err(KindError::Several(name.into(), known).into());
+            }
+        };
+        let kind = &kinds[index];
+        let mut controllers = self.state.state.controllers.iter();
+        let is_of = |controller: &&NamedController| {
+            let mut parts = controller.kind.split('/');
+            parts.next() == Some(&kind.group) && parts.next_back() == Some(&kind.kind)
+        };
+        if let Some(controller) = controllers.find(is_of) {
+            let name = controller.name.clone();
+            return Err(KindError::Reconciled(kind.full_name(), name).into());
+        }
+        let spec = self.state.remove_kind(index).spec;
+        let is_shared = self.state.state.kinds.iter().any(|kind| kind.spec == spec);
+        let text = disk::read(&self.root, &spec)?.unwrap_or_default();
+        let api = &self.apis[index];
+        let is_recorded = disk::read(&self.root, &record(api))?.is_some();
+        let is_uncommitted = !disk::uncommitted(&self.root, [spec.as_str()].into_iter()).is_empty();
+        let is_edited = !is_recorded || is_uncommitted || self.is_edited(api)?;
+        if !is_shared && !is_edited && !crd::holds_more(&text) {
+            self.old_specs.push(spec);
+        } else if !is_shared {
+            self.kept_specs.push(spec);
+        }
+        Ok(self.apis.remove(index))
+    }
+}

@@ -1,0 +1,139 @@
+//! Finalizers that remain on objects when their controller leaves the project, or the project gets another name.
+
+use std::{fs, path::Path};
+
+use super::support::{WIDGET, edit, folder, ok, project, run};
+
+const CODE: &str = "abandoned-finalizers";
+
+fn is_told(p: &Path, args: &str, message: &str) {
+    let run = ok(p, args);
+    assert!(run.stderr.contains(CODE), "{args}: {}", run.stderr);
+    assert!(run.stderr.contains(message), "{args}: {}", run.stderr);
+}
+
+fn is_silent(p: &Path, args: &str) {
+    let run = ok(p, args);
+    assert!(!run.stderr.contains(CODE), "{args}: {}", run.stderr);
+}
+
+fn set(p: &Path, from: &str, to: &str) {
+    edit(&p.join("operator.toml"), |text| {
+        assert!(text.contains(from), "{text}");
+        text.replace(from, to)
+    });
+}
+
+#[test]
+fn a_controller_that_is_renamed_or_removed_by_hand_leaves_its_finalizer() {
+    let folder = folder();
+    ok(folder.path(), "init p --controller v1/Pod --cleanup");
+    let p = folder.path().join("p");
+    ok(&p, "add-controller v1/Node");
+    const MESSAGE: &str = "the controller in src/controllers/pod.rs is removed; objects that have its finalizer p/pod cannot be deleted until";
+    set(&p, "name = \"pod\"", "name = \"pods\"");
+    assert_eq!(run(&p, "regenerate --check").code, 1);
+    is_told(&p, "regenerate --dry-run", MESSAGE);
+    is_told(&p, "regenerate --dry-run", "--> src/controllers/pod.rs:");
+    is_told(&p, "regenerate", MESSAGE);
+    is_silent(&p, "regenerate");
+    // the new one, whose name is no literal and whose file was edited
+    edit(&p.join("src/controllers/pods.rs"), |text| {
+        text.replace("Some(\"p/pods\")", "Some(NAME)") + "const NAME: &str = \"x/y\";\n"
+    });
+    let table = "\n[[controller]]\nname = \"pods\"\nkind = \"v1/Pod\"\ncleanup = true\n";
+    set(&p, table, "");
+    is_told(
+        &p,
+        "regenerate",
+        "objects that have its finalizer FINALIZER cannot",
+    );
+    is_silent(&p, "remove node");
+}
+
+#[test]
+fn a_file_that_was_moved_keeps_its_finalizer_and_one_that_was_deleted_may_have_had_one() {
+    let folder = folder();
+    ok(folder.path(), "init p --controller v1/Pod --cleanup");
+    let p = folder.path().join("p");
+    let controllers = p.join("src/controllers");
+    fs::rename(controllers.join("pod.rs"), controllers.join("pods.rs")).unwrap();
+    set(&p, "name = \"pod\"", "name = \"pods\"");
+    is_silent(&p, "regenerate");
+    fs::remove_file(controllers.join("pods.rs")).unwrap();
+    set(&p, "name = \"pods\"", "name = \"watcher\"");
+    is_told(
+        &p,
+        "regenerate",
+        "note[abandoned-finalizers]: p: src/controllers/pods.rs was deleted and its controller is removed; if it had a FINALIZER",
+    );
+    is_silent(&p, "regenerate");
+}
+
+#[test]
+fn a_kind_that_loses_its_controller_leaves_its_finalizer() {
+    let folder = folder();
+    ok(folder.path(), "init p --crd widget.yaml --cleanup");
+    let p = folder.path().join("p");
+    // another module of the same controller is no other finalizer
+    set(&p, "versions =", "as = \"gadget\"\nversions =");
+    is_silent(&p, "regenerate");
+    set(&p, "scaffold = \"reconciler\"\ncleanup = true\n", "");
+    let message = "src/controllers/gadget.rs is removed; objects that have its finalizer example.com/p cannot";
+    is_told(&p, "regenerate --dry-run", message);
+    is_told(
+        &p,
+        "regenerate --dry-run",
+        "deploy the operator with this controller but without its FINALIZER",
+    );
+    is_told(&p, "remove Widget", message);
+
+    // another kind of the group has a finalizer of the same name
+    let p = folder.path().join("r");
+    let gadget = WIDGET
+        .replace("Widget", "Gadget")
+        .replace("widget", "gadget");
+    fs::write(folder.path().join("gadget.yaml"), gadget).unwrap();
+    ok(folder.path(), "init r --crd widget.yaml --cleanup");
+    ok(&p, "add-crd ../gadget.yaml --cleanup");
+    is_told(
+        &p,
+        "remove Gadget",
+        "objects that have its finalizer example.com/r cannot",
+    );
+
+    // that of a provider is not optional
+    let p = folder.path().join("q");
+    ok(
+        folder.path(),
+        "init q --crd widget.yaml --scaffold external",
+    );
+    is_told(
+        &p,
+        "remove Widget",
+        "first delete the objects with the operator that still has this controller",
+    );
+}
+
+#[test]
+fn a_project_with_another_name_keeps_its_finalizers() {
+    let folder = project();
+    let p = folder.path().join("p");
+    ok(&p, "add-controller v1/Pod --cleanup");
+    ok(&p, "add-controller v1/Node");
+    set(&p, "name = \"p\"", "name = \"shop\"");
+    let run = ok(&p, "regenerate");
+    assert_eq!(
+        run.stderr.matches("note[abandoned").count(),
+        1,
+        "{}",
+        run.stderr
+    );
+    for part in [
+        "note[abandoned-finalizers]: shop: FINALIZER in src/controllers/pod.rs contains the former name",
+        "with another FINALIZER, such as shop/pod, the operator no longer removes p/pod",
+    ] {
+        assert!(run.stderr.contains(part), "{part}: {}", run.stderr);
+    }
+    is_silent(&p, "regenerate");
+}
