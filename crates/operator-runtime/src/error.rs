@@ -305,12 +305,26 @@ pub enum Fatal {
     },
     /// A kind has more than one controller without a name, in the same or different versions: they would revert each other's writes, and
     /// share a finalizer.
-    #[error(
-        "two controllers are registered for {kind}\nhelp: give one of them a name with `add_named`"
-    )]
+    #[error("two controllers are registered for {kind}\nhelp: {help}")]
     TwoControllers {
         /// The kind and its group, for example `Memcached.cache.example.com`.
         kind: String,
+        /// How to fix it.
+        help: &'static str,
+    },
+    /// Two controllers of a kind use the same finalizer.
+    #[error(
+        "the controllers {:?} and {:?} of {kind} have the same finalizer {finalizer}: the first one that has cleaned up would remove it for both\nhelp: {help}", .controllers[0], .controllers[1]
+    )]
+    SharedFinalizer {
+        /// The kind and its group, for example `Memcached.cache.example.com`.
+        kind: String,
+        /// The names of the controllers.
+        controllers: [String; 2],
+        /// The finalizer.
+        finalizer: String,
+        /// How to fix it.
+        help: String,
     },
     /// Two controllers have the same name.
     #[error("two controllers are named {name:?}\nhelp: give one of them another name")]

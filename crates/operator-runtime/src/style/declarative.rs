@@ -15,7 +15,7 @@ pub use self::{
     desired::{Applied, Desired, Finalized, Status},
     observed::Observed,
 };
-use crate::{ControllerOptions, Controllers, Error, Result, Setup, Watches};
+use crate::{ControllerOptions, Controllers, Error, Result, Setup, Watches, controllers::Style};
 
 /// Describes the desired children and status of each object of one kind.
 ///
@@ -145,7 +145,7 @@ impl Controllers {
             let declarative = setup(context);
             async { Ok(Engine(declarative.await?)) }
         };
-        self.add(setup, |before| Watches {
+        self.register(None, Style::Unnamed, setup, |before| Watches {
             observes_children: true,
             ..watches(before)
         })

@@ -27,7 +27,7 @@ pub trait Reconciler: Send + Sync + 'static {
     /// [`cleanup`](Self::cleanup) has succeeded; `None` if there is nothing to clean up.
     ///
     /// By convention it is `<group of the kind>/<name of the operator>`, and `<name of the operator>/<name of the controller>` for a
-    /// [named](crate::Controllers::add_named) controller. If an earlier version of the operator used this name and the constant no longer
+    /// [named](crate::Controllers::add_named) controller. Two controllers of one kind cannot have the same finalizer. If an earlier version of the operator used this name and the constant no longer
     /// has it, the runtime removes the finalizer from the objects, so that they can be deleted without the old cleanup. You must remove a
     /// former finalizer with any other name yourself.
     const FINALIZER: Option<&'static str> = None;

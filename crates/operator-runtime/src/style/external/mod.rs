@@ -22,7 +22,10 @@ pub use options::{DeletionPolicy, DriftPolicy, ExternalOptions};
 pub use state::State;
 
 use super::Status;
-use crate::{ControllerOptions, Controllers, Error, Result, Setup, Watches, context::Context};
+use crate::{
+    ControllerOptions, Controllers, Error, Result, Setup, Watches, context::Context,
+    controllers::Style,
+};
 
 /// Manages one thing outside of the cluster for each object of a kind: a bucket, a database, a DNS record.
 ///
@@ -263,6 +266,6 @@ impl Controllers {
             let provider = setup(context);
             async { Ok(engine::Engine::new(provider.await?, around)) }
         };
-        self.add(setup, watches)
+        self.register(None, Style::Unnamed, setup, watches)
     }
 }
