@@ -1,27 +1,17 @@
 //! The trait that users implement for a reconciler.
 
-use std::{fmt::Debug, future::Future, sync::Arc};
+use std::{future::Future, sync::Arc};
 
-use kube::{
-    Resource,
-    runtime::reflector::{ObjectRef, Store},
-};
-use serde::{Serialize, de::DeserializeOwned};
+use kube::runtime::reflector::{ObjectRef, Store};
+
+use super::Object;
 
 use crate::{Action, ControllerOptions, Result, context::Context, engine::related::Changed};
 
 /// Makes the state of the cluster match the objects of one kind.
 pub trait Reconciler: Send + Sync + 'static {
-    /// The reconciled kind, namespaced or cluster-scoped: a derived `CustomResource`, a struct that implements [`Resource`], or a type of
-    /// `k8s-openapi`. With [`PartialObjectMeta<K>`](kube::core::PartialObjectMeta), the controller gets and caches only the metadata.
-    type Resource: Resource<DynamicType = (), Scope: 'static>
-        + Clone
-        + Debug
-        + DeserializeOwned
-        + Serialize
-        + Send
-        + Sync
-        + 'static;
+    /// The reconciled kind. With [`PartialObjectMeta<K>`](kube::core::PartialObjectMeta), the controller gets and caches only the metadata.
+    type Resource: Object;
 
     /// The [finalizer](https://kubernetes.io/docs/concepts/overview/working-with-objects/finalizers/) that keeps an object until
     /// [`cleanup`](Self::cleanup) has succeeded; `None` if there is nothing to clean up.

@@ -12,17 +12,14 @@ mod record;
 mod removal;
 mod state;
 
-use std::{fmt::Debug, future::Future};
-
-use kube::Resource;
-use serde::{Serialize, de::DeserializeOwned};
+use std::future::Future;
 
 pub use call::{AroundCalls, ProviderCall};
 pub use error::ExternalError;
 pub use options::{DeletionPolicy, DriftPolicy, ExternalOptions};
 pub use state::State;
 
-use super::Status;
+use super::{Object, Status};
 use crate::{
     ControllerOptions, Controllers, Error, Result, Setup, Watches, context::Context,
     controllers::Style,
@@ -88,14 +85,7 @@ use crate::{
 /// ```
 pub trait External: Send + Sync + 'static {
     /// The kind of the objects.
-    type Resource: Resource<DynamicType = (), Scope: 'static>
-        + Clone
-        + Debug
-        + DeserializeOwned
-        + Serialize
-        + Send
-        + Sync
-        + 'static;
+    type Resource: Object;
 
     /// What is observed of a thing.
     type Observed: Send + Sync + 'static;
